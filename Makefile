@@ -1,0 +1,112 @@
+# `make demo` and `make test` need only Python 3.11 or newer: they set up a private environment in .venv themselves.
+
+VENV   := .venv
+LOWEST := .venv-lowest
+BIN    := $(VENV)/bin
+
+# The environment is renewed when pyproject.toml or the version changes: an editable install records the version.
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/cardan/__init__.py 2>/dev/null)
+STAMP   := $(VENV)/.installed-$(VERSION)
+
+# $(call find_python,candidates,version test): the first candidate that starts and passes.
+find_python = $(shell for p in $(1); do \
+	"$$p" -c 'import sys; sys.exit(not ($(2)))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+SUPPORTED        := sys.version_info >= (3, 11)
+LOWEST_SUPPORTED := (3, 11) <= sys.version_info < (3, 13)
+PYTHON           ?= $(call find_python,python3 python python3.14 python3.13 python3.12 python3.11,$(SUPPORTED))
+LOWEST_PYTHON    ?= $(call find_python,python3.11 python3.12 python3 $(BIN)/python,$(LOWEST_SUPPORTED))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench-foundation clean
+
+help:
+	@echo "make demo              assemble the gallery and print a table"
+	@echo "make test              lint, types, import contracts, tests, tests without the JIT"
+	@echo "make lint types contracts docs-test    one of these alone"
+	@echo "make wheel             build the wheel and try it outside the source tree"
+	@echo "make lowest            tests with the oldest supported numba, numpy and scipy"
+	@echo "make bench-foundation  time assembly from many starts"
+	@echo "make clean             remove what make made"
+
+demo: $(STAMP)
+	@$(BIN)/cardan examples --solve
+
+test: lint types contracts unit-test nojit-test
+
+lint: $(STAMP)
+	@echo "== lint"
+	@$(BIN)/ruff check --quiet .
+
+types: $(STAMP)
+	@echo "== types"
+	@$(BIN)/mypy --no-error-summary
+
+contracts: $(STAMP)
+	@echo "== import contracts"
+	@$(BIN)/lint-imports --no-logo
+
+unit-test: $(STAMP)
+	@echo "== tests, with the docs' code"
+	@$(BIN)/python -m pytest -q
+
+docs-test: $(STAMP)
+	@echo "== docs' code, citations and links"
+	@$(BIN)/python -m pytest -q tests/test_docs.py
+
+nojit-test: $(STAMP)
+	@echo "== tests with the JIT disabled"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m nojit
+
+bench-foundation: $(STAMP)
+	@$(BIN)/python benchmarks/foundation.py
+
+# Tried with its own empty kernel cache, from a directory where only the installed package can be found.
+wheel: $(STAMP)
+	@echo "== wheel"
+	@mkdir -p dist; rm -f dist/cardan-*.whl
+	@$(BIN)/python -m build --wheel --outdir dist >dist/build.log 2>&1 || { cat dist/build.log >&2; exit 1; }
+	@set -eu; wheel="$(CURDIR)/$$(echo dist/cardan-$(VERSION)-*.whl)"; \
+	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	"$(CURDIR)/$(BIN)/python" -m venv "$$scratch/venv"; \
+	"$$scratch/venv/bin/python" -m pip install -qq "$$wheel"; \
+	cd "$$scratch"; export XDG_CACHE_HOME="$$scratch/cache" PATH="$$scratch/venv/bin:$$PATH"; \
+	unset CARDAN_CACHE_DIR NUMBA_CACHE_DIR; \
+	python -c 'import pathlib, sys, cardan; here = pathlib.Path(cardan.__file__).parent; \
+		assert here.is_relative_to(sys.prefix), here; assert (here / "py.typed").is_file(), "no py.typed"; \
+		assert cardan.__version__ == "$(VERSION)", cardan.__version__'; \
+	cardan examples >examples.txt; grep -q rsur examples.txt; \
+	cardan solve rsur --json >rsur.json; \
+	python -c 'import json; result = json.load(open("rsur.json")); assert result["ok"] is True, result'; \
+	echo "$${wheel##*/} imports, lists its examples and assembles one"
+
+lowest: $(LOWEST)/.installed-$(VERSION)
+	@echo "== tests with the oldest supported versions"
+	@$(LOWEST)/bin/python -m pytest -q
+
+# $(call install,environment,python,version test,what is needed,pip arguments)
+define install
+	@echo "== environment $(1)"
+	@test -x $(1)/bin/python || { "$(2)" -c 'import sys; sys.exit(not ($(3)))' 2>/dev/null \
+		|| { echo "error: $(4) is needed: $(if $(2),$(2) is not,none was found)" >&2; exit 1; }; \
+		"$(2)" -m venv $(1); }
+	@$(1)/bin/python -m pip install -qq $(5) -e '.[dev]'
+	@rm -f $(1)/.installed-*
+	@touch $@
+endef
+
+$(STAMP): pyproject.toml
+	$(call install,$(VENV),$(PYTHON),$(SUPPORTED),Python 3.11 or newer (make PYTHON=...))
+
+$(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
+	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
+
+clean:
+	@rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

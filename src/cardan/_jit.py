@@ -1,0 +1,143 @@
+"""The one file that imports numba: how kernels are compiled, cached and called through an address.
+
+Three rules hold for every kernel of the library:
+
+* ``@jit`` compiles with a disk cache.  Numba's own key sees only the file that holds the function, so an edit in an
+  imported kernel file would leave stale machine code behind; the cache directory therefore carries the library's
+  version and a digest of all its sources.
+* ``@evaluator`` compiles a function of the fixed ABI below to a C function.  Solvers receive its *address* and call it
+  with :func:`call_evaluator`, so they are compiled once for all mechanisms (an address costs 0.1 µs to pass; a typed
+  function object costs 16 µs in dispatch, and a dispatcher or closure recompiles in every process).
+* Where no cache directory can be written, everything still runs, uncached.
+
+Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with C-contiguous int64/float64 arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import config
+from numba.extending import intrinsic
+
+log = logging.getLogger("cardan")
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+# NaN must stay NaN and infinities infinite: neither 'nnan' nor 'ninf' is in the set.
+FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
+
+JIT_DISABLED = bool(config.DISABLE_JIT)
+
+_INTS, _FLOATS = types.int64[::1], types.float64[::1]
+EVALUATOR_SIGNATURE = types.int64(types.int64, _INTS, _FLOATS, _FLOATS, _FLOATS, _FLOATS, _FLOATS, _FLOATS)
+
+
+def _cache_root() -> Path:
+    """Where kernels are kept: CARDAN_CACHE_DIR, NUMBA_CACHE_DIR, or the user's cache directory."""
+    for variable, tail in (("CARDAN_CACHE_DIR", ""), ("NUMBA_CACHE_DIR", "cardan"), ("XDG_CACHE_HOME", "cardan")):
+        value = os.environ.get(variable)
+        if value:
+            return Path(value) / tail
+    return Path.home() / ".cache" / "cardan"
+
+
+def _source_digest() -> str:
+    """Digest of every source file of the package: a changed kernel anywhere starts a new cache."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _writable_cache() -> Path | None:
+    """The cache directory of this version, made if need be; None where nothing can be written."""
+    from cardan import __version__
+
+    try:
+        directory = _cache_root() / f"{__version__}-{_source_digest()}"
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
+        log.warning("kernels are not cached and compile anew in every process: %s", error)
+        return None
+    return directory
+
+
+CACHE_DIRECTORY: Path | None = None if JIT_DISABLED else _writable_cache()
+
+if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.rglob("*.nbi")):
+    log.info("compiling kernels, once for this version of the library (cache: %s)", CACHE_DIRECTORY)
+
+
+def _with_cache_directory(decorate: Callable[[bool], Any]) -> Any:
+    """Run a numba decorator with its cache in our directory; numba picks the place when it decorates."""
+    if CACHE_DIRECTORY is None:
+        return decorate(False)
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(CACHE_DIRECTORY)
+    try:
+        return decorate(True)
+    finally:
+        config.CACHE_DIR = previous
+
+
+def jit(function: Kernel) -> Kernel:
+    """Compile a kernel on first call; numpy's rules for division by zero, no bounds checks, the GIL released."""
+    if JIT_DISABLED:
+        return function
+    compiled = _with_cache_directory(
+        lambda cache: numba.njit(cache=cache, fastmath=FASTMATH, error_model="numpy", nogil=True)(function)
+    )
+    return compiled  # type: ignore[no-any-return]  # numba is untyped
+
+
+_python_evaluators: list[Callable[..., int]] = []  # with the JIT disabled an address is an index into this list
+
+
+def evaluator(function: Callable[..., int]) -> int:
+    """Compile a function of the fixed ABI and return its address, for :func:`call_evaluator`."""
+    if JIT_DISABLED:
+        _python_evaluators.append(function)
+        return len(_python_evaluators) - 1
+    compiled = _with_cache_directory(
+        lambda cache: numba.cfunc(
+            EVALUATOR_SIGNATURE, cache=cache, fastmath=FASTMATH, error_model="numpy", nopython=True
+        )(function)
+    )
+    _keep_alive.append(compiled)
+    return int(compiled.address)
+
+
+_keep_alive: list[Any] = []  # an address is valid only as long as its compiled function lives
+
+if JIT_DISABLED:
+
+    def call_evaluator(address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
+        """Call the evaluator at an address (here: the Python function of that index)."""
+        return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
+
+else:
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call_evaluator(typing_context, address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
+        """Call the evaluator at an address, from inside a kernel."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            values = [context.get_value_type(argument) for argument in signature.args[1:]]
+            function = ir.FunctionType(context.get_value_type(types.int64), values)
+            return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+
+        return types.int64(types.int64, *EVALUATOR_SIGNATURE.args), generate

@@ -1,0 +1,151 @@
+"""What an assembly returns: a verdict, and the state it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+from cardan.system.residuals import Violation, violations
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+
+class Status(StrEnum):
+    """How an assembly ended."""
+
+    ASSEMBLED = "assembled"  # every constraint met, judged anew at the final pose
+    CONFLICT = "conflict"  # many starts end at the same least residual: the constraints contradict each other
+    STALLED = "stalled"  # stationary, yet not met: a local minimum, as far as the attempts can tell
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    DIVERGED = "diverged"  # numbers grew beyond all bounds
+
+
+_ADVICE = {
+    Status.CONFLICT: "the constraints contradict each other: change or remove one of the worst listed",
+    Status.STALLED: "start nearer to the wanted pose, or allow more restarts",
+    Status.ITERATION_LIMIT: "allow more iterations (max_iterations), or start nearer to the wanted pose",
+    Status.TIME_LIMIT: "allow more time (max_seconds)",
+    Status.DIVERGED: "start nearer to the wanted pose, or use method='auto'",
+}
+
+
+class AssemblyResult:
+    """The verdict of an assembly, and its state.
+
+    ``ok``: every constraint met.  ``residual``: the largest of all, lengths relative to the mechanism's extent, angles in
+    radians; it is what ``tolerance`` bounds.  ``iterations`` of all attempts together; ``restarts``: attempts after the
+    first.  ``worst``: (name, residual, unit) in metres and radians, largest first.  ``unconnected``: bodies that nothing
+    connects to the ground.
+    """
+
+    __slots__ = (
+        "_residuals",
+        "_system",
+        "formulation",
+        "iterations",
+        "method",
+        "residual",
+        "restarts",
+        "seconds",
+        "state",
+        "status",
+        "tolerance",
+    )
+
+    def __init__(
+        self,
+        system: System,
+        state: State,
+        residuals: FloatArray,
+        *,
+        status: Status,
+        residual: float,
+        tolerance: float,
+        iterations: int,
+        restarts: int,
+        seconds: float,
+        method: str,
+        formulation: str,
+    ) -> None:
+        self._system = system
+        self._residuals = residuals
+        self.state = state
+        self.status = status
+        self.residual = residual
+        self.tolerance = tolerance
+        self.iterations = iterations
+        self.restarts = restarts
+        self.seconds = seconds
+        self.method = method
+        self.formulation = formulation
+
+    @property
+    def ok(self) -> bool:
+        """Every constraint is met."""
+        return self.status is Status.ASSEMBLED
+
+    @property
+    def worst(self) -> list[Violation]:
+        """(name, residual, unit) of every constraint, the largest first (lengths measured in the extent)."""
+        return violations(self._system, self._residuals)
+
+    @property
+    def unconnected(self) -> tuple[str, ...]:
+        """Bodies that no chain of constraints connects to the ground."""
+        return self._system.unconnected
+
+    def text(self) -> str:
+        """The verdict in words: what was reached, what is worst, and the way out."""
+        lines = [
+            f"{self.status}: residual {self.residual:.1e} (tolerance {self.tolerance:.1e}), {self.iterations} iterations, "
+            f"{self.restarts} restarts, {1e3 * self.seconds:.2f} ms"
+        ]
+        if not self.ok:
+            lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
+            lines.append(f"  {_ADVICE[self.status]}")
+        if self.unconnected:
+            lines.append(f"  not connected to the ground: {_few(self.unconnected)}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "ok": self.ok,
+            "status": str(self.status),
+            "residual": self.residual,
+            "tolerance": self.tolerance,
+            "iterations": self.iterations,
+            "restarts": self.restarts,
+            "seconds": self.seconds,
+            "method": self.method,
+            "formulation": self.formulation,
+            "unconnected": list(self.unconnected),
+            "worst": [{"name": v.name, "residual": v.residual, "unit": v.unit} for v in self.worst[:10]],
+            "bodies": {
+                name: {"position": pose.position.tolist(), "quaternion": pose.quaternion.tolist()}
+                for name, pose in self.state.items()
+            },
+        }
+
+    def __eq__(self, other: object) -> bool:
+        """Equal verdicts and states; the time taken is no part of it."""
+        if not isinstance(other, AssemblyResult):
+            return NotImplemented
+        mine, theirs = (
+            (r.status, r.residual, r.tolerance, r.iterations, r.restarts, r.method, r.formulation)
+            for r in (self, other)
+        )
+        return mine == theirs and self.state == other.state
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and states have no hash
+
+    def __repr__(self) -> str:
+        return f"<AssemblyResult {self.text().splitlines()[0]}>"
+
+
+def _few(names: Iterable[str], most: int = 8) -> str:
+    listed = list(names)
+    tail = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(map(repr, listed[:most])) + tail

@@ -1,0 +1,3 @@
+"""Primitive constraints: f, ∂f/∂features and γ, and their registry."""
+
+from cardan.constraints import primitives as primitives  # fills the registry

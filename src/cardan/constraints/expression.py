@@ -1,0 +1,314 @@
+"""Expression graphs: what a primitive's plain Python function turns into when it is called with symbols.
+
+A :class:`Graph` interns nodes, so equal expressions are one node (common subexpressions are free) and the order of
+nodes is a valid order of evaluation.  Derivatives are taken on the graph by the forward rule
+
+    D[g(a, b, …)] = Σ ∂g/∂a · D[a],
+
+once along a unit vector of each feature component (∂f) and twice along a symbolic velocity (ẋᵀ f_xx ẋ, for γ).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, Union, overload
+
+Number = Union["Scalar", float, int]
+
+
+class Scalar:
+    """One node of a graph: an operation on earlier nodes, a variable, or a constant."""
+
+    __slots__ = ("arguments", "graph", "index", "operation", "value")
+
+    def __init__(
+        self, graph: Graph, index: int, operation: str, arguments: tuple[Scalar, ...], value: float | str | None
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.operation = operation
+        self.arguments = arguments
+        self.value = value
+
+    def __add__(self, other: Number) -> Scalar:
+        return self.graph.add(self, self.graph.lift(other))
+
+    def __radd__(self, other: Number) -> Scalar:
+        return self.graph.add(self.graph.lift(other), self)
+
+    def __sub__(self, other: Number) -> Scalar:
+        return self.graph.subtract(self, self.graph.lift(other))
+
+    def __rsub__(self, other: Number) -> Scalar:
+        return self.graph.subtract(self.graph.lift(other), self)
+
+    @overload
+    def __mul__(self, other: Number) -> Scalar: ...
+    @overload
+    def __mul__(self, other: Vector) -> Vector: ...
+    def __mul__(self, other: Number | Vector) -> Scalar | Vector:
+        if isinstance(other, Vector):
+            return other * self
+        return self.graph.multiply(self, self.graph.lift(other))
+
+    def __rmul__(self, other: Number) -> Scalar:
+        return self.graph.multiply(self.graph.lift(other), self)
+
+    def __truediv__(self, other: Number) -> Scalar:
+        return self.graph.divide(self, self.graph.lift(other))
+
+    def __rtruediv__(self, other: Number) -> Scalar:
+        return self.graph.divide(self.graph.lift(other), self)
+
+    def __neg__(self) -> Scalar:
+        return self.graph.multiply(self.graph.constant(-1.0), self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a primitive must not branch on a traced value: its equations are recorded once and hold for every pose"
+        )
+
+    @property
+    def is_zero(self) -> bool:
+        return self.operation == "constant" and self.value == 0.0
+
+    @property
+    def is_one(self) -> bool:
+        return self.operation == "constant" and self.value == 1.0
+
+
+class Vector:
+    """Three scalars: a world point or vector."""
+
+    __slots__ = ("components",)
+
+    def __init__(self, x: Scalar, y: Scalar, z: Scalar) -> None:
+        self.components = (x, y, z)
+
+    def __add__(self, other: Vector) -> Vector:
+        return Vector(*(a + b for a, b in zip(self.components, other.components, strict=True)))
+
+    def __sub__(self, other: Vector) -> Vector:
+        return Vector(*(a - b for a, b in zip(self.components, other.components, strict=True)))
+
+    def __mul__(self, factor: Number) -> Vector:
+        return Vector(*(a * factor for a in self.components))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Vector:
+        return self * -1.0
+
+
+class Quaternion:
+    """Four scalars (w, x, y, z): the world orientation of a frame."""
+
+    __slots__ = ("components",)
+
+    def __init__(self, w: Scalar, x: Scalar, y: Scalar, z: Scalar) -> None:
+        self.components = (w, x, y, z)
+
+
+class Graph:
+    """Interned nodes of one primitive."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Scalar] = []
+        self._interned: dict[tuple[str, tuple[int, ...], float | str | None], Scalar] = {}
+
+    def node(self, operation: str, arguments: tuple[Scalar, ...] = (), value: float | str | None = None) -> Scalar:
+        """The node of that operation on those nodes: the one that exists, or a new one."""
+        key = (operation, tuple(argument.index for argument in arguments), value)
+        found = self._interned.get(key)
+        if found is None:
+            found = Scalar(self, len(self.nodes), operation, arguments, value)
+            self._interned[key] = found
+            self.nodes.append(found)
+        return found
+
+    def variable(self, name: str) -> Scalar:
+        return self.node("variable", (), name)
+
+    def constant(self, value: float) -> Scalar:
+        return self.node("constant", (), float(value))
+
+    def lift(self, value: Number) -> Scalar:
+        if isinstance(value, Scalar):
+            return value
+        if isinstance(value, int | float) and math.isfinite(value):
+            return self.constant(value)
+        raise TypeError(f"a primitive can compute with numbers and its own features only, not with {value!r}")
+
+    def add(self, a: Scalar, b: Scalar) -> Scalar:
+        if a.is_zero:
+            return b
+        if b.is_zero:
+            return a
+        return self._fold("+", a, b)
+
+    def subtract(self, a: Scalar, b: Scalar) -> Scalar:
+        if b.is_zero:
+            return a
+        if a is b:
+            return self.constant(0.0)
+        if a.is_zero:
+            return self.multiply(self.constant(-1.0), b)
+        return self._fold("-", a, b)
+
+    def multiply(self, a: Scalar, b: Scalar) -> Scalar:
+        if a.is_zero or b.is_zero:
+            return self.constant(0.0)
+        if a.is_one:
+            return b
+        if b.is_one:
+            return a
+        return self._fold("*", a, b)
+
+    def divide(self, a: Scalar, b: Scalar) -> Scalar:
+        if b.is_zero:
+            raise ZeroDivisionError("a primitive divides by the constant zero")
+        if a.is_zero or b.is_one:
+            return a
+        return self._fold("/", a, b)
+
+    def _fold(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
+        if isinstance(a.value, float) and isinstance(b.value, float):
+            return self.constant(_ARITHMETIC[operation](a.value, b.value))
+        if operation in "+*" and a.index > b.index:  # commutative: one order, so that equal expressions meet
+            a, b = b, a
+        return self.node(operation, (a, b))
+
+    def call(self, name: str, *arguments: Scalar) -> Scalar:
+        """A named function; FUNCTIONS holds its partial derivatives."""
+        return self.node(f"call {name}", arguments)
+
+    def derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
+        """D[of], with D[variable] = seeds[variable] and zero for every other variable."""
+        found = memo.get(of.index)
+        if found is None:
+            found = memo[of.index] = self._derivative(of, seeds, memo)
+        return found
+
+    def _derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
+        if of.operation == "constant":
+            return self.constant(0.0)
+        if of.operation == "variable":
+            return seeds.get(of, self.constant(0.0))
+        inner = [self.derivative(argument, seeds, memo) for argument in of.arguments]
+        if all(d.is_zero for d in inner):
+            return self.constant(0.0)
+        if of.operation in _ARITHMETIC:
+            (a, b), (da, db) = of.arguments, inner
+            if of.operation == "+":
+                return da + db
+            if of.operation == "-":
+                return da - db
+            if of.operation == "*":
+                return da * b + a * db
+            return (da - of * db) / b
+        total = self.constant(0.0)
+        partials = FUNCTIONS[of.operation.removeprefix("call ")]
+        for partial, d in zip(partials, inner, strict=True):
+            if not d.is_zero:
+                total = total + partial(of, *of.arguments) * d
+        return total
+
+
+_ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+}
+
+Partial = Callable[..., Scalar]
+
+
+def _unit_partial(k: int, j: int) -> Partial:
+    """∂(d_k/|d|)/∂d_j = (δ_kj − u_k u_j)/|d|."""
+
+    def partial(node: Scalar, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+        graph = node.graph
+        other = graph.call(f"unit3_{j}", x, y, z)
+        return (float(k == j) - node * other) * graph.call("inverse_norm3", x, y, z)
+
+    return partial
+
+
+def _inverse_norm_partial(j: int) -> Partial:
+    """∂(1/|d|)/∂d_j = −u_j/|d|²."""
+    return lambda node, x, y, z: -(node.graph.call(f"unit3_{j}", x, y, z) * node * node)
+
+
+def _zero(node: Scalar, *_: Scalar) -> Scalar:
+    return node.graph.constant(0.0)
+
+
+# Partial derivatives of every function a graph may call, each given (node, *arguments).
+FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
+    "sqrt": (lambda node, a: 0.5 / node,),
+    "sin": (lambda node, a: node.graph.call("cos", a),),
+    "cos": (lambda node, a: -node.graph.call("sin", a),),
+    "atan2": (lambda node, s, c: c / (s * s + c * c), lambda node, s, c: -s / (s * s + c * c)),
+    "norm3": tuple((lambda node, x, y, z, j=j: node.graph.call(f"unit3_{j}", x, y, z)) for j in range(3)),
+    "unit3_0": tuple(_unit_partial(0, j) for j in range(3)),
+    "unit3_1": tuple(_unit_partial(1, j) for j in range(3)),
+    "unit3_2": tuple(_unit_partial(2, j) for j in range(3)),
+    "inverse_norm3": tuple(_inverse_norm_partial(j) for j in range(3)),
+    "sign4": (_zero, _zero, _zero, _zero),
+    "angle_ratio": (
+        lambda node, s, w: node.graph.call("angle_ratio_s", s, w),
+        lambda node, s, w: -2.0 / (s + w * w),
+    ),
+    "angle_ratio_s": (
+        lambda node, s, w: node.graph.call("angle_ratio_ss", s, w),
+        lambda node, s, w: 2.0 / ((s + w * w) * (s + w * w)),
+    ),
+}
+
+
+def dot(a: Vector, b: Vector) -> Scalar:
+    """a·b"""
+    (ax, ay, az), (bx, by, bz) = a.components, b.components
+    return ax * bx + ay * by + az * bz
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """a × b"""
+    (ax, ay, az), (bx, by, bz) = a.components, b.components
+    return Vector(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+
+
+def norm(a: Vector) -> Scalar:
+    """|a|, with the fixed gradient (1, 0, 0) at a = 0."""
+    return a.components[0].graph.call("norm3", *a.components)
+
+
+def cos(a: Scalar) -> Scalar:
+    return a.graph.call("cos", a)
+
+
+def sin(a: Scalar) -> Scalar:
+    return a.graph.call("sin", a)
+
+
+def sqrt(a: Scalar) -> Scalar:
+    return a.graph.call("sqrt", a)
+
+
+def atan2(s: Scalar, c: Scalar) -> Scalar:
+    return s.graph.call("atan2", s, c)
+
+
+def relative_rotation_vector(a: Quaternion, b: Quaternion) -> Vector:
+    """φ = log(a* ⊗ b) [rad], |φ| ≤ π, in the axes of frame a; the same for ±a, ±b and for quaternions of any length."""
+    (aw, ax, ay, az), (bw, bx, by, bz) = a.components, b.components
+    w = aw * bw + ax * bx + ay * by + az * bz
+    x = aw * bx - ax * bw - ay * bz + az * by
+    y = aw * by - ay * bw - az * bx + ax * bz
+    z = aw * bz - az * bw - ax * by + ay * bx
+    graph = aw.graph
+    sign = graph.call("sign4", w, x, y, z)
+    ratio = graph.call("angle_ratio", x * x + y * y + z * z, sign * w)
+    return Vector(x, y, z) * (sign * ratio)

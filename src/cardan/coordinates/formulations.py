@@ -1,0 +1,93 @@
+"""Formulations: which unknowns stand for the poses.  All share the system's tables; each adds its own chain rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal
+
+import numpy as np
+
+from cardan.solvers.problem import Problem
+from cardan.system import layout
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray, System
+
+Formulation = Literal["manifold", "euler_parameters"]
+
+
+@dataclass(frozen=True, slots=True)
+class FormulationKind:
+    """How a formulation is packed: unknowns per body, their scales, and the module that holds its kernels.
+
+    ``angular`` is what one scaled unknown means in the rotation part: 1 for radians, ½ where δp ≈ ½ δθ.
+    """
+
+    name: str
+    module: str
+    width: int
+    normalised: bool
+    angular: float
+
+    def evaluate(self) -> int:
+        """Address of the evaluator; compiles or loads it when first asked."""
+        address: int = import_module(self.module).EVALUATE
+        return address
+
+
+REGISTRY: dict[str, FormulationKind] = {
+    kind.name: kind
+    for kind in (
+        FormulationKind("manifold", "cardan.coordinates._manifold", 6, False, 1.0),
+        FormulationKind("euler_parameters", "cardan.coordinates._euler_parameters", 7, True, 0.5),
+    )
+}
+
+
+def structure(system: System, kind: FormulationKind) -> IntArray:
+    """The solvers' structure table of a system in a formulation; made once."""
+
+    def make() -> IntArray:
+        from cardan.coordinates import _structure
+
+        table: IntArray = np.empty(_structure.structure_size(system.ints), dtype=np.int64)
+        _structure.fill_structure(system.ints, kind.width, kind.normalised, table)
+        return table
+
+    found: IntArray = system.cached(("structure", kind.name), make)
+    return found
+
+
+def problem(system: System, formulation: str, length: float | None = None) -> Problem:
+    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (the system's, if None)."""
+    kind = REGISTRY[formulation]
+    scale = system.length if length is None else length
+    bodies = len(system.names)
+    rows = system.powers.size
+    extra = bodies if kind.normalised else 0
+    scales = np.ones(rows + extra + kind.width * bodies)
+    scales[:rows] = np.array([1.0, 1.0 / scale, 1.0 / (scale * scale)])[system.powers]
+    columns = scales[rows + extra :].reshape(bodies, kind.width)
+    columns[:, :3] = scale
+    columns[:, 3:] = kind.angular
+    return Problem(kind.evaluate(), system.ints, system.floats, structure(system, kind), scales)
+
+
+def to_reference(system: System, coordinates: FloatArray) -> FloatArray:
+    """Solver coordinates q, flat: r of the reference points in place of r of the origins."""
+    from cardan.system import _tables
+
+    q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
+    _tables.shift_reference(len(system.names), system.centers.reshape(-1), 1.0, q)
+    return q
+
+
+def from_reference(system: System, q: FloatArray) -> FloatArray:
+    """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7)."""
+    from cardan.system import _tables
+
+    out: FloatArray = q.copy()
+    poses = out.reshape(-1, layout.POSE)
+    poses[:, 3:] /= np.sqrt(np.einsum("ij,ij->i", poses[:, 3:], poses[:, 3:]))[:, None]
+    _tables.shift_reference(len(system.names), system.centers.reshape(-1), -1.0, out)
+    return poses

@@ -1,0 +1,1 @@
+"""Rotations and factorisations: the arithmetic under every other layer."""

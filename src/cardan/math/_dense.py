@@ -1,0 +1,142 @@
+"""Dense factorisations for small systems: Cholesky, and the complete orthogonal decomposition for a pseudo-inverse."""
+
+from math import sqrt
+
+from cardan._jit import jit
+
+
+@jit
+def cholesky(n, a, damping, factor):
+    """factor ← L with L Lᵀ = a + damping·I, from the lower triangle of a (row-major).  False if not positive definite."""
+    for i in range(n):
+        row = i * n
+        for j in range(i + 1):
+            other = j * n
+            s = a[row + j]
+            for k in range(j):
+                s -= factor[row + k] * factor[other + k]
+            if i == j:
+                s += damping
+                if not s > 0.0:
+                    return False
+                factor[row + i] = 1.0 / sqrt(s)  # the inverse of the diagonal: the solves only divide by it
+            else:
+                factor[row + j] = s * factor[other + j]
+    return True
+
+
+@jit
+def cholesky_solve(n, factor, b, x):
+    """x ← (L Lᵀ)⁻¹ b."""
+    for i in range(n):
+        s = b[i]
+        row = i * n
+        for k in range(i):
+            s -= factor[row + k] * x[k]
+        x[i] = s * factor[row + i]
+    for i in range(n - 1, -1, -1):
+        row = i * n
+        s = x[i] * factor[row + i]
+        x[i] = s
+        for k in range(i):
+            x[k] -= factor[row + k] * s
+
+
+@jit
+def minimum_norm(m, n, a, b, x, rtol, work, pivots):
+    """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
+
+    Householder QR with column pivoting, A P = Q R; rows of R whose diagonal falls below rtol times the first are
+    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats, pivots: n.
+    """
+    norms = work[:n]
+    taus = work[n : 2 * n]
+    for j in range(n):
+        pivots[j] = j
+        norms[j] = 0.0
+        x[j] = 0.0
+    rank = 0
+    first = 0.0
+    for k in range(min(m, n)):
+        for j in range(k, n):
+            norms[j] = 0.0
+        for i in range(k, m):
+            for j in range(k, n):
+                norms[j] += a[i * n + j] * a[i * n + j]
+        best = k
+        for j in range(k + 1, n):
+            if norms[j] > norms[best]:
+                best = j
+        size = sqrt(norms[best])
+        if k == 0:
+            first = size
+        if not size > rtol * first:
+            break
+        if best != k:
+            pivots[k], pivots[best] = pivots[best], pivots[k]
+            for i in range(m):
+                a[i * n + k], a[i * n + best] = a[i * n + best], a[i * n + k]
+        head = a[k * n + k]
+        alpha = -size if head > 0.0 else size
+        v0 = head - alpha
+        beta = -1.0 / (alpha * v0)  # 2/|v|², with v = (v0, a[k+1:, k])
+        for j in range(k + 1, n):
+            norms[j] = v0 * a[k * n + j]
+        for i in range(k + 1, m):
+            v = a[i * n + k]
+            for j in range(k + 1, n):
+                norms[j] += v * a[i * n + j]
+        for j in range(k + 1, n):
+            a[k * n + j] -= beta * v0 * norms[j]
+        s = v0 * b[k]
+        for i in range(k + 1, m):
+            v = a[i * n + k]
+            s += v * b[i]
+            for j in range(k + 1, n):
+                a[i * n + j] -= beta * v * norms[j]
+        b[k] -= beta * v0 * s
+        for i in range(k + 1, m):
+            b[i] -= beta * a[i * n + k] * s
+        a[k * n + k] = alpha
+        rank += 1
+    if rank < n:
+        for k in range(rank - 1, -1, -1):
+            s = a[k * n + k] * a[k * n + k]
+            for j in range(rank, n):
+                s += a[k * n + j] * a[k * n + j]
+            size = sqrt(s)
+            head = a[k * n + k]
+            alpha = -size if head > 0.0 else size
+            v0 = head - alpha
+            tau = -1.0 / (alpha * v0)
+            for i in range(k):
+                s = v0 * a[i * n + k]
+                for j in range(rank, n):
+                    s += a[k * n + j] * a[i * n + j]
+                s *= tau
+                a[i * n + k] -= s * v0
+                for j in range(rank, n):
+                    a[i * n + j] -= s * a[k * n + j]
+            a[k * n + k] = alpha
+            norms[k] = v0
+            taus[k] = tau
+    z = work[2 * n : 3 * n]
+    for j in range(n):
+        z[j] = 0.0
+    for k in range(rank - 1, -1, -1):
+        s = b[k]
+        for j in range(k + 1, rank):
+            s -= a[k * n + j] * z[j]
+        z[k] = s / a[k * n + k]
+    if rank < n:
+        for k in range(rank):
+            s = norms[k] * z[k]
+            for j in range(rank, n):
+                s += a[k * n + j] * z[j]
+            s *= taus[k]
+            z[k] -= s * norms[k]
+            for j in range(rank, n):
+                z[j] -= s * a[k * n + j]
+    for j in range(n):
+        x[pivots[j]] = z[j]
+    return rank

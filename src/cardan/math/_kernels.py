@@ -1,0 +1,77 @@
+"""Scalar functions that generated primitives call: smooth where the mathematics is, with fixed tie-breaks where not."""
+
+from math import atan2, sqrt
+
+from cardan._jit import jit
+
+SERIES_BELOW = 1e-2  # of t = (n/w)²: eight terms of the series leave t⁸ ≈ 1e-16
+
+
+@jit
+def norm3(x, y, z):
+    """|d| = √(d·d); its gradient is unit3."""
+    return sqrt(x * x + y * y + z * z)
+
+
+@jit
+def unit3(k, x, y, z):
+    """Component k of d/|d|; at d = 0 the fixed direction (1, 0, 0), so that a solver can leave the point."""
+    n = sqrt(x * x + y * y + z * z)
+    if n == 0.0:
+        return 1.0 if k == 0 else 0.0
+    if k == 0:
+        return x / n
+    if k == 1:
+        return y / n
+    return z / n
+
+
+@jit
+def inverse_norm3(x, y, z):
+    """1/|d|, and 0 at d = 0, where the fixed direction of unit3 does not turn."""
+    n = sqrt(x * x + y * y + z * z)
+    return 1.0 / n if n > 0.0 else 0.0
+
+
+@jit
+def sign4(w, x, y, z):
+    """Sign of the first non-zero component: one of the two quaternions ±(w, x, y, z), also at the half turn w = 0."""
+    if w != 0.0:
+        return 1.0 if w > 0.0 else -1.0
+    if x != 0.0:
+        return 1.0 if x > 0.0 else -1.0
+    if y != 0.0:
+        return 1.0 if y > 0.0 else -1.0
+    return 1.0 if z >= 0.0 else -1.0
+
+
+@jit
+def angle_ratio(s, w):
+    """h(s, w) = 2 atan2(√s, w)/√s for w ≥ 0: rotation vector = h(v·v, w) v.  Series 2/w Σ (−t)ᵏ/(2k+1), t = s/w²."""
+    if s <= SERIES_BELOW * w * w:
+        t = s / (w * w)
+        tail = 1 / 7 - t * (1 / 9 - t * (1 / 11 - t * (1 / 13 - t * (1 / 15 - t / 17))))
+        return 2.0 / w * (1.0 - t * (1 / 3 - t * (1 / 5 - t * tail)))
+    n = sqrt(s)
+    return 2.0 * atan2(n, w) / n
+
+
+@jit
+def angle_ratio_s(s, w):
+    """∂h/∂s = (w/(s + w²) − h/2)/s."""
+    if s <= SERIES_BELOW * w * w:
+        t = s / (w * w)
+        tail = 4 / 9 - t * (5 / 11 - t * (6 / 13 - t * (7 / 15 - t * (8 / 17 - t * 9 / 19))))
+        return 2.0 / (w * w * w) * (-1 / 3 + t * (2 / 5 - t * (3 / 7 - t * tail)))
+    return (w / (s + w * w) - 0.5 * angle_ratio(s, w)) / s
+
+
+@jit
+def angle_ratio_ss(s, w):
+    """∂²h/∂s² = −(w/(s + w²)² + 3/2 ∂h/∂s)/s."""
+    if s <= SERIES_BELOW * w * w:
+        t = s / (w * w)
+        tail = 20 / 11 - t * (30 / 13 - t * (42 / 15 - t * (56 / 17 - t * (72 / 19 - t * 90 / 21))))
+        return 2.0 / (w * w * w * w * w) * (2 / 5 - t * (6 / 7 - t * (12 / 9 - t * tail)))
+    r = s + w * w
+    return -(w / (r * r) + 1.5 * angle_ratio_s(s, w)) / s

@@ -1,0 +1,156 @@
+"""What every solver does with block rows: scale them, form JᵀJ and Jᵀr, cap rotations, measure residuals."""
+
+from math import sqrt
+
+from cardan._jit import call_evaluator, jit
+from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, RETRACT, ROWS, UNKNOWNS
+
+
+@jit
+def scale_rows(structure, scales, r, jacobian):
+    """r ← D_r r and J ← D_r J D_c in place; scales holds the row scales, then the column scales."""
+    m = structure[ROWS]
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            factor = scales[i]
+            r[i] *= factor
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                first = structure[offsets + block]
+                for k in range(first, structure[offsets + block + 1]):
+                    jacobian[entry] *= factor * scales[m + k]
+                    entry += 1
+        at += 4 + slots
+
+
+@jit
+def scale_residual(structure, scales, r):
+    """r ← D_r r in place."""
+    for i in range(structure[ROWS]):
+        r[i] *= scales[i]
+
+
+@jit
+def largest(structure, r):
+    """max |r_i|; NaN if any is NaN."""
+    result = 0.0
+    for i in range(structure[ROWS]):
+        a = abs(r[i])
+        if not a <= result:
+            result = a
+            if result != result:
+                return result
+    return result
+
+
+@jit
+def half_square(structure, r):
+    """½ |r|²"""
+    s = 0.0
+    for i in range(structure[ROWS]):
+        s += r[i] * r[i]
+    return 0.5 * s
+
+
+@jit
+def normal_equations(structure, r, jacobian, h, g):
+    """h ← JᵀJ (lower triangle, dense row-major), g ← Jᵀr."""
+    n = structure[UNKNOWNS]
+    offsets = structure[OFFSETS]
+    for i in range(n):
+        g[i] = 0.0
+        for j in range(i * n, i * n + i + 1):
+            h[j] = 0.0
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        rows = structure[at + 1]
+        start = structure[at + 2]
+        slots = structure[at + 3]
+        stride = 0
+        for s in range(slots):
+            block = structure[at + 4 + s]
+            stride += structure[offsets + block + 1] - structure[offsets + block]
+        a_at = start
+        for a in range(slots):
+            block = structure[at + 4 + a]
+            a0 = structure[offsets + block]
+            a_width = structure[offsets + block + 1] - a0
+            b_at = start
+            for b in range(a + 1):
+                other = structure[at + 4 + b]
+                b0 = structure[offsets + other]
+                b_width = structure[offsets + other + 1] - b0
+                for i in range(a_width):
+                    target = (a0 + i) * n + b0
+                    width = i + 1 if a == b else b_width
+                    for k in range(rows):
+                        v = jacobian[a_at + k * stride + i]
+                        if v != 0.0:
+                            e = b_at + k * stride
+                            for j in range(width):
+                                h[target + j] += v * jacobian[e + j]
+                b_at += b_width
+            for i in range(a_width):
+                s = 0.0
+                for k in range(rows):
+                    s += jacobian[a_at + k * stride + i] * r[row + k]
+                g[a0 + i] += s
+            a_at += a_width
+        at += 4 + slots
+
+
+@jit
+def cap_rotations(structure, cap, step):
+    """Scale the whole step so that no block's rotation exceeds cap; returns the factor."""
+    offsets = structure[OFFSETS]
+    limits = structure[LIMITS]
+    worst = 0.0
+    for b in range(structure[BLOCKS]):
+        s = 0.0
+        for k in range(structure[offsets + b] + structure[limits + b], structure[offsets + b + 1]):
+            s += step[k] * step[k]
+        if s > worst:
+            worst = s
+    if worst <= cap * cap:
+        return 1.0
+    factor = cap / sqrt(worst)
+    for k in range(structure[UNKNOWNS]):
+        step[k] *= factor
+    return factor
+
+
+@jit
+def spread(structure, jacobian, dense):
+    """dense ← J, row-major, shape (rows × unknowns,); dense must be zero."""
+    n = structure[UNKNOWNS]
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    dense[i * n + k] = jacobian[entry]
+                    entry += 1
+        at += 4 + slots
+
+
+@jit
+def evaluate_at(evaluate, op, ints, floats, q, out, jacobian, work):
+    """One call of an evaluator, from Python."""
+    return call_evaluator(evaluate, op, ints, floats, q, q, out, jacobian, work)
+
+
+@jit
+def retract_at(evaluate, ints, floats, q, step, out, work):
+    """q moved by a tangent vector, from Python."""
+    return call_evaluator(evaluate, RETRACT, ints, floats, q, step, out, step, work)

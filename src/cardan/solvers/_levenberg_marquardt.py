@@ -1,0 +1,145 @@
+"""Levenberg–Marquardt on ½|r|², r and J scaled, in one jitted loop.
+
+    (JᵀJ + λI) δ = −Jᵀr,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
+
+λ follows Nielsen's rule: λ·max(1/3, 1 − (2ρ − 1)³) after an accepted step, λ·ν with ν doubling after a refused one.
+[Nielsen1999]  Near a solution λ is also held below |r|, which keeps the order of convergence above one even where J has
+no full rank, as redundant constraints and free motions always make it.  [Yamashita2001]
+"""
+
+from math import sqrt
+
+from cardan._jit import call_evaluator, jit
+from cardan.math._dense import cholesky, cholesky_solve
+from cardan.solvers._blocks import cap_rotations, half_square, largest, normal_equations, scale_rows
+from cardan.solvers.abi import (
+    CHUNK,
+    COORDINATES,
+    COST,
+    DAMPING,
+    GROWTH,
+    ITERATIONS,
+    JACOBIAN,
+    JACOBIAN_SIZE,
+    RESIDUAL_MAX,
+    RETRACT,
+    ROWS,
+    STATUS,
+    TOLERANCE,
+    UNKNOWNS,
+    WORK,
+)
+
+ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
+DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
+DAMPING_CEILING = 1e12  # a step damped so far moves nothing: stalled
+STALL_DECREASE = 1e-14  # relative decrease that the undamped model must promise for the search to go on
+
+
+@jit
+def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, work):
+    """Iterate from q in place until met, stalled, or CHUNK iterations are done."""
+    m = structure[ROWS]
+    n = structure[UNKNOWNS]
+    size = structure[JACOBIAN_SIZE]
+    coordinates = structure[COORDINATES]
+    at = structure[WORK]
+    inner = work[:at]
+    r = work[at : at + m]
+    at += m
+    trial_r = work[at : at + m]
+    at += m
+    jacobian = work[at : at + size]
+    at += size
+    trial_jacobian = work[at : at + size]
+    at += size
+    trial_q = work[at : at + coordinates]
+    at += coordinates
+    gradient = work[at : at + n]
+    at += n
+    step = work[at : at + n]
+    at += n
+    unscaled = work[at : at + n]
+    at += n
+    h = work[at : at + n * n]
+    at += n * n
+    factor = work[at : at + n * n]
+
+    damping = control[DAMPING]
+    growth = control[GROWTH]
+    call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
+    scale_rows(structure, scales, r, jacobian)
+    cost = half_square(structure, r)
+    worst = largest(structure, r)
+    control[STATUS] = 0.0
+    fresh = True
+    done = 0
+    limit = int(control[CHUNK])
+    while done < limit:
+        if worst <= control[TOLERANCE]:
+            control[STATUS] = 1.0
+            break
+        if not cost < 1e300:
+            control[STATUS] = 3.0
+            break
+        if fresh:
+            normal_equations(structure, r, jacobian, h, gradient)
+            fresh = False
+        done += 1
+        effective = max(min(damping, sqrt(2.0 * cost)), DAMPING_FLOOR)
+        if not cholesky(n, h, effective, factor):
+            damping = effective * 10.0
+            continue
+        for i in range(n):
+            unscaled[i] = -gradient[i]
+        cholesky_solve(n, factor, unscaled, step)
+        cap_rotations(structure, ROTATION_CAP, step)
+        slope = 0.0
+        square = 0.0
+        for i in range(n):
+            slope -= step[i] * gradient[i]
+            square += step[i] * step[i]
+            unscaled[i] = step[i] * scales[m + i]
+        promised = 0.5 * (slope + effective * square)
+        if promised <= STALL_DECREASE * cost and effective <= 1e-3:
+            control[STATUS] = 2.0
+            break
+        call_evaluator(evaluate, RETRACT, ints, floats, q, unscaled, trial_q, jacobian, inner)
+        call_evaluator(evaluate, JACOBIAN, ints, floats, trial_q, step, trial_r, trial_jacobian, inner)
+        scale_rows(structure, scales, trial_r, trial_jacobian)
+        trial_cost = half_square(structure, trial_r)
+        ratio = (cost - trial_cost) / promised
+        if ratio > 0.0:
+            for i in range(coordinates):
+                q[i] = trial_q[i]
+            r, trial_r = trial_r, r
+            jacobian, trial_jacobian = trial_jacobian, jacobian
+            cost = trial_cost
+            worst = largest(structure, r)
+            fresh = True
+            shrink = 1.0 - (2.0 * ratio - 1.0) ** 3
+            damping = max(effective * max(1.0 / 3.0, shrink), 1e-15)
+            growth = 2.0
+        else:
+            damping = effective * growth
+            growth *= 2.0
+            if damping > DAMPING_CEILING:
+                control[STATUS] = 2.0
+                break
+    if control[STATUS] == 0.0 and worst <= control[TOLERANCE]:
+        control[STATUS] = 1.0
+    control[ITERATIONS] += done
+    control[DAMPING] = damping
+    control[GROWTH] = growth
+    control[COST] = cost
+    control[RESIDUAL_MAX] = worst
+    return done
+
+
+@jit
+def levenberg_marquardt_work(structure):
+    """Floats of work the kernel needs."""
+    n = structure[UNKNOWNS]
+    return (
+        structure[WORK] + 2 * structure[ROWS] + 2 * structure[JACOBIAN_SIZE] + structure[COORDINATES] + 3 * n + 2 * n * n
+    )

@@ -1,0 +1,59 @@
+"""What a solver knows of a problem: an evaluator's address, a structure table, scales.
+
+Operations of the evaluator (see :mod:`cardan._jit` for its ABI):
+
+========= ======================================================================
+RESIDUAL  out ← f(q)
+JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
+RETRACT   out ← q moved by the tangent vector step
+========= ======================================================================
+
+Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent
+offset of every block and of their end, then per block the number of the first unknown that is a rotation (its step is
+capped; the width where there is none).  A constraint's Jacobian entries begin at START, row by row, each row the
+concatenation of its blocks.  Blocks of any width: a solver never asks what they stand for.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+RESIDUAL: Final = 0
+JACOBIAN: Final = 1
+RETRACT: Final = 2
+
+# header of the structure table
+ROWS: Final = 0
+UNKNOWNS: Final = 1
+CONSTRAINTS: Final = 2
+BLOCKS: Final = 3
+JACOBIAN_SIZE: Final = 4
+COORDINATES: Final = 5  # length of q
+OFFSETS: Final = 6  # where the block offsets begin
+WORK: Final = 7  # floats of work the evaluator asks for
+LIMITS: Final = 8  # where the step limits begin: per block, the first of its unknowns that are a rotation
+HEADER: Final = 9
+
+# control vector of an iterating kernel: floats in and out
+STATUS: Final = 0
+ITERATIONS: Final = 1  # done, over all calls
+CHUNK: Final = 2  # iterations allowed in this call
+TOLERANCE: Final = 3  # on the largest scaled residual
+RESIDUAL_MAX: Final = 4  # largest scaled residual at q
+COST: Final = 5  # ½|r|², scaled
+DAMPING: Final = 6
+GROWTH: Final = 7
+STARTED: Final = 8
+STEP_GAIN: Final = 9  # k of the gradient step
+LAST_STEP: Final = 10
+CONTROL: Final = 12
+
+
+class Outcome(IntEnum):
+    """How a kernel's run ended, for the layer above to turn into a verdict."""
+
+    RUNNING = 0  # chunk used up
+    CONVERGED = 1
+    STALLED = 2  # the linear model promises no decrease, though the residual is not met
+    BROKEN = 3  # a number overflowed or became NaN

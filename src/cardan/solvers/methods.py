@@ -1,0 +1,157 @@
+"""Solvers by name, each a chunked run of one kernel or two: between chunks Ctrl-C and the clock get their turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.solvers import abi
+from cardan.solvers.abi import Outcome
+from cardan.solvers.problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+INITIAL_DAMPING = 1e-3
+SPRING_GAIN = 0.1  # k of the spring step
+SWITCH_RESIDUAL = 1e-2  # hybrid: the gradient has come near enough for Newton
+SWITCH_ITERATIONS = 500  # hybrid: and this is all it gets
+CHUNK_WORK = 2e7  # multiplications between two looks at the clock: some ten milliseconds
+CHUNK_MOST = 64
+
+
+@dataclass(slots=True)
+class Budget:
+    """What one attempt may use; ``deadline`` on the clock of time.perf_counter, or None."""
+
+    iterations: int
+    deadline: float | None = None
+
+    def out_of_time(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How an attempt ended, with q moved in place: iterations used, largest scaled residual, ½|r|²."""
+
+    outcome: Outcome
+    iterations: int
+    residual: float
+    cost: float
+
+
+def chunk_size(problem: Problem) -> int:
+    """Iterations between two looks at the clock."""
+    n = problem.unknowns
+    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / (n * n * n / 3 + 1.0))))
+
+
+def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budget, call: Callable[[], Any]) -> Run:
+    """Call a kernel chunk by chunk until it has an outcome or the budget is used up."""
+    most = chunk_size(problem)
+    left = budget.iterations
+    control[abi.ITERATIONS] = 0.0
+    while True:
+        control[abi.CHUNK] = min(most, left)
+        before = control[abi.ITERATIONS]
+        call()
+        left -= int(control[abi.ITERATIONS] - before)
+        outcome = Outcome(int(control[abi.STATUS]))
+        if outcome is not Outcome.RUNNING or left <= 0 or budget.out_of_time():
+            break
+    return Run(
+        outcome, int(control[abi.ITERATIONS]), float(control[abi.RESIDUAL_MAX]), float(control[abi.COST])
+    )
+
+
+def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+    """Damped minimum-norm steps from q, in place."""
+    from cardan.solvers import _levenberg_marquardt as kernel
+
+    control = np.zeros(abi.CONTROL)
+    control[abi.TOLERANCE] = tolerance
+    control[abi.DAMPING] = INITIAL_DAMPING
+    control[abi.GROWTH] = 2.0
+    work = np.empty(kernel.levenberg_marquardt_work(problem.structure))
+    p = problem
+    return _iterate(
+        p,
+        q,
+        control,
+        budget,
+        lambda: kernel.levenberg_marquardt(
+            p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work
+        ),
+    )
+
+
+def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+    """Algorithm 1: full steps with the pseudo-inverse, in place."""
+    from cardan.solvers import _newton as kernel
+
+    control = np.zeros(abi.CONTROL)
+    control[abi.TOLERANCE] = tolerance
+    work = np.empty(kernel.newton_work(problem.structure))
+    pivots = np.empty(problem.unknowns, dtype=np.int64)
+    p = problem
+    return _iterate(
+        p,
+        q,
+        control,
+        budget,
+        lambda: kernel.newton(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots),
+    )
+
+
+def gradient(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+    """Spring steps, in place."""
+    from cardan.solvers import _gradient as kernel
+
+    control = np.zeros(abi.CONTROL)
+    control[abi.TOLERANCE] = tolerance
+    control[abi.STEP_GAIN] = SPRING_GAIN
+    work = np.empty(kernel.gradient_work(problem.structure))
+    p = problem
+    return _iterate(
+        p,
+        q,
+        control,
+        budget,
+        lambda: kernel.gradient(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work),
+    )
+
+
+def hybrid(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+    """Spring steps until near, then Newton, in place."""
+    near = max(SWITCH_RESIDUAL, tolerance)
+    first = gradient(problem, q, near, Budget(min(SWITCH_ITERATIONS, budget.iterations), budget.deadline))
+    left = budget.iterations - first.iterations
+    if first.outcome is Outcome.BROKEN or left <= 0 or budget.out_of_time():
+        return first
+    second = newton(problem, q, tolerance, Budget(left, budget.deadline))
+    return Run(second.outcome, first.iterations + second.iterations, second.residual, second.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """A method by name, with the iterations it gets where the user says nothing."""
+
+    name: str
+    run: Callable[[Problem, FloatArray, float, Budget], Run]
+    iterations: int
+
+
+REGISTRY: dict[str, Solver] = {
+    solver.name: solver
+    for solver in (
+        Solver("levenberg_marquardt", levenberg_marquardt, 200),
+        Solver("newton", newton, 100),
+        Solver("gradient", gradient, 20_000),
+        Solver("hybrid", hybrid, 1_000),
+    )
+}

@@ -1,0 +1,126 @@
+"""Checks at the door: numbers, vectors, names.  Each error names the item, its value and what is valid."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cardan.errors import ModelError, UnknownNameError
+
+Triple: TypeAlias = tuple[float, float, float]
+Quadruple: TypeAlias = tuple[float, float, float, float]
+
+
+def number(value: Any, what: str) -> float:
+    """A finite float."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; it must be a number") from None
+    if not math.isfinite(result):
+        raise ModelError(f"{what} is {result}; it must be finite")
+    return result
+
+
+def positive(value: Any, what: str, *, zero: bool = False, instead: str = "") -> float:
+    """A finite float above zero, or from zero on."""
+    result = number(value, what)
+    if result < 0.0 or (result == 0.0 and not zero):
+        bound = "zero or more" if zero else "above zero"
+        raise ModelError(f"{what} is {result}; it must be {bound}{instead and '; ' + instead}")
+    return result
+
+
+def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
+    """A tuple of that many finite floats."""
+    try:
+        result = tuple(map(float, value))
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; it must be {count} numbers") from None
+    if len(result) != count:
+        raise ModelError(f"{what} has {len(result)} numbers, {value!r}; it must have {count}")
+    if not all(map(math.isfinite, result)):
+        raise ModelError(f"{what} is {result}; every number in it must be finite")
+    return result
+
+
+def vector(value: Any, what: str) -> Triple:
+    """Three finite floats."""
+    x, y, z = numbers(value, 3, what)
+    return x, y, z
+
+
+def direction(value: Any, what: str) -> Triple:
+    """Three finite floats, scaled to length one."""
+    x, y, z = numbers(value, 3, what)
+    largest = max(abs(x), abs(y), abs(z))
+    if largest == 0.0:
+        raise ModelError(f"{what} is {(x, y, z)}; a direction must not be zero")
+    x, y, z = x / largest, y / largest, z / largest  # neither overflow nor underflow in the squares
+    n = math.sqrt(x * x + y * y + z * z)
+    return x / n, y / n, z / n
+
+
+def quaternion(value: Any, what: str) -> Quadruple:
+    """Four finite floats (w, x, y, z), scaled to length one."""
+    w, x, y, z = numbers(value, 4, what)
+    largest = max(abs(w), abs(x), abs(y), abs(z))
+    if largest == 0.0:
+        raise ModelError(f"{what} is {(w, x, y, z)}; a quaternion (w, x, y, z) must not be zero")
+    w, x, y, z = w / largest, x / largest, y / largest, z / largest
+    n = math.sqrt(w * w + x * x + y * y + z * z)
+    return w / n, x / n, y / n, z / n
+
+
+def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
+    """A symmetric 3×3 matrix, kg m², whose principal moments are those of a real body (none above the others' sum)."""
+    matrix = np.array([numbers(row, 3, f"a row of {what}") for row in _three(value, what)])
+    size = float(np.abs(matrix).max())
+    if float(np.abs(matrix - matrix.T).max()) > 1e-9 * size:
+        raise ModelError(f"{what} is {matrix.tolist()}; it must be symmetric")
+    moments = np.linalg.eigvalsh(matrix)
+    if moments[0] < 0.0 or moments[2] > (moments[0] + moments[1]) * (1 + 1e-9):
+        raise ModelError(
+            f"{what} has principal moments {moments.tolist()}; they must not be negative, and none may exceed the "
+            "sum of the other two"
+        )
+    a, b, c = (tuple(map(float, row)) for row in 0.5 * (matrix + matrix.T))
+    return a, b, c  # type: ignore[return-value]  # rows of a 3×3 array
+
+
+def _three(value: Any, what: str) -> Sequence[Any]:
+    try:
+        rows = list(value)
+    except TypeError:
+        raise ModelError(f"{what} is {value!r}; it must be 3×3 numbers") from None
+    if len(rows) != 3:
+        raise ModelError(f"{what} has {len(rows)} rows; it must be 3×3 numbers")
+    return rows
+
+
+def name(value: Any, what: str) -> str:
+    """A non-empty string."""
+    if not isinstance(value, str) or not value.strip():
+        raise ModelError(f"the name of {what} is {value!r}; it must be a non-empty string")
+    return value
+
+
+def unknown(value: Any, what: str, valid: Iterable[str]) -> UnknownNameError:
+    """The error for a name that nothing bears, with near ones."""
+    names = list(valid)
+    near = difflib.get_close_matches(str(value), names, n=3)
+    listed = ", ".join(map(repr, near or names[:8])) + (", …" if not near and len(names) > 8 else "")
+    hint = f"did you mean {listed}?" if near else f"there are {listed}" if names else "there are none"
+    return UnknownNameError(f"no {what} is named {value!r}; {hint}")
+
+
+def choice(value: Any, what: str, valid: Iterable[str]) -> str:
+    """One of a few words."""
+    words = list(valid)
+    if value not in words:
+        raise ModelError(f"{what} is {value!r}; it must be one of {', '.join(map(repr, words))}")
+    return str(value)

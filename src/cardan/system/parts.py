@@ -1,0 +1,237 @@
+"""Bodies, and the points and frames fixed on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cardan.constraints.registry import FeatureKind
+from cardan.errors import ModelError
+from cardan.system import check
+from cardan.system.check import Quadruple, Triple
+
+# A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
+PARALLEL_SINE = 1e-9
+
+
+class Feature(NamedTuple):
+    """An argument of a primitive: a point, direction or orientation in the axes of its body."""
+
+    kind: FeatureKind
+    body: Body
+    value: tuple[float, ...]
+
+
+class Body:
+    """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
+
+    Mass [kg], centre of mass [m] in body axes, inertia [kg m²] about it in body axes (None: see the dynamics).
+    Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
+    """
+
+    __slots__ = ("_center", "_inertia", "_mass", "_orientation", "_position", "is_ground", "name", "owner")
+
+    def __init__(
+        self,
+        owner: Any,
+        name: str,
+        *,
+        position: Any = (0.0, 0.0, 0.0),
+        orientation: Any = (1.0, 0.0, 0.0, 0.0),
+        mass: Any = 1.0,
+        inertia: Any = None,
+        center: Any = (0.0, 0.0, 0.0),
+        is_ground: bool = False,
+    ) -> None:
+        self.owner = owner
+        self.name = name
+        self.is_ground = is_ground
+        self._position = check.vector(position, f"the position of body {name!r}")
+        self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
+        self._mass = check.positive(mass, f"the mass of body {name!r}", zero=is_ground)
+        self._inertia = None if inertia is None else check.inertia(inertia, f"the inertia of body {name!r}")
+        self._center = check.vector(center, f"the center of body {name!r}")
+
+    @property
+    def position(self) -> Triple:
+        """Authored position r [m] in world."""
+        return self._position
+
+    @position.setter
+    def position(self, value: Any) -> None:
+        self._refuse_ground("position")
+        self._position = check.vector(value, f"the position of body {self.name!r}")
+        self.owner.touch()
+
+    @property
+    def orientation(self) -> Quadruple:
+        """Authored orientation p, unit quaternion (w, x, y, z)."""
+        return self._orientation
+
+    @orientation.setter
+    def orientation(self, value: Any) -> None:
+        self._refuse_ground("orientation")
+        self._orientation = check.quaternion(value, f"the orientation of body {self.name!r}")
+        self.owner.touch()
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]."""
+        return self._mass
+
+    @mass.setter
+    def mass(self, value: Any) -> None:
+        self._refuse_ground("mass")
+        self._mass = check.positive(value, f"the mass of body {self.name!r}")
+        self.owner.touch()
+
+    @property
+    def inertia(self) -> tuple[Triple, Triple, Triple] | None:
+        """Inertia [kg m²] about the centre of mass, body axes; None where none was given."""
+        return self._inertia
+
+    @inertia.setter
+    def inertia(self, value: Any) -> None:
+        self._refuse_ground("inertia")
+        self._inertia = None if value is None else check.inertia(value, f"the inertia of body {self.name!r}")
+        self.owner.touch()
+
+    @property
+    def center(self) -> Triple:
+        """Centre of mass [m] in body axes."""
+        return self._center
+
+    @center.setter
+    def center(self, value: Any) -> None:
+        self._refuse_ground("center")
+        self._center = check.vector(value, f"the center of body {self.name!r}")
+        self.owner.touch()
+
+    def _refuse_ground(self, what: str) -> None:
+        if self.is_ground:
+            raise ModelError(f"the {what} of the ground cannot be set; move the bodies instead")
+
+    def point(self, position: Any = (0.0, 0.0, 0.0)) -> Point:
+        """A point fixed on this body, at ``position`` [m] in body axes."""
+        return Point(self, check.vector(position, f"a point on body {self.name!r}"))
+
+    def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
+        """A frame fixed on this body: origin [m], axis z, zero reference x, in body axes.
+
+        x need not be orthogonal to z (its part along z is removed).  Omitted, x is a fixed function of z alone: the
+        body axis least along z, made orthogonal to it.
+        """
+        return Frame.build(self, origin, z, x)
+
+    def __repr__(self) -> str:
+        return f"<Body {self.name!r}>"
+
+    def description(self) -> tuple[Any, ...]:
+        """All that defines the body, as plain values: equal descriptions, equal bodies."""
+        return self.name, self._position, self._orientation, self._mass, self._inertia, self._center
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point fixed on a body, position [m] in body axes."""
+
+    body: Body
+    position: Triple
+
+    def feature(self) -> Feature:
+        return Feature(FeatureKind.POINT, self.body, self.position)
+
+    def description(self) -> tuple[Any, ...]:
+        return "point", self.body.name, self.position
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A right-handed frame fixed on a body: origin [m] and unit axes in body axes; z is the axis, x the zero."""
+
+    body: Body
+    origin: Triple
+    x: Triple
+    y: Triple
+    z: Triple
+    x_given: bool = field(default=True)
+
+    @classmethod
+    def build(cls, body: Body, origin: Any, z: Any, x: Any) -> Frame:
+        where = f"a frame on body {body.name!r}"
+        origin = check.vector(origin, f"the origin of {where}")
+        unit_z = check.direction(z, f"the axis z of {where}")
+        if x is None:
+            reference = default_x(unit_z)
+        else:
+            reference = check.direction(x, f"the reference x of {where}")
+        unit_x = _orthogonal_part(reference, unit_z)
+        if unit_x is None:
+            raise ModelError(f"the reference x of {where} is {x!r}, along its axis z {z!r}; it must point aside")
+        return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
+
+    def point(self) -> Point:
+        """The origin."""
+        return Point(self.body, self.origin)
+
+    def feature(self) -> Feature:
+        """The origin, as a feature."""
+        return Feature(FeatureKind.POINT, self.body, self.origin)
+
+    def axis(self, which: str) -> Feature:
+        """The unit axis ``"x"``, ``"y"`` or ``"z"``, as a feature."""
+        return Feature(FeatureKind.VECTOR, self.body, getattr(self, which))
+
+    def orientation(self) -> Feature:
+        """The quaternion body ← frame, as a feature."""
+        return Feature(FeatureKind.ORIENTATION, self.body, self.quaternion())
+
+    def quaternion(self) -> Quadruple:
+        """Unit quaternion (w, x, y, z) of the rotation that maps frame axes to body axes."""
+        return _quaternion_from_columns(self.x, self.y, self.z)
+
+    def description(self) -> tuple[Any, ...]:
+        return "frame", self.body.name, self.origin, self.x, self.z, self.x_given
+
+
+def default_x(z: Triple) -> Triple:
+    """The body axis least along z, the first of equals: what x is where none is given (before its part along z goes)."""
+    ax, ay, az = abs(z[0]), abs(z[1]), abs(z[2])
+    if ax <= ay and ax <= az:
+        return 1.0, 0.0, 0.0
+    return (0.0, 1.0, 0.0) if ay <= az else (0.0, 0.0, 1.0)
+
+
+def _orthogonal_part(a: Triple, z: Triple) -> Triple | None:
+    along = a[0] * z[0] + a[1] * z[1] + a[2] * z[2]
+    x, y, w = a[0] - along * z[0], a[1] - along * z[1], a[2] - along * z[2]
+    n = math.sqrt(x * x + y * y + w * w)
+    if n <= PARALLEL_SINE:
+        return None
+    x, y, w = x / n, y / n, w / n
+    along = x * z[0] + y * z[1] + w * z[2]  # once more: the first pass loses digits where a is nearly along z
+    x, y, w = x - along * z[0], y - along * z[1], w - along * z[2]
+    n = math.sqrt(x * x + y * y + w * w)
+    return x / n, y / n, w / n
+
+
+def _cross(a: Triple, b: Triple) -> Triple:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def _quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
+    """Largest-component method: no loss at any angle.  [Shepperd1978]"""
+    trace = x[0] + y[1] + z[2]
+    squares = (trace, x[0], y[1], z[2])
+    k = squares.index(max(squares))
+    if k == 0:
+        q = (1.0 + trace, y[2] - z[1], z[0] - x[2], x[1] - y[0])
+    elif k == 1:
+        q = (y[2] - z[1], 1.0 + x[0] - y[1] - z[2], x[1] + y[0], z[0] + x[2])
+    elif k == 2:
+        q = (z[0] - x[2], x[1] + y[0], 1.0 + y[1] - x[0] - z[2], y[2] + z[1])
+    else:
+        q = (x[1] - y[0], z[0] + x[2], y[2] + z[1], 1.0 + z[2] - x[0] - y[1])
+    n = math.sqrt(sum(c * c for c in q))
+    return q[0] / n, q[1] / n, q[2] / n, q[3] / n

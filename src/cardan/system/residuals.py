@@ -1,0 +1,45 @@
+"""How far each constraint is from being met, in metres and radians, by the name its author gave it."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cardan.constraints.registry import LENGTH_POWER
+from cardan.system.state import FloatArray
+from cardan.system.system import System
+
+
+class Violation(NamedTuple):
+    """Residual of one constraint in one unit."""
+
+    name: str
+    residual: float
+    unit: str
+
+    def text(self) -> str:
+        """In millimetres or degrees."""
+        if self.unit == "m":
+            return f"{1e3 * self.residual:.4g} mm"
+        if self.unit == "rad":
+            return f"{math.degrees(self.residual):.4g}°"
+        return f"{self.residual:.4g} {self.unit}"
+
+
+def violations(system: System, residuals: FloatArray) -> list[Violation]:
+    """Residual of every constraint, one entry per unit it has: the norm of its rows, angles as true angles [rad].
+
+    residuals: unscaled, shape (rows,).  Largest first, lengths measured in L.
+    """
+    squares: dict[tuple[str, str], float] = {}
+    for name, primitive, start in system.rows:
+        rows = residuals[start : start + primitive.rows]
+        value = float(np.sqrt(rows @ rows))
+        if primitive.chord:
+            value = 2.0 * math.asin(min(1.0, 0.5 * value))
+        key = (name, primitive.unit)
+        squares[key] = squares.get(key, 0.0) + value * value
+    found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
+    return sorted(found, key=lambda v: -v.residual / system.length ** LENGTH_POWER[v.unit])

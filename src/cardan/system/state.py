@@ -1,0 +1,163 @@
+"""A State: where every body is, and what else a motion carries along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.errors import ModelError
+from cardan.math import euler
+from cardan.system import check
+
+FloatArray = NDArray[np.float64]
+
+
+class Pose:
+    """Pose of one body: position [m] in world, quaternion (w, x, y, z), matrix A body → world."""
+
+    __slots__ = ("position", "quaternion")
+
+    def __init__(self, position: FloatArray, quaternion: FloatArray) -> None:
+        self.position = position
+        self.quaternion = quaternion
+
+    @property
+    def matrix(self) -> FloatArray:
+        """A(p), shape (3, 3)."""
+        return euler.matrix(self.quaternion)
+
+    def point(self, local: Any) -> FloatArray:
+        """World position [m] of a point given in body axes."""
+        return self.position + self.matrix @ np.asarray(local, dtype=float)
+
+    def vector(self, local: Any) -> FloatArray:
+        """World components of a vector given in body axes."""
+        result: FloatArray = self.matrix @ np.asarray(local, dtype=float)
+        return result
+
+    def __repr__(self) -> str:
+        return f"Pose(position={self.position.tolist()}, quaternion={self.quaternion.tolist()})"
+
+
+GROUND_POSE = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+for _array in (GROUND_POSE.position, GROUND_POSE.quaternion):
+    _array.setflags(write=False)
+
+
+class State(Mapping[str, Pose]):
+    """Poses of the bodies of a mechanism by name, with velocities and time.
+
+    ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.  ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in
+    world and ω in body axes, or None at rest.  ``turns``: whole turns of joint coordinates, by joint.  ``time`` [s].
+    A state does not change: ``moved`` and ``at`` give new ones.
+    """
+
+    __slots__ = ("_index", "coordinates", "names", "time", "turns", "velocities")
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        index: Mapping[str, int],
+        coordinates: FloatArray,
+        *,
+        velocities: FloatArray | None = None,
+        turns: Mapping[str, int] | None = None,
+        time: float = 0.0,
+    ) -> None:
+        self.names = names
+        self._index = index
+        coordinates.setflags(write=False)
+        self.coordinates = coordinates
+        if velocities is not None:
+            velocities.setflags(write=False)
+        self.velocities = velocities
+        self.turns: dict[str, int] = dict(turns) if turns else {}
+        self.time = time
+
+    def __getitem__(self, body: Any) -> Pose:
+        name = getattr(body, "name", body)
+        k = self._index.get(name)
+        if k is None:
+            if getattr(body, "is_ground", False) or name == "ground":
+                return GROUND_POSE
+            raise check.unknown(name, "body of this state", self.names)
+        row = self.coordinates[k]
+        return Pose(row[:3], row[3:])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def positions(self) -> FloatArray:
+        """[m], shape (bodies, 3)."""
+        return self.coordinates[:, :3]
+
+    @property
+    def quaternions(self) -> FloatArray:
+        """Shape (bodies, 4)."""
+        return self.coordinates[:, 3:]
+
+    def moved(self, poses: Mapping[Any, Any]) -> State:
+        """A copy with some bodies elsewhere: ``{body or name: (position, quaternion)}`` or a Pose."""
+        coordinates = self.coordinates.copy()
+        for body, pose in poses.items():
+            name = getattr(body, "name", body)
+            if name not in self._index:
+                raise check.unknown(name, "movable body of this state", self.names)
+            coordinates[self._index[name]] = _row(name, pose)
+        return State(
+            self.names, self._index, coordinates, velocities=self.velocities, turns=self.turns, time=self.time
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        if self.names != other.names or self.time != other.time or self.turns != other.turns:
+            return False
+        if (self.velocities is None) != (other.velocities is None):
+            return False
+        same = bool(np.array_equal(self.coordinates, other.coordinates))
+        return same and (self.velocities is None or bool(np.array_equal(self.velocities, other.velocities)))
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.names, np.array(self.coordinates), self.velocities, self.turns, self.time)
+
+    def __repr__(self) -> str:
+        return f"<State of {len(self.names)} bodies at t = {self.time:g} s>"
+
+
+def _rebuild(
+    names: tuple[str, ...],
+    coordinates: FloatArray,
+    velocities: FloatArray | None,
+    turns: dict[str, int],
+    time: float,
+) -> State:
+    index = {name: k for k, name in enumerate(names)}
+    return State(names, index, coordinates, velocities=velocities, turns=turns, time=time)
+
+
+def _row(name: str, pose: Any) -> FloatArray:
+    if isinstance(pose, Pose):
+        position, quaternion = pose.position, pose.quaternion
+    else:
+        try:
+            position, quaternion = pose
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"the pose of body {name!r} is {pose!r}; it must be a Pose or (position, quaternion)"
+            ) from None
+    return np.array(
+        [
+            *check.vector(position, f"the position of body {name!r}"),
+            *check.quaternion(quaternion, f"the orientation of body {name!r}"),
+        ]
+    )

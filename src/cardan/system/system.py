@@ -1,0 +1,188 @@
+"""Packing: bodies and the primitives between them become a frozen System of flat tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.constraints import primitives
+from cardan.constraints.registry import LENGTH_POWER, Primitive
+from cardan.system import layout
+from cardan.system.parts import Body, Feature
+from cardan.system.state import FloatArray, State
+
+IntArray = NDArray[np.int64]
+
+
+class Use(NamedTuple):
+    """One primitive on its features, with its parameters: what joints are bundles of."""
+
+    primitive: Primitive
+    features: tuple[Feature, ...]
+    parameters: tuple[float, ...] = ()
+
+
+class Row(NamedTuple):
+    """Where a use lies in the residual vector."""
+
+    constraint: str
+    primitive: Primitive
+    start: int
+
+
+class System:
+    """A mechanism, packed and frozen: tables, names, reference points, characteristic length.  Shared by threads.
+
+    Nothing writes to its arrays after it is made (they are not flagged so: to numba a read-only array is another type,
+    and every kernel would compile twice).
+
+    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.
+    ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
+    Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
+    ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
+    """
+
+    __slots__ = (
+        "_cache",
+        "authored",
+        "centers",
+        "equations",
+        "floats",
+        "ground_center",
+        "index",
+        "ints",
+        "length",
+        "level",
+        "names",
+        "powers",
+        "rows",
+    )
+
+    def __init__(self, bodies: Sequence[Body], uses: Iterable[tuple[str, Sequence[Use]]]) -> None:
+        self.names = tuple([body.name for body in bodies])
+        self.index = {name: k for k, name in enumerate(self.names)}
+        numbers: dict[Body, int] = {body: k for k, body in enumerate(bodies)}
+        ints = [len(bodies), 0, 0, 0, 0, 0, 0, 0]
+        floats: list[float] = []
+        powers: list[int] = []
+        rows: list[Row] = []
+        constraints = row = derivative = block = equations = 0
+        for name, bundle in uses:
+            for use in bundle:
+                primitive, features, parameters = use
+                count = primitive.rows
+                touched = sorted({numbers[f.body] for f in features if not f.body.is_ground})
+                slots = len(touched)
+                components = primitive.components
+                start = len(ints)
+                ints += (
+                    primitive.code,
+                    row,
+                    count,
+                    block,
+                    len(floats),
+                    derivative,
+                    len(features),
+                    slots,
+                    components,
+                    start + layout.RECORD + slots + layout.FEATURE * len(features),
+                )
+                ints += touched
+                floats += parameters
+                column = 0
+                for kind, body, value in features:
+                    if body.is_ground:
+                        ints += (kind, -1, -1, len(floats), column)
+                    else:
+                        number = numbers[body]
+                        ints += (kind, number, touched.index(number), len(floats), column)
+                    floats += value
+                    column += len(value)
+                rows.append(Row(name, primitive, row))
+                powers += (LENGTH_POWER[primitive.unit],) * count
+                constraints += 1
+                row += count
+                equations += primitive.equations
+                derivative += count * components
+                block += count * slots
+        ints[layout.CONSTRAINTS] = constraints
+        ints[layout.ROWS_TOTAL] = row
+        ints[layout.DERIVATIVES] = derivative
+        ints[layout.BLOCKS] = block
+        self.rows = tuple(rows)
+        self.equations = equations
+        self.powers: IntArray = np.array(powers, dtype=np.int64)
+        self.ints: IntArray = np.array(ints, dtype=np.int64)
+        self.floats: FloatArray = np.array(floats, dtype=np.float64)
+        self.authored: FloatArray = np.array([b.position + b.orientation for b in bodies], dtype=np.float64)
+        self._measure()
+        self._cache: dict[Any, Any] = {}
+
+    def _measure(self) -> None:
+        """Reference points, body extents, characteristic length and connection to the ground."""
+        from cardan.system import _tables
+
+        count = len(self.names)
+        centers = np.zeros(3 * count + 3)
+        sizes = np.zeros(count + 1)
+        _tables.center_features(self.ints, self.floats, centers, sizes, np.zeros(count + 1))
+        starts = np.empty(count + 2, dtype=np.int64)
+        links = np.empty(int(self.ints[layout.BLOCKS]) + 1, dtype=np.int64)
+        _tables.link_bodies(self.ints, starts, links)
+        order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
+        codes = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
+        level = np.empty(count, dtype=np.int64)
+        length = _tables.characteristic_length(
+            self.ints, self.floats, sizes, codes, order, starts, links, np.empty_like(level), level, np.empty(count)
+        )
+        if not length > 0.0:  # nothing in the model has a size: take the spread of the parts as authored
+            length = float(np.ptp(self.authored[:, :3], axis=0).max(initial=0.0)) or 1.0
+        self.length = float(length)
+        self.centers: FloatArray = centers[:-3].reshape(count, 3)
+        self.ground_center: FloatArray = centers[-3:]
+        self.level: IntArray = level
+
+    @property
+    def unconnected(self) -> tuple[str, ...]:
+        """Names of the bodies that no chain of constraints connects to the ground."""
+        return tuple(self.names[k] for k in np.flatnonzero(self.level < 0))
+
+    @property
+    def gruebler(self) -> int:
+        """6 × bodies − equations: the freedom a count of equations predicts."""
+        return 6 * len(self.names) - self.equations
+
+    def state(self, coordinates: FloatArray | None = None) -> State:
+        """A state of this system: the authored one, or that with r, p of each body given, shape (bodies, 7)."""
+        return State(self.names, self.index, self.authored.copy() if coordinates is None else coordinates)
+
+    def cached(self, key: Any, make: Any) -> Any:
+        """What make() returned the first time: derived tables, the same for everyone."""
+        found = self._cache.get(key)
+        if found is None:
+            found = self._cache[key] = make()
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_cache"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._cache = {}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, System):
+            return NotImplemented
+        if self.names != other.names or self.rows != other.rows:
+            return False
+        pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
+        return all(bool(np.array_equal(a, b)) for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
+    def __repr__(self) -> str:
+        return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
