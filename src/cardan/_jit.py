@@ -94,14 +94,24 @@ def _with_cache_directory(decorate: Callable[[bool], Any]) -> Any:
         config.CACHE_DIR = previous
 
 
+# Numpy's rules for division by zero; no reference counts, since kernels never own an array.
+_OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
+
+
 def jit(function: Kernel) -> Kernel:
-    """Compile a kernel on first call; numpy's rules for division by zero, no bounds checks, the GIL released."""
+    """Compile a kernel that Python calls, on first call; the GIL is released."""
     if JIT_DISABLED:
         return function
-    compiled = _with_cache_directory(
-        lambda cache: numba.njit(cache=cache, fastmath=FASTMATH, error_model="numpy", nogil=True)(function)
-    )
+    compiled = _with_cache_directory(lambda cache: numba.njit(cache=cache, nogil=True, **_OPTIONS)(function))
     return compiled  # type: ignore[no-any-return]  # numba is untyped
+
+
+def inner(function: Kernel) -> Kernel:
+    """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use."""
+    if JIT_DISABLED:
+        return function
+    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 _python_evaluators: list[Callable[..., int]] = []  # with the JIT disabled an address is an index into this list
@@ -113,9 +123,7 @@ def evaluator(function: Callable[..., int]) -> int:
         _python_evaluators.append(function)
         return len(_python_evaluators) - 1
     compiled = _with_cache_directory(
-        lambda cache: numba.cfunc(
-            EVALUATOR_SIGNATURE, cache=cache, fastmath=FASTMATH, error_model="numpy", nopython=True
-        )(function)
+        lambda cache: numba.cfunc(EVALUATOR_SIGNATURE, cache=cache, nopython=True, **_OPTIONS)(function)
     )
     _keep_alive.append(compiled)
     return int(compiled.address)

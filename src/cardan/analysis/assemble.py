@@ -6,7 +6,6 @@ again from a start moved a little and with another L, and then from reproducible
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,11 +21,10 @@ from cardan.errors import ModelError
 from cardan.solvers import methods
 from cardan.solvers.abi import Outcome
 from cardan.solvers.methods import Budget, Run
+from cardan.solvers.problem import Problem
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
-
-log = logging.getLogger("cardan")
 
 AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "gradient", "hybrid"]
@@ -35,8 +33,9 @@ RESTARTS = 40
 # Rounding of a pose r [m] alone moves a residual by this many ulps of |r|: no tolerance below it can be asked for.
 ROUNDING = 64 * np.finfo(float).eps
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
-# Attempts at the given start: (size of the disturbance in rad and L, factor on L).
-RETRIES: Final = ((0.0, 1.0), (0.05, 0.25), (0.5, 2.0))
+SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle: it is disturbed a little
+DISTURBANCE = 0.05  # rad, and in units of L
+OTHER_LENGTH = 0.25  # of L, tried where the first attempt crept on to its iteration limit
 SAME_COST = 1e-3  # relative: two attempts that ended this near ended at the same minimum
 CONFLICT_SHARE = 0.25  # of all stalled attempts at the same least residual: evidence of a contradiction
 CONFLICT_ENOUGH = 12  # equal ends in a row from the first on: no need to go on
@@ -154,45 +153,47 @@ def _allowed(system: System, coordinates: FloatArray, tolerance: float) -> float
 
 def _auto(system: System, first: FloatArray, options: _Options) -> tuple[Run, FloatArray, int, int, bool]:
     """(best run, its q, attempts, iterations of all, whether the constraints seem to contradict each other)."""
-    draws: Restarts | None = None
-    best: tuple[Run, FloatArray] | None = None
-    costs: list[float] = []
-    iterations = attempts = 0
-    problems: dict[float, Any] = {}
+    problem = formulations.problem(system, options.formulation)
+    solve = methods.levenberg_marquardt
+    q = first.copy()
+    target = TARGET * _allowed(system, q, options.tolerance)
+    run = solve(problem, q, target, Budget(options.iterations, options.deadline))
+    if run.outcome is Outcome.CONVERGED:
+        return run, q, 1, run.iterations, False
+    best = run, q
+    costs = [run.cost] if run.outcome is Outcome.STALLED else []
+    iterations, attempts = run.iterations, 1
+    draws = Restarts(system, formulations.to_reference(system, system.authored), options.seed)
     while True:
-        disturbance, factor = RETRIES[attempts] if attempts < len(RETRIES) else (None, 1.0)
-        if attempts > 0 and draws is None:
-            draws = Restarts(system, formulations.to_reference(system, system.authored), options.seed)
-        if draws is None:
-            q = first.copy()
-        elif disturbance is None:
-            q = draws.anywhere(attempts)
-        else:
-            q = draws.near(first, attempts, disturbance)
-        if factor not in problems:
-            problems[factor] = formulations.problem(system, options.formulation, factor * system.length)
-        target = TARGET * _allowed(system, q, options.tolerance) / max(factor, 1.0)
-        run = methods.levenberg_marquardt(problems[factor], q, target, Budget(options.iterations, options.deadline))
-        attempts += 1
-        iterations += run.iterations
-        if run.outcome is Outcome.CONVERGED:
-            return run, q, attempts, iterations, False
-        if factor != 1.0:  # compare ends in one measure
-            run = _remeasured(run, formulations.problem(system, options.formulation), q)
-        if best is None or run.cost < best[0].cost:
-            best = run, q
-        if run.outcome is Outcome.STALLED:
-            costs.append(run.cost)
-        log.debug("attempt %d: %s after %d iterations, residual %.2e", attempts, run.outcome.name, run.iterations, run.residual)
         same = sum(cost <= best[0].cost * (1.0 + SAME_COST) for cost in costs)
         agreed = same == attempts == CONFLICT_ENOUGH
         late = options.deadline is not None and time.perf_counter() >= options.deadline
         if agreed or late or attempts > options.restarts:
             conflict = same >= 3 and same >= CONFLICT_SHARE * attempts and not late
             return *best, attempts, iterations, conflict
+        tried = problem
+        if attempts == 1 and run.outcome is Outcome.RUNNING:
+            q = first.copy()
+            tried = formulations.problem(system, options.formulation, OTHER_LENGTH * system.length)
+        elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
+            q = draws.near(first, attempts, DISTURBANCE)
+        else:
+            q = draws.anywhere(attempts)
+        target = TARGET * _allowed(system, q, options.tolerance)
+        run = solve(tried, q, target, Budget(options.iterations, options.deadline))
+        attempts += 1
+        iterations += run.iterations
+        if run.outcome is Outcome.CONVERGED:
+            return run, q, attempts, iterations, False
+        if tried is not problem:
+            run = _remeasured(run, problem, q)  # costs are compared in one measure
+        if run.cost < best[0].cost:
+            best = run, q
+        if run.outcome is Outcome.STALLED:
+            costs.append(run.cost)
 
 
-def _remeasured(run: Run, problem: Any, q: FloatArray) -> Run:
+def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
     residual = problem.residual(q) * problem.scales[: problem.rows]
     return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), 0.5 * float(residual @ residual))
 

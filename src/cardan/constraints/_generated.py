@@ -2,7 +2,7 @@
 
 from math import atan2, cos, sin, sqrt  # noqa: F401
 
-from cardan._jit import jit
+from cardan._jit import inner
 from cardan.math._kernels import (  # noqa: F401
     angle_ratio,
     angle_ratio_s,
@@ -14,7 +14,7 @@ from cardan.math._kernels import (  # noqa: F401
 )
 
 
-@jit
+@inner
 def coincidence(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of coincidence: 3 rows, 6 feature components."""
     x0 = x[0]
@@ -49,7 +49,7 @@ def coincidence(x, floats, par, r, row, df, at):
     df[at + 17] = 1.0
 
 
-@jit
+@inner
 def dot_1(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of dot_1: 1 rows, 6 feature components."""
     x0 = x[0]
@@ -72,7 +72,7 @@ def dot_1(x, floats, par, r, row, df, at):
     df[at + 5] = x2
 
 
-@jit
+@inner
 def dot_2(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of dot_2: 1 rows, 9 feature components."""
     x0 = x[0]
@@ -109,7 +109,7 @@ def dot_2(x, floats, par, r, row, df, at):
     df[at + 8] = x2
 
 
-@jit
+@inner
 def angle(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of angle: 1 rows, 6 feature components."""
     x0 = x[0]
@@ -196,7 +196,7 @@ def angle(x, floats, par, r, row, df, at):
     df[at + 5] = t77
 
 
-@jit
+@inner
 def angle_cosine(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of angle_cosine: 1 rows, 6 feature components."""
     x0 = x[0]
@@ -222,7 +222,7 @@ def angle_cosine(x, floats, par, r, row, df, at):
     df[at + 5] = x2
 
 
-@jit
+@inner
 def distance(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of distance: 1 rows, 6 feature components."""
     x0 = x[0]
@@ -252,7 +252,7 @@ def distance(x, floats, par, r, row, df, at):
     df[at + 5] = t19
 
 
-@jit
+@inner
 def distance_squared(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of distance_squared: 1 rows, 6 feature components."""
     x0 = x[0]
@@ -290,7 +290,7 @@ def distance_squared(x, floats, par, r, row, df, at):
     df[at + 5] = t28
 
 
-@jit
+@inner
 def aligned(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of aligned: 3 rows, 12 feature components."""
     x0 = x[0]
@@ -362,7 +362,7 @@ def aligned(x, floats, par, r, row, df, at):
     df[at + 35] = x8
 
 
-@jit
+@inner
 def rotation_vector(x, floats, par, r, row, df, at):
     """f and ∂f/∂x of rotation_vector: 3 rows, 8 feature components."""
     x0 = x[0]
@@ -619,7 +619,7 @@ def rotation_vector(x, floats, par, r, row, df, at):
     df[at + 23] = t228
 
 
-@jit
+@inner
 def evaluate_primitive(code, x, floats, par, r, row, df, at):
     """f and ∂f/∂x of a primitive."""
     if code == 0:
@@ -642,7 +642,7 @@ def evaluate_primitive(code, x, floats, par, r, row, df, at):
         rotation_vector(x, floats, par, r, row, df, at)
 
 
-@jit
+@inner
 def coincidence_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of coincidence, 3 rows."""
     g[row + 0] = 0.0
@@ -650,7 +650,7 @@ def coincidence_curvature(x, xdot, floats, par, g, row):
     g[row + 2] = 0.0
 
 
-@jit
+@inner
 def dot_1_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of dot_1, 1 rows."""
     v0 = xdot[0]
@@ -670,7 +670,7 @@ def dot_1_curvature(x, xdot, floats, par, g, row):
     g[row + 0] = t36
 
 
-@jit
+@inner
 def dot_2_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of dot_2, 1 rows."""
     v0 = xdot[0]
@@ -696,7 +696,7 @@ def dot_2_curvature(x, xdot, floats, par, g, row):
     g[row + 0] = t50
 
 
-@jit
+@inner
 def angle_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of angle, 1 rows."""
     x0 = x[0]
@@ -862,7 +862,7 @@ def angle_curvature(x, xdot, floats, par, g, row):
     g[row + 0] = t168
 
 
-@jit
+@inner
 def angle_cosine_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of angle_cosine, 1 rows."""
     v0 = xdot[0]
@@ -882,7 +882,7 @@ def angle_cosine_curvature(x, xdot, floats, par, g, row):
     g[row + 0] = t39
 
 
-@jit
+@inner
 def distance_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of distance, 1 rows."""
     x0 = x[0]
@@ -948,7 +948,7 @@ def distance_curvature(x, xdot, floats, par, g, row):
     g[row + 0] = t70
 
 
-@jit
+@inner
 def distance_squared_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of distance_squared, 1 rows."""
     v0 = xdot[0]
@@ -971,7 +971,7 @@ def distance_squared_curvature(x, xdot, floats, par, g, row):
     g[row + 0] = t42
 
 
-@jit
+@inner
 def aligned_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of aligned, 3 rows."""
     v0 = xdot[0]
@@ -1015,7 +1015,7 @@ def aligned_curvature(x, xdot, floats, par, g, row):
     g[row + 2] = t98
 
 
-@jit
+@inner
 def rotation_vector_curvature(x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ of rotation_vector, 3 rows."""
     x0 = x[0]
@@ -1250,7 +1250,7 @@ def rotation_vector_curvature(x, xdot, floats, par, g, row):
     g[row + 2] = t242
 
 
-@jit
+@inner
 def primitive_curvature(code, x, xdot, floats, par, g, row):
     """ẋᵀ f_xx ẋ."""
     if code == 0:

@@ -19,7 +19,7 @@ _HEADER = '''"""Kernels of the primitives, written by cardan.constraints.codegen
 
 from math import atan2, cos, sin, sqrt  # noqa: F401
 
-from cardan._jit import jit
+from cardan._jit import inner
 from cardan.math._kernels import (  # noqa: F401
     angle_ratio,
     angle_ratio_s,
@@ -88,7 +88,7 @@ def _value_kernel(primitive: Primitive) -> str:
         body += [f"    df[at + {i * width + j}] = {writer.name(p)}" for i, p in enumerate(column)]
     return "\n".join(
         [
-            "@jit",
+            "@inner",
             f"def {primitive.name}(x, floats, par, r, row, df, at):",
             f'    """f and ∂f/∂x of {primitive.name}: {primitive.rows} rows, {width} feature components."""',
             *body,
@@ -107,7 +107,7 @@ def _curvature_kernel(primitive: Primitive) -> str:
     body = [*writer.lines, *(f"    g[row + {i}] = {writer.name(c)}" for i, c in enumerate(curvatures))]
     return "\n".join(
         [
-            "@jit",
+            "@inner",
             f"def {primitive.name}_curvature(x, xdot, floats, par, g, row):",
             f'    """ẋᵀ f_xx ẋ of {primitive.name}, {primitive.rows} rows."""',
             *body,
@@ -116,7 +116,7 @@ def _curvature_kernel(primitive: Primitive) -> str:
 
 
 def _chooser(name: str, arguments: str, suffix: str, text: str) -> str:
-    lines = ["@jit", f"def {name}(code, {arguments}):", f'    """{text}"""']
+    lines = ["@inner", f"def {name}(code, {arguments}):", f'    """{text}"""']
     for position, primitive in enumerate(REGISTRY.values()):
         keyword = "if" if position == 0 else "elif"
         lines += [f"    {keyword} code == {primitive.code}:", f"        {primitive.name}{suffix}({arguments})"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -47,29 +47,17 @@ class Primitive:
     name: str
     features: tuple[tuple[str, FeatureKind], ...]
     parameters: tuple[str, ...]
-    units: tuple[Unit, ...]
+    unit: Unit  # of every row
+    rows: int
     guards: tuple[int, ...]
     chord: bool
     function: Callable[..., Any]
-
-    @property
-    def rows(self) -> int:
-        return len(self.units)
+    components: int  # scalar components of all features together
 
     @property
     def equations(self) -> int:
         """Independent equations at a regular solution."""
         return self.rows - len(self.guards)
-
-    @property
-    def components(self) -> int:
-        """Number of scalar components of all features together."""
-        return sum(kind.components for _, kind in self.features)
-
-    @property
-    def unit(self) -> Unit:
-        """The one unit of all rows."""
-        return self.units[0]
 
     def trace(self) -> tuple[Graph, list[Scalar], list[Scalar]]:
         """The graph of f, its feature variables x0, x1, …, and its rows."""
@@ -127,10 +115,9 @@ def primitive(
         if name in REGISTRY:
             raise ValueError(f"primitive {name!r} is registered already")
         features = tuple((argument, _KINDS[kind]) for argument, kind in kinds.items())
-        made = Primitive(len(REGISTRY), name, features, parameters, (unit,), guards, chord, function)
-        rows = len(made.trace()[2])
-        made = Primitive(made.code, name, features, parameters, (unit,) * rows, guards, chord, function)
-        REGISTRY[name] = made
+        components = sum(kind.components for _, kind in features)
+        made = Primitive(len(REGISTRY), name, features, parameters, unit, 0, guards, chord, function, components)
+        made = REGISTRY[name] = replace(made, rows=len(made.trace()[2]))
         return made
 
     return register

@@ -5,7 +5,7 @@ K(u, p) = [2(ẽ + e₀I)u, (e·u)I + e uᵀ − ẽũ − tilde(ẽu) − 2e₀
 An orientation x = p ⊗ s is linear in p.
 """
 
-from cardan._jit import evaluator, jit
+from cardan._jit import evaluator, inner
 from cardan.coordinates._features import ORIENTATION, POINT, update_constraints
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
@@ -34,7 +34,7 @@ from cardan.system.layout import (
 WIDTH = 7
 
 
-@jit
+@inner
 def chain(ints, floats, q, jacobian, work, derivatives):
     """∂f/∂(r, p) of every constraint from ∂f/∂x."""
     record = HEADER
@@ -111,7 +111,7 @@ def chain(ints, floats, q, jacobian, work, derivatives):
         record = ints[record + NEXT]
 
 
-@jit
+@inner
 def normalisation(ints, q, out, jacobian, with_jacobian):
     """pᵀp − 1 of every body behind the constraints' rows, and its row 2pᵀ."""
     row = ints[ROWS_TOTAL]

@@ -1,15 +1,15 @@
 """From poses to world features, and from features to constraint values: the part all formulations share."""
 
-from cardan._jit import jit
+from cardan._jit import inner
 from cardan.constraints._generated import evaluate_primitive
 from cardan.system.layout import (
     BODIES,
     BODY,
     CODE,
     COLUMN,
-    COMPONENTS,
     CONSTRAINTS,
     DERIVATIVE,
+    DERIVATIVES,
     FEATURE,
     FEATURES,
     HEADER,
@@ -28,7 +28,7 @@ ORIENTATION = 2  # FeatureKind.ORIENTATION, as the tables hold it
 POINT = 0
 
 
-@jit
+@inner
 def update_matrices(bodies, q, work):
     """A(p) = (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ of every body into work, 9 floats each, for p of any length."""
     for b in range(bodies):
@@ -48,7 +48,7 @@ def update_matrices(bodies, q, work):
         work[o + 8] = e0 * e0 - e1 * e1 - e2 * e2 + e3 * e3
 
 
-@jit
+@inner
 def update_features(record, ints, floats, q, work, x):
     """World values of the features of one constraint into x."""
     at = record + RECORD + ints[record + SLOTS]
@@ -97,7 +97,7 @@ def update_features(record, ints, floats, q, work, x):
         at += FEATURE
 
 
-@jit
+@inner
 def update_constraints(ints, floats, q, r, work):
     """f of every constraint into r, ∂f/∂x into work behind the matrices and the features.  Returns where that begins."""
     bodies = ints[BODIES]
@@ -121,10 +121,6 @@ def update_constraints(ints, floats, q, r, work):
     return derivatives
 
 
-@jit
 def work_size(ints):
     """Floats that an evaluator needs in its work array."""
-    return 9 * ints[BODIES] + MAX_COMPONENTS + ints[3]
-
-
-__all__ = ["COMPONENTS", "update_constraints", "update_features", "update_matrices", "work_size"]
+    return 9 * int(ints[BODIES]) + MAX_COMPONENTS + int(ints[DERIVATIVES])

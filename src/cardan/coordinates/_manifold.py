@@ -6,7 +6,7 @@ a vector has no part in δr; an orientation x = p ⊗ s has ∂x/∂δθ = ½ p 
 
 from math import cos, sin, sqrt
 
-from cardan._jit import evaluator, jit
+from cardan._jit import evaluator, inner
 from cardan.coordinates._features import ORIENTATION, POINT, update_constraints
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
@@ -33,7 +33,7 @@ from cardan.system.layout import (
 WIDTH = 6
 
 
-@jit
+@inner
 def chain(ints, floats, q, jacobian, work, derivatives):
     """∂f/∂(δr, δθ) of every constraint from ∂f/∂x."""
     record = HEADER
@@ -102,7 +102,7 @@ def chain(ints, floats, q, jacobian, work, derivatives):
         record = ints[record + NEXT]
 
 
-@jit
+@inner
 def retract(bodies, q, step, out):
     """r + δr and p ⊗ exp(δθ/2), renormalised, into out."""
     for b in range(bodies):

@@ -1,7 +1,6 @@
 """The solvers' structure table, from the packed system."""
 
 from cardan._jit import jit
-from cardan.coordinates._features import work_size
 from cardan.solvers import abi
 from cardan.system import layout
 
@@ -32,14 +31,13 @@ ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
 )
 
 
-@jit
 def structure_size(ints):
-    """Length of the table, with room for one more row per body."""
-    return S_HEADER + 4 * ints[CONSTRAINTS] + ints[BLOCKS] + 5 * ints[BODIES] + 2 * ints[BODIES] + 1
+    """A bound on the length of the table, with room for one more row per body."""
+    return S_HEADER + 4 * int(ints[CONSTRAINTS]) + int(ints[BLOCKS]) + 7 * int(ints[BODIES]) + 1
 
 
 @jit
-def fill_structure(ints, width, normalised, out):
+def fill_structure(ints, width, normalised, work, out):
     """Blocks of ``width`` unknowns per body, from the third on a rotation; ``normalised`` adds one row per body."""
     bodies = ints[BODIES]
     rows = ints[ROWS_TOTAL]
@@ -75,7 +73,7 @@ def fill_structure(ints, width, normalised, out):
     out[S_JACOBIAN] = entries
     out[S_COORDINATES] = POSE * bodies
     out[S_OFFSETS] = at
-    out[S_WORK] = work_size(ints)
+    out[S_WORK] = work
     for b in range(bodies + 1):
         out[at + b] = width * b
     at += bodies + 1

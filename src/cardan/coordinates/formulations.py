@@ -48,10 +48,10 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; made once."""
 
     def make() -> IntArray:
-        from cardan.coordinates import _structure
+        from cardan.coordinates import _features, _structure
 
         table: IntArray = np.empty(_structure.structure_size(system.ints), dtype=np.int64)
-        _structure.fill_structure(system.ints, kind.width, kind.normalised, table)
+        _structure.fill_structure(system.ints, kind.width, kind.normalised, _features.work_size(system.ints), table)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)

@@ -2,10 +2,10 @@
 
 from math import sqrt
 
-from cardan._jit import jit
+from cardan._jit import inner
 
 
-@jit
+@inner
 def cholesky(n, a, damping, factor):
     """factor ← L with L Lᵀ = a + damping·I, from the lower triangle of a (row-major).  False if not positive definite."""
     for i in range(n):
@@ -25,7 +25,7 @@ def cholesky(n, a, damping, factor):
     return True
 
 
-@jit
+@inner
 def cholesky_solve(n, factor, b, x):
     """x ← (L Lᵀ)⁻¹ b."""
     for i in range(n):
@@ -42,7 +42,7 @@ def cholesky_solve(n, factor, b, x):
             x[k] -= factor[row + k] * s
 
 
-@jit
+@inner
 def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
 

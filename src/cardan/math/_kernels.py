@@ -2,18 +2,18 @@
 
 from math import atan2, sqrt
 
-from cardan._jit import jit
+from cardan._jit import inner
 
 SERIES_BELOW = 1e-2  # of t = (n/w)²: eight terms of the series leave t⁸ ≈ 1e-16
 
 
-@jit
+@inner
 def norm3(x, y, z):
     """|d| = √(d·d); its gradient is unit3."""
     return sqrt(x * x + y * y + z * z)
 
 
-@jit
+@inner
 def unit3(k, x, y, z):
     """Component k of d/|d|; at d = 0 the fixed direction (1, 0, 0), so that a solver can leave the point."""
     n = sqrt(x * x + y * y + z * z)
@@ -26,14 +26,14 @@ def unit3(k, x, y, z):
     return z / n
 
 
-@jit
+@inner
 def inverse_norm3(x, y, z):
     """1/|d|, and 0 at d = 0, where the fixed direction of unit3 does not turn."""
     n = sqrt(x * x + y * y + z * z)
     return 1.0 / n if n > 0.0 else 0.0
 
 
-@jit
+@inner
 def sign4(w, x, y, z):
     """Sign of the first non-zero component: one of the two quaternions ±(w, x, y, z), also at the half turn w = 0."""
     if w != 0.0:
@@ -45,7 +45,7 @@ def sign4(w, x, y, z):
     return 1.0 if z >= 0.0 else -1.0
 
 
-@jit
+@inner
 def angle_ratio(s, w):
     """h(s, w) = 2 atan2(√s, w)/√s for w ≥ 0: rotation vector = h(v·v, w) v.  Series 2/w Σ (−t)ᵏ/(2k+1), t = s/w²."""
     if s <= SERIES_BELOW * w * w:
@@ -56,7 +56,7 @@ def angle_ratio(s, w):
     return 2.0 * atan2(n, w) / n
 
 
-@jit
+@inner
 def angle_ratio_s(s, w):
     """∂h/∂s = (w/(s + w²) − h/2)/s."""
     if s <= SERIES_BELOW * w * w:
@@ -66,7 +66,7 @@ def angle_ratio_s(s, w):
     return (w / (s + w * w) - 0.5 * angle_ratio(s, w)) / s
 
 
-@jit
+@inner
 def angle_ratio_ss(s, w):
     """∂²h/∂s² = −(w/(s + w²)² + 3/2 ∂h/∂s)/s."""
     if s <= SERIES_BELOW * w * w:

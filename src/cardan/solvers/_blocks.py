@@ -2,11 +2,11 @@
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, jit
+from cardan._jit import call_evaluator, inner, jit
 from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, RETRACT, ROWS, UNKNOWNS
 
 
-@jit
+@inner
 def scale_rows(structure, scales, r, jacobian):
     """r ← D_r r and J ← D_r J D_c in place; scales holds the row scales, then the column scales."""
     m = structure[ROWS]
@@ -28,14 +28,14 @@ def scale_rows(structure, scales, r, jacobian):
         at += 4 + slots
 
 
-@jit
+@inner
 def scale_residual(structure, scales, r):
     """r ← D_r r in place."""
     for i in range(structure[ROWS]):
         r[i] *= scales[i]
 
 
-@jit
+@inner
 def largest(structure, r):
     """max |r_i|; NaN if any is NaN."""
     result = 0.0
@@ -48,7 +48,7 @@ def largest(structure, r):
     return result
 
 
-@jit
+@inner
 def half_square(structure, r):
     """½ |r|²"""
     s = 0.0
@@ -57,7 +57,7 @@ def half_square(structure, r):
     return 0.5 * s
 
 
-@jit
+@inner
 def normal_equations(structure, r, jacobian, h, g):
     """h ← JᵀJ (lower triangle, dense row-major), g ← Jᵀr."""
     n = structure[UNKNOWNS]
@@ -105,7 +105,7 @@ def normal_equations(structure, r, jacobian, h, g):
         at += 4 + slots
 
 
-@jit
+@inner
 def cap_rotations(structure, cap, step):
     """Scale the whole step so that no block's rotation exceeds cap; returns the factor."""
     offsets = structure[OFFSETS]

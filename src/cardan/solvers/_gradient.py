@@ -6,7 +6,7 @@ k is dimensionless: r, J and the unknowns are scaled by the characteristic lengt
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, jit
+from cardan._jit import call_evaluator, inner, jit
 from cardan.solvers._blocks import half_square, largest, scale_rows
 from cardan.solvers.abi import (
     CHUNK,
@@ -31,7 +31,7 @@ from cardan.solvers.abi import (
 STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no solution
 
 
-@jit
+@inner
 def gradient_and_bound(structure, r, jacobian, gradient, sums):
     """gradient ← Jᵀr; returns ‖J‖₁‖J‖_∞."""
     n = structure[UNKNOWNS]
@@ -116,8 +116,8 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     return done
 
 
-@jit
 def gradient_work(structure):
     """Floats of work the kernel needs."""
-    n = structure[UNKNOWNS]
-    return structure[WORK] + structure[ROWS] + structure[JACOBIAN_SIZE] + structure[COORDINATES] + 2 * n
+    n = int(structure[UNKNOWNS])
+    blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
+    return int(structure[WORK]) + blocks + int(structure[COORDINATES]) + 2 * n

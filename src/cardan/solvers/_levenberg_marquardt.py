@@ -3,8 +3,8 @@
     (JᵀJ + λI) δ = −Jᵀr,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
 
 λ follows Nielsen's rule: λ·max(1/3, 1 − (2ρ − 1)³) after an accepted step, λ·ν with ν doubling after a refused one.
-[Nielsen1999]  Near a solution λ is also held below |r|, which keeps the order of convergence above one even where J has
-no full rank, as redundant constraints and free motions always make it.  [Yamashita2001]
+[Nielsen1999]  After an accepted step λ is also held below |r|, which keeps the order of convergence above one even where
+J has no full rank, as redundant constraints and free motions always make it.  [Yamashita2001]
 """
 
 from math import sqrt
@@ -32,8 +32,9 @@ from cardan.solvers.abi import (
 
 ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
 DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
-DAMPING_CEILING = 1e12  # a step damped so far moves nothing: stalled
-STALL_DECREASE = 1e-14  # relative decrease that the undamped model must promise for the search to go on
+DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
+STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended
+HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
 
 
 @jit
@@ -86,7 +87,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
             normal_equations(structure, r, jacobian, h, gradient)
             fresh = False
         done += 1
-        effective = max(min(damping, sqrt(2.0 * cost)), DAMPING_FLOOR)
+        effective = max(damping, DAMPING_FLOOR)
         if not cholesky(n, h, effective, factor):
             damping = effective * 10.0
             continue
@@ -101,7 +102,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
             square += step[i] * step[i]
             unscaled[i] = step[i] * scales[m + i]
         promised = 0.5 * (slope + effective * square)
-        if promised <= STALL_DECREASE * cost and effective <= 1e-3:
+        if promised <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
             control[STATUS] = 2.0
             break
         call_evaluator(evaluate, RETRACT, ints, floats, q, unscaled, trial_q, jacobian, inner)
@@ -118,7 +119,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
             worst = largest(structure, r)
             fresh = True
             shrink = 1.0 - (2.0 * ratio - 1.0) ** 3
-            damping = max(effective * max(1.0 / 3.0, shrink), 1e-15)
+            damping = min(effective * max(1.0 / 3.0, shrink), sqrt(2.0 * cost))
             growth = 2.0
         else:
             damping = effective * growth
@@ -136,10 +137,8 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
     return done
 
 
-@jit
 def levenberg_marquardt_work(structure):
     """Floats of work the kernel needs."""
-    n = structure[UNKNOWNS]
-    return (
-        structure[WORK] + 2 * structure[ROWS] + 2 * structure[JACOBIAN_SIZE] + structure[COORDINATES] + 3 * n + 2 * n * n
-    )
+    n = int(structure[UNKNOWNS])
+    blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
+    return int(structure[WORK]) + 2 * blocks + int(structure[COORDINATES]) + 3 * n + 2 * n * n

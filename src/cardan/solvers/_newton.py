@@ -76,9 +76,8 @@ def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
     return done
 
 
-@jit
 def newton_work(structure):
     """Floats of work the kernel needs."""
-    m = structure[ROWS]
-    n = structure[UNKNOWNS]
-    return structure[WORK] + m + structure[JACOBIAN_SIZE] + structure[COORDINATES] + 4 * n + m * n
+    m = int(structure[ROWS])
+    n = int(structure[UNKNOWNS])
+    return int(structure[WORK]) + m + int(structure[JACOBIAN_SIZE]) + int(structure[COORDINATES]) + 4 * n + m * n

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import jit
+from cardan._jit import inner, jit
 from cardan.system.layout import (
     BODIES,
     BODY,
@@ -84,7 +84,7 @@ def link_bodies(ints, starts, links):
                 starts[b] += starts[b - 1]
 
 
-@jit
+@inner
 def on_ground(ints, record):
     """Whether a constraint has a feature on the ground."""
     at = record + RECORD + ints[record + SLOTS]
