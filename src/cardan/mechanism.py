@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from cardan import joints
 from cardan.analysis.assemble import AUTO, AssemblyResult, Formulation, Method, assemble
+from cardan.analysis.stepper import Stepper
 from cardan.diagnosis.freedom import Diagnosis, diagnose
 from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind
@@ -245,6 +246,16 @@ class Mechanism:
             restarts=restarts,
             seed=seed,
         )
+
+    def stepper(
+        self,
+        start: State | Mapping[Any, Any] | None = None,
+        *,
+        formulation: Formulation = "manifold",
+        tolerance: float = 1e-12,
+    ) -> Stepper:
+        """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
+        return Stepper(self.system, start, formulation, tolerance)
 
     def diagnose(self, state: State | None = None) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""

@@ -15,7 +15,7 @@ from cardan.math._kernels import (  # noqa: F401
 
 
 @inner
-def coincidence(x, floats, par, r, row, df, at):
+def coincidence(x, c, f, df):
     """f and ∂f/∂x of coincidence: 3 rows, 6 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -26,31 +26,21 @@ def coincidence(x, floats, par, r, row, df, at):
     t6 = x3 - x0
     t7 = x4 - x1
     t8 = x5 - x2
-    r[row + 0] = t6
-    r[row + 1] = t7
-    r[row + 2] = t8
-    df[at + 0] = -1.0
-    df[at + 6] = 0.0
-    df[at + 12] = 0.0
-    df[at + 1] = 0.0
-    df[at + 7] = -1.0
-    df[at + 13] = 0.0
-    df[at + 2] = 0.0
-    df[at + 8] = 0.0
-    df[at + 14] = -1.0
-    df[at + 3] = 1.0
-    df[at + 9] = 0.0
-    df[at + 15] = 0.0
-    df[at + 4] = 0.0
-    df[at + 10] = 1.0
-    df[at + 16] = 0.0
-    df[at + 5] = 0.0
-    df[at + 11] = 0.0
-    df[at + 17] = 1.0
+    f[0] = t6
+    f[1] = t7
+    f[2] = t8
+    for i in range(18):
+        df[i] = 0.0
+    df[0] = -1.0
+    df[7] = -1.0
+    df[14] = -1.0
+    df[3] = 1.0
+    df[10] = 1.0
+    df[17] = 1.0
 
 
 @inner
-def dot_1(x, floats, par, r, row, df, at):
+def dot_1(x, c, f, df):
     """f and ∂f/∂x of dot_1: 1 rows, 6 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -63,17 +53,19 @@ def dot_1(x, floats, par, r, row, df, at):
     t8 = t6 + t7
     t9 = x2 * x5
     t10 = t8 + t9
-    r[row + 0] = t10
-    df[at + 0] = x3
-    df[at + 1] = x4
-    df[at + 2] = x5
-    df[at + 3] = x0
-    df[at + 4] = x1
-    df[at + 5] = x2
+    f[0] = t10
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = x3
+    df[1] = x4
+    df[2] = x5
+    df[3] = x0
+    df[4] = x1
+    df[5] = x2
 
 
 @inner
-def dot_2(x, floats, par, r, row, df, at):
+def dot_2(x, c, f, df):
     """f and ∂f/∂x of dot_2: 1 rows, 9 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -84,7 +76,7 @@ def dot_2(x, floats, par, r, row, df, at):
     x6 = x[6]
     x7 = x[7]
     x8 = x[8]
-    c0 = floats[par + 0]
+    c0 = c[0]
     t10 = x6 - x3
     t11 = x7 - x4
     t12 = x8 - x5
@@ -97,20 +89,22 @@ def dot_2(x, floats, par, r, row, df, at):
     t22 = x0 * -1.0
     t23 = x1 * -1.0
     t24 = x2 * -1.0
-    r[row + 0] = t18
-    df[at + 0] = t10
-    df[at + 1] = t11
-    df[at + 2] = t12
-    df[at + 3] = t22
-    df[at + 4] = t23
-    df[at + 5] = t24
-    df[at + 6] = x0
-    df[at + 7] = x1
-    df[at + 8] = x2
+    f[0] = t18
+    for i in range(9):
+        df[i] = 0.0
+    df[0] = t10
+    df[1] = t11
+    df[2] = t12
+    df[3] = t22
+    df[4] = t23
+    df[5] = t24
+    df[6] = x0
+    df[7] = x1
+    df[8] = x2
 
 
 @inner
-def angle(x, floats, par, r, row, df, at):
+def angle(x, c, f, df):
     """f and ∂f/∂x of angle: 1 rows, 6 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -118,7 +112,7 @@ def angle(x, floats, par, r, row, df, at):
     x3 = x[3]
     x4 = x[4]
     x5 = x[5]
-    c0 = floats[par + 0]
+    c0 = c[0]
     t7 = x1 * x5
     t8 = x2 * x4
     t9 = t7 - t8
@@ -187,17 +181,19 @@ def angle(x, floats, par, r, row, df, at):
     t75 = t36 * t74
     t76 = x2 * t39
     t77 = t75 + t76
-    r[row + 0] = t23
-    df[at + 0] = t41
-    df[at + 1] = t49
-    df[at + 2] = t56
-    df[at + 3] = t63
-    df[at + 4] = t70
-    df[at + 5] = t77
+    f[0] = t23
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t41
+    df[1] = t49
+    df[2] = t56
+    df[3] = t63
+    df[4] = t70
+    df[5] = t77
 
 
 @inner
-def angle_cosine(x, floats, par, r, row, df, at):
+def angle_cosine(x, c, f, df):
     """f and ∂f/∂x of angle_cosine: 1 rows, 6 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -205,7 +201,7 @@ def angle_cosine(x, floats, par, r, row, df, at):
     x3 = x[3]
     x4 = x[4]
     x5 = x[5]
-    c0 = floats[par + 0]
+    c0 = c[0]
     t7 = x0 * x3
     t8 = x1 * x4
     t9 = t7 + t8
@@ -213,17 +209,19 @@ def angle_cosine(x, floats, par, r, row, df, at):
     t11 = t9 + t10
     t12 = cos(c0)
     t13 = t11 - t12
-    r[row + 0] = t13
-    df[at + 0] = x3
-    df[at + 1] = x4
-    df[at + 2] = x5
-    df[at + 3] = x0
-    df[at + 4] = x1
-    df[at + 5] = x2
+    f[0] = t13
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = x3
+    df[1] = x4
+    df[2] = x5
+    df[3] = x0
+    df[4] = x1
+    df[5] = x2
 
 
 @inner
-def distance(x, floats, par, r, row, df, at):
+def distance(x, c, f, df):
     """f and ∂f/∂x of distance: 1 rows, 6 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -231,7 +229,7 @@ def distance(x, floats, par, r, row, df, at):
     x3 = x[3]
     x4 = x[4]
     x5 = x[5]
-    c0 = floats[par + 0]
+    c0 = c[0]
     t7 = x3 - x0
     t8 = x4 - x1
     t9 = x5 - x2
@@ -243,17 +241,19 @@ def distance(x, floats, par, r, row, df, at):
     t18 = -1.0 * t17
     t19 = unit3(2, t7, t8, t9)
     t20 = -1.0 * t19
-    r[row + 0] = t11
-    df[at + 0] = t16
-    df[at + 1] = t18
-    df[at + 2] = t20
-    df[at + 3] = t15
-    df[at + 4] = t17
-    df[at + 5] = t19
+    f[0] = t11
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t16
+    df[1] = t18
+    df[2] = t20
+    df[3] = t15
+    df[4] = t17
+    df[5] = t19
 
 
 @inner
-def distance_squared(x, floats, par, r, row, df, at):
+def distance_squared(x, c, f, df):
     """f and ∂f/∂x of distance_squared: 1 rows, 6 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -261,7 +261,7 @@ def distance_squared(x, floats, par, r, row, df, at):
     x3 = x[3]
     x4 = x[4]
     x5 = x[5]
-    c0 = floats[par + 0]
+    c0 = c[0]
     t7 = x3 - x0
     t8 = x4 - x1
     t9 = x5 - x2
@@ -281,17 +281,19 @@ def distance_squared(x, floats, par, r, row, df, at):
     t26 = t7 + t7
     t27 = t8 + t8
     t28 = t9 + t9
-    r[row + 0] = t16
-    df[at + 0] = t21
-    df[at + 1] = t23
-    df[at + 2] = t25
-    df[at + 3] = t26
-    df[at + 4] = t27
-    df[at + 5] = t28
+    f[0] = t16
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t21
+    df[1] = t23
+    df[2] = t25
+    df[3] = t26
+    df[4] = t27
+    df[5] = t28
 
 
 @inner
-def aligned(x, floats, par, r, row, df, at):
+def aligned(x, c, f, df):
     """f and ∂f/∂x of aligned: 3 rows, 12 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -321,49 +323,33 @@ def aligned(x, floats, par, r, row, df, at):
     t25 = x8 * x11
     t26 = t24 + t25
     t28 = t26 - 1.0
-    r[row + 0] = t16
-    r[row + 1] = t21
-    r[row + 2] = t28
-    df[at + 0] = x9
-    df[at + 12] = 0.0
-    df[at + 24] = 0.0
-    df[at + 1] = x10
-    df[at + 13] = 0.0
-    df[at + 25] = 0.0
-    df[at + 2] = x11
-    df[at + 14] = 0.0
-    df[at + 26] = 0.0
-    df[at + 3] = 0.0
-    df[at + 15] = x9
-    df[at + 27] = 0.0
-    df[at + 4] = 0.0
-    df[at + 16] = x10
-    df[at + 28] = 0.0
-    df[at + 5] = 0.0
-    df[at + 17] = x11
-    df[at + 29] = 0.0
-    df[at + 6] = 0.0
-    df[at + 18] = 0.0
-    df[at + 30] = x9
-    df[at + 7] = 0.0
-    df[at + 19] = 0.0
-    df[at + 31] = x10
-    df[at + 8] = 0.0
-    df[at + 20] = 0.0
-    df[at + 32] = x11
-    df[at + 9] = x0
-    df[at + 21] = x3
-    df[at + 33] = x6
-    df[at + 10] = x1
-    df[at + 22] = x4
-    df[at + 34] = x7
-    df[at + 11] = x2
-    df[at + 23] = x5
-    df[at + 35] = x8
+    f[0] = t16
+    f[1] = t21
+    f[2] = t28
+    for i in range(36):
+        df[i] = 0.0
+    df[0] = x9
+    df[1] = x10
+    df[2] = x11
+    df[15] = x9
+    df[16] = x10
+    df[17] = x11
+    df[30] = x9
+    df[31] = x10
+    df[32] = x11
+    df[9] = x0
+    df[21] = x3
+    df[33] = x6
+    df[10] = x1
+    df[22] = x4
+    df[34] = x7
+    df[11] = x2
+    df[23] = x5
+    df[35] = x8
 
 
 @inner
-def rotation_vector(x, floats, par, r, row, df, at):
+def rotation_vector(x, c, f, df):
     """f and ∂f/∂x of rotation_vector: 3 rows, 8 feature components."""
     x0 = x[0]
     x1 = x[1]
@@ -590,75 +576,77 @@ def rotation_vector(x, floats, par, r, row, df, at):
     t226 = t224 + t225
     t227 = t35 * t221
     t228 = t181 + t227
-    r[row + 0] = t45
-    r[row + 1] = t46
-    r[row + 2] = t47
-    df[at + 0] = t70
-    df[at + 8] = t73
-    df[at + 16] = t76
-    df[at + 1] = t95
-    df[at + 9] = t97
-    df[at + 17] = t100
-    df[at + 2] = t117
-    df[at + 10] = t119
-    df[at + 18] = t121
-    df[at + 3] = t137
-    df[at + 11] = t140
-    df[at + 19] = t142
-    df[at + 4] = t161
-    df[at + 12] = t164
-    df[at + 20] = t167
-    df[at + 5] = t183
-    df[at + 13] = t185
-    df[at + 21] = t188
-    df[at + 6] = t204
-    df[at + 14] = t206
-    df[at + 22] = t208
-    df[at + 7] = t223
-    df[at + 15] = t226
-    df[at + 23] = t228
+    f[0] = t45
+    f[1] = t46
+    f[2] = t47
+    for i in range(24):
+        df[i] = 0.0
+    df[0] = t70
+    df[8] = t73
+    df[16] = t76
+    df[1] = t95
+    df[9] = t97
+    df[17] = t100
+    df[2] = t117
+    df[10] = t119
+    df[18] = t121
+    df[3] = t137
+    df[11] = t140
+    df[19] = t142
+    df[4] = t161
+    df[12] = t164
+    df[20] = t167
+    df[5] = t183
+    df[13] = t185
+    df[21] = t188
+    df[6] = t204
+    df[14] = t206
+    df[22] = t208
+    df[7] = t223
+    df[15] = t226
+    df[23] = t228
 
 
 @inner
-def evaluate_primitive(code, x, floats, par, r, row, df, at):
+def evaluate_primitive(code, x, c, f, df):
     """f and ∂f/∂x of a primitive."""
     if code == 0:
-        coincidence(x, floats, par, r, row, df, at)
+        coincidence(x, c, f, df)
     elif code == 1:
-        dot_1(x, floats, par, r, row, df, at)
+        dot_1(x, c, f, df)
     elif code == 2:
-        dot_2(x, floats, par, r, row, df, at)
+        dot_2(x, c, f, df)
     elif code == 3:
-        angle(x, floats, par, r, row, df, at)
+        angle(x, c, f, df)
     elif code == 4:
-        angle_cosine(x, floats, par, r, row, df, at)
+        angle_cosine(x, c, f, df)
     elif code == 5:
-        distance(x, floats, par, r, row, df, at)
+        distance(x, c, f, df)
     elif code == 6:
-        distance_squared(x, floats, par, r, row, df, at)
+        distance_squared(x, c, f, df)
     elif code == 7:
-        aligned(x, floats, par, r, row, df, at)
+        aligned(x, c, f, df)
     elif code == 8:
-        rotation_vector(x, floats, par, r, row, df, at)
+        rotation_vector(x, c, f, df)
 
 
 @inner
-def coincidence_curvature(x, xdot, floats, par, g, row):
+def coincidence_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of coincidence, 3 rows."""
-    g[row + 0] = 0.0
-    g[row + 1] = 0.0
-    g[row + 2] = 0.0
+    g[0] = 0.0
+    g[1] = 0.0
+    g[2] = 0.0
 
 
 @inner
-def dot_1_curvature(x, xdot, floats, par, g, row):
+def dot_1_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of dot_1, 1 rows."""
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
     t29 = v0 * v3
     t30 = t29 + t29
     t31 = v1 * v4
@@ -667,21 +655,21 @@ def dot_1_curvature(x, xdot, floats, par, g, row):
     t34 = v2 * v5
     t35 = t34 + t34
     t36 = t33 + t35
-    g[row + 0] = t36
+    g[0] = t36
 
 
 @inner
-def dot_2_curvature(x, xdot, floats, par, g, row):
+def dot_2_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of dot_2, 1 rows."""
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
-    v6 = xdot[6]
-    v7 = xdot[7]
-    v8 = xdot[8]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
     t29 = v6 - v3
     t33 = v7 - v4
     t38 = v8 - v5
@@ -693,11 +681,11 @@ def dot_2_curvature(x, xdot, floats, par, g, row):
     t48 = v2 * t38
     t49 = t48 + t48
     t50 = t47 + t49
-    g[row + 0] = t50
+    g[0] = t50
 
 
 @inner
-def angle_curvature(x, xdot, floats, par, g, row):
+def angle_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of angle, 1 rows."""
     x0 = x[0]
     x1 = x[1]
@@ -720,12 +708,12 @@ def angle_curvature(x, xdot, floats, par, g, row):
     t19 = t17 + t18
     t20 = x2 * x5
     t21 = t19 + t20
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
     t31 = x5 * v1
     t32 = x1 * v5
     t33 = t31 + t32
@@ -859,18 +847,18 @@ def angle_curvature(x, xdot, floats, par, g, row):
     t166 = t70 * t164
     t167 = t165 + t166
     t168 = t152 + t167
-    g[row + 0] = t168
+    g[0] = t168
 
 
 @inner
-def angle_cosine_curvature(x, xdot, floats, par, g, row):
+def angle_cosine_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of angle_cosine, 1 rows."""
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
     t32 = v0 * v3
     t33 = t32 + t32
     t34 = v1 * v4
@@ -879,11 +867,11 @@ def angle_cosine_curvature(x, xdot, floats, par, g, row):
     t37 = v2 * v5
     t38 = t37 + t37
     t39 = t36 + t38
-    g[row + 0] = t39
+    g[0] = t39
 
 
 @inner
-def distance_curvature(x, xdot, floats, par, g, row):
+def distance_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of distance, 1 rows."""
     x0 = x[0]
     x1 = x[1]
@@ -894,12 +882,12 @@ def distance_curvature(x, xdot, floats, par, g, row):
     t7 = x3 - x0
     t8 = x4 - x1
     t9 = x5 - x2
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
     t19 = v3 - v0
     t20 = v4 - v1
     t21 = v5 - v2
@@ -945,18 +933,18 @@ def distance_curvature(x, xdot, floats, par, g, row):
     t68 = t63 + t67
     t69 = t21 * t68
     t70 = t60 + t69
-    g[row + 0] = t70
+    g[0] = t70
 
 
 @inner
-def distance_squared_curvature(x, xdot, floats, par, g, row):
+def distance_squared_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of distance_squared, 1 rows."""
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
     t24 = v3 - v0
     t27 = v4 - v1
     t31 = v5 - v2
@@ -968,24 +956,24 @@ def distance_squared_curvature(x, xdot, floats, par, g, row):
     t40 = t31 * t31
     t41 = t40 + t40
     t42 = t39 + t41
-    g[row + 0] = t42
+    g[0] = t42
 
 
 @inner
-def aligned_curvature(x, xdot, floats, par, g, row):
+def aligned_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of aligned, 3 rows."""
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
-    v6 = xdot[6]
-    v7 = xdot[7]
-    v8 = xdot[8]
-    v9 = xdot[9]
-    v10 = xdot[10]
-    v11 = xdot[11]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
+    v9 = rate[9]
+    v10 = rate[10]
+    v11 = rate[11]
     t75 = v0 * v9
     t76 = t75 + t75
     t77 = v1 * v10
@@ -1010,13 +998,13 @@ def aligned_curvature(x, xdot, floats, par, g, row):
     t96 = v8 * v11
     t97 = t96 + t96
     t98 = t95 + t97
-    g[row + 0] = t82
-    g[row + 1] = t90
-    g[row + 2] = t98
+    g[0] = t82
+    g[1] = t90
+    g[2] = t98
 
 
 @inner
-def rotation_vector_curvature(x, xdot, floats, par, g, row):
+def rotation_vector_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of rotation_vector, 3 rows."""
     x0 = x[0]
     x1 = x[1]
@@ -1063,14 +1051,14 @@ def rotation_vector_curvature(x, xdot, floats, par, g, row):
     t42 = t14 * t36
     t43 = angle_ratio(t41, t42)
     t44 = t36 * t43
-    v0 = xdot[0]
-    v1 = xdot[1]
-    v2 = xdot[2]
-    v3 = xdot[3]
-    v4 = xdot[4]
-    v5 = xdot[5]
-    v6 = xdot[6]
-    v7 = xdot[7]
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
     t57 = x5 * v0
     t58 = x0 * v5
     t59 = t57 + t58
@@ -1245,29 +1233,29 @@ def rotation_vector_curvature(x, xdot, floats, par, g, row):
     t240 = t35 * t227
     t241 = t237 + t240
     t242 = t239 + t241
-    g[row + 0] = t230
-    g[row + 1] = t236
-    g[row + 2] = t242
+    g[0] = t230
+    g[1] = t236
+    g[2] = t242
 
 
 @inner
-def primitive_curvature(code, x, xdot, floats, par, g, row):
+def primitive_curvature(code, x, rate, c, g):
     """ẋᵀ f_xx ẋ."""
     if code == 0:
-        coincidence_curvature(x, xdot, floats, par, g, row)
+        coincidence_curvature(x, rate, c, g)
     elif code == 1:
-        dot_1_curvature(x, xdot, floats, par, g, row)
+        dot_1_curvature(x, rate, c, g)
     elif code == 2:
-        dot_2_curvature(x, xdot, floats, par, g, row)
+        dot_2_curvature(x, rate, c, g)
     elif code == 3:
-        angle_curvature(x, xdot, floats, par, g, row)
+        angle_curvature(x, rate, c, g)
     elif code == 4:
-        angle_cosine_curvature(x, xdot, floats, par, g, row)
+        angle_cosine_curvature(x, rate, c, g)
     elif code == 5:
-        distance_curvature(x, xdot, floats, par, g, row)
+        distance_curvature(x, rate, c, g)
     elif code == 6:
-        distance_squared_curvature(x, xdot, floats, par, g, row)
+        distance_squared_curvature(x, rate, c, g)
     elif code == 7:
-        aligned_curvature(x, xdot, floats, par, g, row)
+        aligned_curvature(x, rate, c, g)
     elif code == 8:
-        rotation_vector_curvature(x, xdot, floats, par, g, row)
+        rotation_vector_curvature(x, rate, c, g)

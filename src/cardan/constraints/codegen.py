@@ -33,7 +33,10 @@ from cardan.math._kernels import (  # noqa: F401
 
 
 class _Writer:
-    """Straight-line statements for the nodes that some outputs need, in the order of the graph."""
+    """Straight-line statements for the nodes that some outputs need, in the order of the graph.
+
+    Few operations compile fast: zeros are stored by one loop, and arrays are passed as slices, so that no index is added.
+    """
 
     def __init__(self, graph: Graph, outputs: Iterable[Scalar]) -> None:
         needed = set()
@@ -61,7 +64,7 @@ class _Writer:
         self._names[node.index] = name
         if node.operation == "variable":
             kind, position = name[0], int(name[1:])
-            source = {"x": f"x[{position}]", "v": f"xdot[{position}]", "c": f"floats[par + {position}]"}[kind]
+            source = {"x": f"x[{position}]", "v": f"rate[{position}]", "c": f"c[{position}]"}[kind]
             self.lines.append(f"    {name} = {source}")
         elif node.operation.startswith("call "):
             function = node.operation.removeprefix("call ")
@@ -80,16 +83,17 @@ def _value_kernel(primitive: Primitive) -> str:
         memo: dict[int, Scalar] = {}
         partials.append([graph.derivative(row, {variable: one}, memo) for row in rows])
     outputs = [*rows, *(p for column in partials for p in column)]
-    writer = _Writer(graph, outputs)
-    body = list(writer.lines)
-    body += [f"    r[row + {i}] = {writer.name(row)}" for i, row in enumerate(rows)]
+    writer = _Writer(graph, [output for output in outputs if not output.is_zero])
     width = len(variables)
+    body = list(writer.lines)
+    body += [f"    f[{i}] = {writer.name(row)}" for i, row in enumerate(rows)]
+    body += [f"    for i in range({width * len(rows)}):", "        df[i] = 0.0"]
     for j, column in enumerate(partials):
-        body += [f"    df[at + {i * width + j}] = {writer.name(p)}" for i, p in enumerate(column)]
+        body += [f"    df[{i * width + j}] = {writer.name(p)}" for i, p in enumerate(column) if not p.is_zero]
     return "\n".join(
         [
             "@inner",
-            f"def {primitive.name}(x, floats, par, r, row, df, at):",
+            f"def {primitive.name}(x, c, f, df):",
             f'    """f and ∂f/∂x of {primitive.name}: {primitive.rows} rows, {width} feature components."""',
             *body,
         ]
@@ -104,11 +108,11 @@ def _curvature_kernel(primitive: Primitive) -> str:
     second: dict[int, Scalar] = {}
     curvatures = [graph.derivative(rate, seeds, second) for rate in rates]
     writer = _Writer(graph, curvatures)
-    body = [*writer.lines, *(f"    g[row + {i}] = {writer.name(c)}" for i, c in enumerate(curvatures))]
+    body = [*writer.lines, *(f"    g[{i}] = {writer.name(c)}" for i, c in enumerate(curvatures))]
     return "\n".join(
         [
             "@inner",
-            f"def {primitive.name}_curvature(x, xdot, floats, par, g, row):",
+            f"def {primitive.name}_curvature(x, rate, c, g):",
             f'    """ẋᵀ f_xx ẋ of {primitive.name}, {primitive.rows} rows."""',
             *body,
         ]
@@ -127,9 +131,9 @@ def generate() -> str:
     """The text of the module of generated kernels."""
     parts = [_HEADER]
     parts += [_value_kernel(p) for p in REGISTRY.values()]
-    parts.append(_chooser("evaluate_primitive", "x, floats, par, r, row, df, at", "", "f and ∂f/∂x of a primitive."))
+    parts.append(_chooser("evaluate_primitive", "x, c, f, df", "", "f and ∂f/∂x of a primitive."))
     parts += [_curvature_kernel(p) for p in REGISTRY.values()]
-    parts.append(_chooser("primitive_curvature", "x, xdot, floats, par, g, row", "_curvature", "ẋᵀ f_xx ẋ."))
+    parts.append(_chooser("primitive_curvature", "x, rate, c, g", "_curvature", "ẋᵀ f_xx ẋ."))
     return "\n\n\n".join(part.rstrip() for part in parts) + "\n"
 
 

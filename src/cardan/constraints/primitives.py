@@ -21,7 +21,7 @@ from cardan.constraints.registry import primitive
 
 @primitive(unit="m", p="point", q="point")
 def coincidence(p: Vector, q: Vector) -> Vector:
-    """Φ = Q − P [m], shape (3,).  [Nelson2005] eq. 2."""
+    """Φ = Q − P [m], shape (3,).  [NelsonCohen1998] eq. 2."""
     return q - p
 
 

@@ -53,11 +53,8 @@ class Primitive:
     chord: bool
     function: Callable[..., Any]
     components: int  # scalar components of all features together
-
-    @property
-    def equations(self) -> int:
-        """Independent equations at a regular solution."""
-        return self.rows - len(self.guards)
+    equations: int  # independent at a regular solution: rows that are no guards
+    powers: tuple[int, ...]  # of length, per row
 
     def trace(self) -> tuple[Graph, list[Scalar], list[Scalar]]:
         """The graph of f, its feature variables x0, x1, …, and its rows."""
@@ -116,8 +113,10 @@ def primitive(
             raise ValueError(f"primitive {name!r} is registered already")
         features = tuple((argument, _KINDS[kind]) for argument, kind in kinds.items())
         components = sum(kind.components for _, kind in features)
-        made = Primitive(len(REGISTRY), name, features, parameters, unit, 0, guards, chord, function, components)
-        made = REGISTRY[name] = replace(made, rows=len(made.trace()[2]))
+        made = Primitive(len(REGISTRY), name, features, parameters, unit, 0, guards, chord, function, components, 0, ())
+        rows = len(made.trace()[2])
+        powers = (LENGTH_POWER[unit],) * rows
+        made = REGISTRY[name] = replace(made, rows=rows, equations=rows - len(guards), powers=powers)
         return made
 
     return register

@@ -35,6 +35,43 @@ WIDTH = 7
 
 
 @inner
+def add_vector(d, p, u, row):
+    """row += dᵀ K(u, p).
+
+    With c = e × u and ẽũ = u eᵀ − (e·u) I:  K = 2[c + e₀u, (e·u) I + ½(e uᵀ − u eᵀ − tilde(c)) − e₀ũ], and dᵀ tilde(a) = (d × a)ᵀ.
+    """
+    if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
+        return
+    eu = p[1] * u[0] + p[2] * u[1] + p[3] * u[2]
+    de = p[1] * d[0] + p[2] * d[1] + p[3] * d[2]
+    du = u[0] * d[0] + u[1] * d[1] + u[2] * d[2]
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        c_i = p[j + 1] * u[k] - p[k + 1] * u[j]
+        c_j = p[k + 1] * u[i] - p[i + 1] * u[k]
+        c_k = p[i + 1] * u[j] - p[j + 1] * u[i]
+        row[0] += 2.0 * d[i] * (c_i + p[0] * u[i])
+        row[i + 1] += (
+            2.0 * eu * d[i]
+            + de * u[i]
+            - du * p[i + 1]
+            - (d[j] * c_k - d[k] * c_j)
+            - 2.0 * p[0] * (d[j] * u[k] - d[k] * u[j])
+        )
+
+
+@inner
+def add_orientation(d, s, row):
+    """row += d·∂(p ⊗ s)/∂p = d ⊗ s*."""
+    row[0] += d[0] * s[0] + d[1] * s[1] + d[2] * s[2] + d[3] * s[3]
+    for i in range(1, 4):
+        j = i % 3 + 1
+        k = j % 3 + 1
+        row[i] += -d[0] * s[i] + d[i] * s[0] - d[j] * s[k] + d[k] * s[j]
+
+
+@inner
 def chain(ints, floats, q, jacobian, work, derivatives):
     """∂f/∂(r, p) of every constraint from ∂f/∂x."""
     record = HEADER
@@ -46,68 +83,26 @@ def chain(ints, floats, q, jacobian, work, derivatives):
         stride = slots * WIDTH
         for i in range(start, start + rows * stride):
             jacobian[i] = 0.0
-        first = record + RECORD + slots
-        for f in range(ints[record + FEATURES]):
-            at = first + FEATURE * f
+        at = record + RECORD + slots
+        for _ in range(ints[record + FEATURES]):
             body = ints[at + BODY]
-            if body < 0:
-                continue
-            kind = ints[at + KIND]
-            s = ints[at + SOURCE]
-            u0 = floats[s]
-            u1 = floats[s + 1]
-            u2 = floats[s + 2]
-            o = POSE * body + 3
-            p0 = q[o]
-            p1 = q[o + 1]
-            p2 = q[o + 2]
-            p3 = q[o + 3]
-            d = derivatives + ints[record + DERIVATIVE] + ints[at + COLUMN]
-            j = start + ints[at + SLOT] * WIDTH
-            if kind == ORIENTATION:
-                u3 = floats[s + 3]
+            if body >= 0:
+                kind = ints[at + KIND]
+                u = floats[ints[at + SOURCE] :]
+                p = q[POSE * body + 3 :]
+                d = derivatives + ints[record + DERIVATIVE] + ints[at + COLUMN]
+                j = start + ints[at + SLOT] * WIDTH
                 for _ in range(rows):
-                    d0 = work[d]
-                    d1 = work[d + 1]
-                    d2 = work[d + 2]
-                    d3 = work[d + 3]
-                    # the adjoint of p ↦ p ⊗ s is d ↦ d ⊗ s*
-                    jacobian[j + 3] += d0 * u0 + d1 * u1 + d2 * u2 + d3 * u3
-                    jacobian[j + 4] += -d0 * u1 + d1 * u0 - d2 * u3 + d3 * u2
-                    jacobian[j + 5] += -d0 * u2 + d1 * u3 + d2 * u0 - d3 * u1
-                    jacobian[j + 6] += -d0 * u3 - d1 * u2 + d2 * u1 + d3 * u0
+                    if kind == ORIENTATION:
+                        add_orientation(work[d:], u, jacobian[j + 3 :])
+                    else:
+                        if kind == POINT:
+                            for i in range(3):
+                                jacobian[j + i] += work[d + i]
+                        add_vector(work[d:], p, u, jacobian[j + 3 :])
                     d += components
                     j += stride
-                continue
-            eu = p1 * u0 + p2 * u1 + p3 * u2
-            c0 = p2 * u2 - p3 * u1  # e × u
-            c1 = p3 * u0 - p1 * u2
-            c2 = p1 * u1 - p2 * u0
-            for _ in range(rows):
-                d0 = work[d]
-                d1 = work[d + 1]
-                d2 = work[d + 2]
-                if d0 != 0.0 or d1 != 0.0 or d2 != 0.0:
-                    if kind == POINT:
-                        jacobian[j] += d0
-                        jacobian[j + 1] += d1
-                        jacobian[j + 2] += d2
-                    de = d0 * p1 + d1 * p2 + d2 * p3
-                    du = d0 * u0 + d1 * u1 + d2 * u2
-                    jacobian[j + 3] += 2.0 * (d0 * (c0 + p0 * u0) + d1 * (c1 + p0 * u1) + d2 * (c2 + p0 * u2))
-                    # dᵀ[(e·u)I + e uᵀ − ẽũ − tilde(ẽu) − 2e₀ũ], with ẽũ = u eᵀ − (e·u)I
-                    # and dᵀ tilde(a) = (d × a)ᵀ
-                    g0 = d1 * c2 - d2 * c1
-                    g1 = d2 * c0 - d0 * c2
-                    g2 = d0 * c1 - d1 * c0
-                    h0 = d1 * u2 - d2 * u1
-                    h1 = d2 * u0 - d0 * u2
-                    h2 = d0 * u1 - d1 * u0
-                    jacobian[j + 4] += 2.0 * eu * d0 + de * u0 - du * p1 - g0 - 2.0 * p0 * h0
-                    jacobian[j + 5] += 2.0 * eu * d1 + de * u1 - du * p2 - g1 - 2.0 * p0 * h1
-                    jacobian[j + 6] += 2.0 * eu * d2 + de * u2 - du * p3 - g2 - 2.0 * p0 * h2
-                d += components
-                j += stride
+            at += FEATURE
         record = ints[record + NEXT]
 
 

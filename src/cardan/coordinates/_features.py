@@ -32,20 +32,31 @@ POINT = 0
 def update_matrices(bodies, q, work):
     """A(p) = (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ of every body into work, 9 floats each, for p of any length."""
     for b in range(bodies):
-        e0 = q[POSE * b + 3]
-        e1 = q[POSE * b + 4]
-        e2 = q[POSE * b + 5]
-        e3 = q[POSE * b + 6]
-        o = 9 * b
-        work[o] = e0 * e0 + e1 * e1 - e2 * e2 - e3 * e3
-        work[o + 1] = 2.0 * (e1 * e2 - e0 * e3)
-        work[o + 2] = 2.0 * (e1 * e3 + e0 * e2)
-        work[o + 3] = 2.0 * (e1 * e2 + e0 * e3)
-        work[o + 4] = e0 * e0 - e1 * e1 + e2 * e2 - e3 * e3
-        work[o + 5] = 2.0 * (e2 * e3 - e0 * e1)
-        work[o + 6] = 2.0 * (e1 * e3 - e0 * e2)
-        work[o + 7] = 2.0 * (e2 * e3 + e0 * e1)
-        work[o + 8] = e0 * e0 - e1 * e1 - e2 * e2 + e3 * e3
+        p = q[POSE * b + 3 : POSE * b + 7]
+        a = work[9 * b : 9 * b + 9]
+        e0 = p[0]
+        trace = e0 * e0
+        for i in range(1, 4):
+            trace -= p[i] * p[i]
+        for i in range(3):
+            for j in range(3):
+                a[3 * i + j] = 2.0 * p[i + 1] * p[j + 1]
+            a[4 * i] += trace
+        for i in range(3):
+            j = (i + 1) % 3
+            k = (i + 2) % 3
+            a[3 * k + j] += 2.0 * e0 * p[i + 1]
+            a[3 * j + k] -= 2.0 * e0 * p[i + 1]
+
+
+@inner
+def multiply(p, s, out):
+    """out ← p ⊗ s."""
+    out[0] = p[0] * s[0] - p[1] * s[1] - p[2] * s[2] - p[3] * s[3]
+    for i in range(1, 4):
+        j = i % 3 + 1
+        k = j % 3 + 1
+        out[i] = p[0] * s[i] + p[i] * s[0] + p[j] * s[k] - p[k] * s[j]
 
 
 @inner
@@ -55,45 +66,20 @@ def update_features(record, ints, floats, q, work, x):
     for _ in range(ints[record + FEATURES]):
         kind = ints[at + KIND]
         body = ints[at + BODY]
-        s = ints[at + SOURCE]
-        k = ints[at + COLUMN]
-        s0 = floats[s]
-        s1 = floats[s + 1]
-        s2 = floats[s + 2]
-        if kind == ORIENTATION:
-            s3 = floats[s + 3]
-            if body < 0:
-                x[k] = s0
-                x[k + 1] = s1
-                x[k + 2] = s2
-                x[k + 3] = s3
-            else:
-                o = POSE * body + 3
-                p0 = q[o]
-                p1 = q[o + 1]
-                p2 = q[o + 2]
-                p3 = q[o + 3]
-                x[k] = p0 * s0 - p1 * s1 - p2 * s2 - p3 * s3
-                x[k + 1] = p0 * s1 + p1 * s0 + p2 * s3 - p3 * s2
-                x[k + 2] = p0 * s2 - p1 * s3 + p2 * s0 + p3 * s1
-                x[k + 3] = p0 * s3 + p1 * s2 - p2 * s1 + p3 * s0
-        elif body < 0:
-            x[k] = s0
-            x[k + 1] = s1
-            x[k + 2] = s2
+        s = floats[ints[at + SOURCE] :]
+        out = x[ints[at + COLUMN] :]
+        if body < 0:
+            for i in range(4 if kind == ORIENTATION else 3):
+                out[i] = s[i]
+        elif kind == ORIENTATION:
+            multiply(q[POSE * body + 3 :], s, out)
         else:
-            o = 9 * body
-            w0 = work[o] * s0 + work[o + 1] * s1 + work[o + 2] * s2
-            w1 = work[o + 3] * s0 + work[o + 4] * s1 + work[o + 5] * s2
-            w2 = work[o + 6] * s0 + work[o + 7] * s1 + work[o + 8] * s2
+            a = work[9 * body :]
+            for i in range(3):
+                out[i] = a[3 * i] * s[0] + a[3 * i + 1] * s[1] + a[3 * i + 2] * s[2]
             if kind == POINT:
-                o = POSE * body
-                w0 += q[o]
-                w1 += q[o + 1]
-                w2 += q[o + 2]
-            x[k] = w0
-            x[k + 1] = w1
-            x[k + 2] = w2
+                for i in range(3):
+                    out[i] += q[POSE * body + i]
         at += FEATURE
 
 
@@ -110,12 +96,9 @@ def update_constraints(ints, floats, q, r, work):
         evaluate_primitive(
             ints[record + CODE],
             x,
-            floats,
-            ints[record + PAR],
-            r,
-            ints[record + ROW],
-            work,
-            derivatives + ints[record + DERIVATIVE],
+            floats[ints[record + PAR] :],
+            r[ints[record + ROW] :],
+            work[derivatives + ints[record + DERIVATIVE] :],
         )
         record = ints[record + NEXT]
     return derivatives

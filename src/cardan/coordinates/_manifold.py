@@ -34,6 +34,34 @@ WIDTH = 6
 
 
 @inner
+def add_vector(is_point, d, a, s, row):
+    """row += d·∂(r + A s)/∂(δr, δθ), or that of a vector A s."""
+    if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
+        return
+    b0 = a[0] * d[0] + a[3] * d[1] + a[6] * d[2]
+    b1 = a[1] * d[0] + a[4] * d[1] + a[7] * d[2]
+    b2 = a[2] * d[0] + a[5] * d[1] + a[8] * d[2]
+    if is_point:
+        for i in range(3):
+            row[i] += d[i]
+    row[3] += s[1] * b2 - s[2] * b1
+    row[4] += s[2] * b0 - s[0] * b2
+    row[5] += s[0] * b1 - s[1] * b0
+
+
+@inner
+def add_orientation(d, p, s, row):
+    """row += d·∂(p ⊗ s)/∂δθ, which is half the vector part of (p* ⊗ d) ⊗ s*."""
+    a0 = p[0] * d[0] + p[1] * d[1] + p[2] * d[2] + p[3] * d[3]
+    a1 = p[0] * d[1] - p[1] * d[0] - p[2] * d[3] + p[3] * d[2]
+    a2 = p[0] * d[2] + p[1] * d[3] - p[2] * d[0] - p[3] * d[1]
+    a3 = p[0] * d[3] - p[1] * d[2] + p[2] * d[1] - p[3] * d[0]
+    row[0] += 0.5 * (-a0 * s[1] + a1 * s[0] - a2 * s[3] + a3 * s[2])
+    row[1] += 0.5 * (-a0 * s[2] + a1 * s[3] + a2 * s[0] - a3 * s[1])
+    row[2] += 0.5 * (-a0 * s[3] - a1 * s[2] + a2 * s[1] + a3 * s[0])
+
+
+@inner
 def chain(ints, floats, q, jacobian, work, derivatives):
     """∂f/∂(δr, δθ) of every constraint from ∂f/∂x."""
     record = HEADER
@@ -45,60 +73,22 @@ def chain(ints, floats, q, jacobian, work, derivatives):
         stride = slots * WIDTH
         for i in range(start, start + rows * stride):
             jacobian[i] = 0.0
-        first = record + RECORD + slots
-        for f in range(ints[record + FEATURES]):
-            at = first + FEATURE * f
+        at = record + RECORD + slots
+        for _ in range(ints[record + FEATURES]):
             body = ints[at + BODY]
-            if body < 0:
-                continue
-            kind = ints[at + KIND]
-            s = ints[at + SOURCE]
-            s0 = floats[s]
-            s1 = floats[s + 1]
-            s2 = floats[s + 2]
-            d = derivatives + ints[record + DERIVATIVE] + ints[at + COLUMN]
-            j = start + ints[at + SLOT] * WIDTH
-            if kind == ORIENTATION:
-                s3 = floats[s + 3]
-                o = POSE * body + 3
-                p0 = q[o]
-                p1 = q[o + 1]
-                p2 = q[o + 2]
-                p3 = q[o + 3]
+            if body >= 0:
+                kind = ints[at + KIND]
+                s = floats[ints[at + SOURCE] :]
+                d = derivatives + ints[record + DERIVATIVE] + ints[at + COLUMN]
+                j = start + ints[at + SLOT] * WIDTH
                 for _ in range(rows):
-                    d0 = work[d]
-                    d1 = work[d + 1]
-                    d2 = work[d + 2]
-                    d3 = work[d + 3]
-                    # a = p* ⊗ d, then b = a ⊗ s*: the row in the body's own axes is ½ the vector part of b
-                    a0 = p0 * d0 + p1 * d1 + p2 * d2 + p3 * d3
-                    a1 = p0 * d1 - p1 * d0 - p2 * d3 + p3 * d2
-                    a2 = p0 * d2 + p1 * d3 - p2 * d0 - p3 * d1
-                    a3 = p0 * d3 - p1 * d2 + p2 * d1 - p3 * d0
-                    jacobian[j + 3] += 0.5 * (-a0 * s1 + a1 * s0 - a2 * s3 + a3 * s2)
-                    jacobian[j + 4] += 0.5 * (-a0 * s2 + a1 * s3 + a2 * s0 - a3 * s1)
-                    jacobian[j + 5] += 0.5 * (-a0 * s3 - a1 * s2 + a2 * s1 + a3 * s0)
+                    if kind == ORIENTATION:
+                        add_orientation(work[d:], q[POSE * body + 3 :], s, jacobian[j + 3 :])
+                    else:
+                        add_vector(kind == POINT, work[d:], work[9 * body :], s, jacobian[j:])
                     d += components
                     j += stride
-                continue
-            o = 9 * body
-            for _ in range(rows):
-                d0 = work[d]
-                d1 = work[d + 1]
-                d2 = work[d + 2]
-                if d0 != 0.0 or d1 != 0.0 or d2 != 0.0:
-                    a0 = work[o] * d0 + work[o + 3] * d1 + work[o + 6] * d2
-                    a1 = work[o + 1] * d0 + work[o + 4] * d1 + work[o + 7] * d2
-                    a2 = work[o + 2] * d0 + work[o + 5] * d1 + work[o + 8] * d2
-                    if kind == POINT:
-                        jacobian[j] += d0
-                        jacobian[j + 1] += d1
-                        jacobian[j + 2] += d2
-                    jacobian[j + 3] += s1 * a2 - s2 * a1
-                    jacobian[j + 4] += s2 * a0 - s0 * a2
-                    jacobian[j + 5] += s0 * a1 - s1 * a0
-                d += components
-                j += stride
+            at += FEATURE
         record = ints[record + NEXT]
 
 
@@ -108,33 +98,27 @@ def retract(bodies, q, step, out):
     for b in range(bodies):
         o = POSE * b
         k = WIDTH * b
-        out[o] = q[o] + step[k]
-        out[o + 1] = q[o + 1] + step[k + 1]
-        out[o + 2] = q[o + 2] + step[k + 2]
-        t1 = step[k + 3]
-        t2 = step[k + 4]
-        t3 = step[k + 5]
-        angle = sqrt(t1 * t1 + t2 * t2 + t3 * t3)
-        half = 0.5 * angle
+        angle = sqrt(step[k + 3] * step[k + 3] + step[k + 4] * step[k + 4] + step[k + 5] * step[k + 5])
         # sin(angle/2)/angle; below 1e-4 the next term of its series, angle⁴/3840, is under 1e-19
-        ratio = sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
-        c = cos(half)
-        t1 *= ratio
-        t2 *= ratio
-        t3 *= ratio
-        p0 = q[o + 3]
-        p1 = q[o + 4]
-        p2 = q[o + 5]
-        p3 = q[o + 6]
-        n0 = p0 * c - p1 * t1 - p2 * t2 - p3 * t3
-        n1 = p0 * t1 + p1 * c + p2 * t3 - p3 * t2
-        n2 = p0 * t2 - p1 * t3 + p2 * c + p3 * t1
-        n3 = p0 * t3 + p1 * t2 - p2 * t1 + p3 * c
-        n = 1.0 / sqrt(n0 * n0 + n1 * n1 + n2 * n2 + n3 * n3)
-        out[o + 3] = n0 * n
-        out[o + 4] = n1 * n
-        out[o + 5] = n2 * n
-        out[o + 6] = n3 * n
+        ratio = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+        c = cos(0.5 * angle)
+        p = q[o + 3 : o + 7]
+        square = 0.0
+        for i in range(4):
+            if i == 0:
+                s = p[0] * c
+                for j in range(1, 4):
+                    s -= p[j] * ratio * step[k + 2 + j]
+            else:
+                j = i % 3 + 1
+                m = j % 3 + 1
+                s = p[i] * c + ratio * (p[0] * step[k + 2 + i] + p[j] * step[k + 2 + m] - p[m] * step[k + 2 + j])
+            out[o + 3 + i] = s
+            square += s * s
+        for i in range(4):
+            out[o + 3 + i] /= sqrt(square)
+        for i in range(3):
+            out[o + i] = q[o + i] + step[k + i]
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):

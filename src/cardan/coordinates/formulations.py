@@ -60,15 +60,17 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 
 def problem(system: System, formulation: str, length: float | None = None) -> Problem:
     """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (the system's, if None)."""
+    if length is None:
+        found: Problem = system.cached(("problem", formulation), lambda: problem(system, formulation, system.length))
+        return found
     kind = REGISTRY[formulation]
-    scale = system.length if length is None else length
     bodies = len(system.names)
     rows = system.powers.size
     extra = bodies if kind.normalised else 0
     scales = np.ones(rows + extra + kind.width * bodies)
-    scales[:rows] = np.array([1.0, 1.0 / scale, 1.0 / (scale * scale)])[system.powers]
+    scales[:rows] = np.array([1.0, 1.0 / length, 1.0 / (length * length)])[system.powers]
     columns = scales[rows + extra :].reshape(bodies, kind.width)
-    columns[:, :3] = scale
+    columns[:, :3] = length
     columns[:, 3:] = kind.angular
     return Problem(kind.evaluate(), system.ints, system.floats, structure(system, kind), scales)
 
@@ -91,3 +93,19 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
     poses[:, 3:] /= np.sqrt(np.einsum("ij,ij->i", poses[:, 3:], poses[:, 3:]))[:, None]
     _tables.shift_reference(len(system.names), system.centers.reshape(-1), -1.0, out)
     return poses
+
+
+def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> FloatArray:
+    """γ = −J̇ v, so that accelerations obey J v̇ = γ; shape (rows,).
+
+    q: solver coordinates, flat.  v: velocities of the formulation, flat: (ṙ, ω in body) or (ṙ, ṗ) per body.
+    """
+    from cardan.coordinates import _gamma
+
+    kind = REGISTRY[formulation]
+    bodies = len(system.names)
+    rows = system.powers.size + (bodies if kind.normalised else 0)
+    out: FloatArray = np.zeros(rows)
+    work = np.empty(9 * bodies + 8 * layout.MAX_COMPONENTS**2)
+    _gamma.update_gamma(system.ints, system.floats, q, v, kind.normalised, out, work)
+    return out

@@ -1,4 +1,4 @@
-"""The spring step δ = −κ Jᵀr: every constraint pulls on its bodies like a spring.  [Nelson1999] eq. 5
+"""The spring step δ = −κ Jᵀr: every constraint pulls on its bodies like a spring.  [Nelson1998] eq. 5
 
 k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  The step decreases ½|r|² as long as
 κ < 2/λ_max(JᵀJ); κ = min(k, 1/(‖J‖₁‖J‖_∞)) is within that bound, because ‖J‖₂² ≤ ‖J‖₁ ‖J‖_∞.
@@ -65,7 +65,7 @@ def gradient_and_bound(structure, r, jacobian, gradient, sums):
 
 @jit
 def gradient(evaluate, ints, floats, structure, scales, q, control, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done."""
+    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS."""
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
@@ -113,7 +113,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
             q[i] = moved[i]
         done += 1
     control[ITERATIONS] += done
-    return done
+    return int(control[STATUS])
 
 
 def gradient_work(structure):

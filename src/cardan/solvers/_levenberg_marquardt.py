@@ -18,6 +18,7 @@ from cardan.solvers.abi import (
     COST,
     DAMPING,
     GROWTH,
+    HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
@@ -39,7 +40,11 @@ HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
 
 @jit
 def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done."""
+    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
+
+    HELD says whether work still holds r and J at q from the last call, and in which of its two places; it must be zero
+    if anything else has changed since.
+    """
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
@@ -68,8 +73,14 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
 
     damping = control[DAMPING]
     growth = control[GROWTH]
-    call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
-    scale_rows(structure, scales, r, jacobian)
+    held = control[HELD]
+    if held == 2.0:
+        r, trial_r = trial_r, r
+        jacobian, trial_jacobian = trial_jacobian, jacobian
+    elif held == 0.0:
+        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
+        scale_rows(structure, scales, r, jacobian)
+        held = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
     control[STATUS] = 0.0
@@ -115,6 +126,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
                 q[i] = trial_q[i]
             r, trial_r = trial_r, r
             jacobian, trial_jacobian = trial_jacobian, jacobian
+            held = 3.0 - held
             cost = trial_cost
             worst = largest(structure, r)
             fresh = True
@@ -130,11 +142,12 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
     if control[STATUS] == 0.0 and worst <= control[TOLERANCE]:
         control[STATUS] = 1.0
     control[ITERATIONS] += done
+    control[HELD] = held
     control[DAMPING] = damping
     control[GROWTH] = growth
     control[COST] = cost
     control[RESIDUAL_MAX] = worst
-    return done
+    return int(control[STATUS])
 
 
 def levenberg_marquardt_work(structure):

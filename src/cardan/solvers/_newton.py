@@ -28,7 +28,7 @@ SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as sin
 
 @jit
 def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done."""
+    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
@@ -73,7 +73,7 @@ def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
             q[i] = moved[i]
         done += 1
     control[ITERATIONS] += done
-    return done
+    return int(control[STATUS])
 
 
 def newton_work(structure):

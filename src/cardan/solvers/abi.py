@@ -44,10 +44,9 @@ RESIDUAL_MAX: Final = 4  # largest scaled residual at q
 COST: Final = 5  # ½|r|², scaled
 DAMPING: Final = 6
 GROWTH: Final = 7
-STARTED: Final = 8
+HELD: Final = 8  # work holds r and J at q: 0 no, 1 in the first place, 2 in the second
 STEP_GAIN: Final = 9  # k of the gradient step
-LAST_STEP: Final = 10
-CONTROL: Final = 12
+CONTROL: Final = 10
 
 
 class Outcome(IntEnum):

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import primitives
-from cardan.constraints.registry import LENGTH_POWER, Primitive
+from cardan.constraints.registry import Primitive
 from cardan.system import layout
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
 
 IntArray = NDArray[np.int64]
 
+GROUND = frozenset((-1,))  # the ground's number among the bodies: it has no unknowns
 
-class Use(NamedTuple):
+
+class Use:
     """One primitive on its features, with its parameters: what joints are bundles of."""
 
-    primitive: Primitive
-    features: tuple[Feature, ...]
-    parameters: tuple[float, ...] = ()
+    __slots__ = ("bodies", "features", "floats", "parameters", "places", "primitive")
+
+    def __init__(
+        self, primitive: Primitive, features: tuple[Feature, ...], parameters: tuple[float, ...] = ()
+    ) -> None:
+        self.primitive = primitive
+        self.features = features
+        self.parameters = parameters
+        # What packing needs, laid out once: the floats of the record, and per feature its kind, source and column.
+        self.bodies = tuple([feature.body for feature in features])
+        self.floats = list(parameters)
+        self.places: list[tuple[int, Body, int, int]] = []
+        column = 0
+        for kind, body, value in features:
+            self.places.append((int(kind), body, len(self.floats), column))
+            self.floats += value
+            column += len(value)
 
 
 class Row(NamedTuple):
@@ -61,10 +77,11 @@ class System:
         "rows",
     )
 
-    def __init__(self, bodies: Sequence[Body], uses: Iterable[tuple[str, Sequence[Use]]]) -> None:
+    def __init__(self, bodies: Sequence[Body], uses: Sequence[tuple[str, Sequence[Use]]]) -> None:
         self.names = tuple([body.name for body in bodies])
         self.index = {name: k for k, name in enumerate(self.names)}
         numbers: dict[Body, int] = {body: k for k, body in enumerate(bodies)}
+        numbers.update((body, -1) for _, bundle in uses for use in bundle for body in use.bodies if body.is_ground)
         ints = [len(bodies), 0, 0, 0, 0, 0, 0, 0]
         floats: list[float] = []
         powers: list[int] = []
@@ -72,41 +89,35 @@ class System:
         constraints = row = derivative = block = equations = 0
         for name, bundle in uses:
             for use in bundle:
-                primitive, features, parameters = use
+                primitive = use.primitive
                 count = primitive.rows
-                touched = sorted({numbers[f.body] for f in features if not f.body.is_ground})
+                places = use.places
+                touched = sorted({numbers[body] for body in use.bodies} - GROUND)
                 slots = len(touched)
-                components = primitive.components
-                start = len(ints)
+                base = len(floats)
                 ints += (
                     primitive.code,
                     row,
                     count,
                     block,
-                    len(floats),
+                    base,
                     derivative,
-                    len(features),
+                    len(places),
                     slots,
-                    components,
-                    start + layout.RECORD + slots + layout.FEATURE * len(features),
+                    primitive.components,
+                    len(ints) + layout.RECORD + slots + layout.FEATURE * len(places),
                 )
                 ints += touched
-                floats += parameters
-                column = 0
-                for kind, body, value in features:
-                    if body.is_ground:
-                        ints += (kind, -1, -1, len(floats), column)
-                    else:
-                        number = numbers[body]
-                        ints += (kind, number, touched.index(number), len(floats), column)
-                    floats += value
-                    column += len(value)
+                floats += use.floats
+                for kind, body, source, column in places:
+                    number = numbers[body]
+                    ints += (kind, number, -1 if number < 0 else touched.index(number), base + source, column)
                 rows.append(Row(name, primitive, row))
-                powers += (LENGTH_POWER[primitive.unit],) * count
+                powers += primitive.powers
                 constraints += 1
                 row += count
                 equations += primitive.equations
-                derivative += count * components
+                derivative += count * primitive.components
                 block += count * slots
         ints[layout.CONSTRAINTS] = constraints
         ints[layout.ROWS_TOTAL] = row

@@ -1,0 +1,71 @@
+"""One solver step at a time: for loops that must return within microseconds, and for watching an assembly happen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cardan.analysis.assemble import TARGET, start_coordinates
+from cardan.coordinates import formulations
+from cardan.coordinates.formulations import Formulation
+from cardan.solvers import abi, methods
+from cardan.solvers.abi import Outcome
+from cardan.system import check
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+_CONVERGED = int(Outcome.CONVERGED)  # a plain number: comparing with an enum member costs more than half a step
+
+
+class Stepper:
+    """Levenberg–Marquardt, step by step, in a workspace made once.  Not to be shared between threads.
+
+    >>> stepper = mechanism.stepper()            # doctest: +SKIP
+    >>> while not stepper.step():                # doctest: +SKIP
+    ...     draw(stepper.state)
+    """
+
+    def __init__(
+        self, system: System, start: State | Mapping[Any, Any] | None, formulation: Formulation, tolerance: float
+    ) -> None:
+        from cardan.solvers import _levenberg_marquardt as kernel
+
+        check.choice(formulation, "formulation", formulations.REGISTRY)
+        self._system = system
+        self._q: FloatArray = formulations.to_reference(system, start_coordinates(system, start))
+        p = formulations.problem(system, formulation)
+        self._control: FloatArray = np.zeros(abi.CONTROL)
+        self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
+        self._control[abi.DAMPING] = methods.INITIAL_DAMPING
+        self._control[abi.GROWTH] = 2.0
+        self._control[abi.CHUNK] = 1.0
+        work = np.empty(kernel.levenberg_marquardt_work(p.structure))
+        self._run = kernel.levenberg_marquardt
+        self._arguments = (p.evaluate, p.ints, p.floats, p.structure, p.scales, self._q, self._control, work)
+
+    def step(self) -> bool:
+        """One damped step from where it is; True once every residual is met."""
+        met: bool = self._run(*self._arguments) == _CONVERGED
+        return met
+
+    @property
+    def residual(self) -> float:
+        """Largest residual after the last step, lengths relative to the extent, angles in radians."""
+        return float(self._control[abi.RESIDUAL_MAX])
+
+    @property
+    def iterations(self) -> int:
+        """Steps made."""
+        return int(self._control[abi.ITERATIONS])
+
+    @property
+    def stalled(self) -> bool:
+        """Another step would not get nearer."""
+        return int(self._control[abi.STATUS]) in (Outcome.STALLED, Outcome.BROKEN)
+
+    @property
+    def state(self) -> State:
+        """The poses now."""
+        return self._system.state(formulations.from_reference(self._system, self._q))

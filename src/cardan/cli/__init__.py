@@ -1,0 +1,105 @@
+"""The command line: ``cardan VERB``.  One module per verb; a new verb is a module and its name in ``VERBS``.
+
+Exit codes: 0 done, 1 the answer is no (a mechanism is not assembled), 2 the call was wrong, 130 interrupted.
+Answers go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from cardan import __version__
+from cardan.errors import CardanError
+
+VERBS = ("examples", "solve", "warmup")
+
+WRONG_USE = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+
+class Verb(Protocol):
+    """What the module of a verb holds."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line, that of the process where none is given; returns the exit code, and raises nothing."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ° or ü gets a question mark, not a traceback
+    try:
+        args = _parser().parse_args(argv)
+        verb: Verb = args.verb
+        with _logging_to_stderr(logging.DEBUG if "verbose" in args else logging.INFO):
+            code = verb.run(args)
+            sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
+        return code
+    except SystemExit as stop:  # argparse has said what there is to say
+        return stop.code if isinstance(stop.code, int) else WRONG_USE
+    except CardanError as error:
+        print(f"cardan: error: {error}", file=sys.stderr)
+        return WRONG_USE
+    except KeyboardInterrupt:
+        print("cardan: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return PIPE_CLOSED
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log what happens inside, to stderr"
+    )
+    parser = argparse.ArgumentParser(
+        prog="cardan", description="Assembles and diagnoses mechanisms.", parents=[common], allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"cardan {__version__}")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    for name in VERBS:
+        verb = cast(Verb, import_module(f"cardan.cli.{name}"))
+        sub = verbs.add_parser(name, help=verb.HELP, description=verb.HELP, parents=[common], allow_abbrev=False)
+        verb.add_arguments(sub)
+        sub.set_defaults(verb=verb)
+    return parser
+
+
+@contextlib.contextmanager
+def _logging_to_stderr(level: int) -> Iterator[None]:
+    """The library's log on stderr while a verb runs; afterwards as before."""
+    log = logging.getLogger("cardan")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("cardan: %(message)s"))
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def _discard_stdout() -> None:
+    """What is still buffered has no reader: without this the interpreter complains when it exits."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: a stdout without a file, in tests
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+__all__ = ["VERBS", "Verb", "main"]

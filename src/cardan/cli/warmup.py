@@ -1,0 +1,76 @@
+"""``cardan warmup``: compile all kernels now, so that no later call has to wait for it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import get_args
+
+import numpy as np
+
+from cardan.analysis.assemble import Method
+from cardan.cli.output import print_json
+from cardan.coordinates import formulations
+from cardan.coordinates.formulations import Formulation
+from cardan.mechanism import Mechanism
+
+HELP = "compile all kernels ahead, once for this version of the library"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    began = time.perf_counter()
+    seconds = {}
+    for name, compile_group in groups(_pendulum()):
+        start = time.perf_counter()
+        compile_group()
+        seconds[name] = time.perf_counter() - start
+        print(f"{seconds[name]:6.2f} s  {name}", file=sys.stderr, flush=True)
+    total = time.perf_counter() - began
+    if args.json:
+        print_json({"seconds": total, "groups": seconds})
+    else:
+        print(f"all kernels are ready: {total:.2f} s")
+    return 0
+
+
+def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Kernels by what calls them, each with a call that compiles or loads them."""
+    yield "tables of a mechanism", lambda: mechanism.system
+    for formulation in get_args(Formulation):
+        yield f"equations in {formulation}", partial(formulations.problem, mechanism.system, formulation)
+        for method in get_args(Method):
+            solve = partial(mechanism.assemble, formulation=formulation, method=method, max_iterations=2)
+            yield f"{method} in {formulation}", solve
+        yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+    yield "restarts", partial(_draw, mechanism)
+    yield "diagnosis", mechanism.diagnose
+
+
+def _accelerate(mechanism: Mechanism, formulation: str) -> None:
+    system = mechanism.system
+    rates = np.zeros(formulations.REGISTRY[formulation].width * len(system.names))
+    formulations.gamma(system, formulation, formulations.to_reference(system, system.authored), rates)
+
+
+def _draw(mechanism: Mechanism) -> None:
+    from cardan.analysis.restarts import Restarts
+
+    system = mechanism.system
+    q = formulations.to_reference(system, system.authored)
+    restarts = Restarts(system, q, 0)
+    restarts.anywhere(1)
+    restarts.near(q, 1, 0.1)
+
+
+def _pendulum() -> Mechanism:
+    m = Mechanism("pendulum")
+    bob = m.body("bob", position=(0.5, 0.2, -0.8))
+    m.spherical("pivot", m.ground.point(), bob.point((0, 0, 1)))
+    return m

@@ -1,0 +1,86 @@
+"""Chain of bent 90° pieces between two flanges on the ground, as in the figure of [Nelson1998].
+
+Each piece is an elbow with two arms of 0.5 m; neighbours swivel on the line of the arms that meet, as pipes do, and the
+first and the last piece swivel on flanges fixed to the ground.  n pieces and n + 1 revolutes leave
+6 n − 5 (n + 1) = n − 5 degrees of freedom: three for the eight pieces here.
+
+Seen from outside, the corners are the vertices of a polyline with edges of 1 m and right angles, and a swivel is the
+torsion of an edge.  With unit edge t_k and normal b_k of the corner behind it, torsion θ gives the next corner:
+b_{k+1} = cos θ b_k + sin θ t_k × b_k,  t_{k+1} = b_{k+1} × t_k.  Run from one flange through all the torsions, the
+polyline must end in the other.
+"""
+
+from __future__ import annotations
+
+from math import cos, sin
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cardan as cd
+from cardan.examples.registry import Example, ExampleError, expect
+from cardan.math import euler
+
+ARM = 0.5  # m
+PIECES = 8
+FEWEST = 6  # fewer have no freedom to reach a flange that stands anywhere
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+WAVE = np.array([Z, X, (0.0, 0.0, -1.0), Y])  # directions in which the sketch runs, over and over
+MISSED = (-0.3, 0.15, 0.2)  # m: where the far flange stands, seen from the end of the sketch
+TILTED = (0.1, 0.25, -0.15)  # rotation vector [rad] of the far flange, against the end of the sketch
+
+
+def build(pieces: int = PIECES) -> cd.Mechanism:
+    """A square wave along the axes: it begins on the first flange and misses the other."""
+    if pieces < FEWEST:
+        raise cd.ModelError(f"the chain has {pieces} pieces; it must have {FEWEST} or more")
+    m = cd.Mechanism("bent_chain")
+    directions = np.array([WAVE[k % len(WAVE)] for k in range(pieces + 1)])
+    corner = ARM * directions[0]
+    end = m.ground.frame((0, 0, 0), z=directions[0], x=X)
+    for k in range(pieces):
+        incoming, outgoing = directions[k], directions[k + 1]
+        axes = np.column_stack([incoming, outgoing, np.cross(incoming, outgoing)])
+        piece = m.body(f"piece_{k + 1}", position=corner, orientation=euler.from_matrix(axes))
+        m.revolute(f"swivel_{k + 1}", end, piece.frame((-ARM, 0, 0), z=X, x=Z))
+        end = piece.frame((0, ARM, 0), z=Y, x=Z)
+        corner = corner + 2 * ARM * outgoing
+    flange = corner - ARM * directions[-1] + MISSED
+    axis = euler.rotate(euler.from_rotation_vector(TILTED), directions[-1])
+    m.revolute(f"swivel_{pieces + 1}", end, m.ground.frame(flange, z=axis))
+    return m
+
+
+def _polyline(mechanism: cd.Mechanism, state: cd.State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where the chain ends and in which direction, from the first flange and the angles of the swivels alone."""
+    near = mechanism["swivel_1"].a
+    t, b = np.array(near.z), np.array(near.x)
+    point = np.array(near.origin)
+    for k in range(len(mechanism.bodies)):
+        torsion = mechanism[f"swivel_{k + 1}"].coordinate(state)
+        corner = point + ARM * t
+        b = cos(torsion) * b + sin(torsion) * np.cross(t, b)
+        t = np.cross(b, t)
+        point = corner + ARM * t
+    return point, t
+
+
+def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
+    """The polyline of the torsions ends in the far flange; the freedom is n − 5."""
+    pieces = len(mechanism.bodies)
+    far = mechanism[f"swivel_{pieces + 1}"].b
+    point, direction = _polyline(mechanism, result.state)
+    expect("end of the chain", point, far.origin)
+    expect("direction of its last arm", direction, far.z)
+    found = mechanism.diagnose(result.state)
+    if not found.dof == found.gruebler == pieces - 5:
+        raise ExampleError(f"{pieces} pieces have {found.dof} degrees of freedom, {found.gruebler} by count")
+    reach = float(np.linalg.norm(point))
+    return [
+        f"through {pieces} torsions the chain ends in the far flange, {reach:.4f} m away, square to it",
+        f"{pieces} pieces leave {found.dof} = {pieces} − 5 degrees of freedom",
+    ]
+
+
+EXAMPLE = Example("bent_chain", "chain of bent 90° pieces between two flanges", build, check, dof=3, gruebler=3)

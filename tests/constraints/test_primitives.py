@@ -1,0 +1,621 @@
+"""Laws of every registered primitive in every formulation, against NumPy, SciPy, SymPy, mpmath and differences."""
+
+from __future__ import annotations
+
+from itertools import product as combinations
+from zlib import crc32
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from scipy.spatial.transform import Rotation
+
+import cardan as cd
+from cardan._jit import jit
+from cardan.constraints import codegen
+from cardan.constraints._generated import evaluate_primitive, primitive_curvature
+from cardan.constraints.registry import LENGTH_POWER, REGISTRY, FeatureKind
+from cardan.coordinates import formulations
+from cardan.math._kernels import SERIES_BELOW
+from cardan.system.parts import Feature
+from cardan.system.system import System, Use
+from mechanisms import conjugate, product, random_quaternion, turned, unit
+
+NAMES = list(REGISTRY)
+FORMULATIONS = list(formulations.REGISTRY)
+WIDTHS = {"manifold": 6, "euler_parameters": 7}
+PLACES = ("one", "two", "ground")
+
+JACOBIAN_TOL = 1e-10  # of five-point differences with h = 1e-3: their own error is some 1e-12
+GAMMA_TOL = 1e-9  # of nine-point second differences with h = 5e-3: their own error is some 1e-10
+EXACT = 4e-15  # residuals of order one, by another formula
+
+
+# --- the equations, written a second time ---------------------------------------------------------------------------
+
+
+def kahan_angle(u, v):
+    u, v = unit(u), unit(v)
+    return 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+
+
+def scipy_rotation_vector(a, b):
+    a, b = Rotation.from_quat(a, scalar_first=True), Rotation.from_quat(b, scalar_first=True)
+    return (a.inv() * b).as_rotvec()
+
+
+ORACLES = {
+    "coincidence": lambda p, q: q - p,
+    "dot_1": lambda u, v: [u @ v],
+    "dot_2": lambda v, p, q, offset: [v @ q - v @ p - offset],
+    "angle": lambda u, v, angle: [kahan_angle(u, v) - angle],
+    "angle_cosine": lambda u, v, angle: [u @ v - np.cos(angle)],
+    "distance": lambda p, q, length: [np.linalg.norm(q - p) - length],
+    "distance_squared": lambda p, q, length: [np.sum((q - p) ** 2) - length**2],
+    "aligned": lambda x, y, z, v: [x @ v, y @ v, z @ v - 1],
+    "rotation_vector": scipy_rotation_vector,
+}
+
+# Parameters that are lengths; all others are angles.
+LENGTHS = {("dot_2", "offset"), ("distance", "length"), ("distance_squared", "length")}
+
+
+def away_from_branches(name, x):
+    """Whether differences can be taken: the primitive is smooth well around these world features."""
+    if name in ("distance", "distance_squared"):
+        return np.linalg.norm(x[0] - x[1]) > 0.3
+    if name == "angle":
+        return 0.3 < kahan_angle(*x) < np.pi - 0.3
+    if name == "rotation_vector":
+        return np.linalg.norm(scipy_rotation_vector(*x)) < np.pi - 0.3
+    return True
+
+
+class Case:
+    """One use of a primitive on two movable bodies, some features on the ground; q in the solver's coordinates."""
+
+    def __init__(self, name, places, seed):
+        self.primitive = REGISTRY[name]
+        self.places = places
+        rng = np.random.default_rng([seed, crc32(f"{name} {places}".encode())])
+        mechanism = cd.Mechanism()
+        bodies = {body: mechanism.body(body) for body in PLACES[:2]} | {"ground": mechanism.ground}
+        while True:
+            self.values = [self._value(kind, rng) for _, kind in self.primitive.features]
+            self.parameters = tuple(rng.uniform(0.3, 2.5, len(self.primitive.parameters)))
+            self.q = np.array([[*rng.uniform(-1, 1, 3), *random_quaternion(rng)] for _ in range(2)]).ravel()
+            # on one body alone nothing changes as it moves, so no branch is crossed
+            if len(set(places)) == 1 or away_from_branches(name, self.features(self.q)):
+                break
+        features = tuple(
+            Feature(kind, bodies[place], tuple(value))
+            for (_, kind), place, value in zip(self.primitive.features, places, self.values, strict=True)
+        )
+        self.system = System(list(bodies.values())[:2], [("it", [Use(self.primitive, features, self.parameters)])])
+        self.rng = rng
+
+    @staticmethod
+    def _value(kind, rng):
+        if kind is FeatureKind.POINT:
+            return rng.uniform(-1, 1, 3)
+        return unit(rng.normal(size=3)) if kind is FeatureKind.VECTOR else random_quaternion(rng)
+
+    def centroid(self, body):
+        """Reference point of a body: the mean of its points."""
+        points = [
+            value
+            for (_, kind), place, value in zip(self.primitive.features, self.places, self.values, strict=True)
+            if kind is FeatureKind.POINT and place == body
+        ]
+        return np.mean(points, axis=0) if points else np.zeros(3)
+
+    def features(self, q):
+        """World features, r in q being the place of the reference point and p of any length."""
+        world = []
+        for (_, kind), place, value in zip(self.primitive.features, self.places, self.values, strict=True):
+            if place == "ground":
+                world.append(value)
+                continue
+            r, p = np.split(q.reshape(2, 7)[PLACES.index(place)], [3])
+            if kind is FeatureKind.ORIENTATION:
+                world.append(product(p, value))
+            elif kind is FeatureKind.VECTOR:
+                world.append(turned(p, value))
+            else:
+                world.append(r + turned(p, value - self.centroid(place)))
+        return world
+
+    def oracle(self, q, formulation):
+        rows = ORACLES[self.primitive.name](
+            *self.features(q), **dict(zip(self.primitive.parameters, self.parameters, strict=True))
+        )
+        normalisation = [p @ p - 1 for p in q.reshape(2, 7)[:, 3:]] if formulation == "euler_parameters" else []
+        return np.array([*rows, *normalisation])
+
+    def off_the_sphere(self):
+        """q with quaternions of other lengths, where the formulation knows them."""
+        q = self.q.copy().reshape(2, 7)
+        q[:, 3:] *= self.rng.uniform(0.6, 1.6, (2, 1))
+        return q.ravel()
+
+
+def exponential(phi):
+    """Quaternion of a rotation vector."""
+    half = 0.5 * np.asarray(phi)
+    return np.array([np.cos(np.linalg.norm(half)), *(np.sinc(np.linalg.norm(half) / np.pi) * half)])
+
+
+def along(formulation, q, v, t):
+    """The curve with constant velocity through q: r + tṙ, and p ⊗ exp(tω) or p + tṗ."""
+    if formulation == "euler_parameters":
+        return q + t * v
+    out = q.copy().reshape(-1, 7)
+    for row, (x1, x2, x3, w1, w2, w3) in zip(out, v.reshape(-1, 6), strict=True):
+        row[:3] += t * np.array([x1, x2, x3])
+        row[3:] = product(row[3:], exponential(t * np.array([w1, w2, w3])))
+    return out.ravel()
+
+
+def first_difference(f, h=1e-3):
+    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+
+
+def second_difference(f, h=5e-3):
+    weights = {0: -205 / 72, 1: 8 / 5, 2: -1 / 5, 3: 8 / 315, 4: -1 / 560}
+    return sum(w * (f(k * h) + f(-k * h)) / (2 if k == 0 else 1) for k, w in weights.items()) / h**2
+
+
+def all_placements(name):
+    """Features on body one, body two or the ground, in every way that leaves one of them movable."""
+    places = combinations(PLACES, repeat=len(REGISTRY[name].features))
+    return [p for p in places if set(p) != {"ground"}]
+
+
+def poses(case, formulation):
+    return [case.q, case.off_the_sphere()] if formulation == "euler_parameters" else [case.q]
+
+
+def close(value, expected, tolerance):
+    __tracebackhide__ = True
+    error = np.abs(value - expected).max(initial=0.0)
+    assert error <= tolerance * max(1.0, np.abs(expected).max(initial=0.0)), f"off by {error:.1e}"
+
+
+def check_residual(name, formulation, places, seed):
+    case = Case(name, places, seed)
+    problem = formulations.problem(case.system, formulation)
+    for q in poses(case, formulation):
+        close(problem.residual(q), case.oracle(q, formulation), EXACT)
+        close(problem.jacobian(q)[0], case.oracle(q, formulation), EXACT)
+
+
+def check_jacobian(name, formulation, places, seed):
+    """Differences are taken of the oracle, so that a slip shared by f and ∂f would show."""
+    case = Case(name, places, seed)
+    problem = formulations.problem(case.system, formulation)
+    for q in poses(case, formulation):
+        _, J = problem.jacobian(q)
+        columns = [
+            first_difference(lambda t, q=q, v=v: case.oracle(along(formulation, q, v, t), formulation))
+            for v in np.eye(2 * WIDTHS[formulation])
+        ]
+        close(J, np.column_stack(columns), JACOBIAN_TOL)
+
+
+def check_gamma(name, formulation, places, seed):
+    case = Case(name, places, seed)
+    for q in poses(case, formulation):
+        v = case.rng.uniform(-1, 1, 2 * WIDTHS[formulation])
+        expected = -second_difference(lambda t, q=q, v=v: case.oracle(along(formulation, q, v, t), formulation))
+        close(formulations.gamma(case.system, formulation, q, v), expected, GAMMA_TOL)
+
+
+# --- laws over the whole registry -------------------------------------------------------------------------------------
+
+
+@pytest.mark.nojit
+def test_every_registered_primitive_has_an_independent_oracle():
+    assert set(ORACLES) == set(REGISTRY) == set(SYMBOLIC)
+    assert set(WIDTHS) == set(formulations.REGISTRY)
+    assert {name for name, p in REGISTRY.items() if p.guards} == set(SOLUTIONS)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_residual_is_the_equation_wherever_the_features_are(name, formulation):
+    for places in all_placements(name):
+        check_residual(name, formulation, places, seed=1)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_jacobian_is_the_derivative_of_the_residual_wherever_the_features_are(name, formulation):
+    for places in all_placements(name):
+        check_jacobian(name, formulation, places, seed=2)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_gamma_is_minus_the_second_derivative_along_constant_velocity(name, formulation):
+    for places in all_placements(name):
+        check_gamma(name, formulation, places, seed=3)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_residual_jacobian_and_gamma_hold_in_pure_python_too(name, formulation):
+    count = len(REGISTRY[name].features)
+    for places in (("one", *("two",) * (count - 1)), ("ground", *("two",) * (count - 1))):
+        check_residual(name, formulation, places, seed=4)
+        check_jacobian(name, formulation, places, seed=5)
+        check_gamma(name, formulation, places, seed=6)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_jacobian_is_the_derivative_along_retract(name, formulation):
+    """Here of the library's own residual along its own retraction, which solvers rely on to fit together."""
+    case = Case(name, ("one", *("two",) * (len(REGISTRY[name].features) - 1)), seed=7)
+    problem = formulations.problem(case.system, formulation)
+    for q in poses(case, formulation):
+        _, J = problem.jacobian(q)
+        columns = [
+            first_difference(lambda t, q=q, v=v: problem.residual(problem.retract(q, t * v)))
+            for v in np.eye(2 * WIDTHS[formulation])
+        ]
+        close(J, np.column_stack(columns), JACOBIAN_TOL)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("size", [0.0, 1e-12, 0.99e-4, 1.01e-4, 0.3, 3.0, 7.0])
+def test_retract_follows_the_exponential_on_both_sides_of_its_series(size):
+    case = Case("dot_1", ("one", "two"), seed=8)
+    problem = formulations.problem(case.system, "manifold")
+    v = np.concatenate([*(np.array([*case.rng.normal(size=3), *unit(case.rng.normal(size=3))]) for _ in range(2))])
+    moved = problem.retract(case.q, v * size)
+    assert np.abs(moved - along("manifold", case.q, v, size)).max() <= 1e-15 * max(1.0, size)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_scale_with_length_by_their_declared_power(name, formulation):
+    primitive = REGISTRY[name]
+    small = Case(name, ("one", *("two",) * (len(primitive.features) - 1)), seed=9)
+    large = Case(name, small.places, seed=9)
+    large.values = [
+        1000 * value if kind is FeatureKind.POINT else value
+        for (_, kind), value in zip(primitive.features, small.values, strict=True)
+    ]
+    parameters = tuple(
+        value * (1000 if (name, key) in LENGTHS else 1)
+        for key, value in zip(primitive.parameters, small.parameters, strict=True)
+    )
+    mechanism = cd.Mechanism()
+    bodies = [mechanism.body(body) for body in PLACES[:2]]
+    features = tuple(
+        Feature(kind, bodies[PLACES.index(place)], tuple(value))
+        for (_, kind), place, value in zip(primitive.features, large.places, large.values, strict=True)
+    )
+    system = System(bodies, [("it", [Use(primitive, features, parameters)])])
+    q = small.q.copy().reshape(2, 7)
+    q[:, :3] *= 1000
+    factor = 1000.0 ** LENGTH_POWER[primitive.unit]
+    before = formulations.problem(small.system, formulation).residual(small.q)[: primitive.rows]
+    after = formulations.problem(system, formulation).residual(q.ravel())[: primitive.rows]
+    assert np.abs(after - factor * before).max() <= 1e-14 * factor * max(1.0, np.abs(before).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_euler_parameter_jacobian_contracts_to_the_manifold_jacobian(name):
+    """ṗ = ½ p ⊗ ω takes one tangent to the other, on the unit sphere."""
+    case = Case(name, ("one", *("two",) * (len(REGISTRY[name].features) - 1)), seed=10)
+    J6 = formulations.problem(case.system, "manifold").jacobian(case.q)[1]
+    J7 = formulations.problem(case.system, "euler_parameters").jacobian(case.q)[1]
+    T = np.zeros((14, 12))
+    for b in range(2):
+        T[7 * b : 7 * b + 3, 6 * b : 6 * b + 3] = np.eye(3)
+        p = case.q[7 * b + 3 : 7 * b + 7]
+        T[7 * b + 3 : 7 * b + 7, 6 * b + 3 : 6 * b + 6] = np.column_stack(
+            [0.5 * product(p, [0.0, *axis]) for axis in np.eye(3)]
+        )
+    rows = REGISTRY[name].rows
+    close(J7[:rows] @ T, J6, 1e-14)
+    close(J7[rows:] @ T, np.zeros((2, 12)), 1e-15)  # the unit sphere is kept
+
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+
+def _dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def _cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def _symbolic_rotation_vector(a, b):
+    a, b = sympy.Quaternion(*a), sympy.Quaternion(*b)
+    r = sympy.Quaternion(a.a, -a.b, -a.c, -a.d) * b
+    n = sympy.sqrt(r.b**2 + r.c**2 + r.d**2)
+    return [2 * sympy.atan2(n, r.a) / n * c for c in (r.b, r.c, r.d)]
+
+
+def _difference(p, q):
+    return [b - a for a, b in zip(p, q, strict=True)]
+
+
+# Features as tuples of symbols, then the parameters.
+SYMBOLIC = {
+    "coincidence": _difference,
+    "dot_1": lambda u, v: [_dot(u, v)],
+    "dot_2": lambda v, p, q, c: [_dot(v, _difference(p, q)) - c],
+    "angle": lambda u, v, c: [sympy.acos(_dot(u, v) / sympy.sqrt(_dot(u, u) * _dot(v, v))) - c],
+    "angle_cosine": lambda u, v, c: [_dot(u, v) - sympy.cos(c)],
+    "distance": lambda p, q, c: [sympy.sqrt(_dot(_difference(p, q), _difference(p, q))) - c],
+    "distance_squared": lambda p, q, c: [_dot(_difference(p, q), _difference(p, q)) - c**2],
+    "aligned": lambda x, y, z, v: [_dot(x, v), _dot(y, v), _dot(z, v) - 1],
+    "rotation_vector": _symbolic_rotation_vector,
+}
+
+
+@jit
+def kernels(code, x, velocity, constants, f, partials, curvature):
+    evaluate_primitive(code, x, constants, f, partials)
+    primitive_curvature(code, x, velocity, constants, curvature)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name", NAMES)
+def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
+    primitive = REGISTRY[name]
+    rng = np.random.default_rng(11)
+    # eighths are exact in both worlds; quaternions near a common one keep away from the half turn
+    x = rng.integers(-8, 9, primitive.components) / 8 + 3.0 * (np.arange(primitive.components) % 4 == 0)
+    velocity = rng.integers(-8, 9, primitive.components) / 8
+    constant = np.array([0.75] * len(primitive.parameters))
+    f, partials = np.zeros(primitive.rows), np.zeros(primitive.rows * primitive.components)
+    curvature = np.zeros(primitive.rows)
+    kernels(primitive.code, x, velocity, constant, f, partials, curvature)
+
+    t = sympy.Symbol("t", real=True)
+
+    def exact(direction, order):
+        at = [sympy.Rational(a) + t * sympy.Rational(d) for a, d in zip(x.tolist(), direction.tolist(), strict=True)]
+        features, taken = [], 0
+        for _, kind in primitive.features:
+            features.append(at[taken : taken + kind.components])
+            taken += kind.components
+        rows = SYMBOLIC[name](*features, *(sympy.Rational(c) for c in constant))
+        derivatives = [sympy.diff(row, t, order) if order else row for row in rows]
+        return [float(d.subs(t, 0).evalf(30)) for d in derivatives]
+
+    close(f, np.array(exact(velocity, 0)), 1e-15)
+    columns = [exact(direction, 1) for direction in np.eye(primitive.components)]
+    close(partials.reshape(primitive.rows, -1), np.column_stack(columns), 1e-15)
+    close(curvature, np.array(exact(velocity, 2)), 4e-15)
+
+
+@pytest.mark.nojit
+def test_the_generated_module_is_current():
+    assert codegen.TARGET.read_text(encoding="utf-8") == codegen.generate(), "run python -m cardan.constraints.codegen"
+
+
+# --- where a formula could break --------------------------------------------------------------------------------------
+
+
+def one_body(name, ground, own, parameters=()):
+    """A primitive between features of the ground, given first, and features of one body."""
+    primitive = REGISTRY[name]
+    mechanism = cd.Mechanism()
+    body = mechanism.body("one")
+    kinds = [kind for _, kind in primitive.features]
+    owners = [mechanism.ground] * len(ground) + [body] * len(own)
+    features = tuple(
+        Feature(kind, owner, tuple(map(float, value)))
+        for kind, owner, value in zip(kinds, owners, [*ground, *own], strict=True)
+    )
+    return System([body], [("it", [Use(primitive, features, parameters)])])
+
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_distance_of_coincident_points_pulls_along_a_fixed_direction(formulation):
+    system = one_body("distance", [(0.5, -1.0, 2.0)], [(0.0, 0.0, 0.0)], (3.0,))
+    f, J = formulations.problem(system, formulation).jacobian(np.array([0.5, -1.0, 2.0, *IDENTITY]))
+    assert f[0] == -3.0
+    assert J[0, :3].tolist() == [1.0, 0.0, 0.0]
+    assert not J[0, 3:].any()
+    velocity = np.ones(WIDTHS[formulation])
+    assert np.isfinite(formulations.gamma(system, formulation, np.array([0.5, -1.0, 2.0, *IDENTITY]), velocity)).all()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize(("axis", "value"), [((0.0, 0.0, 1.0), 0.0), ((0.0, 0.0, -1.0), np.pi)])
+def test_angle_of_parallel_and_of_opposed_axes_is_exact_and_turns_along_a_fixed_direction(formulation, axis, value):
+    system = one_body("angle", [(0.0, 0.0, 1.0)], [axis], (1.0,))
+    f, J = formulations.problem(system, formulation).jacobian(np.array([0.0, 0.0, 0.0, *IDENTITY]))
+    assert f[0] == value - 1.0
+    assert np.isfinite(J).all()
+    assert np.abs(J[0, 3:]).max() >= 0.5  # a solver can leave the point
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("angle", [1e-9, 1e-7, 1e-4, 1.0, 3.1, np.pi - 1e-7, np.pi - 1e-9])
+def test_angle_is_as_sharp_near_zero_and_pi_as_elsewhere(angle):
+    system = one_body("angle", [(0.0, 0.0, 1.0)], [(0.0, 0.0, 1.0)], (0.0,))
+    f, J = formulations.problem(system, "manifold").jacobian(np.array([0.0, 0.0, 0.0, *exponential([angle, 0, 0])]))
+    assert abs(f[0] - angle) <= 1e-15
+    assert abs(J[0, 3] - 1.0) <= 1e-15 / min(angle, np.pi - angle) ** 0.5
+    assert abs(J[0, 4]) <= 1e-15 / min(angle, np.pi - angle)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_an_opposed_axis_is_a_stationary_point_at_the_largest_residual(formulation):
+    system = one_body("aligned", np.eye(3), [(0.0, 0.0, -1.0)])
+    f, J = formulations.problem(system, formulation).jacobian(np.array([0.3, 0.2, 0.1, *IDENTITY]))
+    assert f[:3].tolist() == [0.0, 0.0, -2.0]
+    if formulation == "manifold":
+        assert not (J.T @ f).any()
+    else:  # along the unit sphere; across it v itself grows
+        sphere = np.column_stack([product(IDENTITY, [0.0, *axis]) for axis in np.eye(3)])
+        assert not ((J[:3, 3:] @ sphere).T @ f[:3]).any()
+
+
+def _aligned_solution(rng):
+    """Axes on the ground, v on a body that is turned so that v = z."""
+    p = random_quaternion(rng)
+    return one_body("aligned", np.eye(3), [turned(conjugate(p), (0.0, 0.0, 1.0))]), p
+
+
+SOLUTIONS = {"aligned": _aligned_solution}
+
+
+@pytest.mark.parametrize("name", sorted(SOLUTIONS))
+def test_guard_rows_vanish_with_their_gradient_on_the_solution(name):
+    rng = np.random.default_rng(12)
+    for _ in range(20):
+        system, p = SOLUTIONS[name](rng)
+        primitive = REGISTRY[name]
+        q = np.array([0.1, 0.2, 0.3, *p])
+        f, J = formulations.problem(system, "manifold").jacobian(q)
+        guards = list(primitive.guards)
+        others = [i for i in range(primitive.rows) if i not in guards]
+        assert np.abs(f[: primitive.rows]).max() <= 1e-15
+        assert np.abs(J[guards]).max() <= 1e-15
+        assert np.linalg.matrix_rank(J[others]) == primitive.equations
+        _, J7 = formulations.problem(system, "euler_parameters").jacobian(q)
+        sphere = np.column_stack([product(p, [0.0, *axis]) for axis in np.eye(3)])
+        assert np.abs(J7[guards][:, :3]).max() == 0.0
+        assert np.abs(J7[guards][:, 3:] @ sphere).max() <= 1e-15
+
+
+def test_the_norm_of_an_aligned_residual_is_the_chord_of_the_angle_between_the_axes():
+    rng = np.random.default_rng(13)
+    system = one_body("aligned", np.eye(3), [(0.0, 0.0, 1.0)])
+    problem = formulations.problem(system, "manifold")
+    for _ in range(50):
+        p = random_quaternion(rng)
+        f = problem.residual(np.array([0.0, 0.0, 0.0, *p]))
+        angle = kahan_angle((0.0, 0.0, 1.0), turned(p, (0.0, 0.0, 1.0)))
+        assert abs(np.linalg.norm(f) - 2 * np.sin(angle / 2)) <= 4e-16 * 2
+
+
+HALF_TURNS = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0.8, 0), (0.6, -0.8, 0), (0, 0.6, -0.8), (0, -0.28, 0.96)]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("axis", HALF_TURNS)
+def test_a_half_turn_takes_the_axis_whose_first_component_is_positive(axis, formulation):
+    axis = np.array(axis, dtype=float)
+    expected = np.pi * axis * np.sign(axis[axis != 0][0])
+    seen = []
+    for sign_p, sign_a, sign_b in combinations((1.0, -1.0), repeat=3):
+        system = one_body("rotation_vector", [sign_a * np.array(IDENTITY)], [sign_b * np.array(IDENTITY)])
+        q = np.array([0.0, 0.0, 0.0, 0.0, *(sign_p * axis)])
+        f, J = formulations.problem(system, formulation).jacobian(q)
+        assert np.abs(f[:3] - expected).max() <= 1e-15
+        assert np.isfinite(J).all()
+        assert np.linalg.matrix_rank(J[:3]) == 3
+        seen.append((f[:3].tolist(), np.abs(J[:3]).tolist()))
+    assert all(s == seen[0] for s in seen)
+
+
+@pytest.mark.parametrize("short", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_near_a_half_turn_the_rotation_vector_stays_within_pi_on_both_sides(short):
+    axis = unit([0.36, -0.48, 0.8])
+    system = one_body("rotation_vector", [IDENTITY], [IDENTITY])
+    problem = formulations.problem(system, "manifold")
+    for angle, expected in ((np.pi - short, np.pi - short), (np.pi + short, short - np.pi)):
+        for sign in (1.0, -1.0):
+            f = problem.residual(np.array([0.0, 0.0, 0.0, *(sign * exponential(angle * axis))]))
+            assert np.linalg.norm(f) <= np.pi
+            assert np.abs(f - expected * axis).max() <= 1e-15
+
+
+def mp_exponential(phi):
+    theta = mpmath.sqrt(mpmath.fsum(x * x for x in phi))
+    factor = mpmath.sin(theta / 2) / theta if theta else mpmath.mpf(1) / 2
+    return [mpmath.cos(theta / 2), *(factor * x for x in phi)]
+
+
+def mp_inverse_right_jacobian(phi):
+    """∂log(p ⊗ exp δ)/∂δ = I + ½φ̃ + (1/θ² − cot(θ/2)/(2θ)) φ̃²."""
+    x, y, z = phi
+    tilde = mpmath.matrix([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    theta = mpmath.sqrt(x * x + y * y + z * z)
+    factor = 1 / theta**2 - mpmath.cot(theta / 2) / (2 * theta) if theta else mpmath.mpf(1) / 12
+    return mpmath.eye(3) + tilde / 2 + factor * tilde * tilde
+
+
+BRANCH = 2 * np.arctan(np.sqrt(SERIES_BELOW))  # the angle where the series of log hands over to atan2
+ANGLES = [0.0, 1e-300, 1e-160, 1e-12, 1e-8, 1e-4, 0.1, 1.0, 2.0, 3.0, 3.14]
+ANGLES += [BRANCH * f for f in (0.9, 1 - 1e-6, 1 - 1e-15, 1 + 1e-15, 1 + 1e-6, 1.1)]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("angle", ANGLES)
+def test_rotation_vector_and_its_derivative_are_exact_on_both_sides_of_the_series(angle):
+    system = one_body("rotation_vector", [IDENTITY], [IDENTITY])
+    problem = formulations.problem(system, "manifold")
+    with mpmath.workdps(50):
+        phi = [mpmath.mpf(float(c)) for c in angle * np.array([2 / 7, -3 / 7, 6 / 7])]
+        p = np.array([float(c) for c in mp_exponential(phi)])
+        exact = np.array([float(c) for c in phi])
+        derivative = np.array(mp_inverse_right_jacobian(phi).tolist(), dtype=float)
+    f, J = problem.jacobian(np.array([0.0, 0.0, 0.0, *p]))
+    # rounding of p alone moves φ by some ulps of one radian, or of φ where it is small
+    assert np.abs(f - exact).max() <= 1e-15 * max(2.0 * angle, min(1.0, angle))
+    close(J[:, 3:], derivative, 1e-14)
+    assert not J[:, :3].any()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("angle", [a for a in ANGLES if 1e-3 < a < 2.9])
+def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
+    """With body axes at rest on one side, φ(t) = log(p ⊗ exp(tω)); the second derivative by 50-digit differences."""
+    system = one_body("rotation_vector", [IDENTITY], [IDENTITY])
+    omega = np.array([0.7, 0.4, -0.9])
+    direction = np.array([2 / 7, -3 / 7, 6 / 7])
+    q = np.array([0.0, 0.0, 0.0, *exponential(angle * direction)])
+    with mpmath.workdps(50):
+        p = [mpmath.mpf(float(c)) for c in q[3:]]
+        rate = [mpmath.mpf(float(c)) for c in omega]
+
+        def phi(t):
+            w, x, y, z = p
+            a, b, c, d = mp_exponential([t * r for r in rate])
+            e = [
+                w * a - x * b - y * c - z * d,
+                w * b + x * a + y * d - z * c,
+                w * c - x * d + y * a + z * b,
+                w * d + x * c - y * b + z * a,
+            ]
+            n = mpmath.sqrt(e[1] ** 2 + e[2] ** 2 + e[3] ** 2)
+            return [2 * mpmath.atan2(n, e[0]) / n * c for c in e[1:]]
+
+        h = mpmath.mpf(10) ** -12
+        before, here, after = phi(-h), phi(mpmath.mpf(0)), phi(h)
+        expected = [float(-(a - 2 * b + c) / h**2) for a, b, c in zip(before, here, after, strict=True)]
+    value = formulations.gamma(system, "manifold", q, np.array([0.0, 0.0, 0.0, *omega]))
+    assert np.abs(value - expected).max() <= 1e-13 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.nojit
+def test_gamma_vanishes_at_rest_and_is_quadratic_in_the_velocities():
+    rng = np.random.default_rng(14)
+    for name in NAMES:
+        case = Case(name, ("one", *("two",) * (len(REGISTRY[name].features) - 1)), seed=15)
+        for formulation in FORMULATIONS:
+            v = rng.uniform(-1, 1, 2 * WIDTHS[formulation])
+            once = formulations.gamma(case.system, formulation, case.q, v)
+            close(formulations.gamma(case.system, formulation, case.q, -3 * v), 9 * once, 1e-14)
+            assert not formulations.gamma(case.system, formulation, case.q, 0 * v).any()

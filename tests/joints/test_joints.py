@@ -1,0 +1,361 @@
+"""Laws of every registered joint, against relative poses composed from its free coordinates and a NumPy judge."""
+
+from __future__ import annotations
+
+import inspect
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan import joints
+from cardan.coordinates import formulations
+from cardan.solvers import methods
+from mechanisms import (
+    JUDGES,
+    Local,
+    axes,
+    matrix,
+    miss,
+    product,
+    quaternion,
+    random_quaternion,
+    random_rotation,
+    rotation,
+    unit,
+)
+
+X, Y, Z = np.eye(3)
+SEEDS = range(8)
+
+# What a joint takes away, from any textbook.
+EQUATIONS = {
+    "fixed": 6,
+    "revolute": 5,
+    "prismatic": 5,
+    "cylindrical": 4,
+    "spherical": 3,
+    "universal": 4,
+    "planar": 3,
+    "distance": 1,
+    "angle": 1,
+    "parallel": 2,
+    "perpendicular": 1,
+    "point_on_line": 2,
+    "point_in_plane": 1,
+}
+
+# Joints whose axes must point the same way.
+ONE_SIDED = ["fixed", "revolute", "prismatic", "cylindrical", "planar", "parallel"]
+
+
+def crossed(angle_a, angle_b):
+    """R_AB with z_b at angle_a about z_a from x_a, and z_a at angle_b about z_b from x_b, the two axes crossing."""
+    z_b = np.array([np.cos(angle_a), np.sin(angle_a), 0.0])
+    aside = np.cross(z_b, Z)
+    x_b = np.cos(angle_b) * Z - np.sin(angle_b) * aside
+    y_b = np.sin(angle_b) * Z + np.cos(angle_b) * aside
+    return np.column_stack([x_b, y_b, z_b])
+
+
+def tilted(angle, rng):
+    """R_AB with z_b at that angle from z_a, otherwise anywhere."""
+    return rotation(Z, rng.uniform(0, 6)) @ rotation(X, angle) @ rotation(Z, rng.uniform(0, 6))
+
+
+# Each gives d_A and R_AB, composed from random free coordinates, those coordinates, and the joint's options.
+def _fixed(rng):
+    return np.zeros(3), np.eye(3), {}, {}
+
+
+def _revolute(rng):
+    angle = rng.uniform(-np.pi, np.pi)
+    return np.zeros(3), rotation(Z, angle), {"angle": angle}, {}
+
+
+def _prismatic(rng):
+    s = rng.uniform(-2, 2)
+    return s * Z, np.eye(3), {"displacement": s}, {}
+
+
+def _cylindrical(rng):
+    s, angle = rng.uniform(-2, 2), rng.uniform(-np.pi, np.pi)
+    return s * Z, rotation(Z, angle), {"angle": angle, "displacement": s}, {}
+
+
+def _spherical(rng):
+    return np.zeros(3), random_rotation(rng), {}, {}
+
+
+def _universal(rng):
+    a, b = rng.uniform(-np.pi, np.pi, 2)
+    return np.zeros(3), crossed(a, b), {"angle_a": a, "angle_b": b}, {}
+
+
+def _planar(rng):
+    (x, y), angle = rng.uniform(-2, 2, 2), rng.uniform(-np.pi, np.pi)
+    return x * X + y * Y, rotation(Z, angle), {"x": x, "y": y, "angle": angle}, {}
+
+
+def _distance(rng):
+    length = rng.uniform(0.5, 2)
+    return length * unit(rng.normal(size=3)), random_rotation(rng), {"distance": length}, {"length": length}
+
+
+def _angle(rng):
+    angle = rng.uniform(0.2, 2.9)
+    return rng.uniform(-2, 2, 3), tilted(angle, rng), {"angle": angle}, {"angle": angle}
+
+
+def _parallel(rng):
+    angle = rng.uniform(-np.pi, np.pi)
+    return rng.uniform(-2, 2, 3), rotation(Z, angle), {"angle": angle}, {}
+
+
+def _perpendicular(rng):
+    return rng.uniform(-2, 2, 3), tilted(np.pi / 2, rng), {}, {}
+
+
+def _point_on_line(rng):
+    R, s = random_rotation(rng), rng.uniform(-2, 2)
+    return -R @ (s * Z), R, {"displacement": s}, {}
+
+
+def _point_in_plane(rng):
+    R, (x, y) = random_rotation(rng), rng.uniform(-2, 2, 2)
+    return -R @ (x * X + y * Y), R, {"x": x, "y": y}, {}
+
+
+BUILDERS = {
+    "fixed": _fixed,
+    "revolute": _revolute,
+    "prismatic": _prismatic,
+    "cylindrical": _cylindrical,
+    "spherical": _spherical,
+    "universal": _universal,
+    "planar": _planar,
+    "distance": _distance,
+    "angle": _angle,
+    "parallel": _parallel,
+    "perpendicular": _perpendicular,
+    "point_on_line": _point_on_line,
+    "point_in_plane": _point_in_plane,
+}
+KINDS = list(BUILDERS)
+
+VARIANTS = {"distance": {"squared": True}, "angle": {"cosine": True}}  # the papers' forms of the same joints
+FORMS = [(kind, {}) for kind in KINDS] + list(VARIANTS.items())
+
+
+def takes_a_point(kind):
+    """For a and b: whether a point will do, by the signature."""
+    return tuple(
+        "Point" in str(p.annotation)
+        for p in list(inspect.signature(joints.REGISTRY[kind].build).parameters.values())[:2]
+    )
+
+
+class Case:
+    """A joint between two bodies, or a body and the ground, authored in a pose that satisfies it."""
+
+    def __init__(self, kind, seed, *, on_ground=False, points=False, extra=None):
+        rng = np.random.default_rng([seed, crc32(kind.encode())])
+        d_A, R_AB, self.coordinates, options = BUILDERS[kind](rng)
+        self.kind, self.options, self.rng = kind, options | (extra or {}), rng
+        self.mechanism = m = cd.Mechanism()
+        R_WA, p_WA = (np.eye(3), np.zeros(3)) if on_ground else (random_rotation(rng), rng.uniform(-2, 2, 3))
+        use_point = [points and p for p in takes_a_point(kind)]
+        local_a, local_b = (
+            (rng.uniform(-1, 1, 3), np.eye(3) if point else random_rotation(rng)) for point in use_point
+        )
+        R_WF, p_WF = R_WA @ local_a[1], p_WA + R_WA @ local_a[0]
+        R_WB = R_WF @ R_AB @ local_b[1].T
+        p_WB = p_WF + R_WF @ d_A - R_WB @ local_b[0]
+        body_a = m.ground if on_ground else m.body("a", position=p_WA, orientation=quaternion(R_WA))
+        body_b = m.body("b", position=p_WB, orientation=quaternion(R_WB))
+        self.a, self.b = Local(body_a.name, *local_a), Local("b", *local_b)
+        ends = [
+            body.point(origin) if point else body.frame(origin, z=R[:, 2], x=R[:, 0])
+            for body, (origin, R), point in zip((body_a, body_b), (local_a, local_b), use_point, strict=True)
+        ]
+        self.joint = getattr(m, kind)("it", *ends, **self.options)
+
+    def miss(self, state):
+        return max(miss(self.kind, self.a, self.b, state, self.options))
+
+    def jacobian(self, state):
+        """Residuals and Jacobian on the manifold, guard rows left out."""
+        system = self.mechanism.system
+        q = formulations.to_reference(system, state.coordinates)
+        f, J = formulations.problem(system, "manifold").jacobian(q)
+        rows = [
+            start + i for _, primitive, start in system.rows for i in range(primitive.rows) if i not in primitive.guards
+        ]
+        return f, J[rows]
+
+    def random_state(self):
+        return self.mechanism.state.moved(
+            {name: (self.rng.uniform(-3, 3, 3), random_quaternion(self.rng)) for name in self.mechanism.bodies}
+        )
+
+
+def cases(kind, extra=None):
+    for seed in SEEDS:
+        yield Case(kind, seed, on_ground=seed % 2 == 1, points=seed % 4 >= 2, extra=extra)
+
+
+def same_angle(a, b):
+    return abs(np.exp(1j * a) - np.exp(1j * b))
+
+
+@pytest.mark.nojit
+def test_every_registered_joint_has_a_builder_a_judge_and_a_method():
+    assert set(BUILDERS) == set(JUDGES) == set(EQUATIONS) == set(joints.REGISTRY)
+    assert all(callable(getattr(cd.Mechanism, kind)) for kind in joints.REGISTRY)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_judge_of_a_joint_accepts_its_composed_poses_and_no_random_ones(kind):
+    for case in cases(kind):
+        assert case.miss(case.mechanism.state) <= 1e-14
+        assert case.miss(case.random_state()) > 1e-3
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("kind", "extra"), FORMS)
+def test_a_pose_composed_from_the_free_coordinates_has_no_residual(kind, extra):
+    for case in cases(kind, extra):
+        f, _ = case.jacobian(case.mechanism.state)
+        assert np.abs(f).max() <= 1e-14  # of lengths up to 4
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("kind", "extra"), FORMS)
+def test_the_rank_of_a_joint_is_its_number_of_equations(kind, extra):
+    for case in cases(kind, extra):
+        _, J = case.jacobian(case.mechanism.state)
+        assert len(J) == case.joint.equations == EQUATIONS[kind]
+        values = np.linalg.svd(J, compute_uv=False)
+        assert values[-1] > 1e-2 * values[0]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("kind", KINDS)
+def test_joint_coordinates_read_back_what_was_put_in(kind):
+    for case in cases(kind):
+        read = case.joint.coordinates(case.mechanism.state)
+        assert read.keys() == case.coordinates.keys()
+        for name, value in case.coordinates.items():
+            if "angle" in name:
+                assert same_angle(read[name], value) <= 1e-14
+            else:
+                assert abs(read[name] - value) <= 1e-14
+            assert case.joint.coordinate(case.mechanism.state, name) == read[name]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_joint_coordinates_do_not_change_when_everything_moves_rigidly(kind):
+    """Of any state, whether the joint is met in it or not."""
+    for seed in SEEDS:
+        case = Case(kind, seed, points=seed % 2 == 1)
+        state = case.random_state()
+        turn, shift = random_quaternion(case.rng), case.rng.uniform(-5, 5, 3)
+        moved = state.moved(
+            {
+                name: (shift + matrix(turn) @ pose.position, product(turn, pose.quaternion))
+                for name, pose in state.items()
+            }
+        )
+        before, after = case.joint.coordinates(state), case.joint.coordinates(moved)
+        assert before.keys() == after.keys() == case.coordinates.keys()
+        for name in before:
+            assert min(abs(before[name] - after[name]), same_angle(before[name], after[name])) <= 2e-14
+
+
+@pytest.mark.parametrize("formulation", list(formulations.REGISTRY))
+@pytest.mark.parametrize(("kind", "extra"), FORMS)
+def test_a_random_start_is_assembled_and_the_judge_agrees(kind, extra, formulation):
+    for case in cases(kind, extra):
+        result = case.mechanism.assemble(case.random_state(), formulation=formulation)
+        assert result.ok, result.text()
+        assert case.miss(result.state) <= 1e-11
+        read = case.joint.coordinates(result.state)
+        for name in case.options:  # a driven coordinate is what was asked for
+            if name in read:
+                assert abs(read[name] - case.options[name]) <= 1e-11
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_assembled_pose_is_kept_as_it_is(kind):
+    for case in cases(kind):
+        result = case.mechanism.assemble()
+        assert (result.ok, result.iterations, result.restarts) == (True, 0, 0)
+        assert np.abs(result.state.coordinates - case.mechanism.state.coordinates).max() <= 1e-15 * 8
+
+
+@pytest.mark.parametrize("away", [0.0, 1.0])
+@pytest.mark.parametrize("turn", [X, Y, unit([0.6, 0.8, 0.0])])
+@pytest.mark.parametrize("kind", ONE_SIDED)
+def test_a_start_exactly_at_the_flipped_axis_ends_aligned(kind, turn, away):
+    """Half a turn about an axis across z, everything else met or also displaced: a saddle that must not be accepted."""
+    for seed in SEEDS:
+        case, start = flipped(kind, turn, seed, away)
+        assert case.miss(start) >= 3.0
+        result = case.mechanism.assemble(start)
+        assert result.ok, result.text()
+        assert case.miss(result.state) <= 1e-11
+
+
+@pytest.mark.parametrize("method", list(methods.REGISTRY))
+@pytest.mark.parametrize("kind", ONE_SIDED)
+def test_no_method_calls_a_flipped_axis_assembled(kind, method):
+    for seed in SEEDS:
+        case, start = flipped(kind, X, seed)
+        result = case.mechanism.assemble(start, method=method, max_iterations=500)
+        assert not result.ok or case.miss(result.state) <= 1e-11
+        if not result.ok:
+            name, residual, unit_ = result.worst[0]
+            assert (name, unit_) == ("it", "rad")
+            assert residual > 1e-6
+
+
+def flipped(kind, turn, seed, away=0.0):
+    """A joint to the ground with its frames along the axes, so that half a turn is exact in floating point."""
+    rng = np.random.default_rng([seed, crc32(kind.encode()), 1])
+    m = cd.Mechanism()
+    case = Case.__new__(Case)
+    case.kind, case.options, case.mechanism = kind, {}, m
+    case.a, case.b = Local("ground", np.zeros(3), np.eye(3)), Local("b", np.zeros(3), np.eye(3))
+    body = m.body("b", position=rng.uniform(-1, 1, 3), orientation=random_quaternion(rng))
+    getattr(m, kind)("it", m.ground.frame(x=X), body.frame(x=X))
+    d, _, _, _ = BUILDERS[kind](rng)
+    return case, m.state.moved({"b": (d + away * rng.uniform(-1, 1, 3), (0.0, *turn))})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_zero_of_a_frame_without_x_is_a_function_of_z_alone(seed):
+    """So that two frames with the same axis have the same zero, whatever their origins."""
+    rng = np.random.default_rng([seed, 3])
+    m = cd.Mechanism()
+    one, two = m.body("one"), m.body("two")
+    z = rng.normal(size=3)
+    frames = [one.frame(rng.normal(size=3), z=z), two.frame(rng.normal(size=3), z=5 * z), m.ground.frame(z=z)]
+    for frame in frames:
+        assert np.abs(np.array(frame.x) - axes(z)[:, 0]).max() <= 1e-15
+        R = np.column_stack([frame.x, frame.y, frame.z])
+        assert np.abs(R.T @ R - np.eye(3)).max() <= 1e-15
+        assert np.abs(matrix(frame.quaternion()) - R).max() <= 1e-15
+        assert np.linalg.det(R) > 0
+
+
+@pytest.mark.parametrize("kind", ["fixed", "prismatic"])
+def test_a_joint_that_locks_rotation_wants_x_on_both_frames_or_on_neither(kind):
+    m = cd.Mechanism()
+    body = m.body("b")
+    with_x, without = m.ground.frame(x=X), body.frame()
+    with pytest.raises(cd.ModelError, match=r"'it'.*'ground' has a reference x.*'b' has none.*on both"):
+        getattr(m, kind)("it", with_x, without)
+    assert len(m) == 1
+    assert getattr(m, kind)("it", m.ground.frame(), without).name == "it"
+    assert m.assemble().ok

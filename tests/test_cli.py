@@ -1,0 +1,337 @@
+"""The command line: what it answers, where, and with which exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cardan
+from cardan.cli import VERBS, main, output, solve
+from cardan.examples import REGISTRY, Example, rsur
+
+Captured = pytest.CaptureFixture[str]
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+
+
+def read_json(captured: Captured) -> Any:
+    """What is on stdout, which must be one JSON document and nothing else."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(captured.readouterr().out, parse_constant=refuse)
+
+
+# -- the frame ---------------------------------------------------------------------------------------------------------
+
+
+def test_version(capsys: Captured) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"cardan {cardan.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["examples"], ["solve", "no such"]])
+def test_what_needs_no_kernel_loads_none(arguments: list[str]) -> None:
+    code = f"import sys; from cardan.cli import main; main({arguments!r}); sys.exit('numba' in sys.modules)"
+    run = run_python(code)
+    assert run.returncode == 0, run.stderr
+
+
+def test_help_names_every_verb(capsys: Captured) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(verb in text for verb in VERBS)
+    for verb in VERBS:
+        assert main([verb, "--help"]) == 0
+        assert f"usage: cardan {verb}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "arguments are required: VERB"),
+        (["asemble"], "invalid choice: 'asemble'"),
+        (["solve"], "arguments are required: NAME"),
+        (["solve", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
+        (["solve", "rsur", "--method", "magic"], "invalid choice: 'magic'"),
+        (["solve", "rsur", "--formulation", "magic"], "invalid choice: 'magic'"),
+        (["solve", "rsur", "--tolerance", "small"], "invalid float value: 'small'"),
+        (["solve", "rsur", "--tolerance", "nan"], "tolerance is nan; it must be finite"),
+        (["solve", "rsur", "--tolerance", "-1"], "tolerance is -1.0; it must be above zero"),
+        (["solve", "rsur", "--restarts", "-1"], "restarts is -1; it must be a whole number from 0 on"),
+        (["solve", "rsur", "--seed", "-1"], "seed is -1; it must be a whole number from 0 on"),
+        (["solve", "rsur", "--random-start", "-1"], "seed of a random start is -1"),
+        (["solve", "rsur", "--max-seconds", "0"], "max_seconds is 0.0; it must be above zero"),
+        (["solve", "rsur", "--method", "newton", "--restarts", "3"], "method 'newton' makes one attempt"),
+        (["examples", "--sol"], "unrecognized arguments: --sol"),
+    ],
+)
+def test_wrong_use_is_said_on_stderr_with_code_2(arguments: list[str], message: str, capsys: Captured) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+def test_log_goes_to_stderr_while_a_verb_runs_and_no_longer(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logging.getLogger("cardan")
+    before = log.level, list(log.handlers)
+
+    def run(args: Any) -> int:
+        log.info("compiling")
+        log.debug("inside")
+        return 0
+
+    monkeypatch.setattr(solve, "run", run)
+    assert main(["solve", "rsur"]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "cardan: compiling\n")
+    for arguments in (["-v", "solve", "rsur"], ["solve", "-v", "rsur"]):
+        assert main(arguments) == 0
+        assert capsys.readouterr().err == "cardan: compiling\ncardan: inside\n"
+    assert (log.level, list(log.handlers)) == before
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
+def test_interruptions_end_quietly(
+    error: type[BaseException], code: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(args: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(solve, "run", run)
+    monkeypatch.setattr("cardan.cli._discard_stdout", lambda: None)  # this process still wants its stdout
+    assert main(["solve", "rsur"]) == code
+    assert capfd.readouterr().err == ("cardan: interrupted\n" if error is KeyboardInterrupt else "")
+
+
+def test_closed_pipe_ends_quietly() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cardan", "examples"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()  # long before the first line is written
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait() == 141
+
+
+def test_stdout_that_knows_only_ascii_is_no_error() -> None:
+    run = run_python("import sys; from cardan.cli import main; sys.exit(main(['examples']))", PYTHONIOENCODING="ascii")
+    assert run.returncode == 0, run.stderr
+    assert "bent 90? pieces" in run.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
+def test_ctrl_c_while_kernels_compile(tmp_path: Path) -> None:
+    # a process started in the background may have SIGINT ignored, and its children too
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from cardan.cli import main; sys.exit(main(['warmup']))"
+    )
+    env = {**os.environ, "CARDAN_CACHE_DIR": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=env)
+    assert process.stderr is not None
+    with process.stderr:
+        first = process.stderr.readline()
+        deadline = time.monotonic() + 60.0
+        while process.poll() is None and time.monotonic() < deadline:  # numba may lose one in a callback
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5.0)
+        process.kill()
+        rest = process.stderr.read()
+    assert process.wait() == 130, rest
+    assert "compiling kernels, once" in first
+    assert rest.endswith("cardan: interrupted\n")
+    assert "Traceback" not in rest
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+
+def test_examples_lists_names_and_titles(capsys: Captured) -> None:
+    assert main(["examples"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(REGISTRY)
+    assert all(line.endswith(e.title) for line, e in zip(lines, REGISTRY.values(), strict=True))
+    assert main(["examples", "--json"]) == 0
+    assert read_json(capsys) == [{"name": e.name, "title": e.title} for e in REGISTRY.values()]
+
+
+def test_examples_solve_prints_a_table_and_facts(capsys: Captured) -> None:
+    assert main(["examples", "--solve"]) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].split() == [
+        "mechanism", "status", "dof", "Grübler", "redundant", "residual", "iterations", "restarts", "time", "ms"
+    ]  # fmt: skip
+    rows = [line.split() for line in lines[1 : 1 + len(REGISTRY)]]
+    counts = [[e.name, "assembled", str(e.dof), str(e.gruebler), str(e.redundant)] for e in REGISTRY.values()]
+    assert [row[:5] for row in rows] == counts
+    assert {len(line) for line in lines[: 1 + len(REGISTRY)]} == {len(lines[0])}
+    for name in REGISTRY:
+        assert sum(line.startswith(f"{name}: ") for line in lines) >= 2
+
+
+def test_examples_solve_as_json(capsys: Captured) -> None:
+    assert main(["examples", "--solve", "--json"]) == 0
+    document = read_json(capsys)
+    assert [item["name"] for item in document] == list(REGISTRY)
+    for item, example in zip(document, REGISTRY.values(), strict=True):
+        assert item["ok"] is True
+        assert item["failure"] is None
+        assert item["facts"]
+        assert (item["dof"], item["gruebler"], item["redundant"]) == (example.dof, example.gruebler, example.redundant)
+        assert item["restarts"] == 0
+        assert item["milliseconds"] > 0.0
+
+
+def _conflicting() -> cardan.Mechanism:
+    """Distances of 1 and 3 m to the same point."""
+    m = cardan.Mechanism("conflicting")
+    body = m.body("body", position=(2, 0, 0))
+    m.distance("short", m.ground.point(), body.point(), 1.0)
+    m.distance("long", m.ground.point(), body.point(), 3.0)
+    return m
+
+
+def test_examples_solve_tells_what_is_wrong(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Example("rsur", "declared wrongly", rsur.build, rsur.check, dof=2, gruebler=1)
+    conflict = Example("conflicting", "cannot be", _conflicting, lambda m, r: [], dof=3, gruebler=4)
+    for example, status in ((wrong, "WRONG"), (conflict, "conflict")):
+        monkeypatch.setattr("cardan.cli.examples.REGISTRY", {example.name: example})
+        assert main(["examples", "--solve"]) == 1
+        table, facts = capsys.readouterr().out.split("\n\n", 1)
+        assert table.splitlines()[1].split()[:2] == [example.name, status]
+        assert f"{example.name}: WRONG: " in facts
+        assert main(["examples", "--solve", "--json"]) == 1
+        (item,) = read_json(capsys)
+        assert item["ok"] is False
+        assert item["failure"]
+
+
+# -- solve -------------------------------------------------------------------------------------------------------------
+
+
+def test_solve_prints_verdict_diagnosis_and_poses(capsys: Captured) -> None:
+    assert main(["solve", "planar_4r"]) == 0
+    text = capsys.readouterr().out
+    assert "assembled: residual" in text
+    assert "degrees of freedom: 1" in text
+    assert "Grübler count:      -2" in text
+    assert "redundant:          3" in text
+    bodies = text.split("\n\n")[-1].splitlines()
+    assert [line.split()[0] for line in bodies] == ["body", "crank", "coupler", "rocker"]
+    assert "-0.000000000" not in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--formulation", "euler_parameters", "--method", "levenberg_marquardt"],
+        ["--method", "hybrid", "--tolerance", "1e-10"],
+        ["--random-start", "5", "--seed", "3", "--restarts", "10", "--max-iterations", "100", "--max-seconds", "60"],
+    ],
+)
+def test_solve_as_json(options: list[str], capsys: Captured) -> None:
+    assert main(["solve", "rsur", "--json", *options]) == 0
+    document = read_json(capsys)
+    assert document["ok"] is True
+    assert document["name"] == "rsur"
+    assert (document["dof"], document["gruebler"], document["redundant"]) == (1, 1, 0)
+    assert set(document["bodies"]) == {"crank", "coupler", "rocker"}
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    assert document["method"] == given.get("--method", "auto")
+    assert document["formulation"] == given.get("--formulation", "manifold")
+    assert document["tolerance"] == float(given.get("--tolerance", "1e-12"))
+
+
+def test_random_start_is_used_and_reproducible(capsys: Captured) -> None:
+    documents = []
+    for seed in ("1", "1", "2"):
+        assert main(["solve", "stewart_ups", "--json", "--random-start", seed]) == 0
+        documents.append(read_json(capsys)["bodies"])
+    assert documents[0] == documents[1] != documents[2]
+
+
+def test_solve_that_does_not_assemble_exits_with_1(capsys: Captured) -> None:
+    arguments = ["solve", "rsur", "--method", "newton", "--max-iterations", "1"]
+    assert main(arguments) == 1
+    text = capsys.readouterr().out
+    assert text.splitlines()[1].startswith("iteration limit: ")
+    assert "not assembled" in text
+    assert main([*arguments, "--json"]) == 1
+    document = read_json(capsys)
+    assert (document["ok"], document["status"]) == (False, "iteration limit")
+
+
+def test_json_has_no_numbers_that_json_does_not_know(capsys: Captured) -> None:
+    output.print_json({"a": [float("inf"), float("nan"), 1.5], "b": (True, None, "ü", 3)})
+    assert read_json(capsys) == {"a": [None, None, 1.5], "b": [True, None, "ü", 3]}
+
+
+# -- warmup ------------------------------------------------------------------------------------------------------------
+
+AFTER_WARMUP = """
+import contextlib, io, sys
+from cardan.cli import main
+
+def overloads():
+    return {
+        (module, name): len(item.overloads)
+        for module in sorted(sys.modules) if module.startswith("cardan.")
+        for name, item in vars(sys.modules[module]).items() if hasattr(item, "overloads")
+    }
+
+def run(*arguments):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(arguments) == 0, arguments
+
+run("warmup")
+before = overloads()
+assert before
+run("examples", "--solve")
+for formulation in ("manifold", "euler_parameters"):
+    for method in ("auto", "levenberg_marquardt", "newton", "hybrid"):
+        run("solve", "planar_4r", "--formulation", formulation, "--method", method)
+    run("solve", "stewart_distance", "--formulation", formulation, "--random-start", "0")
+    run("solve", "slider_crank", "--formulation", formulation, "--method", "gradient", "--tolerance", "1e-3")
+after = overloads()
+assert after == before, sorted(set(after.items()) - set(before.items()))
+"""
+
+
+def test_nothing_is_left_to_compile_after_warmup() -> None:
+    run = run_python(AFTER_WARMUP)
+    assert run.returncode == 0, run.stderr
+
+
+def test_warmup_tells_its_progress_on_stderr(capsys: Captured) -> None:
+    assert main(["warmup"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("all kernels are ready: ")
+    for words in ("levenberg_marquardt in manifold", "newton in euler_parameters", "restarts", "diagnosis"):
+        assert f"{words} … " in captured.err
+    assert main(["warmup", "--json"]) == 0
+    document = read_json(capsys)
+    assert document["seconds"] >= max(document["groups"].values())

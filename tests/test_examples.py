@@ -1,0 +1,116 @@
+"""The gallery shows what it says: from the sketch at once, from random starts as well, in both formulations."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan import examples
+from cardan.coordinates import formulations
+from cardan.examples import REGISTRY, Example, ExampleError, bent_chain, random_start, slider_crank
+
+STARTS = 20
+
+every_example = pytest.mark.parametrize("example", REGISTRY.values(), ids=REGISTRY)
+
+
+def test_every_module_with_an_example_is_registered() -> None:
+    names = [module.name for module in pkgutil.iter_modules(examples.__path__)]
+    modules = [importlib.import_module(f"cardan.examples.{name}") for name in names]
+    found = {name: module.EXAMPLE for name, module in zip(names, modules, strict=True) if hasattr(module, "EXAMPLE")}
+    assert found == REGISTRY
+    assert all(name == example.name == example.build().name for name, example in found.items())
+
+
+@pytest.mark.nojit
+@every_example
+def test_sketch_assembles_without_restarts_and_its_facts_hold(example: Example) -> None:
+    m = example.build()
+    result = m.assemble()
+    assert result.ok, result.text()
+    assert result.restarts == 0
+    assert all(example.facts(m, result))
+    found = m.diagnose(result.state)
+    assert (found.dof, found.gruebler, len(found.redundant)) == (example.dof, example.gruebler, example.redundant)
+    assert found.certain
+    assert result.unconnected == ()
+
+
+@every_example
+def test_sketch_is_near_to_the_assembled_pose_but_not_in_it(example: Example) -> None:
+    m = example.build()
+    assert m.diagnose(m.state).residual > 1e-2
+    state = m.assemble().state
+    moved = np.linalg.norm(state.positions - m.state.positions, axis=1) / m.system.length
+    turned = 2.0 * np.arccos(np.minimum(1.0, np.abs((state.quaternions * m.state.quaternions).sum(axis=1))))
+    assert moved.max() < 0.25
+    assert turned.max() < np.pi / 4
+
+
+@every_example
+def test_checks_fail_where_the_mechanism_is_not_assembled(example: Example) -> None:
+    m = example.build()
+    result = m.assemble(method="levenberg_marquardt", max_iterations=1)
+    assert not result.ok
+    with pytest.raises(ExampleError):
+        example.check(m, result)
+    with pytest.raises(ExampleError, match="is not assembled"):
+        example.facts(m, result)
+
+
+def test_facts_fail_where_the_counts_are_not_as_declared() -> None:
+    rsur = REGISTRY["rsur"]
+    wrong = Example("rsur", rsur.title, rsur.build, rsur.check, dof=2, gruebler=1)
+    m = wrong.build()
+    with pytest.raises(ExampleError, match="degrees of freedom 1; it is there to show 2"):
+        wrong.facts(m, m.assemble())
+
+
+@pytest.mark.parametrize("formulation", formulations.REGISTRY)
+@every_example
+def test_facts_hold_from_random_starts(example: Example, formulation: formulations.Formulation) -> None:
+    m = example.build()
+    for seed in range(STARTS):
+        result = m.assemble(random_start(m, seed), formulation=formulation)
+        assert result.ok, f"seed {seed}: {result.text()}"
+        example.facts(m, result)
+
+
+def test_random_starts_are_reproducible_and_far() -> None:
+    m = REGISTRY["stewart_ups"].build()
+    first, again, other = (m.state.moved(random_start(m, seed)) for seed in (7, 7, 8))
+    assert first == again
+    assert first != other
+    assert m.diagnose(first).residual > 0.1
+    with pytest.raises(cd.ModelError, match="seed of a random start is -1"):
+        random_start(m, -1)
+
+
+@pytest.mark.parametrize("pieces", [6, 7, 12, 20])
+def test_bent_chain_of_any_length_has_five_freedoms_less_than_pieces(pieces: int) -> None:
+    m = bent_chain.build(pieces)
+    result = m.assemble()
+    assert result.ok, result.text()
+    assert bent_chain.check(m, result)
+    assert m.diagnose(result.state).dof == pieces - 5
+
+
+def test_bent_chain_refuses_too_few_pieces() -> None:
+    with pytest.raises(cd.ModelError, match="5 pieces; it must have 6 or more"):
+        bent_chain.build(5)
+
+
+def test_slider_follows_its_closed_form_on_both_branches() -> None:
+    m = slider_crank.build()
+    sides = set()
+    for seed in range(STARTS):
+        state = m.assemble(random_start(m, seed)).state
+        phi, x = m["A"].coordinate(state), m["slide"].coordinate(state)
+        ahead, behind = slider_crank.slider_position(phi), slider_crank.slider_position(phi, -1.0)
+        assert min(abs(x - ahead), abs(x - behind)) < 1e-9
+        sides.add(abs(x - ahead) < abs(x - behind))
+    assert sides == {True, False}
