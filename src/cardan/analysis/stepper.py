@@ -41,9 +41,10 @@ class Stepper:
         self._control[abi.DAMPING] = methods.INITIAL_DAMPING
         self._control[abi.GROWTH] = 2.0
         self._control[abi.CHUNK] = 1.0
-        work = np.empty(kernel.levenberg_marquardt_work(p.structure))
+        work = np.empty(kernel.levenberg_marquardt_work(p.structure, p.linear.work))
         self._run = kernel.levenberg_marquardt
-        self._arguments = (p.evaluate, p.ints, p.floats, p.structure, p.scales, self._q, self._control, work)
+        tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern)
+        self._arguments = (*tables, self._q, self._control, work)
 
     def step(self) -> bool:
         """One damped step from where it is; True once every residual is met."""

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Problem
 from cardan.system import layout
 from cardan.system.state import FloatArray
@@ -72,7 +73,9 @@ def problem(system: System, formulation: str, length: float | None = None) -> Pr
     columns = scales[rows + extra :].reshape(bodies, kind.width)
     columns[:, :3] = length
     columns[:, 3:] = kind.angular
-    return Problem(kind.evaluate(), system.ints, system.floats, structure(system, kind), scales)
+    table = structure(system, kind)
+    linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
+    return Problem(kind.evaluate(), system.ints, system.floats, table, scales, linear)
 
 
 def to_reference(system: System, coordinates: FloatArray) -> FloatArray:

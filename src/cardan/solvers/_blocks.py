@@ -58,54 +58,6 @@ def half_square(structure, r):
 
 
 @inner
-def normal_equations(structure, r, jacobian, h, g):
-    """h ← JᵀJ (lower triangle, dense row-major), g ← Jᵀr."""
-    n = structure[UNKNOWNS]
-    offsets = structure[OFFSETS]
-    for i in range(n):
-        g[i] = 0.0
-        for j in range(i * n, i * n + i + 1):
-            h[j] = 0.0
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        rows = structure[at + 1]
-        start = structure[at + 2]
-        slots = structure[at + 3]
-        stride = 0
-        for s in range(slots):
-            block = structure[at + 4 + s]
-            stride += structure[offsets + block + 1] - structure[offsets + block]
-        a_at = start
-        for a in range(slots):
-            block = structure[at + 4 + a]
-            a0 = structure[offsets + block]
-            a_width = structure[offsets + block + 1] - a0
-            b_at = start
-            for b in range(a + 1):
-                other = structure[at + 4 + b]
-                b0 = structure[offsets + other]
-                b_width = structure[offsets + other + 1] - b0
-                for i in range(a_width):
-                    target = (a0 + i) * n + b0
-                    width = i + 1 if a == b else b_width
-                    for k in range(rows):
-                        v = jacobian[a_at + k * stride + i]
-                        if v != 0.0:
-                            e = b_at + k * stride
-                            for j in range(width):
-                                h[target + j] += v * jacobian[e + j]
-                b_at += b_width
-            for i in range(a_width):
-                s = 0.0
-                for k in range(rows):
-                    s += jacobian[a_at + k * stride + i] * r[row + k]
-                g[a0 + i] += s
-            a_at += a_width
-        at += 4 + slots
-
-
-@inner
 def cap_rotations(structure, cap, step):
     """Scale the whole step so that no block's rotation exceeds cap; returns the factor."""
     offsets = structure[OFFSETS]

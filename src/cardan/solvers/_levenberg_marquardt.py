@@ -10,18 +10,19 @@ J has no full rank, as redundant constraints and free motions always make it.  [
 from math import sqrt
 
 from cardan._jit import call_evaluator, jit
-from cardan.math._dense import cholesky, cholesky_solve
-from cardan.solvers._blocks import cap_rotations, half_square, largest, normal_equations, scale_rows
+from cardan.solvers._blocks import cap_rotations, half_square, largest, scale_rows
 from cardan.solvers.abi import (
     CHUNK,
     COORDINATES,
     COST,
     DAMPING,
+    FACTOR,
     GROWTH,
     HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
+    NORMAL,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
@@ -39,7 +40,7 @@ HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
 
 
 @jit
-def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, work):
+def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, pattern, q, control, work):
     """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
 
     HELD says whether work still holds r and J at q from the last call, and in which of its two places; it must be zero
@@ -67,9 +68,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
     at += n
     unscaled = work[at : at + n]
     at += n
-    h = work[at : at + n * n]
-    at += n * n
-    factor = work[at : at + n * n]
+    matrix = work[at:]
 
     damping = control[DAMPING]
     growth = control[GROWTH]
@@ -95,16 +94,14 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
             control[STATUS] = 3.0
             break
         if fresh:
-            normal_equations(structure, r, jacobian, h, gradient)
+            call_evaluator(linear, NORMAL, pattern, control, r, gradient, step, jacobian, matrix)
             fresh = False
         done += 1
         effective = max(damping, DAMPING_FLOOR)
-        if not cholesky(n, h, effective, factor):
+        control[DAMPING] = effective
+        if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
-        for i in range(n):
-            unscaled[i] = -gradient[i]
-        cholesky_solve(n, factor, unscaled, step)
         cap_rotations(structure, ROTATION_CAP, step)
         slope = 0.0
         square = 0.0
@@ -150,8 +147,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, q, control, w
     return int(control[STATUS])
 
 
-def levenberg_marquardt_work(structure):
-    """Floats of work the kernel needs."""
-    n = int(structure[UNKNOWNS])
+def levenberg_marquardt_work(structure, matrix):
+    """Floats of work the kernel needs, of which ``matrix`` are for the linear algebra."""
     blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
-    return int(structure[WORK]) + 2 * blocks + int(structure[COORDINATES]) + 3 * n + 2 * n * n
+    return int(structure[WORK]) + 2 * blocks + int(structure[COORDINATES]) + 3 * int(structure[UNKNOWNS]) + matrix

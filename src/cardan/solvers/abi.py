@@ -8,6 +8,14 @@ JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
 ========= ======================================================================
 
+Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI, its arguments are
+(op, pattern, control, r, gradient, step, jacobian, matrix):
+
+========= ======================================================================
+NORMAL    matrix ← JᵀJ, gradient ← Jᵀr
+FACTOR    step ← −(JᵀJ + control[DAMPING]·I)⁻¹ gradient; not 0 if indefinite
+========= ======================================================================
+
 Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent
 offset of every block and of their end, then per block the number of the first unknown that is a rotation (its step is
 capped; the width where there is none).  A constraint's Jacobian entries begin at START, row by row, each row the
@@ -22,6 +30,9 @@ from typing import Final
 RESIDUAL: Final = 0
 JACOBIAN: Final = 1
 RETRACT: Final = 2
+
+NORMAL: Final = 0
+FACTOR: Final = 1
 
 # header of the structure table
 ROWS: Final = 0

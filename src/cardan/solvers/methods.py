@@ -77,7 +77,7 @@ def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budge
     control[abi.TOLERANCE] = tolerance
     control[abi.DAMPING] = INITIAL_DAMPING
     control[abi.GROWTH] = 2.0
-    work = np.empty(kernel.levenberg_marquardt_work(problem.structure))
+    work = np.empty(kernel.levenberg_marquardt_work(problem.structure, problem.linear.work))
     p = problem
     return _iterate(
         p,
@@ -85,7 +85,7 @@ def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budge
         control,
         budget,
         lambda: kernel.levenberg_marquardt(
-            p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work
+            p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, q, control, work
         ),
     )
 

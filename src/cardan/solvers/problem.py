@@ -11,14 +11,25 @@ from cardan.solvers import abi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """Linear algebra by address: its table (the structure, or a sparse pattern) and the floats its matrices take."""
+
+    address: int
+    pattern: NDArray[np.int64]
+    work: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """An evaluator's address, its two tables, the structure of its Jacobian, and scales (rows, then columns)."""
+    """An evaluator's address, its two tables, the structure of its Jacobian, scales (rows, then columns), and the linear
+    algebra that suits its size."""
 
     evaluate: int
     ints: NDArray[np.int64]
     floats: NDArray[np.float64]
     structure: NDArray[np.int64]
     scales: NDArray[np.float64]
+    linear: Linear
 
     @property
     def rows(self) -> int:

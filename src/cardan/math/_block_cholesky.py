@@ -1,0 +1,181 @@
+"""Block-sparse Cholesky: symbolic once, numeric as often as needed.
+
+A symmetric matrix of dense blocks is given by its graph.  In elimination order, column k of the factor has the diagonal
+block first and then the blocks of rows(k) in ascending order, each stored row-major, w_row × w_col.
+
+Symbolic: elimination tree and row subtrees.  [Liu1990]  Numeric: left-looking, one block column at a time,
+
+    L(:,k) ← A(:,k) − Σ_{c<k} L(:,c) L(k,c)ᵀ,   L(k,k) ← chol,   L(i,k) ← L(i,k) L(k,k)⁻ᵀ.
+
+Which columns update column k is row k of the factor, listed once; nothing but the values is written, so that threads may
+share the symbolic part.
+"""
+
+from math import sqrt
+
+from cardan._jit import inner, jit
+
+
+@jit
+def elimination_tree(count, starts, neighbours, parent, ancestor):
+    """parent[k] of every column, −1 for roots; neighbours of k, numbered in elimination order, from starts[k] on."""
+    for k in range(count):
+        parent[k] = -1
+        ancestor[k] = -1
+        for t in range(starts[k], starts[k + 1]):
+            c = neighbours[t]
+            while c < k and c != -1:
+                up = ancestor[c]
+                ancestor[c] = k
+                if up == -1:
+                    parent[c] = k
+                    break
+                if up == k:
+                    break
+                c = up
+
+
+@jit
+def fill_columns(count, starts, neighbours, parent, mark, columns, rows, counting):
+    """Entries of each column, the diagonal first: their number into columns[k + 1], or their rows into rows, ascending.
+
+    Filling advances columns[k] to the end of column k.
+    """
+    for k in range(count):
+        mark[k] = -1
+    for k in range(count):
+        mark[k] = k
+        if counting:
+            columns[k + 1] += 1
+        else:
+            rows[columns[k]] = k
+            columns[k] += 1
+        for t in range(starts[k], starts[k + 1]):
+            c = neighbours[t]
+            if c >= k:
+                continue
+            while mark[c] != k:
+                mark[c] = k
+                if counting:
+                    columns[c + 1] += 1
+                else:
+                    rows[columns[c]] = k
+                    columns[c] += 1
+                c = parent[c]
+
+
+@jit
+def fill_updates(count, columns, rows, updates, entries):
+    """Row k of the factor left of the diagonal: pairs (column, entry) from entries[2·updates[k]] on, ascending."""
+    for k in range(count + 2):
+        updates[k] = 0
+    for k in range(count):
+        for t in range(columns[k] + 1, columns[k + 1]):
+            updates[rows[t] + 2] += 1
+    for k in range(2, count + 2):
+        updates[k] += updates[k - 1]
+    for k in range(count):
+        for t in range(columns[k] + 1, columns[k + 1]):
+            u = updates[rows[t] + 1]
+            entries[2 * u] = k
+            entries[2 * u + 1] = t
+            updates[rows[t] + 1] = u + 1
+
+
+@inner
+def factor_diagonal(w, a):
+    """a ← L with L Lᵀ = a, in place, its diagonal inverted.  False if not positive definite."""
+    for i in range(w):
+        for j in range(i + 1):
+            s = a[i * w + j]
+            for k in range(j):
+                s -= a[i * w + k] * a[j * w + k]
+            if i == j:
+                if not s > 0.0:
+                    return False
+                a[i * w + i] = 1.0 / sqrt(s)
+            else:
+                a[i * w + j] = s * a[j * w + j]
+    return True
+
+
+@inner
+def subtract_product(m, n, w, a, b, out):
+    """out −= a bᵀ, with a m×w, b n×w, out m×n, row-major."""
+    for i in range(m):
+        for j in range(n):
+            s = 0.0
+            for k in range(w):
+                s += a[i * w + k] * b[j * w + k]
+            out[i * n + j] -= s
+
+
+@inner
+def factorise(count, widths, columns, rows, places, updates, entries, values):
+    """values ← factor, in place.  False if not positive definite.
+
+    columns[k]: first of the entries of column k (the diagonal one); rows and places: row and first float of each entry.
+    updates[k]: first of the entries (column, entry) in row k left of the diagonal, by ascending column.
+    """
+    for k in range(count):
+        first = columns[k]
+        last = columns[k + 1]
+        w = widths[k]
+        for u in range(updates[k], updates[k + 1]):
+            c = entries[2 * u]
+            wc = widths[c]
+            pivot = values[places[entries[2 * u + 1]] :]
+            at = first
+            for t in range(entries[2 * u + 1], columns[c + 1]):
+                while rows[at] != rows[t]:  # what column c has below row k, column k has too
+                    at += 1
+                subtract_product(widths[rows[t]], w, wc, values[places[t] :], pivot, values[places[at] :])
+        diagonal = values[places[first] :]
+        if not factor_diagonal(w, diagonal):
+            return False
+        for t in range(first + 1, last):
+            block = values[places[t] :]
+            for i in range(widths[rows[t]]):
+                for j in range(w):
+                    s = block[i * w + j]
+                    for p in range(j):
+                        s -= block[i * w + p] * diagonal[j * w + p]
+                    block[i * w + j] = s * diagonal[j * w + j]
+    return True
+
+
+@inner
+def substitute(count, widths, columns, rows, places, offsets, values, x):
+    """x ← (L Lᵀ)⁻¹ x, in place; the unknowns of column k begin at offsets[k]."""
+    for k in range(count):
+        w = widths[k]
+        o = offsets[k]
+        diagonal = values[places[columns[k]] :]
+        for i in range(w):
+            s = x[o + i]
+            for j in range(i):
+                s -= diagonal[i * w + j] * x[o + j]
+            x[o + i] = s * diagonal[i * w + i]
+        for t in range(columns[k] + 1, columns[k + 1]):
+            block = values[places[t] :]
+            target = offsets[rows[t]]
+            for i in range(widths[rows[t]]):
+                s = 0.0
+                for j in range(w):
+                    s += block[i * w + j] * x[o + j]
+                x[target + i] -= s
+    for k in range(count - 1, -1, -1):
+        w = widths[k]
+        o = offsets[k]
+        for t in range(columns[k] + 1, columns[k + 1]):
+            block = values[places[t] :]
+            source = offsets[rows[t]]
+            for i in range(widths[rows[t]]):
+                for j in range(w):
+                    x[o + j] -= block[i * w + j] * x[source + i]
+        diagonal = values[places[columns[k]] :]
+        for i in range(w - 1, -1, -1):
+            s = x[o + i] * diagonal[i * w + i]
+            x[o + i] = s
+            for j in range(i):
+                x[o + j] -= diagonal[i * w + j] * s

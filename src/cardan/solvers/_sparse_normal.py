@@ -1,0 +1,175 @@
+"""Normal equations of a large system: JᵀJ in the pattern of its own factor, block-sparse Cholesky.
+
+The pattern is one table of integers: a header of offsets, the structure of the problem, the columns of the factor in
+elimination order, and for each constraint the pairs of its blocks with the place of their product.
+"""
+
+from cardan._jit import evaluator, inner, jit
+from cardan.math._block_cholesky import factorise, substitute
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, NORMAL, OFFSETS, UNKNOWNS
+
+COUNT = 0  # block columns
+VALUES = 1  # floats of the factor
+STRUCTURE = 2  # where each part begins
+WIDTHS = 3
+COLUMNS = 4
+ROWS = 5
+PLACES = 6
+UPDATES = 7
+ENTRIES = 8
+POSITIONS = 9  # first unknown of each column, in the unknowns as permuted
+SOURCES = 10  # first unknown of each column, in the unknowns as given
+PAIRS = 11
+PATTERN = 12
+
+
+@jit
+def count_links(structure, starts):
+    """starts[b + 1] ← number of neighbours of block b, with repeats; returns their sum."""
+    total = 0
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        slots = structure[at + 3]
+        for s in range(slots):
+            starts[structure[at + 4 + s] + 1] += slots - 1
+            total += slots - 1
+        at += 4 + slots
+    return total
+
+
+@jit
+def read_slots(structure, out):
+    """Number of blocks that each constraint touches."""
+    at = HEADER
+    for c in range(structure[CONSTRAINTS]):
+        out[c] = structure[at + 3]
+        at += 4 + structure[at + 3]
+
+
+@jit
+def fill_links(structure, number, starts, neighbours):
+    """Neighbours of each block, both renumbered by ``number``; advances starts[b] to the end of block b."""
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        slots = structure[at + 3]
+        for s in range(slots):
+            b = number[structure[at + 4 + s]]
+            for t in range(slots):
+                if t != s:
+                    neighbours[starts[b]] = number[structure[at + 4 + t]]
+                    starts[b] += 1
+        at += 4 + slots
+
+
+@jit
+def fill_pairs(structure, number, columns, rows, places, pairs):
+    """Per constraint and pair of its slots, the earlier-numbered column first: (slot of the row, slot of the column, place)."""
+    at = HEADER
+    out = 0
+    for _ in range(structure[CONSTRAINTS]):
+        slots = structure[at + 3]
+        for s in range(slots):
+            for t in range(s + 1):
+                row = s
+                column = t
+                if number[structure[at + 4 + s]] < number[structure[at + 4 + t]]:
+                    row = t
+                    column = s
+                k = number[structure[at + 4 + column]]
+                wanted = number[structure[at + 4 + row]]
+                low = columns[k]
+                high = columns[k + 1] - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if rows[middle] < wanted:
+                        low = middle + 1
+                    else:
+                        high = middle
+                pairs[out] = row
+                pairs[out + 1] = column
+                pairs[out + 2] = places[low]
+                out += 3
+        at += 4 + slots
+
+
+@inner
+def normal_equations(pattern, r, jacobian, values, gradient):
+    """values ← JᵀJ (blocks on and below the diagonal), gradient ← Jᵀr."""
+    structure = pattern[pattern[STRUCTURE] :]
+    for i in range(pattern[VALUES]):
+        values[i] = 0.0
+    for i in range(structure[UNKNOWNS]):
+        gradient[i] = 0.0
+    offsets = structure[structure[OFFSETS] :]
+    at = HEADER
+    pair = pattern[PAIRS]
+    for _ in range(structure[CONSTRAINTS]):
+        rows = structure[at + 1]
+        slots = structure[at + 3]
+        entry = jacobian[structure[at + 2] :]
+        residual = r[structure[at] :]
+        blocks = structure[at + 4 :]
+        stride = 0
+        for s in range(slots):
+            stride += offsets[blocks[s] + 1] - offsets[blocks[s]]
+        start = 0
+        for s in range(slots):
+            first = offsets[blocks[s]]
+            width = offsets[blocks[s] + 1] - first
+            for k in range(rows):
+                v = residual[k]
+                for i in range(width):
+                    gradient[first + i] += v * entry[k * stride + start + i]
+            other = 0
+            for t in range(s + 1):
+                narrow = offsets[blocks[t] + 1] - offsets[blocks[t]]
+                # the row block of the product comes first; slots are in the order of the structure
+                swapped = pattern[pair] != s
+                m = narrow if swapped else width
+                n = width if swapped else narrow
+                a = entry[other:] if swapped else entry[start:]
+                b = entry[start:] if swapped else entry[other:]
+                out = values[pattern[pair + 2] :]
+                for k in range(rows):
+                    for i in range(m):
+                        v = a[k * stride + i]
+                        if v != 0.0:
+                            for j in range(n):
+                                out[i * n + j] += v * b[k * stride + j]
+                other += narrow
+                pair += 3
+            start += width
+        at += 4 + slots
+
+
+def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
+    size = pattern[VALUES]
+    if op == NORMAL:
+        normal_equations(pattern, r, jacobian, matrix, gradient)
+        return 0
+    count = pattern[COUNT]
+    widths = pattern[pattern[WIDTHS] :]
+    columns = pattern[pattern[COLUMNS] :]
+    rows = pattern[pattern[ROWS] :]
+    places = pattern[pattern[PLACES] :]
+    positions = pattern[pattern[POSITIONS] :]
+    sources = pattern[pattern[SOURCES] :]
+    factor = matrix[size : 2 * size]
+    permuted = matrix[2 * size :]
+    for i in range(size):
+        factor[i] = matrix[i]
+    for k in range(count):
+        place = places[columns[k]]
+        for i in range(widths[k]):
+            factor[place + i * (widths[k] + 1)] += control[DAMPING]
+            permuted[positions[k] + i] = -gradient[sources[k] + i]
+    if not factorise(count, widths, columns, rows, places, pattern[pattern[UPDATES] :], pattern[pattern[ENTRIES] :], factor):
+        return 1
+    substitute(count, widths, columns, rows, places, positions, factor, permuted)
+    for k in range(count):
+        for i in range(widths[k]):
+            step[sources[k] + i] = permuted[positions[k] + i]
+    return 0
+
+
+LINEAR = evaluator(_linear)
