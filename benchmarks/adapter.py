@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from problems import Model, Pose, quaternion
 
 import cardan as cd
+from problems import Model, Pose, quaternion
 
 
 def build(model: Model, poses: dict[int, Pose] | None = None) -> cd.Mechanism:

@@ -1,7 +1,9 @@
 """Measure the foundation: ``python benchmarks/foundation.py [--starts N] [--json]``.
 
-Assembly of fresh mechanisms from uniform starts (count and time of the whole ``assemble()``), judged by equations that are
-not the library's; the time of one warm solver step; the freedoms of overconstrained mechanisms; import, cold and warm start.
+Assembly of fresh mechanisms from uniform starts (count and time of the whole ``assemble()``), judged by equations
+that are
+not the library's; the time of one warm solver step; the freedoms of overconstrained mechanisms; import, cold and
+warm start.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-import adapter
 import numpy as np
-import problems
 
+import adapter
 import cardan as cd
+import problems
 from cardan import examples
 
 MET = 1e-10  # what the judge calls solved [m, sine]

@@ -1,7 +1,8 @@
 """Benchmark mechanisms that know no solver: geometry, random starts, and one judge for every program.
 
 A :class:`Model` has bodies 1, 2, … (0 is the ground), each with a reference pose (R, p) that satisfies all joints, and
-joints with points and axes in the axes of the two bodies they connect.  An adapter translates a model into a program's own
+joints with points and axes in the axes of the two bodies they connect.  An adapter translates a model into a
+program's own
 terms and hands back poses ``{body: (R, p)}``; :meth:`Model.residual` then judges all programs by the same equations.
 Metres, kilograms, seconds.
 """

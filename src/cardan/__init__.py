@@ -5,10 +5,6 @@ from __future__ import annotations
 import logging
 from math import pi
 
-__version__ = "0.1.0"
-
-logging.getLogger("cardan").addHandler(logging.NullHandler())
-
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.diagnosis.freedom import Diagnosis
 from cardan.errors import CardanError, ModelError, UnknownNameError
@@ -18,6 +14,10 @@ from cardan.system.parts import Body, Frame, Point
 from cardan.system.residuals import Violation
 from cardan.system.state import Pose, State
 from cardan.system.system import System
+
+__version__ = "0.1.0"
+
+logging.getLogger("cardan").addHandler(logging.NullHandler())
 
 __all__ = [
     "AssemblyResult",

@@ -4,7 +4,7 @@ Three rules hold for every kernel of the library:
 
 * ``@jit`` compiles with a disk cache.  Numba's own key sees only the file that holds the function, so an edit in an
   imported kernel file would leave stale machine code behind; the cache directory therefore carries the library's
-  version and a digest of all its sources.
+  version and a digest of all kernel sources.
 * ``@evaluator`` compiles a function of the fixed ABI below to a C function.  Solvers receive its *address* and call it
   with :func:`call_evaluator`, so they are compiled once for all mechanisms (an address costs 0.1 µs to pass; a typed
   function object costs 16 µs in dispatch, and a dispatcher or closure recompiles in every process).
@@ -52,10 +52,11 @@ def _cache_root() -> Path:
 
 
 def _source_digest() -> str:
-    """Digest of every source file of the package: a changed kernel anywhere starts a new cache."""
+    """Digest of the kernel modules (named with an underscore) and of the tables of numbers they import."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
+    kernels = {*package.rglob("_*.py"), *package.rglob("abi.py"), *package.rglob("layout.py")}
+    for path in sorted(kernels):
         digest.update(str(path.relative_to(package)).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -139,7 +140,7 @@ if JIT_DISABLED:
 
 else:
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def call_evaluator(typing_context, address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
         """Call the evaluator at an address, from inside a kernel."""
 

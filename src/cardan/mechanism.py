@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec
 
 from cardan import joints
-from cardan.analysis.assemble import AUTO, AssemblyResult, Formulation, Method, assemble
+from cardan.analysis.assemble import AUTO, Method, assemble
+from cardan.analysis.result import AssemblyResult
 from cardan.analysis.stepper import Stepper
+from cardan.coordinates.formulations import Formulation
 from cardan.diagnosis.freedom import Diagnosis, diagnose
 from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind
@@ -26,7 +28,7 @@ GROUND = "ground"
 def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]:
     """A method that adds a joint of that kind: ``m.kind(name, a, b, …)``."""
 
-    def method(self: Mechanism, name: str, *args: P.args, **options: P.kwargs) -> Joint:
+    def method(self: Mechanism, name: str, /, *args: P.args, **options: P.kwargs) -> Joint:
         return self._add(kind, name, args, options)
 
     method.__name__ = kind.name
@@ -97,7 +99,8 @@ class Mechanism:
             raise ModelError(f"{what}: {error}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
-        parameters = (*zip(kind.options, args[2:], strict=False), *((k, v) for k, v in options.items() if k not in ("a", "b")))
+        named = {key: value for key, value in options.items() if key not in ("a", "b")}
+        parameters = (*zip(kind.options, args[2:], strict=False), *named.items())
         made = Joint(name, kind, given[0], given[1], tuple((key, _plain(value)) for key, value in parameters), uses)
         self._joints[name] = made
         self.touch()
@@ -122,8 +125,8 @@ class Mechanism:
             )
         raise ModelError(f"{what} was given a frame or point on body {body.name!r}, which was removed")
 
-    def _new_name(self, name: Any, what: str) -> str:
-        name = check.name(name, what)
+    def _new_name(self, given: Any, what: str) -> str:
+        name = check.name(given, what)
         if name == GROUND:
             raise ModelError(f"{what} cannot be named {name!r}: that is the fixed body")
         if name in self._bodies or name in self._joints:
@@ -133,14 +136,15 @@ class Mechanism:
 
     def remove(self, name: str | Body | Joint, *, joints: bool = False) -> None:
         """Remove a joint, or a body; with ``joints`` a body's joints go too, otherwise it must have none."""
-        key = getattr(name, "name", name)
+        key = name if isinstance(name, str) else name.name
         if key in self._joints:
             del self._joints[key]
         elif key in self._bodies:
             attached = [j.name for j in self._joints.values() if self._bodies[key] in (j.a.body, j.b.body)]
             if attached and not joints:
                 raise ModelError(
-                    f"body {key!r} has the joints {', '.join(map(repr, attached))}; remove them first, or pass joints=True"
+                    f"body {key!r} has the joints {', '.join(map(repr, attached))}; remove them first, or pass "
+                    "joints=True"
                 )
             for joint in attached:
                 del self._joints[joint]

@@ -128,8 +128,8 @@ def start_coordinates(system: System, start: State | Mapping[Any, Any] | None) -
         missing = set(system.names) ^ set(start.names)
         if missing:
             raise ModelError(
-                f"the start is a state of other bodies: {', '.join(map(repr, sorted(missing)[:5]))} not in both; pass a "
-                "state of this mechanism, or a dict of poses for some of its bodies"
+                f"the start is a state of other bodies: {', '.join(map(repr, sorted(missing)[:5]))} not in both; pass "
+                "a state of this mechanism, or a dict of poses for some of its bodies"
             )
         _check_finite(start)
         return start.coordinates[[start.names.index(name) for name in system.names]]
@@ -141,7 +141,7 @@ def start_coordinates(system: System, start: State | Mapping[Any, Any] | None) -
 def _check_finite(state: State) -> None:
     bad = np.flatnonzero(~np.isfinite(state.coordinates).all(axis=1))
     if bad.size:
-        raise ModelError(f"the pose of body {state.names[bad[0]]!r} in the start is not finite; every number in it must be")
+        raise ModelError(f"the pose of body {state.names[bad[0]]!r} in the start has a number that is not finite")
 
 
 def _allowed(system: System, coordinates: FloatArray, tolerance: float) -> float:

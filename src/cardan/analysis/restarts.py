@@ -38,7 +38,7 @@ class Restarts:
         return out
 
     def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:
-        """q with every body turned by up to about ``size`` rad and moved by up to ``size``·L, to leave a saddle point."""
+        """q with every body turned by up to about ``size`` rad and moved by up to ``size``·L."""
         from cardan.analysis import _draws
 
         out: FloatArray = np.empty_like(q)

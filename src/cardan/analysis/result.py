@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
@@ -34,10 +35,11 @@ _ADVICE = {
 class AssemblyResult:
     """The verdict of an assembly, and its state.
 
-    ``ok``: every constraint met.  ``residual``: the largest of all, lengths relative to the mechanism's extent, angles in
+    ``ok``: every constraint met.  ``residual``: the largest of all, lengths relative to the mechanism's extent,
+    angles in
     radians; it is what ``tolerance`` bounds.  ``iterations`` of all attempts together; ``restarts``: attempts after the
-    first.  ``worst``: (name, residual, unit) in metres and radians, largest first.  ``unconnected``: bodies that nothing
-    connects to the ground.
+    first.  ``worst``: (name, residual, unit) in metres and radians, largest first.  ``unconnected``: bodies that
+    nothing connects to the ground.
     """
 
     __slots__ = (
@@ -99,8 +101,8 @@ class AssemblyResult:
     def text(self) -> str:
         """The verdict in words: what was reached, what is worst, and the way out."""
         lines = [
-            f"{self.status}: residual {self.residual:.1e} (tolerance {self.tolerance:.1e}), {self.iterations} iterations, "
-            f"{self.restarts} restarts, {1e3 * self.seconds:.2f} ms"
+            f"{self.status}: residual {self.residual:.1e} (tolerance {self.tolerance:.1e}), "
+            f"{self.iterations} iterations, {self.restarts} restarts, {1e3 * self.seconds:.2f} ms"
         ]
         if not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
@@ -110,11 +112,11 @@ class AssemblyResult:
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Plain values, for JSON; a number that is not finite is None."""
         return {
             "ok": self.ok,
             "status": str(self.status),
-            "residual": self.residual,
+            "residual": _finite(self.residual),
             "tolerance": self.tolerance,
             "iterations": self.iterations,
             "restarts": self.restarts,
@@ -122,9 +124,12 @@ class AssemblyResult:
             "method": self.method,
             "formulation": self.formulation,
             "unconnected": list(self.unconnected),
-            "worst": [{"name": v.name, "residual": v.residual, "unit": v.unit} for v in self.worst[:10]],
+            "worst": [{"name": v.name, "residual": _finite(v.residual), "unit": v.unit} for v in self.worst[:10]],
             "bodies": {
-                name: {"position": pose.position.tolist(), "quaternion": pose.quaternion.tolist()}
+                name: {
+                    "position": [_finite(x) for x in pose.position.tolist()],
+                    "quaternion": [_finite(x) for x in pose.quaternion.tolist()],
+                }
                 for name, pose in self.state.items()
             },
         }
@@ -143,6 +148,10 @@ class AssemblyResult:
 
     def __repr__(self) -> str:
         return f"<AssemblyResult {self.text().splitlines()[0]}>"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _few(names: Iterable[str], most: int = 8) -> str:

@@ -49,6 +49,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
             solve = partial(mechanism.assemble, formulation=formulation, method=method, max_iterations=2)
             yield f"{method} in {formulation}", solve
         yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+    yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
     yield "diagnosis", mechanism.diagnose
 
@@ -57,6 +58,12 @@ def _accelerate(mechanism: Mechanism, formulation: str) -> None:
     system = mechanism.system
     rates = np.zeros(formulations.REGISTRY[formulation].width * len(system.names))
     formulations.gamma(system, formulation, formulations.to_reference(system, system.authored), rates)
+
+
+def _factorise(mechanism: Mechanism) -> None:
+    from cardan.solvers.linear import sparse
+
+    sparse(formulations.problem(mechanism.system, "manifold").structure)
 
 
 def _draw(mechanism: Mechanism) -> None:

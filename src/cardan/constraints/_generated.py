@@ -1,4 +1,4 @@
-"""Kernels of the primitives, written by cardan.constraints.codegen from their definitions; not to be edited."""
+"""Kernels of the primitives, written by cardan.constraints.codegen; not to be edited."""
 
 from math import atan2, cos, sin, sqrt  # noqa: F401
 

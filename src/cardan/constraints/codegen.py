@@ -15,7 +15,7 @@ from cardan.constraints.registry import REGISTRY, Primitive
 
 TARGET = Path(__file__).with_name("_generated.py")
 
-_HEADER = '''"""Kernels of the primitives, written by cardan.constraints.codegen from their definitions; not to be edited."""
+_HEADER = '''"""Kernels of the primitives, written by cardan.constraints.codegen; not to be edited."""
 
 from math import atan2, cos, sin, sqrt  # noqa: F401
 
@@ -35,7 +35,8 @@ from cardan.math._kernels import (  # noqa: F401
 class _Writer:
     """Straight-line statements for the nodes that some outputs need, in the order of the graph.
 
-    Few operations compile fast: zeros are stored by one loop, and arrays are passed as slices, so that no index is added.
+    Few operations compile fast: zeros are stored by one loop, and arrays are passed as slices, so that no index is
+    added.
     """
 
     def __init__(self, graph: Graph, outputs: Iterable[Scalar]) -> None:

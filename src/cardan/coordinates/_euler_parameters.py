@@ -38,7 +38,8 @@ WIDTH = 7
 def add_vector(d, p, u, row):
     """row += dᵀ K(u, p).
 
-    With c = e × u and ẽũ = u eᵀ − (e·u) I:  K = 2[c + e₀u, (e·u) I + ½(e uᵀ − u eᵀ − tilde(c)) − e₀ũ], and dᵀ tilde(a) = (d × a)ᵀ.
+    With c = e × u and ẽũ = u eᵀ − (e·u) I:  K = 2[c + e₀u, (e·u) I + ½(e uᵀ − u eᵀ − tilde(c)) − e₀ũ], and dᵀ
+    tilde(a) = (d × a)ᵀ.
     """
     if d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0:
         return

@@ -85,7 +85,7 @@ def update_features(record, ints, floats, q, work, x):
 
 @inner
 def update_constraints(ints, floats, q, r, work):
-    """f of every constraint into r, ∂f/∂x into work behind the matrices and the features.  Returns where that begins."""
+    """f of every constraint into r, ∂f/∂x into work behind the matrices and the features; returns where."""
     bodies = ints[BODIES]
     update_matrices(bodies, q, work)
     x = work[9 * bodies : 9 * bodies + MAX_COMPONENTS]

@@ -60,7 +60,7 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 
 
 def problem(system: System, formulation: str, length: float | None = None) -> Problem:
-    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (the system's, if None)."""
+    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's)."""
     if length is None:
         found: Problem = system.cached(("problem", formulation), lambda: problem(system, formulation, system.length))
         return found

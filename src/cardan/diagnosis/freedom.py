@@ -1,6 +1,7 @@
 """Degrees of freedom by rank, and what the count of equations hides.
 
-The Jacobian is taken on the manifold with lengths in L, guard rows left out, so that its singular values compare lengths
+The Jacobian is taken on the manifold with lengths in L, guard rows left out, so that its singular values compare
+lengths
 and angles in one measure.  rank J = number of singular values above RANK_RTOL·σ_max; dof = 6·bodies − rank; redundant
 equations = equations − rank.  The gap between the last value counted and the first one dropped says how far the
 answer can be trusted.
@@ -97,9 +98,12 @@ def diagnose(system: System, state: State) -> Diagnosis:
     """See :meth:`cardan.Mechanism.diagnose`."""
     if state.names != system.names:
         raise ModelError(
-            f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; diagnose a state of "
-            "this mechanism"
+            f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; diagnose a "
+            "state of this mechanism"
         )
+    for name, row in zip(state.names, state.coordinates, strict=True):
+        if not np.isfinite(row).all():
+            raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
     problem = formulations.problem(system, "manifold")
     residuals, jacobian = problem.jacobian(formulations.to_reference(system, state.coordinates))
     rows = problem.scales[: problem.rows]

@@ -35,8 +35,8 @@ def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
     value = check.number(angle, "the angle")
     if not 0.0 < value < math.pi:
         raise ModelError(
-            f"the angle is {value} rad; it must lie between 0 and π (for parallel axes use parallel, with one frame's z "
-            "reversed for opposed axes)"
+            f"the angle is {value} rad; it must lie between 0 and π (for parallel axes use parallel, with one frame's "
+            "z reversed for opposed axes)"
         )
     kind = primitives.angle_cosine if cosine else primitives.angle
     return [Use(kind, (a.axis("z"), b.axis("z")), (value,))]

@@ -27,8 +27,8 @@ def same_orientation(a: Frame, b: Frame) -> Use:
     for frame, other in ((a, b), (b, a)):
         if frame.x_given and not other.x_given:
             raise ModelError(
-                f"the frame on body {frame.body.name!r} has a reference x, that on {other.body.name!r} has none; a joint "
-                "that locks the rotation about z needs x on both frames or on neither"
+                f"the frame on body {frame.body.name!r} has a reference x, that on {other.body.name!r} has none; a "
+                "joint that locks the rotation about z needs x on both frames or on neither"
             )
     return Use(primitives.rotation_vector, (a.orientation(), b.orientation()))
 

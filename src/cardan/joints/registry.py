@@ -1,7 +1,7 @@
 """What a joint is: a bundle of primitives between two frames or points, with the coordinates it leaves free.
 
-A new joint is one function with ``@joint_kind``; the registry-wide tests then cover it, and ``Mechanism`` offers it as a
-method by one line.
+A new joint is one function with ``@joint_kind``; the registry-wide tests then cover it, and ``Mechanism`` offers it
+as a method by one line.
 """
 
 from __future__ import annotations

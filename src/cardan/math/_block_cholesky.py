@@ -7,8 +7,8 @@ Symbolic: elimination tree and row subtrees.  [Liu1990]  Numeric: left-looking, 
 
     L(:,k) ← A(:,k) − Σ_{c<k} L(:,c) L(k,c)ᵀ,   L(k,k) ← chol,   L(i,k) ← L(i,k) L(k,k)⁻ᵀ.
 
-Which columns update column k is row k of the factor, listed once; nothing but the values is written, so that threads may
-share the symbolic part.
+Which columns update column k is row k of the factor, listed once; nothing but the values is written, so that threads
+may share the symbolic part.
 """
 
 from math import sqrt

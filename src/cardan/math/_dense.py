@@ -7,7 +7,7 @@ from cardan._jit import inner
 
 @inner
 def cholesky(n, a, damping, factor):
-    """factor ← L with L Lᵀ = a + damping·I, from the lower triangle of a (row-major).  False if not positive definite."""
+    """factor ← L with L Lᵀ = a + damping·I, from the lower triangle of a (row-major).  False if indefinite."""
     for i in range(n):
         row = i * n
         for j in range(i + 1):
@@ -47,7 +47,8 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
 
     Householder QR with column pivoting, A P = Q R; rows of R whose diagonal falls below rtol times the first are
-    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats, pivots: n.
+    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats,
+    pivots: n.
     """
     norms = work[:n]
     taus = work[n : 2 * n]

@@ -3,8 +3,8 @@
     (JᵀJ + λI) δ = −Jᵀr,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
 
 λ follows Nielsen's rule: λ·max(1/3, 1 − (2ρ − 1)³) after an accepted step, λ·ν with ν doubling after a refused one.
-[Nielsen1999]  After an accepted step λ is also held below |r|, which keeps the order of convergence above one even where
-J has no full rank, as redundant constraints and free motions always make it.  [Yamashita2001]
+[Nielsen1999]  After an accepted step λ is also held below |r|, which keeps the order of convergence above one even
+where J has no full rank, as redundant constraints and free motions always make it.  [Yamashita2001]
 """
 
 from math import sqrt

@@ -63,7 +63,7 @@ def fill_links(structure, number, starts, neighbours):
 
 @jit
 def fill_pairs(structure, number, columns, rows, places, pairs):
-    """Per constraint and pair of its slots, the earlier-numbered column first: (slot of the row, slot of the column, place)."""
+    """Per constraint and pair of its slots: slot of the row block, slot of the column block, place of the product."""
     at = HEADER
     out = 0
     for _ in range(structure[CONSTRAINTS]):
@@ -163,7 +163,9 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
         for i in range(widths[k]):
             factor[place + i * (widths[k] + 1)] += control[DAMPING]
             permuted[positions[k] + i] = -gradient[sources[k] + i]
-    if not factorise(count, widths, columns, rows, places, pattern[pattern[UPDATES] :], pattern[pattern[ENTRIES] :], factor):
+    updates = pattern[pattern[UPDATES] :]
+    entries = pattern[pattern[ENTRIES] :]
+    if not factorise(count, widths, columns, rows, places, updates, entries, factor):
         return 1
     substitute(count, widths, columns, rows, places, positions, factor, permuted)
     for k in range(count):

@@ -8,8 +8,8 @@ JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
 ========= ======================================================================
 
-Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI, its arguments are
-(op, pattern, control, r, gradient, step, jacobian, matrix):
+Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI, its
+arguments are (op, pattern, control, r, gradient, step, jacobian, matrix):
 
 ========= ======================================================================
 NORMAL    matrix ← JᵀJ, gradient ← Jᵀr

@@ -21,8 +21,8 @@ class Linear:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """An evaluator's address, its two tables, the structure of its Jacobian, scales (rows, then columns), and the linear
-    algebra that suits its size."""
+    """An evaluator's address, its two tables, the structure of its Jacobian, scales (rows, then columns), and the
+    linear algebra that suits its size."""
 
     evaluate: int
     ints: NDArray[np.int64]

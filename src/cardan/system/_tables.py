@@ -101,8 +101,8 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
 
     Bodies are visited level by level from the ground; what it does not reach is visited from the first body by name
     (order), and its levels count down from −1, so that level < 0 says: not connected to the ground.
-    depth of a body = least depth of a neighbour one level nearer + its size + the length of a rod between them.  None of
-    this depends on the order of bodies or constraints.
+    depth of a body = least depth of a neighbour one level nearer + its size + the length of a rod between them.
+    None of this depends on the order of bodies or constraints.
     """
     bodies = ints[BODIES]
     for b in range(bodies):

@@ -196,7 +196,7 @@ class Frame:
 
 
 def default_x(z: Triple) -> Triple:
-    """The body axis least along z, the first of equals: what x is where none is given (before its part along z goes)."""
+    """The body axis least along z, the first of equals: what x is made from where none is given."""
     ax, ay, az = abs(z[0]), abs(z[1]), abs(z[2])
     if ax <= ay and ax <= az:
         return 1.0, 0.0, 0.0

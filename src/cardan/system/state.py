@@ -31,7 +31,7 @@ class Pose:
 
     def point(self, local: Any) -> FloatArray:
         """World position [m] of a point given in body axes."""
-        return self.position + self.matrix @ np.asarray(local, dtype=float)
+        return self.position + self.vector(local)
 
     def vector(self, local: Any) -> FloatArray:
         """World components of a vector given in body axes."""
@@ -50,9 +50,10 @@ for _array in (GROUND_POSE.position, GROUND_POSE.quaternion):
 class State(Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
-    ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.  ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in
+    ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.  ``velocities`` [m/s, rad/s], shape (bodies, 6):
+    ṙ in
     world and ω in body axes, or None at rest.  ``turns``: whole turns of joint coordinates, by joint.  ``time`` [s].
-    A state does not change: ``moved`` and ``at`` give new ones.
+    A state does not change: ``moved`` gives a new one.
     """
 
     __slots__ = ("_index", "coordinates", "names", "time", "turns", "velocities")
@@ -120,10 +121,11 @@ class State(Mapping[str, Pose]):
             return NotImplemented
         if self.names != other.names or self.time != other.time or self.turns != other.turns:
             return False
-        if (self.velocities is None) != (other.velocities is None):
+        if not np.array_equal(self.coordinates, other.coordinates):
             return False
-        same = bool(np.array_equal(self.coordinates, other.coordinates))
-        return same and (self.velocities is None or bool(np.array_equal(self.velocities, other.velocities)))
+        if self.velocities is None or other.velocities is None:
+            return self.velocities is other.velocities
+        return bool(np.array_equal(self.velocities, other.velocities))
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 

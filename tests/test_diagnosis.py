@@ -1,0 +1,275 @@
+"""Laws of the first diagnosis: freedom by rank, what counting hides, residuals in the units of a workshop."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from mechanisms import (
+    BENCHMARKS,
+    bricard,
+    change_point,
+    matrix,
+    planar_4r,
+    product,
+    random_rotation,
+    rotation,
+    rsur,
+    stretched,
+    unit,
+)
+
+# Freedom, Grübler's count and redundant equations, from the literature or by hand.
+KNOWN = {
+    "planar 4R": (1, -2, 3),
+    "RSUR": (1, 1, 0),
+    "Stewart": (0, 0, 0),
+    "Stewart UPS": (6, 6, 0),
+    "Bricard": (1, 0, 1),
+}
+
+
+@pytest.mark.parametrize("model", BENCHMARKS)
+def test_freedom_grueblers_count_and_redundancy_are_those_known(model):
+    assert set(KNOWN) == set(BENCHMARKS)
+    built = BENCHMARKS[model]().build()
+    for seed in range(5):
+        result = built.mechanism.assemble(built.near_start(seed, 0.3))
+        report = built.mechanism.diagnose(result.state)
+        assert (report.dof, report.gruebler, len(report.redundant)) == KNOWN[model]
+        assert report.rank == 6 * len(built.drawn) - report.dof
+        assert report.equations == report.rank + len(report.redundant)
+        assert report.gruebler == 6 * len(built.drawn) - report.equations
+        assert report.assembled and report.certain
+
+
+@pytest.mark.parametrize("model", BENCHMARKS)
+def test_the_drawn_pose_is_diagnosed_where_no_state_is_given(model):
+    m = BENCHMARKS[model]().build().mechanism
+    assert m.diagnose().text() == m.diagnose(m.state).text()
+
+
+@pytest.mark.parametrize("model", BENCHMARKS)
+def test_freedom_does_not_depend_on_unit_place_order_or_origins(model):
+    drawn = BENCHMARKS[model]()
+    rng = np.random.default_rng(1)
+    names, bonds = list(drawn.bodies), [bond.name for bond in drawn.bonds]
+    variants = [
+        drawn.build(unit=1e-6),
+        drawn.build(unit=1e6),
+        drawn.build(motion=(random_rotation(rng), 100 * drawn.size * unit([1, -2, 2]))),
+        drawn.build(bodies=rng.permutation(names).tolist(), bonds=rng.permutation(bonds).tolist()),
+        drawn.build(origins={name: 100 * drawn.size * unit(rng.normal(size=3)) for name in names}),
+    ]
+    first = drawn.build().mechanism.diagnose()
+    for variant in variants:
+        report = variant.mechanism.diagnose()
+        assert (report.dof, report.gruebler, len(report.redundant)) == KNOWN[model]
+        assert report.certain
+        kept = report.singular_values[: report.rank]
+        assert np.abs(kept - first.singular_values[: first.rank]).max() <= 1e-9
+
+
+@pytest.mark.parametrize("model", ["RSUR", "planar 4R", "Bricard", "Stewart UPS"])
+def test_every_free_motion_keeps_the_joints_to_first_order(model):
+    """Bodies moved a step h along a motion open the joints by h² only; and the motions are independent."""
+    built = BENCHMARKS[model]().build()
+    m = built.mechanism
+    result = m.assemble(built.near_start(3, 0.2))
+    report = m.diagnose(result.state)
+    bodies = len(built.drawn)
+    assert report.motions.shape == (report.dof, 6 * bodies)
+    assert np.abs(report.motions @ report.motions.T - np.eye(report.dof)).max() <= 1e-12
+    length, h = m.system.length, 1e-5
+    for motion in report.motions:
+        moved = {}
+        for k, name in enumerate(m.system.names):
+            step = h * motion[6 * k : 6 * k + 6]
+            pose, center = result.state[name], m.system.centers[k]
+            turn = product(pose.quaternion, [1.0, *(0.5 * step[3:])])
+            reference = pose.position + pose.matrix @ center + length * step[:3]
+            moved[name] = (reference - matrix(turn) @ center, turn)
+        state = result.state.moved(moved)
+        assert built.judge(state) <= 100 * h * h
+        assert max(np.abs(state[n].position - result.state[n].position).max() for n in moved) > 1e-2 * h
+
+
+def test_a_free_body_has_six_degrees_of_freedom_and_nothing_to_hold_it():
+    m = cd.Mechanism()
+    m.body("free", position=(1, 2, 3))
+    report = m.diagnose()
+    assert (report.dof, report.gruebler, report.rank, report.equations) == (6, 6, 0, 0)
+    assert report.redundant == [] and report.residuals == [] and report.singular_values.size == 0
+    assert report.unconnected == ("free",) and report.free == ("free",)
+    assert report.assembled and report.certain
+    assert "degrees of freedom: 6" in report.text() and "not connected to the ground: 'free'" in report.text()
+
+
+def test_a_fixed_body_has_none():
+    m = cd.Mechanism()
+    block = m.body("block")
+    m.fixed("weld", m.ground.frame(), block.frame())
+    report = m.diagnose()
+    assert (report.dof, report.gruebler, report.rank, len(report.redundant)) == (0, 0, 6, 0)
+    assert report.free == () and report.unconnected == ()
+    assert report.motions.shape == (0, 6)
+    assert math.isinf(report.gap) and "nothing dropped" in report.text()
+
+
+def test_a_joint_made_twice_is_redundant_under_its_second_name():
+    m = cd.Mechanism()
+    block = m.body("block", position=(1, 2, 3))
+    for name in ("first", "second"):
+        m.revolute(name, m.ground.frame((1, 2, 3)), block.frame())
+    report = m.diagnose()
+    assert (report.dof, report.gruebler, report.rank, report.equations) == (1, -4, 5, 10)
+    assert [e.constraint for e in report.redundant] == ["second"] * 5
+    assert {(e.primitive, e.row) for e in report.redundant} == {
+        ("coincidence", 0),
+        ("coincidence", 1),
+        ("coincidence", 2),
+        ("aligned", 0),
+        ("aligned", 1),
+    }
+    text = report.text()
+    assert "redundant:          5" in text and text.count("second: ") == 5
+    assert "nothing dropped" not in text  # half of the equations were
+
+
+def test_guard_rows_count_neither_as_equations_nor_as_redundant():
+    m = cd.Mechanism()
+    block = m.body("block")
+    m.parallel("level", m.ground.frame(), block.frame())
+    report = m.diagnose()
+    assert (report.dof, report.equations, report.rank, len(report.redundant)) == (4, 2, 2, 0)
+    assert report.singular_values.size == 2
+
+
+def test_redundant_equations_follow_from_the_others():
+    """Left out, they leave the rank: so it is with every equation that is named, and with no smaller set."""
+    for drawn in (planar_4r(), bricard()):
+        built = drawn.build()
+        report = built.mechanism.diagnose()
+        names = [bond.name for bond in drawn.bonds]
+        assert {e.constraint for e in report.redundant} <= set(names)
+        assert {e.constraint for e in report.redundant} == {names[-1]}  # the joint that closes the loop
+        assert len(set(report.redundant)) == len(report.redundant) == report.equations - report.rank
+
+
+def test_at_a_change_point_there_is_one_more_motion_and_one_more_equation_too_many():
+    """Both branches of the flat parallelogram are motions there."""
+    m = change_point().build().mechanism
+    flat = m.diagnose()
+    assert (flat.dof, flat.gruebler, len(flat.redundant)) == (2, -2, 4)
+    half = 0.25
+    aside = m.state.moved(
+        {
+            "crank": ((0, 0, 0), (np.cos(half), 0, 0, np.sin(half))),
+            "coupler": ((np.cos(2 * half), np.sin(2 * half), 0), (1, 0, 0, 0)),
+            "rocker": ((2, 0, 0), (np.cos(half), 0, 0, np.sin(half))),
+        }
+    )
+    general = m.diagnose(aside)
+    assert general.assembled
+    assert (general.dof, general.gruebler, len(general.redundant)) == (1, -2, 3)
+
+
+def test_at_a_dead_point_the_freedom_of_the_instant_is_told():
+    """Stretched out the links cannot move, but to first order the two middle hinges can go aside, each by itself."""
+    report = stretched().build().mechanism.diagnose()
+    assert report.dof == 2 and report.certain
+    sideways = np.abs(report.motions.reshape(2, 3, 6)).max(axis=(0, 1))
+    assert sideways[1] > 0.1 and sideways[5] > 0.1  # across the line, about the hinges
+    assert np.delete(sideways, [1, 5]).max() <= 1e-12
+
+
+def test_a_pose_that_may_be_singular_is_not_called_certain():
+    """Assembled to twelve digits the dead point is met to six: whether σ = 1e-7 is zero cannot be told from there."""
+    built = stretched().build()
+    for seed in range(5):
+        result = built.mechanism.assemble(built.near_start(seed, 0.3))
+        assert result.ok
+        report = built.mechanism.diagnose(result.state)
+        assert report.dof == 2 or not report.certain
+
+
+def test_the_gap_is_the_ratio_of_the_singular_values_on_both_sides_of_the_cut():
+    for model in ("planar 4R", "Bricard"):
+        report = BENCHMARKS[model]().build().mechanism.diagnose()
+        values = report.singular_values
+        assert np.all(np.diff(values) <= 0)
+        dropped = values[report.rank]
+        assert report.gap == values[report.rank - 1] / dropped > 1e12
+        assert f"gap {report.gap:.1e}" in report.text()
+
+
+def test_singular_values_without_a_gap_are_called_uncertain():
+    """Two planes at an angle of 1e-8: neither one equation nor two."""
+    m = cd.Mechanism()
+    block = m.body("block")
+    tilt = rotation([1, 0, 0], 1e-9)
+    third = rotation([0, 1, 0], 1e-11)
+    m.point_in_plane("floor", block.point(), m.ground.frame(z=(0, 0, 1)))
+    m.point_in_plane("almost", block.point(), m.ground.frame(z=tilt[:, 2]))
+    m.point_in_plane("nearly", block.point(), m.ground.frame(z=third[:, 2]))
+    report = m.diagnose()
+    assert not report.certain
+    assert "uncertain" in report.text()
+
+
+def test_residuals_are_told_in_millimetres_and_degrees_worst_first():
+    m = cd.Mechanism()
+    arm = m.body("arm", position=(0.001, 0, 0), orientation=(np.cos(np.pi / 360), np.sin(np.pi / 360), 0, 0))
+    m.revolute("hinge", m.ground.frame(), arm.frame())
+    m.distance("rod", m.ground.point((0, 0, 2)), arm.point(), 1.75)
+    report = m.diagnose()
+    assert not report.assembled
+    assert [(v.name, v.unit) for v in report.residuals] == [("rod", "m"), ("hinge", "rad"), ("hinge", "m")]
+    assert report.residuals[0].residual == pytest.approx(np.hypot(2, 0.001) - 1.75, abs=1e-15)
+    assert report.residuals[1].residual == pytest.approx(np.pi / 180, abs=1e-15)
+    assert report.residuals[2].residual == pytest.approx(0.001, abs=1e-15)
+    assert [v.text() for v in report.residuals] == ["250 mm", "1°", "1 mm"]
+    text = report.text()
+    assert "not assembled" in text and "rod: 250 mm" in text and "hinge: 1°" in text and "hinge: 1 mm" in text
+
+
+def test_residuals_at_an_assembled_pose_are_not_spelled_out():
+    built = rsur().build()
+    report = built.mechanism.diagnose(built.mechanism.assemble(built.uniform_start(1)).state)
+    assert report.assembled and "not assembled" not in report.text()
+    assert {v.name for v in report.residuals} == {"A", "B", "C", "D"}
+    assert max(v.residual for v in report.residuals) <= 1e-11
+
+
+def test_bodies_apart_from_the_ground_are_named_and_keep_their_six_freedoms():
+    built = rsur().build()
+    m = built.mechanism
+    one, two = m.body("one"), m.body("two")
+    m.fixed("pair", one.frame(), two.frame())
+    report = m.diagnose()
+    assert (report.dof, report.gruebler) == (7, 7)
+    assert report.unconnected == ("one", "two")
+    assert "not connected to the ground: 'one', 'two'" in report.text()
+    assert set(report.free) == {"crank", "coupler", "rocker", "one", "two"}
+
+
+def test_only_bodies_that_can_move_are_called_free():
+    m = cd.Mechanism()
+    post, door = m.body("post"), m.body("door")
+    m.fixed("foot", m.ground.frame(), post.frame())
+    m.revolute("hinge", post.frame((0, 0, 1)), door.frame((0, 0, 1)))
+    report = m.diagnose()
+    assert report.dof == 1 and report.free == ("door",)
+
+
+def test_a_report_is_of_the_state_it_was_given():
+    built = planar_4r().build()
+    m = built.mechanism
+    before = m.state.coordinates.copy()
+    open_state = m.state.moved({"crank": ((5, 5, 5), (1, 0, 0, 0))})
+    assert not m.diagnose(open_state).assembled
+    assert m.diagnose().assembled
+    assert np.array_equal(m.state.coordinates, before)
