@@ -37,7 +37,7 @@ SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle
 DISTURBANCE = 0.05  # rad, and in units of L
 OTHER_LENGTH = 0.25  # of L, tried where the first attempt crept on to its iteration limit
 SAME_COST = 1e-3  # relative: two attempts that ended this near ended at the same minimum
-CONFLICT_SHARE = 0.25  # of all stalled attempts at the same least residual: evidence of a contradiction
+CONFLICT_SHARE = 0.25  # of all attempts ended at the same least residual: evidence of a contradiction
 CONFLICT_ENOUGH = 12  # equal ends in a row from the first on: no need to go on
 
 _STATUS = {
@@ -75,16 +75,35 @@ def assemble(
     began = time.perf_counter()
     options = _check(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed, began)
     coordinates = start_coordinates(system, start)
-    first = formulations.to_reference(system, coordinates)
+    moved = coordinates.copy()
+    ends = []
+    for bodies, piece in system.components():
+        end = _solve(piece, formulations.to_reference(piece, coordinates[bodies]), options)
+        moved[bodies] = formulations.from_reference(piece, end.q)
+        ends.append(end)
+    return _verdict(system, moved, ends, options, began)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where the attempts at one connected piece ended: the best of them, and what all took."""
+
+    run: Run
+    q: FloatArray
+    attempts: int
+    iterations: int
+    conflict: bool = False
+
+
+def _solve(system: System, q: FloatArray, options: _Options) -> _End:
+    """Solve one connected piece from q."""
     if options.method == AUTO:
-        run, q, attempts, iterations, conflict = _auto(system, first, options)
-    else:
-        problem = formulations.problem(system, formulation)
-        target = TARGET * _allowed(system, first, options.tolerance)
-        q = first
-        run = methods.REGISTRY[method].run(problem, q, target, Budget(options.iterations, options.deadline))
-        attempts, iterations, conflict = 1, run.iterations, False
-    return _verdict(system, q, run, conflict, options, attempts - 1, iterations, began)
+        return _auto(system, q, options)
+    target = TARGET * _allowed(system, q, options.tolerance)
+    budget = Budget(options.iterations, options.deadline)
+    problem = formulations.problem(system, options.formulation)
+    run = methods.REGISTRY[options.method].run(problem, q, target, budget)
+    return _End(run, q, 1, run.iterations)
 
 
 def _check(
@@ -151,17 +170,17 @@ def _allowed(system: System, coordinates: FloatArray, tolerance: float) -> float
     return max(tolerance, ROUNDING * max(1.0, largest / system.length))
 
 
-def _auto(system: System, first: FloatArray, options: _Options) -> tuple[Run, FloatArray, int, int, bool]:
-    """(best run, its q, attempts, iterations of all, whether the constraints seem to contradict each other)."""
+def _auto(system: System, first: FloatArray, options: _Options) -> _End:
+    """Levenberg–Marquardt from the start, then disturbed or with another L, then from random poses."""
     problem = formulations.problem(system, options.formulation)
     solve = methods.levenberg_marquardt
     q = first.copy()
     target = TARGET * _allowed(system, q, options.tolerance)
     run = solve(problem, q, target, Budget(options.iterations, options.deadline))
     if run.outcome is Outcome.CONVERGED:
-        return run, q, 1, run.iterations, False
+        return _End(run, q, 1, run.iterations)
     best = run, q
-    costs = [run.cost] if run.outcome is Outcome.STALLED else []
+    costs = [run.cost]
     iterations, attempts = run.iterations, 1
     draws = Restarts(system, formulations.to_reference(system, system.authored), options.seed)
     while True:
@@ -170,7 +189,7 @@ def _auto(system: System, first: FloatArray, options: _Options) -> tuple[Run, Fl
         late = options.deadline is not None and time.perf_counter() >= options.deadline
         if agreed or late or attempts > options.restarts:
             conflict = same >= 3 and same >= CONFLICT_SHARE * attempts and not late
-            return *best, attempts, iterations, conflict
+            return _End(*best, attempts, iterations, conflict)
         tried = problem
         if attempts == 1 and run.outcome is Outcome.RUNNING:
             q = first.copy()
@@ -184,13 +203,12 @@ def _auto(system: System, first: FloatArray, options: _Options) -> tuple[Run, Fl
         attempts += 1
         iterations += run.iterations
         if run.outcome is Outcome.CONVERGED:
-            return run, q, attempts, iterations, False
+            return _End(run, q, attempts, iterations)
         if tried is not problem:
             run = _remeasured(run, problem, q)  # costs are compared in one measure
         if run.cost < best[0].cost:
             best = run, q
-        if run.outcome is Outcome.STALLED:
-            costs.append(run.cost)
+        costs.append(run.cost)
 
 
 def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
@@ -198,32 +216,44 @@ def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
     return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), 0.5 * float(residual @ residual))
 
 
+def _judge(
+    piece: System, coordinates: FloatArray, tolerance: float, residuals: FloatArray | None
+) -> tuple[float, float]:
+    """Largest residual of a piece in its own measure (inf where a pose is not finite), and what it may be."""
+    if not np.isfinite(coordinates).all():
+        return float("inf"), tolerance
+    problem = formulations.problem(piece, "manifold")
+    if residuals is None:
+        residuals = problem.residual(formulations.to_reference(piece, coordinates))
+    scaled = np.abs(residuals) * problem.scales[: problem.rows]
+    return float(scaled.max(initial=0.0)), _allowed(piece, coordinates, tolerance)
+
+
 def _verdict(
-    system: System,
-    q: FloatArray,
-    run: Run,
-    conflict: bool,
-    options: _Options,
-    restarts: int,
-    iterations: int,
-    began: float,
+    system: System, coordinates: FloatArray, ends: list[_End], options: _Options, began: float
 ) -> AssemblyResult:
-    """Evaluate every constraint at the poses that are returned; only that decides."""
-    finite = bool(np.isfinite(q).all())
-    coordinates = formulations.from_reference(system, q) if finite else q.reshape(-1, 7).copy()
-    judge = formulations.problem(system, "manifold")
-    residuals = judge.residual(formulations.to_reference(system, coordinates))
-    scaled = np.abs(residuals) * judge.scales[: judge.rows]
-    residual = float(scaled.max(initial=0.0)) if finite else float("inf")
-    allowed = _allowed(system, coordinates, options.tolerance) if finite else options.tolerance
-    if finite and residual <= allowed:
+    """Evaluate every constraint at the poses that are returned; only that decides.
+
+    Each connected piece is judged by its own extent: a watch in a ship is held to the tolerance of a watch.
+    """
+    whole = formulations.problem(system, "manifold")
+    residuals = whole.residual(formulations.to_reference(system, coordinates))
+    residual, allowed, met = 0.0, options.tolerance, True
+    for bodies, piece in system.components():
+        found, bound = _judge(piece, coordinates[bodies], options.tolerance, residuals if piece is system else None)
+        if not found <= bound:
+            met = False
+        if found / bound > residual / allowed or not np.isfinite(found):
+            residual, allowed = found, bound
+    if met:
         status = Status.ASSEMBLED
     elif options.deadline is not None and time.perf_counter() >= options.deadline:
         status = Status.TIME_LIMIT
-    elif conflict:
+    elif any(end.conflict for end in ends):
         status = Status.CONFLICT
     else:
-        status = _STATUS[run.outcome]
+        unmet = [end.run for end in ends if end.run.outcome is not Outcome.CONVERGED] or [end.run for end in ends]
+        status = _STATUS[max(unmet, key=lambda run: run.residual).outcome]
     return AssemblyResult(
         system,
         system.state(coordinates),
@@ -231,8 +261,8 @@ def _verdict(
         status=status,
         residual=residual,
         tolerance=allowed,
-        iterations=iterations,
-        restarts=restarts,
+        iterations=sum(end.iterations for end in ends),
+        restarts=sum(end.attempts - 1 for end in ends),
         seconds=time.perf_counter() - began,
         method=options.method,
         formulation=options.formulation,

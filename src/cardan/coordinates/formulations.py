@@ -88,12 +88,15 @@ def to_reference(system: System, coordinates: FloatArray) -> FloatArray:
 
 
 def from_reference(system: System, q: FloatArray) -> FloatArray:
-    """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7)."""
+    """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
     from cardan.system import _tables
 
     out: FloatArray = q.copy()
     poses = out.reshape(-1, layout.POSE)
-    poses[:, 3:] /= np.sqrt(np.einsum("ij,ij->i", poses[:, 3:], poses[:, 3:]))[:, None]
+    norms = np.sqrt(np.einsum("ij,ij->i", poses[:, 3:], poses[:, 3:]))
+    if not norms.all():
+        norms[norms == 0.0] = np.nan  # a quaternion that collapsed has no direction
+    poses[:, 3:] /= norms[:, None]
     _tables.shift_reference(len(system.names), system.centers.reshape(-1), -1.0, out)
     return poses
 

@@ -100,6 +100,17 @@ def factor_diagonal(w, a):
 
 
 @inner
+def subtract_square(n, w, a, out):
+    """out −= a aᵀ, on and below the diagonal, with a n×w, row-major."""
+    for i in range(n):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(w):
+                s += a[i * w + k] * a[j * w + k]
+            out[i * n + j] -= s
+
+
+@inner
 def subtract_product(m, n, w, a, b, out):
     """out −= a bᵀ, with a m×w, b n×w, out m×n, row-major."""
     for i in range(m):
@@ -126,7 +137,8 @@ def factorise(count, widths, columns, rows, places, updates, entries, values):
             wc = widths[c]
             pivot = values[places[entries[2 * u + 1]] :]
             at = first
-            for t in range(entries[2 * u + 1], columns[c + 1]):
+            subtract_square(w, wc, pivot, values[places[first] :])
+            for t in range(entries[2 * u + 1] + 1, columns[c + 1]):
                 while rows[at] != rows[t]:  # what column c has below row k, column k has too
                     at += 1
                 subtract_product(widths[rows[t]], w, wc, values[places[t] :], pivot, values[places[at] :])

@@ -6,22 +6,22 @@ from cardan._jit import inner
 
 
 @inner
-def cholesky(n, a, damping, factor):
-    """factor ← L with L Lᵀ = a + damping·I, from the lower triangle of a (row-major).  False if indefinite."""
+def cholesky(n, a, damping):
+    """a ← L with L Lᵀ = a + damping·I, in place, from the lower triangle (row-major).  False if indefinite."""
     for i in range(n):
         row = i * n
         for j in range(i + 1):
             other = j * n
             s = a[row + j]
             for k in range(j):
-                s -= factor[row + k] * factor[other + k]
+                s -= a[row + k] * a[other + k]
             if i == j:
                 s += damping
                 if not s > 0.0:
                     return False
-                factor[row + i] = 1.0 / sqrt(s)  # the inverse of the diagonal: the solves only divide by it
+                a[row + i] = 1.0 / sqrt(s)  # the inverse of the diagonal: the solves only divide by it
             else:
-                factor[row + j] = s * factor[other + j]
+                a[row + j] = s * a[other + j]
     return True
 
 

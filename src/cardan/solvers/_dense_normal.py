@@ -2,7 +2,7 @@
 
 from cardan._jit import evaluator, inner
 from cardan.math._dense import cholesky, cholesky_solve
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, NORMAL, OFFSETS, UNKNOWNS
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, OFFSETS, UNKNOWNS
 
 
 @inner
@@ -55,13 +55,10 @@ def normal_equations(structure, r, jacobian, h, g):
 
 def _linear(op, structure, control, r, gradient, step, jacobian, matrix):
     n = structure[UNKNOWNS]
-    if op == NORMAL:
-        normal_equations(structure, r, jacobian, matrix, gradient)
-        return 0
-    factor = matrix[n * n :]
-    if not cholesky(n, matrix, control[DAMPING], factor):
+    normal_equations(structure, r, jacobian, matrix, gradient)
+    if not cholesky(n, matrix, control[DAMPING]):
         return 1
-    cholesky_solve(n, factor, gradient, step)
+    cholesky_solve(n, matrix, gradient, step)
     for i in range(n):
         step[i] = -step[i]
     return 0
@@ -71,6 +68,6 @@ LINEAR = evaluator(_linear)
 
 
 def linear_work(structure):
-    """Floats for JᵀJ and its factor."""
+    """Floats for JᵀJ, which its factor replaces."""
     n = int(structure[UNKNOWNS])
-    return 2 * n * n
+    return n * n

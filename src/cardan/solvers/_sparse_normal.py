@@ -6,7 +6,7 @@ elimination order, and for each constraint the pairs of its blocks with the plac
 
 from cardan._jit import evaluator, inner, jit
 from cardan.math._block_cholesky import factorise, substitute
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, NORMAL, OFFSETS, UNKNOWNS
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, OFFSETS, UNKNOWNS
 
 COUNT = 0  # block columns
 VALUES = 1  # floats of the factor
@@ -143,31 +143,25 @@ def normal_equations(pattern, r, jacobian, values, gradient):
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
-    size = pattern[VALUES]
-    if op == NORMAL:
-        normal_equations(pattern, r, jacobian, matrix, gradient)
-        return 0
     count = pattern[COUNT]
     widths = pattern[pattern[WIDTHS] :]
     columns = pattern[pattern[COLUMNS] :]
-    rows = pattern[pattern[ROWS] :]
     places = pattern[pattern[PLACES] :]
     positions = pattern[pattern[POSITIONS] :]
     sources = pattern[pattern[SOURCES] :]
-    factor = matrix[size : 2 * size]
-    permuted = matrix[2 * size :]
-    for i in range(size):
-        factor[i] = matrix[i]
+    permuted = matrix[pattern[VALUES] :]
+    normal_equations(pattern, r, jacobian, matrix, gradient)
     for k in range(count):
         place = places[columns[k]]
         for i in range(widths[k]):
-            factor[place + i * (widths[k] + 1)] += control[DAMPING]
+            matrix[place + i * (widths[k] + 1)] += control[DAMPING]
             permuted[positions[k] + i] = -gradient[sources[k] + i]
+    rows = pattern[pattern[ROWS] :]
     updates = pattern[pattern[UPDATES] :]
     entries = pattern[pattern[ENTRIES] :]
-    if not factorise(count, widths, columns, rows, places, updates, entries, factor):
+    if not factorise(count, widths, columns, rows, places, updates, entries, matrix):
         return 1
-    substitute(count, widths, columns, rows, places, positions, factor, permuted)
+    substitute(count, widths, columns, rows, places, positions, matrix, permuted)
     for k in range(count):
         for i in range(widths[k]):
             step[sources[k] + i] = permuted[positions[k] + i]

@@ -8,13 +8,9 @@ JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
 ========= ======================================================================
 
-Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI, its
-arguments are (op, pattern, control, r, gradient, step, jacobian, matrix):
-
-========= ======================================================================
-NORMAL    matrix ← JᵀJ, gradient ← Jᵀr
-FACTOR    step ← −(JᵀJ + control[DAMPING]·I)⁻¹ gradient; not 0 if indefinite
-========= ======================================================================
+Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI, a call with
+(0, pattern, control, r, gradient, step, jacobian, matrix) sets gradient ← Jᵀr and
+step ← −(JᵀJ + control[DAMPING]·I)⁻¹ gradient, and returns 0, or 1 if the matrix is not positive definite.
 
 Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent
 offset of every block and of their end, then per block the number of the first unknown that is a rotation (its step is
@@ -30,9 +26,6 @@ from typing import Final
 RESIDUAL: Final = 0
 JACOBIAN: Final = 1
 RETRACT: Final = 2
-
-NORMAL: Final = 0
-FACTOR: Final = 1
 
 # header of the structure table
 ROWS: Final = 0
@@ -57,7 +50,9 @@ DAMPING: Final = 6
 GROWTH: Final = 7
 HELD: Final = 8  # work holds r and J at q: 0 no, 1 in the first place, 2 in the second
 STEP_GAIN: Final = 9  # k of the gradient step
-CONTROL: Final = 10
+MARK_COST: Final = 10  # cost when the search was last found to be getting on, and at which iteration
+MARK_ITERATION: Final = 11
+CONTROL: Final = 12
 
 
 class Outcome(IntEnum):

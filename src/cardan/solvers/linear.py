@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,20 +31,9 @@ def sparse(structure: IntArray) -> Linear:
 
     count = int(structure[abi.BLOCKS])
     identity = np.arange(count, dtype=np.int64)
-    starts, neighbours = _links(structure, identity, count)
-    order = minimum_degree(starts, neighbours)
+    order, (columns, rows) = _best_order(structure, count)
     number: IntArray = np.empty(count, dtype=np.int64)
     number[order] = identity
-    starts, neighbours = _links(structure, number, count)
-
-    parent, mark = np.empty_like(identity), np.empty_like(identity)
-    cholesky.elimination_tree(count, starts, neighbours, parent, mark)
-    columns: IntArray = np.zeros(count + 1, dtype=np.int64)
-    nothing: IntArray = np.empty(0, dtype=np.int64)
-    cholesky.fill_columns(count, starts, neighbours, parent, mark, columns, nothing, True)
-    np.cumsum(columns, out=columns)
-    rows: IntArray = np.empty(columns[-1], dtype=np.int64)
-    cholesky.fill_columns(count, starts, neighbours, parent, mark, columns[:-1].copy(), rows, False)
     updates: IntArray = np.empty(count + 2, dtype=np.int64)
     entries: IntArray = np.empty(2 * (rows.size - count) + 1, dtype=np.int64)
     cholesky.fill_updates(count, columns, rows, updates, entries)
@@ -78,19 +69,60 @@ def sparse(structure: IntArray) -> Linear:
         pattern[slot] = at
         pattern[at : at + part.size] = part
         at += part.size
-    return Linear(kernel.LINEAR, pattern, 2 * values + int(structure[abi.UNKNOWNS]))
+    return Linear(kernel.LINEAR, pattern, values + int(structure[abi.UNKNOWNS]))
 
 
-def minimum_degree(starts: IntArray, neighbours: IntArray) -> IntArray:
-    """An order of elimination with little fill: SuperLU's multiple minimum degree on the graph of blocks."""
-    from scipy.sparse import csc_matrix
+def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
+    """The better of a band order and a minimum-degree order, and the columns of its factor."""
+    from scipy.sparse import csr_matrix
+
+    starts, neighbours = _links(structure, np.arange(count, dtype=np.int64), count)
+    graph = csr_matrix((np.ones(neighbours.size), neighbours, starts), shape=(count, count))
+    best = None
+    for order in (band_order(graph), minimum_degree(graph)):
+        columns, rows = _columns(structure, order, count)
+        entries = np.diff(columns)
+        work = float((entries * entries).sum())
+        if best is None or work < best[0]:
+            best = work, order, (columns, rows)
+    assert best is not None
+    return best[1], best[2]
+
+
+def _columns(structure: IntArray, order: IntArray, count: int) -> tuple[IntArray, IntArray]:
+    """Symbolic factorisation: rows of each column of the factor, from columns[k] on."""
+    from cardan.math import _block_cholesky as cholesky
+
+    number: IntArray = np.empty(count, dtype=np.int64)
+    number[order] = np.arange(count)
+    starts, neighbours = _links(structure, number, count)
+    parent, mark = np.empty_like(number), np.empty_like(number)
+    cholesky.elimination_tree(count, starts, neighbours, parent, mark)
+    columns: IntArray = np.zeros(count + 1, dtype=np.int64)
+    cholesky.fill_columns(count, starts, neighbours, parent, mark, columns, mark, True)
+    np.cumsum(columns, out=columns)
+    rows: IntArray = np.empty(columns[-1], dtype=np.int64)
+    cholesky.fill_columns(count, starts, neighbours, parent, mark, columns[:-1].copy(), rows, False)
+    return columns, rows
+
+
+def band_order(graph: Any) -> IntArray:
+    """Reverse Cuthill–McKee: neighbours near each other, so that chains have no fill and memory is read in order."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    order: IntArray = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
+    return order
+
+
+def minimum_degree(graph: Any) -> IntArray:
+    """SuperLU's multiple minimum degree on the graph of blocks: little fill in branched and meshed systems."""
+    from scipy.sparse import diags
     from scipy.sparse.linalg import splu
 
-    count = starts.size - 1
-    degrees = np.diff(starts)
-    graph = csc_matrix((np.full(neighbours.size, -1.0), neighbours, starts), shape=(count, count))
-    diagonal = csc_matrix((degrees + 1.0, (np.arange(count), np.arange(count))), shape=(count, count))
-    factor = splu(graph + diagonal, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    count = graph.shape[0]
+    dominant = diags(np.asarray(graph.sum(axis=1)).ravel() + 1.0) - graph
+    options = {"SymmetricMode": True}
+    factor = splu(dominant.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
     order: IntArray = np.empty(count, dtype=np.int64)
     order[factor.perm_c] = np.arange(count)
     return order

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import primitives
-from cardan.constraints.registry import Primitive
+from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.system import layout
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
@@ -156,6 +156,64 @@ class System:
         self.ground_center: FloatArray = centers[-3:]
         self.level: IntArray = level
 
+    def components(self) -> list[tuple[IntArray, System]]:
+        """Groups of bodies that constraints connect without the ground, each with a system of its own; made once.
+
+        Bodies that nothing constrains are in none.  A mechanism in one piece is its own only component.
+        """
+        found: list[tuple[IntArray, System]] = self.cached("components", lambda: split(self))
+        return found
+
+    @classmethod
+    def part(cls, whole: System, ints: list[int], starts: list[int], bodies: list[int], chosen: list[int]) -> System:
+        """The system of some bodies and the constraints among them, from the tables of the whole."""
+        made = cls.__new__(cls)
+        made.names = tuple([whole.names[b] for b in bodies])
+        made.index = {name: k for k, name in enumerate(made.names)}
+        made.authored = whole.authored[bodies]
+        numbers = {body: k for k, body in enumerate(bodies)}
+        numbers[-1] = -1
+        table = [len(bodies), len(chosen), 0, 0, 0, 0, 0, 0]
+        floats: list[FloatArray] = []
+        rows: list[Row] = []
+        size = row = derivative = block = equations = 0
+        for number in chosen:
+            at = starts[number]
+            old = whole.rows[number]
+            count, features, slots = (ints[at + k] for k in (layout.ROWS, layout.FEATURES, layout.SLOTS))
+            first = at + layout.RECORD + slots
+            base = ints[at + layout.PAR]
+            last = first + layout.FEATURE * (features - 1)
+            end = ints[last + layout.SOURCE] + FeatureKind(ints[last + layout.KIND]).components
+            start = len(table)
+            table += ints[at : at + layout.RECORD]
+            table[start + layout.ROW] = row
+            table[start + layout.BLOCK] = block
+            table[start + layout.PAR] = size
+            table[start + layout.DERIVATIVE] = derivative
+            table[start + layout.NEXT] = start + layout.RECORD + slots + layout.FEATURE * features
+            table += [numbers[b] for b in ints[at + layout.RECORD : first]]
+            for f in range(first, first + layout.FEATURE * features, layout.FEATURE):
+                kind, body, slot, source, column = ints[f : f + layout.FEATURE]
+                table += (kind, numbers[body], slot, size + source - base, column)
+            floats.append(whole.floats[base:end])
+            rows.append(Row(old.constraint, old.primitive, row))
+            size += end - base
+            row += count
+            equations += old.primitive.equations
+            derivative += count * old.primitive.components
+            block += count * slots
+        table[layout.ROWS_TOTAL], table[layout.DERIVATIVES], table[layout.BLOCKS] = row, derivative, block
+        made.rows = tuple(rows)
+        made.equations = equations
+        made.powers = np.array([power for r in rows for power in r.primitive.powers], dtype=np.int64)
+        made.ints = np.array(table, dtype=np.int64)
+        made.floats = np.concatenate(floats)
+        made._cache = {}
+        made._measure()  # moves the references once more, by rounding at the most
+        made.centers = made.centers + whole.centers[bodies]
+        return made
+
     @property
     def unconnected(self) -> tuple[str, ...]:
         """Names of the bodies that no chain of constraints connects to the ground."""
@@ -197,3 +255,38 @@ class System:
 
     def __repr__(self) -> str:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
+
+
+def split(system: System) -> list[tuple[IntArray, System]]:
+    """The components of a system, in the order of their first bodies."""
+    from cardan.system import _tables
+
+    count = len(system.names)
+    group: IntArray = np.empty(count, dtype=np.int64)
+    if _tables.group_bodies(system.ints, group) == 1 and group[0] == 0:
+        return [(np.arange(count, dtype=np.int64), system)]
+    members: dict[int, list[int]] = {}
+    for body, first in enumerate(group.tolist()):
+        if first >= 0:
+            members.setdefault(first, []).append(body)
+    records: dict[int, list[int]] = {key: [] for key in members}
+    at = layout.HEADER
+    ints = system.ints.tolist()
+    for number in range(ints[layout.CONSTRAINTS]):
+        if ints[at + layout.SLOTS]:
+            records[int(group[ints[at + layout.RECORD]])].append(number)
+        at = ints[at + layout.NEXT]
+    starts = _record_starts(ints)
+    return [
+        (np.array(bodies, dtype=np.int64), System.part(system, ints, starts, bodies, records[key]))
+        for key, bodies in members.items()
+    ]
+
+
+def _record_starts(ints: list[int]) -> list[int]:
+    starts = []
+    at = layout.HEADER
+    for _ in range(ints[layout.CONSTRAINTS]):
+        starts.append(at)
+        at = ints[at + layout.NEXT]
+    return starts

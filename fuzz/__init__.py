@@ -1,0 +1,1 @@
+"""Random mechanisms with an independent judge; see :mod:`fuzz.run`."""

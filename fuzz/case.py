@@ -1,0 +1,134 @@
+"""A case: a mechanism as plain data, what is known about it, and how it becomes a ``cardan.Mechanism``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GROUND = "ground"
+
+EXPECT_OK = "ok"  # it can be assembled, and nothing about it is degenerate
+EXPECT_FAILURE = "not ok"  # it cannot be assembled: the case carries the proof
+EXPECT_ANY = "any"  # it can be assembled or not; the verdict must be true
+
+
+@dataclass
+class Body:
+    """A movable part as authored: position [m], orientation (w, x, y, z)."""
+
+    name: str
+    position: list[float]
+    orientation: list[float]
+
+
+@dataclass
+class End:
+    """Where a joint sits on a body: a point (z is None) or a frame with its axis z and, where given, x.  Body axes."""
+
+    body: str
+    origin: list[float]
+    z: list[float] | None = None
+    x: list[float] | None = None
+
+
+@dataclass
+class Joint:
+    """A joint by name and kind, with its ends and its options (length, angle, squared, cosine)."""
+
+    name: str
+    kind: str
+    a: End
+    b: End
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Case:
+    """A mechanism, where to start, how to solve it, and what is known of it by construction.
+
+    ``reference``: poses that satisfy every joint, by body.  ``proof``: why there are none (see :mod:`fuzz.proofs`).
+    ``start``: poses to begin from, where not the authored ones.  ``options`` of ``Mechanism.assemble``.
+    """
+
+    family: str
+    variant: str
+    expect: str
+    bodies: list[Body]
+    joints: list[Joint]
+    start: dict[str, list[list[float]]] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    reference: dict[str, list[list[float]]] | None = None
+    proof: dict[str, Any] | None = None
+    seed: int = 0
+    index: int = 0
+
+    @property
+    def label(self) -> str:
+        return f"{self.family}/{self.variant} seed {self.seed} case {self.index}"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1, default=_plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> Case:
+        data = json.loads(text)
+        data["bodies"] = [Body(**b) for b in data["bodies"]]
+        data["joints"] = [Joint(**{**j, "a": End(**j["a"]), "b": End(**j["b"])}) for j in data["joints"]]
+        return cls(**data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Case:
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value.item()
+
+
+def build(case: Case) -> Any:
+    """The case as a ``cardan.Mechanism``."""
+    import cardan as cd
+
+    m = cd.Mechanism("fuzz")
+    made = {GROUND: m.ground}
+    for body in case.bodies:
+        made[body.name] = m.body(body.name, position=body.position, orientation=body.orientation)
+    for joint in case.joints:
+        ends = [
+            made[e.body].point(e.origin) if e.z is None else made[e.body].frame(e.origin, z=e.z, x=e.x)
+            for e in (joint.a, joint.b)
+        ]
+        getattr(m, joint.kind)(joint.name, *ends, **joint.options)
+    return m
+
+
+def snippet(case: Case, notes: list[str]) -> str:
+    """A program that builds the case by the public interface and shows what comes out."""
+    lines = [f'"""{case.label}: expected {case.expect}."""', "", "import cardan as cd", ""]
+    lines += [f"# {line}" for note in notes for line in note.splitlines()]
+    if case.proof is not None:
+        lines.append(f"# proof of inconsistency: {json.dumps(case.proof, default=_plain)}")
+    lines += ['m = cd.Mechanism("fuzz")', 'part = {"ground": m.ground}']
+    lines += [
+        f"part[{b.name!r}] = m.body({b.name!r}, position={b.position}, orientation={b.orientation})" for b in case.bodies
+    ]
+    for joint in case.joints:
+        ends = [
+            f"part[{e.body!r}].point({e.origin})"
+            if e.z is None
+            else f"part[{e.body!r}].frame({e.origin}, z={e.z}, x={e.x})"
+            for e in (joint.a, joint.b)
+        ]
+        options = "".join(f", {key}={value!r}" for key, value in joint.options.items())
+        lines.append(f"m.{joint.kind}({joint.name!r}, {ends[0]}, {ends[1]}{options})")
+    options = ", ".join(f"{key}={value!r}" for key, value in case.options.items())
+    if case.start is not None:
+        lines.append(f"start = {case.start}")
+        options = f"start{', ' if options else ''}{options}"
+    lines += [f"res = m.assemble({options})", "print(res.text())"]
+    lines += ["for name, pose in res.state.items():", "    print(name, pose)", ""]
+    return "\n".join(lines)

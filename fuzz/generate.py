@@ -1,0 +1,39 @@
+"""Cases from (seed, index): the same numbers, the same case, on every machine and in any order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuzz import consistent, degenerate, disconnected, inconsistent, redundant
+
+# Family and its share of the cases.
+FAMILIES = {
+    "consistent": (consistent.draw, 0.35),
+    "redundant": (redundant.draw, 0.2),
+    "inconsistent": (inconsistent.draw, 0.2),
+    "disconnected": (disconnected.draw, 0.1),
+    "degenerate": (degenerate.draw, 0.15),
+}
+
+
+def generate(seed, index):
+    """The case of that number."""
+    rng = np.random.default_rng([seed, index])
+    names = list(FAMILIES)
+    family = names[rng.choice(len(names), p=[FAMILIES[n][1] for n in names])]
+    case = FAMILIES[family][0](rng)
+    case.seed, case.index = seed, index
+    if rng.random() < 0.1:
+        _solve_otherwise(rng, case)
+    return case
+
+
+def _solve_otherwise(rng, case):
+    """Another formulation or method: nothing is expected of it but a true verdict."""
+    if rng.random() < 0.5:
+        case.options["formulation"] = "euler_parameters"
+    if rng.random() < 0.5:
+        case.options["method"] = str(rng.choice(["levenberg_marquardt", "newton", "hybrid", "gradient"]))
+        case.options["max_iterations"] = 300
+    if case.options and case.expect == "ok":
+        case.expect = "any"

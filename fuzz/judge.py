@@ -1,0 +1,289 @@
+"""The judge: how far a pose is from satisfying a case, in NumPy from the definitions of the joints.
+
+It reads the description and the returned poses, never the library's residuals.  Lengths in metres, angles in radians:
+
+- where frames must share a direction, the angle between the two (opposed axes miss by π); where they must share all of
+  their turn, the angle of the rotation between them; right angles and given angles, the difference in the true angle;
+- distances, the difference in the true distance, also where the library was asked to solve the squared form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fuzz import proofs
+from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, Case, build
+from fuzz.geometry import apart, axes, length, matrix, turn
+
+RELATIVE = 1e-9  # "ok" above this is false: lengths relative to the extent, angles [rad]
+ROUNDING = 256 * np.finfo(float).eps  # of the largest coordinate: what the doubles of a pose cannot hold anyway
+MOST_SECONDS = 10.0
+RIGHT = 0.5 * np.pi
+
+# Each is given d and R, place and turn of frame b in frame a, with the joint's options; → (length [m], angle [rad]).
+MISSES = {
+    "fixed": lambda d, R: (length(d), turn(R)),
+    "revolute": lambda d, R: (length(d), _off_axis(R)),
+    "prismatic": lambda d, R: (length(d[:2]), turn(R)),
+    "cylindrical": lambda d, R: (length(d[:2]), _off_axis(R)),
+    "spherical": lambda d, R: (length(d), 0.0),
+    "universal": lambda d, R: (length(d), abs(_off_axis(R) - RIGHT)),
+    "planar": lambda d, R: (abs(d[2]), _off_axis(R)),
+    "distance": lambda d, R, length_, squared: (abs(length(d) - length_), 0.0),
+    "angle": lambda d, R, angle, cosine: (0.0, abs(_off_axis(R) - angle)),
+    "parallel": lambda d, R: (0.0, _off_axis(R)),
+    "perpendicular": lambda d, R: (0.0, abs(_off_axis(R) - RIGHT)),
+    "point_on_line": lambda d, R: (length(R[:, :2].T @ d), 0.0),
+    "point_in_plane": lambda d, R: (abs(R[:, 2] @ d), 0.0),
+}
+
+
+def _off_axis(R):
+    return apart(R[:, 2], np.array([0.0, 0.0, 1.0]))
+
+
+def poses_of(source):
+    """{body: (position, R)} of a State, or of {body: (position, quaternion)}."""
+    found = {GROUND: (np.zeros(3), np.eye(3))}
+    for name, pose in source.items():
+        position, q = (pose.position, pose.quaternion) if hasattr(pose, "position") else pose
+        found[name] = (np.asarray(position, dtype=float), matrix(q))
+    return found
+
+
+def world(end, poses):
+    """Origin [m] and axes of a joint's end in world."""
+    p, R = poses[end.body]
+    return p + R @ np.array(end.origin), R if end.z is None else R @ axes(end.z, end.x)
+
+
+def misses(case, poses):
+    """{joint: (length [m], angle [rad])} by which each is missed."""
+    found = {}
+    for joint in case.joints:
+        (p_a, R_a), (p_b, R_b) = world(joint.a, poses), world(joint.b, poses)
+        options = ()
+        if joint.kind == "distance":
+            options = (joint.options["length"], joint.options.get("squared", False))
+        elif joint.kind == "angle":
+            options = (joint.options["angle"], joint.options.get("cosine", False))
+        found[joint.name] = MISSES[joint.kind](R_a.T @ (p_b - p_a), R_a.T @ R_b, *options)
+    return found
+
+
+def components(case):
+    """Joints in groups that bodies, not the ground, connect: each is judged by its own extent."""
+    group = {b.name: b.name for b in case.bodies}
+
+    def root(name):
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    for joint in case.joints:
+        if GROUND not in (joint.a.body, joint.b.body):
+            group[root(joint.a.body)] = root(joint.b.body)
+    found: dict[str, list] = {}
+    for joint in case.joints:
+        body = joint.a.body if joint.a.body != GROUND else joint.b.body
+        found.setdefault(root(body), []).append(joint)
+    return list(found.values())
+
+
+def extent(case, joints):
+    """A length [m] that every assembled pose of those joints has in it: a rod, or two points' distance on one body.
+
+    Never above the true extent.  Where there is no length at all: the spread of the points as authored, or 1.
+    """
+    points: dict[str, list[list[float]]] = {}
+    largest = 0.0
+    for joint in joints:
+        for end in (joint.a, joint.b):
+            points.setdefault(end.body, []).append(end.origin)
+        largest = max(largest, joint.options.get("length", 0.0))
+    largest = max([largest, *(_spread(np.array(group)) for group in points.values())])
+    if largest > 0.0:
+        return largest
+    poses = poses_of({b.name: (b.position, b.orientation) for b in case.bodies})
+    return _spread(np.array([world(e, poses)[0] for j in joints for e in (j.a, j.b)])) or 1.0
+
+
+def _spread(cloud):
+    """Largest distance of two points; points that differ by rounding alone are one."""
+    largest = 0.0
+    for k in range(1, len(cloud)):
+        apart_here = cloud[k:] - cloud[:-k]
+        size = np.abs(apart_here).max()
+        if size > ROUNDING * np.abs(cloud).max():
+            largest = max(largest, float(size * np.sqrt(((apart_here / size) ** 2).sum(axis=1)).max()))
+    return largest
+
+
+def relative_misses(case, poses, found):
+    """{joint: miss}: lengths relative to the extent, less what rounding of the coordinates causes; angles [rad]."""
+    result = {}
+    for joints in components(case):
+        size, rounding = extent(case, joints), ROUNDING * _largest(joints, poses)
+        for joint in joints:
+            by_length, by_angle = found[joint.name]
+            finite = np.isfinite(by_length) and np.isfinite(by_angle)
+            result[joint.name] = max(max(0.0, by_length - rounding) / size, by_angle) if finite else np.inf
+    return result
+
+
+def relative_miss(case, poses):
+    """Largest of them all."""
+    return max(relative_misses(case, poses, misses(case, poses)).values(), default=0.0)
+
+
+def _largest(joints, poses):
+    """Largest coordinate [m] among the features of joints and the poses of their bodies."""
+    ends = [e for j in joints for e in (j.a, j.b)]
+    return max([0.0, *(abs(x) for e in ends for x in (*e.origin, *poses[e.body][0]))])
+
+
+def unconnected(case):
+    """Bodies that no chain of joints connects to the ground."""
+    reached, found = {GROUND}, True
+    while found:
+        found = False
+        for joint in case.joints:
+            ends = {joint.a.body, joint.b.body}
+            if ends & reached and not ends <= reached:
+                reached |= ends
+                found = True
+    return {b.name for b in case.bodies} - reached
+
+
+@dataclass
+class Verdict:
+    """What was found: failures as (kind, what happened); the rest for the statistics."""
+
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    ok: bool = False
+    status: str = ""
+    seconds: float = 0.0
+    restarts: int = 0
+    miss: float = np.inf
+
+    @property
+    def kinds(self):
+        return [kind for kind, _ in self.failures]
+
+
+# Kinds of failure.  UNSOLVED is counted against a bar; SELF means that the fuzzer is wrong; the others must not happen.
+FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, UNSOLVED, SELF = (
+    "false ok",
+    "crash",
+    "not finite",
+    "hang",
+    "unconnected wrong",
+    "report wrong",
+    "unsolved",
+    "fuzzer wrong",
+)
+HARD = (FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, SELF)
+
+
+def judge(case, *, diagnose=False):
+    """Build the case, assemble it, and check every claim of the result."""
+    import time
+
+    verdict = Verdict()
+    bound = _check_case(case, verdict)
+    began = time.perf_counter()
+    try:
+        m = build(case)
+        start = None if case.start is None else {name: tuple(pose) for name, pose in case.start.items()}
+        res = m.assemble(start, **case.options)
+        verdict.ok, verdict.status, verdict.restarts = bool(res.ok), str(res.status), int(res.restarts)
+        worst, text, listed = res.worst, res.text(), set(res.unconnected)
+        if diagnose:
+            m.diagnose(res.state).text()
+    except Exception as error:
+        import traceback
+
+        verdict.failures.append((CRASH, f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"))
+        return verdict
+    verdict.seconds = time.perf_counter() - began
+    if verdict.seconds > MOST_SECONDS:
+        verdict.failures.append((HANG, f"{verdict.seconds:.1f} s, status {verdict.status}"))
+    if not np.isfinite(res.state.coordinates).all():
+        verdict.failures.append((NOT_FINITE, f"{text}\n{res.state.coordinates.tolist()}"))
+        if verdict.ok:
+            verdict.failures.append((FALSE_OK, "ok with numbers that are not finite"))
+        return verdict
+    norms = np.sqrt((res.state.quaternions**2).sum(axis=1))
+    if np.abs(norms - 1.0).max(initial=0.0) > 1e-12:
+        verdict.failures.append((REPORT, f"quaternions of length {norms.tolist()}"))
+    poses = poses_of(res.state)
+    found = misses(case, poses)
+    relative = relative_misses(case, poses, found)
+    verdict.miss = max(relative.values(), default=0.0)
+    if verdict.ok:
+        if verdict.miss > RELATIVE:
+            name = max(relative, key=relative.__getitem__)
+            by_length, by_angle = found[name]
+            what = f"missed by {verdict.miss:.3g} relative; {name!r} by {by_length:.3g} m, {by_angle:.3g} rad"
+            verdict.failures.append((FALSE_OK, what))
+        elif case.expect == EXPECT_FAILURE:
+            verdict.failures.append((FALSE_OK, "ok, though it is proved to be inconsistent"))
+    elif case.expect == EXPECT_OK:
+        verdict.failures.append((UNSOLVED, text))
+    if bound is not None:
+        reached = proofs.total(case, found)
+        if not reached >= bound * (1 - 1e-6) - len(found) * ROUNDING * max(1.0, _largest(case.joints, poses)):
+            what = f"the proof says the misses sum to {bound:.6g} or more; they sum to {reached:.6g}"
+            verdict.failures.append((SELF, what))
+    if listed != unconnected(case):
+        verdict.failures.append((GRAPH, f"says {sorted(listed)}, but it is {sorted(unconnected(case))}"))
+    _check_report(case, found, poses, worst, verdict)
+    return verdict
+
+
+def _check_case(case, verdict):
+    """The reference must satisfy the case, and the proof must hold: recomputed from the description alone."""
+    if case.reference is not None and case.expect == EXPECT_OK:
+        by = relative_miss(case, poses_of(case.reference))
+        if by > 1e-10:
+            verdict.failures.append((SELF, f"the reference pose misses by {by:.3g}"))
+    if case.proof is None:
+        if case.expect == EXPECT_FAILURE:
+            verdict.failures.append((SELF, "no proof"))
+        return None
+    bound = proofs.bound(case)
+    proved = set(case.proof["joints"])
+    parts = [joints for joints in components(case) if any(j.name in proved for j in joints)]
+    size = max(extent(case, joints) for joints in parts) if case.proof["unit"] == "m" else 1.0
+    if not bound > 100 * RELATIVE * size * len(proved):
+        verdict.failures.append((SELF, f"the proof gives only {bound:.3g} {case.proof['unit']}"))
+    return bound
+
+
+def _check_report(case, found, poses, worst, verdict):
+    """``worst`` must give every joint's miss: right angles and cosines in their sine or cosine, squares as squares."""
+    reported: dict[tuple[str, str], float] = {(v.name, v.unit): v.residual for v in worst}
+    slack = ROUNDING * _largest(case.joints, poses) + 1e-300
+    for joint in case.joints:
+        by_length, by_angle = found[joint.name]
+        for unit, value in (("m", by_length), ("rad", by_angle)):
+            given = reported.get((joint.name, unit))
+            if given is None:
+                if value > slack and (joint.name, "m²") not in reported:
+                    verdict.failures.append((REPORT, f"{joint.name!r} misses by {value:.3g} {unit}, not in worst"))
+                continue
+            if unit == "m":
+                wrong = abs(given - value) > 1e-6 * value + 4 * slack
+            elif joint.kind == "angle" and joint.options.get("cosine"):
+                alpha = joint.options["angle"]
+                least = min(abs(np.cos(alpha + side * value) - np.cos(alpha)) for side in (-1, 1))
+                wrong = given < 0.99 * least - RELATIVE
+            elif joint.kind in ("perpendicular", "universal"):
+                wrong = abs(given - np.sin(value)) > 1e-6 * value + RELATIVE
+            else:  # near π the chord is flat: half the digits
+                wrong = abs(given - value) > 1e-6 * value + 1e-7 * (value > 3.0) + RELATIVE
+            if wrong:
+                verdict.failures.append((REPORT, f"{joint.name!r} misses by {value:.9g} {unit}, worst says {given:.9g}"))
+                return

@@ -1,0 +1,141 @@
+"""Proofs that a case cannot be assembled, as data, and the bounds that follow from them.
+
+Each proof names joints in a closed loop from a body, ``host``, back to it; by a triangle inequality their misses sum to at least a gap, whatever the pose:
+some joint misses by at least gap / count.  The gap is computed anew from the description, so that a proof survives
+minimising only where it still holds.
+
+``polygon``  points: joints that make points meet (0) or hold them at a distance (d), in a loop over bodies; on each body
+             the two points are a fixed length apart.  The longest side exceeds the sum of the others by the gap.  [m]
+``sets``     two points, lines or planes of one body, the first and last joint of a chain, are further apart than the
+             chain between them is long.  [m]
+``sphere``   directions: joints that align axes (0), or hold them at π/2 or at an angle, in a loop; on each body the two
+             axes are a fixed angle apart.  Sides T (an odd number) exceed the others by (|T| − 1)π and the gap: a
+             closed polygon on the sphere, with every vertex between two sides of T turned to its antipode.  [rad]
+``turns``    joints that lock all rotation, in a loop; the product of the turns between them is off the identity by the
+             gap.  [rad]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuzz.geometry import apart, axes, length, turn
+
+
+def total(case, found):
+    """Sum of the misses of the joints in the proof."""
+    k = 0 if case.proof["unit"] == "m" else 1
+    return float(sum(found[name][k] for name in case.proof["joints"]))
+
+
+def bound(case):
+    """The gap [m or rad], from the description; negative or zero where the proof does not hold."""
+    joints = {j.name: j for j in case.joints}
+    if any(name not in joints for name in case.proof["joints"]):
+        return -1.0
+    loop = [joints[name] for name in case.proof["joints"]]
+    return _BOUNDS[case.proof["kind"]](case.proof, loop)
+
+
+def _ends(loop, host):
+    """(end by which each joint is entered, end by which it is left), walking the loop from a body; None if it breaks."""
+    walk = []
+    here = host
+    for joint in loop:
+        if joint.a.body == here:
+            walk.append((joint.a, joint.b))
+        elif joint.b.body == here:
+            walk.append((joint.b, joint.a))
+        else:
+            return None
+        here = walk[-1][1].body
+    return walk if here == host else None
+
+
+_MEET = ("spherical", "revolute", "universal", "fixed")
+_ALIGN = ("revolute", "cylindrical", "prismatic", "planar", "parallel", "fixed")
+
+
+def _polygon(proof, loop):
+    walk = _ends(loop, proof["host"])
+    if walk is None:
+        return -1.0
+    sides = []
+    for k, joint in enumerate(loop):
+        if joint.kind == "distance":
+            sides.append(joint.options["length"])
+        elif joint.kind not in _MEET:
+            return -1.0
+        sides.append(length(np.array(walk[k][0].origin) - np.array(walk[k - 1][1].origin)))
+    return 2 * max(sides) - sum(sides)
+
+
+def _affine(joint, point, host):
+    """Base point and directions, columns, of the set on the host in which the joint keeps a point of its other end."""
+    R = axes(host.z, host.x) if host.z is not None else np.eye(3)
+    o = np.array(host.origin)
+    if joint.kind in _MEET:
+        return o, R[:, :0]
+    if (joint.kind == "point_on_line" and host is joint.b) or (joint.kind in ("cylindrical", "prismatic") and host is joint.a):
+        return o, R[:, 2:]
+    if (joint.kind == "point_in_plane" and host is joint.b) or (joint.kind == "planar" and host is joint.a):
+        return o, R[:, :2]
+    return None
+
+
+def _sets(proof, loop):
+    walk = _ends(loop, proof["host"])
+    if walk is None:
+        return -1.0
+    first, last = _affine(loop[0], walk[0][1], walk[0][0]), _affine(loop[-1], walk[-1][0], walk[-1][1])
+    if first is None or last is None:
+        return -1.0
+    between = last[0] - first[0]
+    left, values, _ = np.linalg.svd(np.hstack([first[1], last[1], np.zeros((3, 1))]))
+    free = left[:, (np.append(values, [0.0] * 3)[:3] <= 1e-9)]
+    chain = 0.0
+    for k in range(1, len(loop)):
+        chain += length(np.array(walk[k][0].origin) - np.array(walk[k - 1][1].origin))
+        if k < len(loop) - 1:
+            if loop[k].kind == "distance":
+                chain += loop[k].options["length"]
+            elif loop[k].kind not in _MEET:
+                return -1.0
+    return length(free.T @ between) - chain
+
+
+def _sphere(proof, loop):
+    walk = _ends(loop, proof["host"])
+    if walk is None:
+        return -1.0
+    sides = []
+    for k, joint in enumerate(loop):
+        if any(end.z is None for end in (joint.a, joint.b)):
+            return -1.0
+        sides.append(apart(axes(walk[k - 1][1].z)[:, 2], axes(walk[k][0].z)[:, 2]))
+        if joint.kind == "angle":
+            sides.append(joint.options["angle"])
+        elif joint.kind in ("perpendicular", "universal"):
+            sides.append(0.5 * np.pi)
+        elif joint.kind in _ALIGN:
+            sides.append(0.0)
+        else:
+            return -1.0
+    best = -1.0
+    order = sorted(sides, reverse=True)
+    for count in range(1, len(sides) + 1, 2):
+        best = max(best, sum(order[:count]) - sum(order[count:]) - (count - 1) * np.pi)
+    return best
+
+
+def _turns(proof, loop):
+    walk = _ends(loop, proof["host"])
+    if walk is None or any(j.kind not in ("fixed", "prismatic") for j in loop):
+        return -1.0
+    R = np.eye(3)
+    for entered, left in walk:
+        R = R @ axes(entered.z, entered.x) @ axes(left.z, left.x).T
+    return turn(R)
+
+
+_BOUNDS = {"polygon": _polygon, "sets": _sets, "sphere": _sphere, "turns": _turns}

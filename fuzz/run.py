@@ -1,0 +1,291 @@
+"""Fuzz the library: random mechanisms, judged by residuals that are not its own.
+
+    python fuzz/run.py [--cases 20000] [--seed 0] [--jobs 2] [--only N …] [--out fuzz/found] [--replay FILE]
+
+A case follows from (seed, index) alone.  It belongs to one of five families:
+
+consistent    random trees with closing loops of every kind of joint, drawn in a pose that satisfies all of them
+redundant     joints said twice, planar and spherical linkages, Bennett, Bricard, Sarrus, doors on many hinges
+inconsistent  no pose satisfies it; the proof is part of the case (fuzz/proofs.py), with a bound on the residual
+disconnected  several components, some without a way to the ground, bodies that nothing touches
+degenerate    dead points, coincident axes, lengths near zero, extreme scales and places, starts on saddle points
+
+Each is assembled in a worker process.  These must not happen: an exception, a number that is not finite, more than
+10 s, "ok" where the judge (fuzz/judge.py, NumPy, from the description and the returned poses) finds a residual above
+1e-9 or where the case is proved inconsistent, a wrong list of unconnected bodies, a residual in ``worst`` that is not
+the true one.  Cases that are known to have a solution and are not degenerate must be solved, all but one in a thousand.
+
+What fails is minimised and written to ``--out``: a JSON that ``--replay`` judges again, and a program that needs only
+the library.  Ctrl-C stops, and reports what was found so far.  The exit code is 0 where nothing failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script, too, this is a module of the package
+
+from fuzz.case import Case, snippet
+from fuzz.generate import generate
+from fuzz.judge import HANG, HARD, MOST_SECONDS, UNSOLVED, Verdict, judge
+from fuzz.shrink import shrink
+
+SOLVED_BAR = 0.999
+KILL_SECONDS = MOST_SECONDS + 5.0  # a worker that says nothing for this long is ended
+FIRST_SECONDS = 300.0  # a worker may have to compile the kernels before its first case
+DIAGNOSE_EVERY = 4
+SHRINK_EACH = 2  # of one family, variant and kind; the others are written as they are
+WRITE_EACH = 10
+
+
+@dataclass
+class Outcome:
+    """What a worker reports of a case."""
+
+    index: int
+    family: str
+    variant: str
+    expect: str
+    verdict: Verdict
+
+
+@dataclass
+class Summary:
+    """All outcomes so far."""
+
+    seed: int
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def hard(self):
+        return [o for o in self.outcomes if any(kind in HARD for kind in o.verdict.kinds)]
+
+    @property
+    def unsolved(self):
+        return [o for o in self.outcomes if UNSOLVED in o.verdict.kinds]
+
+    @property
+    def solvable(self):
+        return [o for o in self.outcomes if o.expect == "ok"]
+
+    @property
+    def passed(self):
+        return not self.hard and len(self.unsolved) <= (1 - SOLVED_BAR) * len(self.solvable)
+
+    def text(self):
+        """Counts per family and variant, and every failure by its number."""
+        rows: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+        for o in self.outcomes:
+            rows[o.family, ""].append(o)
+            rows[o.family, o.variant].append(o)
+        lines = [f"{'family':34} {'cases':>6} {'ok':>6} {'wanted':>7} {'unsolved':>8} {'hard':>5} {'mean ms':>8} {'max s':>6}"]
+        for (family, variant), found in sorted(rows.items()):
+            times = [o.verdict.seconds for o in found]
+            hard = sum(any(kind in HARD for kind in o.verdict.kinds) for o in found)
+            lines.append(
+                f"{family if not variant else '  ' + variant:34} {len(found):6} {sum(o.verdict.ok for o in found):6} "
+                f"{sum(o.expect == 'ok' for o in found):7} {sum(UNSOLVED in o.verdict.kinds for o in found):8} {hard:5} "
+                f"{1e3 * sum(times) / len(times):8.2f} {max(times):6.2f}"
+            )
+        kinds = Counter(kind for o in self.outcomes for kind in set(o.verdict.kinds) if kind in HARD)
+        lines.append(f"must not happen: {', '.join(f'{kind} {n}' for kind, n in kinds.items()) or 'none'}")
+        wanted, missed = len(self.solvable), len(self.unsolved)
+        if wanted:
+            lines.append(f"known to have a solution: {wanted}, not solved {missed} ({100 * (1 - missed / wanted):.3f} % solved)")
+        for o in [*self.hard, *self.unsolved][:40]:
+            kind, what = next(f for f in o.verdict.failures if f[0] in HARD or not self.hard or f[0] == UNSOLVED)
+            lines.append(f"  case {o.index} {o.family}/{o.variant}: {kind}: {what.splitlines()[0][:140]}")
+        lines.append(f"{len(self.outcomes)} cases of seed {self.seed} in {self.seconds:.0f} s")
+        return "\n".join(lines)
+
+
+def run_case(seed, index):
+    """Generate and judge one case."""
+    case = generate(seed, index)
+    return Outcome(index, case.family, case.variant, case.expect, judge(case, diagnose=index % DIAGNOSE_EVERY == 0))
+
+
+def warm():
+    """Compile or load every kernel there is a case for, so that no case is charged for it."""
+    import cardan as cd
+
+    for count in (1, 12):  # small and large systems take different ways
+        m = cd.Mechanism("warm")
+        last = m.ground
+        for k in range(count):
+            last, before = m.body(f"b{k}", position=(0.1 * k, 0.2, 0.3)), last
+            m.spherical(f"j{k}", before.point((1, 0, 0)), last.point((0, 0, 0)))
+        m.distance("too long", m.ground.point(), last.point(), 10.0 * count)
+        for formulation in ("manifold", "euler_parameters"):
+            for method in ("auto", "levenberg_marquardt", "newton", "gradient", "hybrid"):
+                m.assemble(formulation=formulation, method=method, max_iterations=20)
+        m.diagnose(m.assemble(max_iterations=20).state)
+
+
+def _work(pipe, seed):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    warm()
+    pipe.send(None)
+    while (index := pipe.recv()) is not None:
+        pipe.send(run_case(seed, index))
+
+
+class Worker:
+    """A process that judges one case at a time, and can be ended in the middle of one."""
+
+    def __init__(self, seed):
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, seed), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.index: int | None = None
+        self.since = 0.0
+        try:
+            ready = self.pipe.poll(FIRST_SECONDS) and self.pipe.recv() is None
+        except EOFError:
+            ready = False
+        if not ready:
+            self.stop()
+            raise RuntimeError("a worker did not start: the library cannot be imported, or its kernels do not compile")
+
+    def give(self, index):
+        self.index, self.since = index, time.perf_counter()
+        self.pipe.send(index)
+
+    def late(self):
+        return self.index is not None and time.perf_counter() - self.since > KILL_SECONDS
+
+    def stop(self):
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def run(seed, indices, *, jobs=2, progress=None):
+    """Judge the cases of those numbers; a :class:`Summary`, of what was done so far where Ctrl-C came."""
+    summary = Summary(seed)
+    todo = list(reversed(list(indices)))
+    workers: list[Worker] = []
+    try:
+        workers += [Worker(seed) for _ in range(max(1, min(jobs, len(todo))))]
+        began = time.perf_counter()
+        while todo or any(w.index is not None for w in workers):
+            for w in workers:
+                if w.index is None and todo:
+                    w.give(todo.pop())
+            busy = [w for w in workers if w.index is not None]
+            ready = wait([w.pipe for w in busy], timeout=1.0)
+            for k, w in enumerate(workers):
+                if w.pipe in ready:
+                    try:
+                        summary.outcomes.append(w.pipe.recv())
+                        w.index = None
+                        continue
+                    except (EOFError, OSError):
+                        what = ("crash", f"the process ended with code {w.process.exitcode}")
+                elif w.late():
+                    what = (HANG, f"nothing for {KILL_SECONDS:.0f} s, process ended")
+                else:
+                    continue
+                case = generate(seed, w.index)
+                seconds = time.perf_counter() - w.since
+                summary.outcomes.append(
+                    Outcome(w.index, case.family, case.variant, case.expect, Verdict([what], seconds=seconds))
+                )
+                w.stop()
+                workers[k] = Worker(seed)
+            summary.seconds = time.perf_counter() - began
+            if progress is not None:
+                progress(summary)
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+    finally:
+        for w in workers:
+            w.stop()
+    summary.outcomes.sort(key=lambda o: o.index)
+    return summary
+
+
+def write_failures(summary, folder, *, log=print):
+    """Minimise failures and write each as JSON and as a program; the paths."""
+    folder = Path(folder)
+    count: Counter[Any] = Counter()
+    written = []
+    for o in [*summary.hard, *summary.unsolved]:
+        kind = next((k for k in o.verdict.kinds if k in HARD), UNSOLVED)
+        key = o.family, o.variant, kind
+        count[key] += 1
+        if count[key] > WRITE_EACH:
+            continue
+        case = generate(summary.seed, o.index)
+        notes = [f"{k}: {what}" for k, what in o.verdict.failures]
+        if count[key] <= SHRINK_EACH and kind != HANG:
+            case = shrink(case, kind)
+            notes = [f"{k}: {what}" for k, what in judge(case).failures] or notes
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = folder / f"{kind.replace(' ', '_')}-{o.family}-{o.variant}-{summary.seed}-{o.index}"
+        stem.with_suffix(".json").write_text(case.to_json(), encoding="utf-8")
+        stem.with_suffix(".py").write_text(snippet(case, notes), encoding="utf-8")
+        written.append(stem)
+        log(f"written: {stem}.py, .json ({len(case.bodies)} bodies, {len(case.joints)} joints)")
+    return written
+
+
+class Progress:
+    """One line on the terminal, twice a second; a line every 2000 cases where there is none."""
+
+    def __init__(self, total):
+        self.total = total
+        self.last = 0.0
+        self.shown = 0
+
+    def __call__(self, summary):
+        done, now = len(summary.outcomes), time.perf_counter()
+        terminal = sys.stderr.isatty()
+        if (now - self.last < 0.5) if terminal else (done - self.shown < 2000 and done < self.total):
+            return
+        self.last, self.shown = now, done
+        line = f"{done}/{self.total} cases, {summary.seconds:.0f} s, failed {len(summary.hard)}, unsolved {len(summary.unsolved)}"
+        print(f"\r{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", type=int, nargs="+", help="numbers of single cases")
+    parser.add_argument("--out", default=str(Path(__file__).resolve().parent / "found"))
+    parser.add_argument("--replay", help="a JSON written before: judge it again")
+    options = parser.parse_args(arguments)
+    if options.replay:
+        case = Case.load(options.replay)
+        verdict = judge(case, diagnose=True)
+        print(f"{case.label}, expected {case.expect}: {verdict.status}, missed by {verdict.miss:.3g}, {verdict.seconds:.3f} s")
+        for kind, what in verdict.failures:
+            print(f"{kind}: {what}")
+        return 1 if verdict.failures else 0
+    indices = options.only or range(options.first, options.first + options.cases)
+    summary = run(options.seed, indices, jobs=options.jobs, progress=Progress(len(indices)))
+    print(f"\n{summary.text()}")
+    try:
+        write_failures(summary, options.out)
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+    return 0 if summary.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

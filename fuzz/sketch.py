@@ -1,0 +1,259 @@
+"""Drawing a mechanism in world coordinates, in one pose; it becomes a case in any unit, place and choice of origins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fuzz.case import EXPECT_ANY, EXPECT_OK, GROUND, Body, Case, End, Joint
+from fuzz.geometry import apart, aside, axes, cross, quaternion, random_direction, random_rotation, rotation, unit
+
+# Equations of each kind, and how many of them only concern orientations.
+EQUATIONS = {
+    "fixed": (6, 3),
+    "revolute": (5, 2),
+    "prismatic": (5, 3),
+    "cylindrical": (4, 2),
+    "spherical": (3, 0),
+    "universal": (4, 1),
+    "planar": (3, 2),
+    "distance": (1, 0),
+    "angle": (1, 1),
+    "parallel": (2, 2),
+    "perpendicular": (1, 1),
+    "point_on_line": (2, 0),
+    "point_in_plane": (1, 0),
+}
+KINDS = tuple(EQUATIONS)
+POINT_A = ("spherical", "distance", "point_on_line", "point_in_plane")  # kinds whose end a may be a point
+POINT_B = ("spherical", "distance")
+TURN_LOCKED = ("fixed", "prismatic")
+
+
+@dataclass
+class Drawn:
+    """A joint with its ends in world: two points, two frames."""
+
+    name: str
+    kind: str
+    a: str
+    b: str
+    p_a: Any
+    p_b: Any
+    R_a: Any
+    R_b: Any
+    options: dict[str, Any]
+
+
+@dataclass
+class Sketch:
+    """Bodies with their poses (R, p) and joints between them, in world."""
+
+    bodies: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    joints: list[Drawn] = field(default_factory=list)
+
+    def body(self, p, R=None):
+        name = f"b{len(self.bodies) + 1}"
+        self.bodies[name] = (np.eye(3) if R is None else R, np.asarray(p, dtype=float))
+        return name
+
+    def place(self, name):
+        return (np.eye(3), np.zeros(3)) if name == GROUND else self.bodies[name]
+
+    def joint(self, kind, a, b, p_a, p_b=None, z_a=None, z_b=None, x=None, **options):
+        """A joint; b's features are a's unless given.  x is shared; none given: any."""
+        p_a = np.asarray(p_a, dtype=float)
+        R_a = axes([0.0, 0.0, 1.0] if z_a is None else z_a, x)
+        R_b = R_a if z_b is None else axes(z_b, x)
+        name = f"j{len(self.joints) + 1}"
+        self.joints.append(Drawn(name, kind, a, b, p_a, p_a if p_b is None else np.asarray(p_b, float), R_a, R_b, options))
+        return name
+
+    def met(self, rng, kind, a, b, p, q, z):
+        """A joint of any kind that is satisfied as drawn: near p on a and near q on b, axis z where they share one."""
+        x = aside(rng, z)
+        y = cross(z, x)
+        slide = rng.uniform(-0.7, 0.7, 2)
+        options: dict[str, Any] = {}
+        p_a, p_b, z_b = p, p, z
+        if kind in ("prismatic", "cylindrical"):
+            p_b = p + slide[0] * z
+        elif kind == "planar":
+            p_b = p + slide[0] * x + slide[1] * y
+        elif kind == "universal":
+            z_b = y
+        elif kind == "perpendicular":
+            p_b, z_b = q, unit(np.cos(3 * slide[0]) * x + np.sin(3 * slide[0]) * y)
+        elif kind == "parallel":
+            p_b = q
+        elif kind == "angle":
+            p_b = q
+            z_b = random_direction(rng)
+            while not 0.1 < apart(z, z_b) < np.pi - 0.1:
+                z_b = random_direction(rng)
+            options = {"angle": apart(z, z_b)}
+            if rng.random() < 0.15:
+                options["cosine"] = True
+        elif kind == "distance":
+            p_b = q if np.linalg.norm(q - p) > 0.1 else p + 0.5 * random_direction(rng)
+            options = {"length": float(np.linalg.norm(p_b - p_a))}
+            if rng.random() < 0.15:
+                options["squared"] = True
+        elif kind == "point_on_line":
+            p_b = p + slide[0] * z
+        elif kind == "point_in_plane":
+            p_b = p + slide[0] * x + slide[1] * y
+        name = self.joint(kind, a, b, p_a, p_b, z, z_b, **options)
+        drawn = self.joints[-1]
+        if kind in TURN_LOCKED:
+            drawn.R_a = drawn.R_b = axes(z, x)
+        return name
+
+    def size(self):
+        """Extent of the drawing [m]."""
+        points = [p for _, p in self.bodies.values()] + [p for j in self.joints for p in (j.p_a, j.p_b)]
+        return float(np.ptp(np.array(points), axis=0).max(initial=0.0)) or 1.0
+
+    def fits(self, kind, a, b):
+        """Whether a joint between a and b leaves every group of bodies as many equations as it has freedoms, or fewer."""
+        names = list(self.bodies)
+        more, more_turns = EQUATIONS[kind]
+        number = {name: 1 << k for k, name in enumerate(names)}
+        number[GROUND] = 1 << len(names)
+        pairs = [(number[j.a] | number[j.b], *EQUATIONS[j.kind]) for j in self.joints]
+        both = number[a] | number[b]
+        for group in range(1, 1 << (len(names) + 1)):
+            if group & both != both:
+                continue
+            free = bin(group).count("1") - 1
+            inside = [(e, t) for mask, e, t in pairs if mask & group == mask]
+            equations, turns = sum(e for e, _ in inside) + more, sum(t for _, t in inside) + more_turns
+            if equations > 6 * free or turns > 3 * free:
+                return False
+        return True
+
+    def finish(
+        self,
+        rng,
+        family,
+        variant,
+        *,
+        expect=EXPECT_OK,
+        start="near",
+        scale=1.0,
+        away=0.0,
+        origins=0.0,
+        proof=None,
+        options=None,
+        plain=False,
+    ):
+        """The case: in a unit of length, ``away`` sizes from the origin, body origins ``origins`` sizes off.
+
+        start: ``exact``, ``near``, ``bad``, ``uniform``, ``flipped``.  plain: as drawn, without a motion.
+        """
+        size = self.size()
+        R_m = np.eye(3) if plain else random_rotation(rng)
+        t_m = np.zeros(3) if plain else scale * size * (away * random_direction(rng) + rng.uniform(-0.3, 0.3, 3))
+        places, reference, bodies = {GROUND: (np.eye(3), np.zeros(3))}, {}, []
+        for name, (R, p) in self.bodies.items():
+            shift = origins * size * random_direction(rng) if origins else np.zeros(3)
+            R, p = R_m @ R, scale * (R_m @ p) + t_m
+            places[name] = R, p + R @ (scale * shift)
+            reference[name] = [places[name][1].tolist(), quaternion(R).tolist()]
+            R_s, p_s = disturbed(rng, start, R, p, t_m + scale * (R_m @ self.center()), scale * size)
+            bodies.append(Body(name, (p_s + R_s @ (scale * shift)).tolist(), quaternion(R_s).tolist()))
+        joints = [self._localised(rng, j, places, R_m, t_m, scale) for j in self.joints]
+        case = Case(family, variant, expect, bodies, joints, options=dict(options or {}), proof=proof)
+        if expect != "not ok":
+            case.reference = reference
+        if rng.random() < 0.25 and start in ("bad", "uniform"):
+            case.start = {b.name: [b.position, b.orientation] for b in bodies}
+            for body in bodies:
+                R, p = places[body.name]
+                R, p = disturbed(rng, "near", R, p, p, scale * size)
+                body.position, body.orientation = p.tolist(), quaternion(R).tolist()
+        return case
+
+    def center(self):
+        return np.mean([p for _, p in self.bodies.values()], axis=0)
+
+    def _localised(self, rng, j, places, R_m, t_m, scale):
+        ends = []
+        point_only = rng.random() < 0.5
+        for body, p, R_f, may in ((j.a, j.p_a, j.R_a, POINT_A), (j.b, j.p_b, j.R_b, POINT_B)):
+            R, o = places[body]
+            local = R.T @ (scale * (R_m @ p) + t_m - o)
+            end = End(body, local.tolist())
+            if not (j.kind in may and point_only):
+                R_f = R.T @ R_m @ R_f
+                z = R_f[:, 2] * (10.0 ** rng.uniform(-2, 2) if rng.random() < 0.2 else 1.0)
+                end.z = z.tolist()
+                if j.kind in TURN_LOCKED or rng.random() < 0.5:
+                    end.x = (R_f[:, 0] + (rng.uniform(-1, 1) * R_f[:, 2] if rng.random() < 0.3 else 0.0)).tolist()
+            ends.append(end)
+        options = dict(j.options)
+        if "length" in options:
+            options["length"] *= scale
+        return Joint(j.name, j.kind, *ends, options)
+
+
+def disturbed(rng, start, R, p, center, size):
+    """A pose to start from."""
+    if start == "exact":
+        return R, p
+    if start == "near":
+        return R @ rotation(random_direction(rng), rng.uniform(0, 0.2)), p + size * rng.uniform(-0.1, 0.1, 3)
+    if start == "bad":
+        return R @ rotation(random_direction(rng), rng.uniform(0.3, 2.5)), p + size * rng.uniform(-0.7, 0.7, 3)
+    if start == "uniform":
+        return random_rotation(rng), center + size * rng.uniform(-2, 2, 3)
+    if start == "flipped":
+        return (R @ rotation(np.eye(3)[rng.integers(3)], np.pi), p) if rng.random() < 0.6 else (R, p)
+    raise ValueError(start)
+
+
+def draw_start(rng):
+    return str(rng.choice(["near", "bad", "uniform"], p=[0.3, 0.35, 0.35]))
+
+
+def grow(rng, sketch, count, *, kinds=KINDS, ground=True, chain=0.5):
+    """Add bodies as a tree: each joined to one before, or to the ground."""
+    for _ in range(count):
+        known = list(sketch.bodies)
+        if ground:
+            known.append(GROUND)
+        if not known:
+            parent = None
+        elif sketch.bodies and rng.random() < chain:
+            parent = list(sketch.bodies)[-1]
+        else:
+            parent = known[rng.integers(len(known))]
+        at = np.zeros(3) if parent is None else sketch.place(parent)[1]
+        p = at + rng.uniform(0.3, 1.0) * random_direction(rng)
+        name = sketch.body(p + rng.uniform(0.2, 1.0) * random_direction(rng), random_rotation(rng))
+        if parent is not None:
+            kind = str(rng.choice(kinds))
+            a, b = (parent, name) if rng.random() < 0.6 else (name, parent)
+            q = sketch.place(b)[1] + rng.uniform(0.1, 0.8) * random_direction(rng)
+            sketch.met(rng, kind, a, b, p, q, random_direction(rng))
+
+
+def close(rng, sketch, count, *, ground=True):
+    """Add closing joints that leave no group of bodies over-constrained by count."""
+    for _ in range(count):
+        known = [*sketch.bodies, GROUND] if ground else list(sketch.bodies)
+        if len(known) < 2:
+            return
+        for _ in range(8):
+            a, b = (known[k] for k in rng.choice(len(known), 2, replace=False))
+            kind = str(rng.choice(KINDS))
+            if sketch.fits(kind, a, b):
+                p, q = (sketch.place(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
+                p = 0.5 * (p + q) if kind not in ("distance", "angle", "parallel", "perpendicular") else p
+                sketch.met(rng, kind, a, b, p, q, random_direction(rng))
+                break
+
+
+__all__ = ["EXPECT_ANY", "Sketch", "close", "draw_start", "grow"]

@@ -1,0 +1,158 @@
+"""Laws of the kernel cache: it falls back without failing, and no edit leaves stale kernels behind."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cardan
+from cardan import _jit
+
+PACKAGE = Path(cardan.__file__).parent
+
+ASSEMBLE = """
+import logging
+logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+import cardan as cd
+m = cd.Mechanism()
+arm, rod = m.body("arm", position=(1, 2, 3)), m.body("rod", orientation=(1, 2, 3, 4))
+m.revolute("hinge", m.ground.frame(), arm.frame())
+m.universal("joint", arm.frame((1, 0, 0), z=(1, 0, 0)), rod.frame())
+m.distance("stay", m.ground.point((2, 0, 0)), rod.point((0, 0, 1)), 1.5)
+result = m.assemble()
+print(result.ok, result.residual <= 1e-12)
+from cardan import _jit
+print(_jit.CACHE_DIRECTORY)
+"""
+
+WHERE = """
+from cardan import _jit
+import numba
+print(_jit.CACHE_DIRECTORY)
+print(numba.config.CACHE_DIR)
+"""
+
+
+def run(code, cache, *, path=None, **variables):
+    """Lines printed, and lines on stderr, of a fresh interpreter with its kernel cache there."""
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "PYTHONPATH", "NUMBA_DISABLE_JIT")
+    }
+    environment |= {"CARDAN_CACHE_DIR": str(cache), **variables}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def test_where_no_cache_can_be_written_kernels_run_uncached_after_one_warning(tmp_path):
+    """The directory is to lie below a regular file, which not even root can make."""
+    obstacle = tmp_path / "file"
+    obstacle.write_text("in the way")
+    printed, said = run(ASSEMBLE, obstacle / "cache")
+    assert printed == ["True True", "None"]
+    warnings = [line for line in said if line.startswith("WARNING")]
+    assert len(warnings) == 1 == len(said), said
+    assert "cardan" in warnings[0] and "not cached" in warnings[0] and str(obstacle) in warnings[0]
+    assert obstacle.read_text() == "in the way"
+    assert list(tmp_path.iterdir()) == [obstacle]
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The package, copied, so that it can be edited."""
+    shutil.copytree(PACKAGE, tmp_path / "cardan", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def cache_of(copied):
+    (directory, _), said = run(WHERE, copied / "cache", path=copied)
+    assert said == []
+    return Path(directory)
+
+
+def edit(path):
+    path.write_text(path.read_text(encoding="utf-8") + "\n# an edit\n", encoding="utf-8")
+
+
+def imported(path):
+    """Modules of the package that a file imports, as paths; names imported from a package may be modules too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cardan":
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.split(".")[0] == "cardan"]
+        else:
+            continue
+        for name in names:
+            file = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
+            if name != "cardan" and file.is_file():
+                found.add(file)
+    return found
+
+
+def compiled_sources():
+    """Every file that compiles something, and every file that such a file takes names from."""
+    kernels = {path for path in PACKAGE.rglob("*.py") if PACKAGE / "_jit.py" in imported(path)}
+    kernels = {path for path in kernels if re.search(r"^@(jit|inner)$|= evaluator\(", path.read_text(), re.M)}
+    assert len(kernels) >= 10
+    reached, left = set(), kernels
+    while left:
+        reached |= left
+        left = set().union(*map(imported, left)) - reached
+    return sorted(path.relative_to(PACKAGE) for path in reached)
+
+
+def test_another_source_of_kernels_is_another_cache(copied):
+    first = cache_of(copied)
+    assert first.parent == copied / "cache" and first.is_dir()
+    assert first.name.startswith(f"{cardan.__version__}-")
+    assert cache_of(copied) == first
+    edit(copied / "cardan" / "math" / "_dense.py")
+    assert cache_of(copied) != first
+
+
+def test_an_edit_of_any_file_that_a_kernel_depends_on_changes_the_digest(copied, monkeypatch):
+    """Numba itself looks only at the file that holds the function."""
+    monkeypatch.setattr(_jit, "__file__", str(copied / "cardan" / "_jit.py"))
+    seen = {_jit._source_digest()}
+    for name in compiled_sources():
+        edit(copied / "cardan" / name)
+        digest = _jit._source_digest()
+        assert digest not in seen, name
+        seen.add(digest)
+    (copied / "cardan" / "math" / "_more.py").write_text("")
+    assert _jit._source_digest() not in seen
+
+
+def test_a_copy_elsewhere_with_the_same_sources_has_the_same_digest(copied):
+    assert cache_of(copied).name == f"{cardan.__version__}-{_jit._source_digest()}"
+
+
+def test_the_cache_of_other_numba_code_stays_where_it_was(tmp_path):
+    (_, numba_cache), _ = run(WHERE, tmp_path / "ours", NUMBA_CACHE_DIR=str(tmp_path / "theirs"))
+    assert numba_cache == str(tmp_path / "theirs")
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch):
+    for variable in ("CARDAN_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", "/nobody")
+    assert _jit._cache_root() == Path("/nobody/.cache/cardan")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert _jit._cache_root() == Path("/xdg/cardan")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/numba")
+    assert _jit._cache_root() == Path("/numba/cardan")
+    monkeypatch.setenv("CARDAN_CACHE_DIR", "/own")
+    assert _jit._cache_root() == Path("/own")
