@@ -113,9 +113,8 @@ def snippet(case: Case, notes: list[str]) -> str:
     if case.proof is not None:
         lines.append(f"# proof of inconsistency: {json.dumps(case.proof, default=_plain)}")
     lines += ['m = cd.Mechanism("fuzz")', 'part = {"ground": m.ground}']
-    lines += [
-        f"part[{b.name!r}] = m.body({b.name!r}, position={b.position}, orientation={b.orientation})" for b in case.bodies
-    ]
+    for b in case.bodies:
+        lines.append(f"part[{b.name!r}] = m.body({b.name!r}, position={b.position}, orientation={b.orientation})")
     for joint in case.joints:
         ends = [
             f"part[{e.body!r}].point({e.origin})"

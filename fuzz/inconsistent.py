@@ -1,4 +1,4 @@
-"""Mechanisms that cannot be assembled, each with its proof; parts that could be are hung on, to hide the contradiction."""
+"""Mechanisms that cannot be assembled, each with its proof; parts that could be are hung on, to hide why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from fuzz.case import EXPECT_FAILURE, GROUND
 from fuzz.geometry import aside, axes, random_direction, random_rotation, rotation
-from fuzz.sketch import Sketch, draw_start, grow
+from fuzz.sketch import Sketch, draw_start, grow, merge
 
 
 def draw(rng):
@@ -14,14 +14,24 @@ def draw(rng):
     sketch, proof = VARIANTS[variant](rng)
     if rng.random() < 0.4:
         grow(rng, sketch, int(rng.integers(1, 4)))
+    if rng.random() < 0.1:
+        sketch, proof = _beside_larger(rng, sketch, proof)
     scale = 10.0 ** rng.uniform(-2, 2) if rng.random() < 0.3 else 1.0
     start = draw_start(rng)
     return sketch.finish(rng, "inconsistent", variant, expect=EXPECT_FAILURE, start=start, scale=scale, proof=proof)
 
 
+def _beside_larger(rng, sketch, proof):
+    """The contradiction in a small part of a large machine that nothing connects to it."""
+    both = Sketch()
+    grow(rng, both, int(rng.integers(1, 4)))
+    names, renamed = merge(both, sketch, np.array([2.0, 0.0, 0.0]), 10.0 ** rng.uniform(-4, 0))
+    return both, {**proof, "host": names[proof["host"]], "joints": [renamed[name] for name in proof["joints"]]}
+
+
 def _gap(rng, size):
     """From plain to hardly to be seen."""
-    return float(size * 10.0 ** rng.uniform(-5, 0))
+    return float(size * 10.0 ** rng.uniform(-6, 0))
 
 
 def _hosts(rng, sketch, count):
@@ -58,7 +68,8 @@ def polygon(rng):
         options = {"length": rods[k]} if kind == "distance" else {}
         if options and rng.random() < 0.1 and rods[k] > 0.1 * max(rods):
             options["squared"] = True
-        names.append(sketch.joint(kind, hosts[k], hosts[(k + 1) % count], p, q, random_direction(rng), random_direction(rng), **options))
+        ends = hosts[k], hosts[(k + 1) % count], p, q
+        names.append(sketch.joint(kind, *ends, random_direction(rng), random_direction(rng), **options))
     return sketch, {"kind": "polygon", "unit": "m", "host": hosts[0], "joints": names}
 
 
@@ -83,19 +94,23 @@ def sets(rng):
     names.append(_on_set(rng, sketch, hosts[0], hosts[1], first, points[0][0], n))
     for k, kind in enumerate(links):
         options = {"length": rods[k]} if kind == "distance" else {}
-        ends = points[k][1], points[k + 1][0]
-        names.append(sketch.joint(kind, hosts[k + 1], hosts[k + 2], *ends, random_direction(rng), random_direction(rng), **options))
+        ends = hosts[k + 1], hosts[k + 2], points[k][1], points[k + 1][0]
+        names.append(sketch.joint(kind, *ends, random_direction(rng), random_direction(rng), **options))
     names.append(_on_set(rng, sketch, hosts[0], hosts[-1], last, points[-1][1], n))
     return sketch, {"kind": "sets", "unit": "m", "host": hosts[0], "joints": names}
 
 
+_LINES = ("point_on_line", "cylindrical", "prismatic")
+_PLANES = ("point_in_plane", "planar")
+
+
 def _on_set(rng, sketch, host, body, at, point, n):
     """Keep a point of the body on a point, line or plane of the host at ``at``, orthogonal to n as drawn."""
-    kind = str(rng.choice(["point_on_line", "cylindrical", "prismatic", "point_in_plane", "planar", "spherical", "revolute"]))
+    kind = str(rng.choice([*_LINES, *_PLANES, "spherical", "revolute"]))
     other = random_direction(rng)
-    if kind in ("point_on_line", "cylindrical", "prismatic"):
+    if kind in _LINES:
         z = aside(rng, n)
-    elif kind in ("point_in_plane", "planar"):
+    elif kind in _PLANES:
         z = n if rng.random() < 0.5 else -n
     else:
         z = random_direction(rng)
@@ -110,10 +125,10 @@ def sphere(rng):
         count = int(rng.integers(2, 4))
         kinds = [str(rng.choice(_DIRECTED)) for _ in range(count)]
         rigid = [0.0 if rng.random() < 0.4 else rng.uniform(0.0, np.pi) for _ in range(count)]
-        held = [0.5 * np.pi if k in ("perpendicular", "universal") else rng.uniform(0.1, 3.0) if k == "angle" else 0.0 for k in kinds]
+        held = [_HELD[k] if k in _HELD else rng.uniform(0.1, 3.0) if k == "angle" else 0.0 for k in kinds]
         order = sorted([*rigid, *held], reverse=True)
         gap = max(sum(order[:c]) - sum(order[c:]) - (c - 1) * np.pi for c in range(1, len(order) + 1, 2))
-        if gap > 1e-4:
+        if gap > 1e-6:
             break
     sketch = Sketch()
     hosts = _hosts(rng, sketch, count)
@@ -130,7 +145,11 @@ def sphere(rng):
     return sketch, {"kind": "sphere", "unit": "rad", "host": hosts[0], "joints": names}
 
 
-_DIRECTED = ("parallel", "perpendicular", "angle", "angle", "revolute", "cylindrical", "planar", "universal", "prismatic", "fixed")
+_HELD = {"perpendicular": 0.5 * np.pi, "universal": 0.5 * np.pi}
+_DIRECTED = (
+    *("parallel", "perpendicular", "angle", "angle", "revolute"),
+    *("cylindrical", "planar", "universal", "prismatic", "fixed"),
+)
 
 
 def turns(rng):

@@ -9,12 +9,14 @@ It reads the description and the returned poses, never the library's residuals. 
 
 from __future__ import annotations
 
+import time
+import traceback
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from fuzz import proofs
-from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, Case, build
+from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, build
 from fuzz.geometry import apart, axes, length, matrix, turn
 
 RELATIVE = 1e-9  # "ok" above this is false: lengths relative to the extent, angles [rad]
@@ -173,8 +175,9 @@ class Verdict:
         return [kind for kind, _ in self.failures]
 
 
-# Kinds of failure.  UNSOLVED is counted against a bar; SELF means that the fuzzer is wrong; the others must not happen.
-FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, UNSOLVED, SELF = (
+# Kinds of failure.  UNSOLVED is counted against a bar, FALSE_CONFLICT (a contradiction claimed where there is none: the
+# library calls it evidence, not proof) is counted; SELF means that the fuzzer is wrong; the others must not happen.
+FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, UNSOLVED, FALSE_CONFLICT, SELF = (
     "false ok",
     "crash",
     "not finite",
@@ -182,6 +185,7 @@ FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, UNSOLVED, SELF = (
     "unconnected wrong",
     "report wrong",
     "unsolved",
+    "false conflict",
     "fuzzer wrong",
 )
 HARD = (FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, SELF)
@@ -189,8 +193,6 @@ HARD = (FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, SELF)
 
 def judge(case, *, diagnose=False):
     """Build the case, assemble it, and check every claim of the result."""
-    import time
-
     verdict = Verdict()
     bound = _check_case(case, verdict)
     began = time.perf_counter()
@@ -203,8 +205,6 @@ def judge(case, *, diagnose=False):
         if diagnose:
             m.diagnose(res.state).text()
     except Exception as error:
-        import traceback
-
         verdict.failures.append((CRASH, f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"))
         return verdict
     verdict.seconds = time.perf_counter() - began
@@ -230,8 +230,11 @@ def judge(case, *, diagnose=False):
             verdict.failures.append((FALSE_OK, what))
         elif case.expect == EXPECT_FAILURE:
             verdict.failures.append((FALSE_OK, "ok, though it is proved to be inconsistent"))
-    elif case.expect == EXPECT_OK:
-        verdict.failures.append((UNSOLVED, text))
+    else:
+        if case.expect == EXPECT_OK:
+            verdict.failures.append((UNSOLVED, text))
+        if verdict.status == "conflict" and case.reference is not None:
+            verdict.failures.append((FALSE_CONFLICT, text))
     if bound is not None:
         reached = proofs.total(case, found)
         if not reached >= bound * (1 - 1e-6) - len(found) * ROUNDING * max(1.0, _largest(case.joints, poses)):
@@ -245,7 +248,7 @@ def judge(case, *, diagnose=False):
 
 def _check_case(case, verdict):
     """The reference must satisfy the case, and the proof must hold: recomputed from the description alone."""
-    if case.reference is not None and case.expect == EXPECT_OK:
+    if case.reference is not None:
         by = relative_miss(case, poses_of(case.reference))
         if by > 1e-10:
             verdict.failures.append((SELF, f"the reference pose misses by {by:.3g}"))
@@ -285,5 +288,6 @@ def _check_report(case, found, poses, worst, verdict):
             else:  # near π the chord is flat: half the digits
                 wrong = abs(given - value) > 1e-6 * value + 1e-7 * (value > 3.0) + RELATIVE
             if wrong:
-                verdict.failures.append((REPORT, f"{joint.name!r} misses by {value:.9g} {unit}, worst says {given:.9g}"))
+                what = f"{joint.name!r} misses by {value:.9g} {unit}, worst says {given:.9g}"
+                verdict.failures.append((REPORT, what))
                 return

@@ -1,11 +1,11 @@
 """Proofs that a case cannot be assembled, as data, and the bounds that follow from them.
 
-Each proof names joints in a closed loop from a body, ``host``, back to it; by a triangle inequality their misses sum to at least a gap, whatever the pose:
-some joint misses by at least gap / count.  The gap is computed anew from the description, so that a proof survives
-minimising only where it still holds.
+Each proof names joints in a closed loop from a body, ``host``, back to it.  By a triangle inequality their misses sum
+to at least a gap, whatever the pose: some joint misses by at least gap / count.  The gap is computed anew from the
+description, so that a proof survives minimising only where it still holds.
 
-``polygon``  points: joints that make points meet (0) or hold them at a distance (d), in a loop over bodies; on each body
-             the two points are a fixed length apart.  The longest side exceeds the sum of the others by the gap.  [m]
+``polygon``  points: joints that make points meet (0) or hold them at a distance (d), in a loop; on each body the two
+             points are a fixed length apart.  The longest side exceeds the sum of the others by the gap.  [m]
 ``sets``     two points, lines or planes of one body, the first and last joint of a chain, are further apart than the
              chain between them is long.  [m]
 ``sphere``   directions: joints that align axes (0), or hold them at π/2 or at an angle, in a loop; on each body the two
@@ -38,7 +38,7 @@ def bound(case):
 
 
 def _ends(loop, host):
-    """(end by which each joint is entered, end by which it is left), walking the loop from a body; None if it breaks."""
+    """(end by which each joint is entered, end by which it is left), walking from a body; None if it breaks."""
     walk = []
     here = host
     for joint in loop:
@@ -70,15 +70,15 @@ def _polygon(proof, loop):
     return 2 * max(sides) - sum(sides)
 
 
-def _affine(joint, point, host):
+def _affine(joint, host):
     """Base point and directions, columns, of the set on the host in which the joint keeps a point of its other end."""
     R = axes(host.z, host.x) if host.z is not None else np.eye(3)
     o = np.array(host.origin)
     if joint.kind in _MEET:
         return o, R[:, :0]
-    if (joint.kind == "point_on_line" and host is joint.b) or (joint.kind in ("cylindrical", "prismatic") and host is joint.a):
+    if joint.kind in (("cylindrical", "prismatic") if host is joint.a else ("point_on_line",)):
         return o, R[:, 2:]
-    if (joint.kind == "point_in_plane" and host is joint.b) or (joint.kind == "planar" and host is joint.a):
+    if joint.kind == ("planar" if host is joint.a else "point_in_plane"):
         return o, R[:, :2]
     return None
 
@@ -87,7 +87,7 @@ def _sets(proof, loop):
     walk = _ends(loop, proof["host"])
     if walk is None:
         return -1.0
-    first, last = _affine(loop[0], walk[0][1], walk[0][0]), _affine(loop[-1], walk[-1][0], walk[-1][1])
+    first, last = _affine(loop[0], walk[0][0]), _affine(loop[-1], walk[-1][1])
     if first is None or last is None:
         return -1.0
     between = last[0] - first[0]

@@ -6,8 +6,8 @@ import copy
 
 import numpy as np
 
-from fuzz.case import EXPECT_ANY, GROUND
-from fuzz.geometry import X, Y, Z, aside, axes, random_direction, random_rotation, rotation, unit
+from fuzz.case import GROUND
+from fuzz.geometry import X, Z, aside, axes, random_direction, random_rotation, rotation, unit
 from fuzz.sketch import Sketch, close, draw_start, grow
 
 
@@ -76,7 +76,7 @@ def spherical_linkage(rng):
     sketch = Sketch()
     count = int(rng.integers(4, 6))
     directions = [random_direction(rng) for _ in range(count)]
-    links = [GROUND, *(sketch.body(rng.uniform(0.5, 1.0) * directions[k], random_rotation(rng)) for k in range(1, count))]
+    links = [GROUND, *(sketch.body(rng.uniform(0.5, 1.0) * z, random_rotation(rng)) for z in directions[1:])]
     for k, z in enumerate(directions):
         sketch.joint("revolute", links[k - 1], links[k], rng.uniform(0.3, 1.0) * z, z_a=z)
     return sketch
@@ -191,5 +191,3 @@ VARIANTS = {
         braced,
     )
 }
-
-__all__ = ["EXPECT_ANY", "Y", "draw"]

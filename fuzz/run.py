@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script, too
 
 from fuzz.case import Case, snippet
 from fuzz.generate import generate
-from fuzz.judge import HANG, HARD, MOST_SECONDS, UNSOLVED, Verdict, judge
+from fuzz.judge import FALSE_CONFLICT, HANG, HARD, MOST_SECONDS, UNSOLVED, Verdict, judge
 from fuzz.shrink import shrink
 
 SOLVED_BAR = 0.999
@@ -75,8 +75,19 @@ class Summary:
         return [o for o in self.outcomes if UNSOLVED in o.verdict.kinds]
 
     @property
+    def false_conflicts(self):
+        return [o for o in self.outcomes if FALSE_CONFLICT in o.verdict.kinds]
+
+    @property
     def solvable(self):
         return [o for o in self.outcomes if o.expect == "ok"]
+
+    @property
+    def failed(self):
+        """Everything with something to say, the worst first."""
+        return sorted(
+            (o for o in self.outcomes if o.verdict.failures), key=lambda o: not any(k in HARD for k in o.verdict.kinds)
+        )
 
     @property
     def passed(self):
@@ -88,22 +99,26 @@ class Summary:
         for o in self.outcomes:
             rows[o.family, ""].append(o)
             rows[o.family, o.variant].append(o)
-        lines = [f"{'family':34} {'cases':>6} {'ok':>6} {'wanted':>7} {'unsolved':>8} {'hard':>5} {'mean ms':>8} {'max s':>6}"]
+        lines = ["family               cases     ok  wanted  unsolved  failed  restarts  mean ms   max s"]
         for (family, variant), found in sorted(rows.items()):
             times = [o.verdict.seconds for o in found]
             hard = sum(any(kind in HARD for kind in o.verdict.kinds) for o in found)
+            wanted = [o for o in found if o.expect == "ok"]
+            restarts = sum(o.verdict.restarts for o in wanted) / max(1, len(wanted))
             lines.append(
-                f"{family if not variant else '  ' + variant:34} {len(found):6} {sum(o.verdict.ok for o in found):6} "
-                f"{sum(o.expect == 'ok' for o in found):7} {sum(UNSOLVED in o.verdict.kinds for o in found):8} {hard:5} "
-                f"{1e3 * sum(times) / len(times):8.2f} {max(times):6.2f}"
+                f"{family if not variant else '  ' + variant:19} {len(found):6} {sum(o.verdict.ok for o in found):6} "
+                f"{len(wanted):7} {sum(UNSOLVED in o.verdict.kinds for o in found):9} {hard:7} {restarts:9.3f} "
+                f"{1e3 * sum(times) / len(times):8.2f} {max(times):7.2f}"
             )
         kinds = Counter(kind for o in self.outcomes for kind in set(o.verdict.kinds) if kind in HARD)
         lines.append(f"must not happen: {', '.join(f'{kind} {n}' for kind, n in kinds.items()) or 'none'}")
         wanted, missed = len(self.solvable), len(self.unsolved)
         if wanted:
-            lines.append(f"known to have a solution: {wanted}, not solved {missed} ({100 * (1 - missed / wanted):.3f} % solved)")
-        for o in [*self.hard, *self.unsolved][:40]:
-            kind, what = next(f for f in o.verdict.failures if f[0] in HARD or not self.hard or f[0] == UNSOLVED)
+            share = 100 * (1 - missed / wanted)
+            lines.append(f"known to have a solution: {wanted}, not solved {missed} ({share:.3f} % solved)")
+        lines.append(f"called a conflict, though there is a solution: {len(self.false_conflicts)}")
+        for o in self.failed[:40]:
+            kind, what = o.verdict.failures[0]
             lines.append(f"  case {o.index} {o.family}/{o.variant}: {kind}: {what.splitlines()[0][:140]}")
         lines.append(f"{len(self.outcomes)} cases of seed {self.seed} in {self.seconds:.0f} s")
         return "\n".join(lines)
@@ -222,8 +237,8 @@ def write_failures(summary, folder, *, log=print):
     folder = Path(folder)
     count: Counter[Any] = Counter()
     written = []
-    for o in [*summary.hard, *summary.unsolved]:
-        kind = next((k for k in o.verdict.kinds if k in HARD), UNSOLVED)
+    for o in summary.failed:
+        kind = next((k for k in o.verdict.kinds if k in HARD), o.verdict.kinds[-1])
         key = o.family, o.variant, kind
         count[key] += 1
         if count[key] > WRITE_EACH:
@@ -256,7 +271,8 @@ class Progress:
         if (now - self.last < 0.5) if terminal else (done - self.shown < 2000 and done < self.total):
             return
         self.last, self.shown = now, done
-        line = f"{done}/{self.total} cases, {summary.seconds:.0f} s, failed {len(summary.hard)}, unsolved {len(summary.unsolved)}"
+        line = f"{done}/{self.total} cases, {summary.seconds:.0f} s, "
+        line += f"failed {len(summary.hard)}, unsolved {len(summary.unsolved)}"
         print(f"\r{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
 
@@ -273,7 +289,8 @@ def main(arguments=None):
     if options.replay:
         case = Case.load(options.replay)
         verdict = judge(case, diagnose=True)
-        print(f"{case.label}, expected {case.expect}: {verdict.status}, missed by {verdict.miss:.3g}, {verdict.seconds:.3f} s")
+        print(f"{case.label}, expected {case.expect}")
+        print(f"{verdict.status}, missed by {verdict.miss:.3g}, {verdict.seconds:.3f} s")
         for kind, what in verdict.failures:
             print(f"{kind}: {what}")
         return 1 if verdict.failures else 0

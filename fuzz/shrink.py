@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 
-from fuzz.case import GROUND
 from fuzz.judge import judge
 
 
@@ -108,5 +107,3 @@ def _round_geometry(case, k, digits):
         joint.options["length"] = _rounded([joint.options["length"]], digits)[0]
     return case
 
-
-__all__ = ["GROUND", "shrink"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import EXPECT_ANY, EXPECT_OK, GROUND, Body, Case, End, Joint
+from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, Body, Case, End, Joint
 from fuzz.geometry import apart, aside, axes, cross, quaternion, random_direction, random_rotation, rotation, unit
 
 # Equations of each kind, and how many of them only concern orientations.
@@ -68,7 +68,8 @@ class Sketch:
         R_a = axes([0.0, 0.0, 1.0] if z_a is None else z_a, x)
         R_b = R_a if z_b is None else axes(z_b, x)
         name = f"j{len(self.joints) + 1}"
-        self.joints.append(Drawn(name, kind, a, b, p_a, p_a if p_b is None else np.asarray(p_b, float), R_a, R_b, options))
+        p_b = p_a if p_b is None else np.asarray(p_b, dtype=float)
+        self.joints.append(Drawn(name, kind, a, b, p_a, p_b, R_a, R_b, options))
         return name
 
     def met(self, rng, kind, a, b, p, q, z):
@@ -117,7 +118,7 @@ class Sketch:
         return float(np.ptp(np.array(points), axis=0).max(initial=0.0)) or 1.0
 
     def fits(self, kind, a, b):
-        """Whether a joint between a and b leaves every group of bodies as many equations as it has freedoms, or fewer."""
+        """Whether, with a joint between a and b, no group of bodies has more equations than freedoms."""
         names = list(self.bodies)
         more, more_turns = EQUATIONS[kind]
         number = {name: 1 << k for k, name in enumerate(names)}
@@ -166,7 +167,7 @@ class Sketch:
             bodies.append(Body(name, (p_s + R_s @ (scale * shift)).tolist(), quaternion(R_s).tolist()))
         joints = [self._localised(rng, j, places, R_m, t_m, scale) for j in self.joints]
         case = Case(family, variant, expect, bodies, joints, options=dict(options or {}), proof=proof)
-        if expect != "not ok":
+        if expect != EXPECT_FAILURE:
             case.reference = reference
         if rng.random() < 0.25 and start in ("bad", "uniform"):
             case.start = {b.name: [b.position, b.orientation] for b in bodies}
@@ -195,7 +196,7 @@ class Sketch:
             ends.append(end)
         options = dict(j.options)
         if "length" in options:
-            options["length"] *= scale
+            options["length"] = float(scale * options["length"])
         return Joint(j.name, j.kind, *ends, options)
 
 
@@ -256,4 +257,48 @@ def close(rng, sketch, count, *, ground=True):
                 break
 
 
-__all__ = ["EXPECT_ANY", "Sketch", "close", "draw_start", "grow"]
+def close_wide(rng, sketch, count):
+    """Add closing joints to a tree of any size: no joint lies in two loops, each loop has freedoms to spare."""
+    above = {j.b if j.b in sketch.bodies and _later(j.b, j.a) else j.a: j for j in sketch.joints}
+    used: set[str] = set()
+    names = [*sketch.bodies, GROUND]
+    for _ in range(8 * count):
+        a, b = (names[k] for k in rng.choice(len(names), 2, replace=False))
+        loop = _path(above, a) ^ _path(above, b)
+        kind = str(rng.choice(KINDS))
+        between = [j for j in sketch.joints if j.name in loop]
+        freedoms = sum(6 - EQUATIONS[j.kind][0] for j in between)
+        turns = sum(3 - EQUATIONS[j.kind][1] for j in between)
+        if not loop & used and freedoms >= EQUATIONS[kind][0] and turns >= EQUATIONS[kind][1]:
+            used |= loop
+            p, q = (sketch.place(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
+            p = 0.5 * (p + q) if kind not in ("distance", "angle", "parallel", "perpendicular") else p
+            sketch.met(rng, kind, a, b, p, q, random_direction(rng))
+
+
+def _later(name, other):
+    return other == GROUND or int(name[1:]) > int(other[1:])
+
+
+def _path(above, name):
+    """Names of the tree's joints from a body down to the ground, or to the first body."""
+    found = set()
+    while name in above:
+        joint = above[name]
+        found.add(joint.name)
+        name = joint.a if joint.b == name else joint.b
+    return found
+
+
+def merge(sketch, part, offset, scale=1.0):
+    """Put another drawing beside this one, in another size."""
+    names = {GROUND: GROUND}
+    renamed = {}
+    for name, (R, p) in part.bodies.items():
+        names[name] = sketch.body(scale * p + offset, R)
+    for j in part.joints:
+        renamed[j.name] = f"j{len(sketch.joints) + 1}"
+        options = {key: value * scale if key == "length" else value for key, value in j.options.items()}
+        ends = names[j.a], names[j.b], scale * j.p_a + offset, scale * j.p_b + offset
+        sketch.joints.append(Drawn(renamed[j.name], j.kind, *ends, j.R_a, j.R_b, options))
+    return names, renamed

@@ -591,7 +591,7 @@ def test_a_moved_state_is_a_new_one():
 def digest_of(system):
     """Of every array and number a system has."""
     total = hashlib.sha256()
-    for name in ("ints", "floats", "powers", "authored", "centers", "ground_center", "level"):
+    for name in ("ints", "floats", "powers", "authored", "centers", "origin", "level"):
         total.update(np.ascontiguousarray(getattr(system, name)).tobytes())
     total.update(repr((system.names, system.length, system.equations, system.index, system.rows)).encode())
     return total.hexdigest()

@@ -1,9 +1,9 @@
 """Other programs on the same problems: one module each, imported only when asked for.
 
-A module here has ``name`` and ``tolerance`` for the tables, ``problems`` (names of the problems of ``run.py`` that the
-program can state), ``available() -> version | None``, and ``assemble(model, start) -> Answer``.  Whether an answer is right
-is not its business: the judge of ``problems.py`` decides on the poses.  ``stepper(model)``, where there is one, returns a
-function that makes one step of the program's own and a function that returns the poses.
+A module here has ``name`` and ``tolerance`` for the tables, ``problems`` (names of the problems of ``run.py`` that
+the program can state), ``available() -> version | None``, and ``assemble(model, start) -> Answer``.  Whether an
+answer is right is not its business: the judge of ``problems.py`` decides on the poses.  ``stepper(model)``, where
+there is one, returns a function that makes one step of the program's own and a function that returns the poses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 MODULES = (
     "cadquery",
     "casadi",
-    "casadi_lm",
+    "casadi_newton",
     "drake",
     "exudyn",
     "mujoco",
@@ -53,7 +53,7 @@ def version(distribution: str, module: str) -> str | None:
     """The installed version, or None; nothing heavy is imported for the answer."""
     try:
         found = util.find_spec(module)
-        return metadata.version(distribution) if found else None
+        return metadata.version(distribution).removeprefix("v") if found else None
     except (ImportError, ValueError, metadata.PackageNotFoundError):
         return None
 

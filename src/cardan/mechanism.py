@@ -137,6 +137,8 @@ class Mechanism:
     def remove(self, name: str | Body | Joint, *, joints: bool = False) -> None:
         """Remove a joint, or a body; with ``joints`` a body's joints go too, otherwise it must have none."""
         key = name if isinstance(name, str) else name.name
+        if not isinstance(name, str) and self._joints.get(key, self._bodies.get(key)) is not name:
+            raise ModelError(f"{name!r} is of another mechanism, not of {self.name!r}; remove it there, or by name")
         if key in self._joints:
             del self._joints[key]
         elif key in self._bodies:
@@ -263,7 +265,11 @@ class Mechanism:
 
     def diagnose(self, state: State | None = None) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""
-        return diagnose(self.system, self.system.state() if state is None else state)
+        if state is None:
+            state = self.system.state()
+        elif not isinstance(state, State):
+            raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
+        return diagnose(self.system, state)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -273,6 +279,9 @@ class Mechanism:
         if name is not None:
             made.name = check.name(name, "the mechanism")
         return made
+
+    def __copy__(self) -> Mechanism:
+        return self.copy()
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the mechanism, as plain values."""

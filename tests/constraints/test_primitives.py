@@ -111,11 +111,12 @@ class Case:
         return np.mean(points, axis=0) if points else np.zeros(3)
 
     def features(self, q):
-        """World features, r in q being the place of the reference point and p of any length."""
+        """World features from the solvers' origin (the mean of the ground's points), r in q being the place of the
+        reference point and p of any length."""
         world = []
         for (_, kind), place, value in zip(self.primitive.features, self.places, self.values, strict=True):
             if place == "ground":
-                world.append(value)
+                world.append(value - self.centroid(place) if kind is FeatureKind.POINT else value)
                 continue
             r, p = np.split(q.reshape(2, 7)[PLACES.index(place)], [3])
             if kind is FeatureKind.ORIENTATION:
@@ -427,12 +428,13 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_distance_of_coincident_points_pulls_along_a_fixed_direction(formulation):
     system = one_body("distance", [(0.5, -1.0, 2.0)], [(0.0, 0.0, 0.0)], (3.0,))
-    f, J = formulations.problem(system, formulation).jacobian(np.array([0.5, -1.0, 2.0, *IDENTITY]))
+    assert system.origin.tolist() == [0.5, -1.0, 2.0]  # r in q counts from the ground's points
+    f, J = formulations.problem(system, formulation).jacobian(np.array([0.0, 0.0, 0.0, *IDENTITY]))
     assert f[0] == -3.0
     assert J[0, :3].tolist() == [1.0, 0.0, 0.0]
     assert not J[0, 3:].any()
     velocity = np.ones(WIDTHS[formulation])
-    assert np.isfinite(formulations.gamma(system, formulation, np.array([0.5, -1.0, 2.0, *IDENTITY]), velocity)).all()
+    assert np.isfinite(formulations.gamma(system, formulation, np.array([0.0, 0.0, 0.0, *IDENTITY]), velocity)).all()
 
 
 @pytest.mark.nojit

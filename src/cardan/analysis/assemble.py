@@ -32,7 +32,9 @@ Method = Literal["auto", "levenberg_marquardt", "newton", "gradient", "hybrid"]
 RESTARTS = 40
 # Rounding of a pose r [m] alone moves a residual by this many ulps of |r|: no tolerance below it can be asked for.
 ROUNDING = 64 * np.finfo(float).eps
+ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
+UNIT = 1e-9  # how far the square of a quaternion's length may be from one
 SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle: it is disturbed a little
 DISTURBANCE = 0.05  # rad, and in units of L
 OTHER_LENGTH = 0.25  # of L, tried where the first attempt crept on to its iteration limit
@@ -79,7 +81,8 @@ def assemble(
     ends = []
     for bodies, piece in system.components():
         end = _solve(piece, formulations.to_reference(piece, coordinates[bodies]), options)
-        moved[bodies] = formulations.from_reference(piece, end.q)
+        if end.iterations:  # what was met at the start stays as it is, to the last bit
+            moved[bodies] = formulations.from_reference(piece, end.q)
         ends.append(end)
     return _verdict(system, moved, ends, options, began)
 
@@ -92,6 +95,7 @@ class _End:
     q: FloatArray
     attempts: int
     iterations: int
+    length: float  # what lengths were measured in [m]
     conflict: bool = False
 
 
@@ -99,11 +103,17 @@ def _solve(system: System, q: FloatArray, options: _Options) -> _End:
     """Solve one connected piece from q."""
     if options.method == AUTO:
         return _auto(system, q, options)
-    target = TARGET * _allowed(system, q, options.tolerance)
+    length = system.extent_at(q)
+    target = TARGET * _allowed(length, q, options.tolerance)
     budget = Budget(options.iterations, options.deadline)
-    problem = formulations.problem(system, options.formulation)
+    problem = _problem(system, options.formulation, length)
     run = methods.REGISTRY[options.method].run(problem, q, target, budget)
-    return _End(run, q, 1, run.iterations)
+    return _End(run, q, 1, run.iterations, length)
+
+
+def _problem(system: System, formulation: str, length: float) -> Problem:
+    """Lengths measured in ``length``; made once where that is the system's own."""
+    return formulations.problem(system, formulation, None if length == system.length else length)
 
 
 def _check(
@@ -141,8 +151,8 @@ def start_coordinates(system: System, start: State | Mapping[Any, Any] | None) -
     if start is None:
         return system.authored
     if isinstance(start, State):
+        _check_poses(start)
         if start.names == system.names:
-            _check_finite(start)
             return start.coordinates
         missing = set(system.names) ^ set(start.names)
         if missing:
@@ -150,60 +160,66 @@ def start_coordinates(system: System, start: State | Mapping[Any, Any] | None) -
                 f"the start is a state of other bodies: {', '.join(map(repr, sorted(missing)[:5]))} not in both; pass "
                 "a state of this mechanism, or a dict of poses for some of its bodies"
             )
-        _check_finite(start)
         return start.coordinates[[start.names.index(name) for name in system.names]]
     if not isinstance(start, Mapping):
         raise ModelError(f"start is {start!r}; it must be a State or {{body: (position, quaternion)}}")
     return system.state().moved(start).coordinates
 
 
-def _check_finite(state: State) -> None:
-    bad = np.flatnonzero(~np.isfinite(state.coordinates).all(axis=1))
+def _check_poses(state: State) -> None:
+    squares = np.einsum("ij,ij->i", state.quaternions, state.quaternions)
+    bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
     if bad.size:
-        raise ModelError(f"the pose of body {state.names[bad[0]]!r} in the start has a number that is not finite")
+        name = state.names[bad[0]]
+        raise ModelError(
+            f"the pose of body {name!r} in the start is {state[name]}; its numbers must be finite and its quaternion "
+            "of length 1"
+        )
 
 
-def _allowed(system: System, coordinates: FloatArray, tolerance: float) -> float:
+def _allowed(length: float, coordinates: FloatArray, tolerance: float, origin: FloatArray | None = None) -> float:
     """The tolerance, or what rounding of the largest coordinate alone can cause, whichever is more."""
-    positions = coordinates.reshape(-1, 7)[:, :3]
-    largest = max(float(np.abs(positions).max(initial=0.0)), float(np.abs(system.ground_center).max()))
-    return max(tolerance, ROUNDING * max(1.0, largest / system.length))
+    largest = float(np.abs(coordinates.reshape(-1, 7)[:, :3]).max(initial=0.0))
+    if origin is not None:
+        largest = max(largest, float(np.abs(origin).max()))
+    return max(tolerance, min(ROUNDING * max(1.0, largest / length), ROUNDING_MOST))
 
 
 def _auto(system: System, first: FloatArray, options: _Options) -> _End:
     """Levenberg–Marquardt from the start, then disturbed or with another L, then from random poses."""
-    problem = formulations.problem(system, options.formulation)
+    length = system.extent_at(first)
+    problem = _problem(system, options.formulation, length)
     solve = methods.levenberg_marquardt
     q = first.copy()
-    target = TARGET * _allowed(system, q, options.tolerance)
+    target = TARGET * _allowed(length, q, options.tolerance)
     run = solve(problem, q, target, Budget(options.iterations, options.deadline))
     if run.outcome is Outcome.CONVERGED:
-        return _End(run, q, 1, run.iterations)
+        return _End(run, q, 1, run.iterations, length)
     best = run, q
     costs = [run.cost]
     iterations, attempts = run.iterations, 1
-    draws = Restarts(system, formulations.to_reference(system, system.authored), options.seed)
+    draws = Restarts(system, formulations.to_reference(system, system.authored), length, options.seed)
     while True:
         same = sum(cost <= best[0].cost * (1.0 + SAME_COST) for cost in costs)
         agreed = same == attempts == CONFLICT_ENOUGH
         late = options.deadline is not None and time.perf_counter() >= options.deadline
         if agreed or late or attempts > options.restarts:
             conflict = same >= 3 and same >= CONFLICT_SHARE * attempts and not late
-            return _End(*best, attempts, iterations, conflict)
+            return _End(*best, attempts, iterations, length, conflict)
         tried = problem
         if attempts == 1 and run.outcome is Outcome.RUNNING:
             q = first.copy()
-            tried = formulations.problem(system, options.formulation, OTHER_LENGTH * system.length)
+            tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length)
         elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
             q = draws.near(first, attempts, DISTURBANCE)
         else:
             q = draws.anywhere(attempts)
-        target = TARGET * _allowed(system, q, options.tolerance)
+        target = TARGET * _allowed(length, q, options.tolerance)
         run = solve(tried, q, target, Budget(options.iterations, options.deadline))
         attempts += 1
         iterations += run.iterations
         if run.outcome is Outcome.CONVERGED:
-            return _End(run, q, attempts, iterations)
+            return _End(run, q, attempts, iterations, length)
         if tried is not problem:
             run = _remeasured(run, problem, q)  # costs are compared in one measure
         if run.cost < best[0].cost:
@@ -217,16 +233,16 @@ def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
 
 
 def _judge(
-    piece: System, coordinates: FloatArray, tolerance: float, residuals: FloatArray | None
+    piece: System, coordinates: FloatArray, end: _End, tolerance: float, residuals: FloatArray | None
 ) -> tuple[float, float]:
     """Largest residual of a piece in its own measure (inf where a pose is not finite), and what it may be."""
     if not np.isfinite(coordinates).all():
         return float("inf"), tolerance
-    problem = formulations.problem(piece, "manifold")
+    problem = _problem(piece, "manifold", end.length)
     if residuals is None:
         residuals = problem.residual(formulations.to_reference(piece, coordinates))
     scaled = np.abs(residuals) * problem.scales[: problem.rows]
-    return float(scaled.max(initial=0.0)), _allowed(piece, coordinates, tolerance)
+    return float(scaled.max(initial=0.0)), _allowed(end.length, coordinates, tolerance, piece.origin)
 
 
 def _verdict(
@@ -239,8 +255,9 @@ def _verdict(
     whole = formulations.problem(system, "manifold")
     residuals = whole.residual(formulations.to_reference(system, coordinates))
     residual, allowed, met = 0.0, options.tolerance, True
-    for bodies, piece in system.components():
-        found, bound = _judge(piece, coordinates[bodies], options.tolerance, residuals if piece is system else None)
+    for (bodies, piece), end in zip(system.components(), ends, strict=True):
+        known = residuals if piece is system else None
+        found, bound = _judge(piece, coordinates[bodies], end, options.tolerance, known)
         if not found <= bound:
             met = False
         if found / bound > residual / allowed or not np.isfinite(found):

@@ -20,12 +20,11 @@ REACH = 2.0  # restarts place reference points within ± this many L
 class Restarts:
     """Reproducible random poses of a system."""
 
-    def __init__(self, system: System, authored: FloatArray, seed: int) -> None:
-        """authored: solver coordinates of the authored poses, flat."""
-        self._length = system.length
+    def __init__(self, system: System, authored: FloatArray, length: float, seed: int) -> None:
+        """authored: solver coordinates of the authored poses, flat; length [m]: the measure of distances."""
+        self._length = length
         self._authored = authored
-        on_ground = bool((system.level > 0).any())
-        self._center = system.ground_center if on_ground else authored.reshape(-1, 7)[:, :3].mean(axis=0)
+        self._center = np.zeros(3) if system.grounded else authored.reshape(-1, 7)[:, :3].mean(axis=0)
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in system.names]
         self._seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
 

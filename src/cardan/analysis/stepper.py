@@ -35,7 +35,8 @@ class Stepper:
         check.choice(formulation, "formulation", formulations.REGISTRY)
         self._system = system
         self._q: FloatArray = formulations.to_reference(system, start_coordinates(system, start))
-        p = formulations.problem(system, formulation)
+        length = system.extent_at(self._q)
+        p = formulations.problem(system, formulation, None if length == system.length else length)
         self._control: FloatArray = np.zeros(abi.CONTROL)
         self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
         self._control[abi.DAMPING] = methods.INITIAL_DAMPING

@@ -71,7 +71,7 @@ def _draw(mechanism: Mechanism) -> None:
 
     system = mechanism.system
     q = formulations.to_reference(system, system.authored)
-    restarts = Restarts(system, q, 0)
+    restarts = Restarts(system, q, 1.0, 0)
     restarts.anywhere(1)
     restarts.near(q, 1, 0.1)
 

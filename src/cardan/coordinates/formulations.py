@@ -62,7 +62,8 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 def problem(system: System, formulation: str, length: float | None = None) -> Problem:
     """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's)."""
     if length is None:
-        found: Problem = system.cached(("problem", formulation), lambda: problem(system, formulation, system.length))
+        own = system.length or 1.0
+        found: Problem = system.cached(("problem", formulation), lambda: problem(system, formulation, own))
         return found
     kind = REGISTRY[formulation]
     bodies = len(system.names)
@@ -79,11 +80,11 @@ def problem(system: System, formulation: str, length: float | None = None) -> Pr
 
 
 def to_reference(system: System, coordinates: FloatArray) -> FloatArray:
-    """Solver coordinates q, flat: r of the reference points in place of r of the origins."""
+    """Solver coordinates q, flat: r of the reference points, from the system's origin, in place of r of the bodies."""
     from cardan.system import _tables
 
     q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
-    _tables.shift_reference(len(system.names), system.centers.reshape(-1), 1.0, q)
+    _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, 1.0, q)
     return q
 
 
@@ -97,7 +98,7 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
     if not norms.all():
         norms[norms == 0.0] = np.nan  # a quaternion that collapsed has no direction
     poses[:, 3:] /= norms[:, None]
-    _tables.shift_reference(len(system.names), system.centers.reshape(-1), -1.0, out)
+    _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, -1.0, out)
     return poses
 
 

@@ -23,6 +23,9 @@ from cardan.system.system import System
 
 RANK_RTOL = 1e-9  # of the largest singular value; residuals of 1e-12 perturb the zero ones far less than this
 UNSURE_GAP = 1e3  # a gap below this factor is called uncertain
+# At a dead point residuals of 1e-12 leave the pose uncertain by their root, and with it the singular value that
+# vanishes there: one counted, but below this part of the largest, makes the answer uncertain too.
+NEARLY_SINGULAR = 1e-5
 MET = 1e-9  # residuals above this, lengths relative to L, make the rank that of a pose which is no solution
 
 
@@ -64,8 +67,9 @@ class Diagnosis:
 
     @property
     def certain(self) -> bool:
-        """The singular values fall into two groups far apart."""
-        return self.gap >= UNSURE_GAP
+        """The singular values fall into two groups far apart, and none of those counted is close to zero."""
+        kept = self.singular_values[: self.rank]
+        return self.gap >= UNSURE_GAP and not (kept < NEARLY_SINGULAR * self.singular_values[:1].sum()).any()
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -75,9 +79,24 @@ class Diagnosis:
         size = np.abs(self.motions).reshape(self.dof, len(self.names), -1).max(axis=(0, 2))
         return tuple(name for name, s in zip(self.names, size, strict=True) if s > 1e-6)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Diagnosis):
+            return NotImplemented
+        for name in self.__dataclass_fields__:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            same = np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+            if not same:
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
     def text(self) -> str:
         """A short report."""
-        gap = "nothing dropped" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
+        if self.rank == self.singular_values.size:
+            gap = "nothing dropped"
+        else:
+            gap = "those dropped are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
         lines = [
             f"degrees of freedom: {self.dof} (rank {self.rank} of {self.equations} equations; {gap})",
             f"Grübler count:      {self.gruebler}",

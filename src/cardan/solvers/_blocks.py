@@ -58,6 +58,33 @@ def half_square(structure, r):
 
 
 @inner
+def add_defect(structure, r, jacobian, damping, step, defect):
+    """defect ← Jᵀ(r + J·step) + damping·step: what a computed step leaves of the normal equations."""
+    offsets = structure[OFFSETS]
+    for i in range(structure[UNKNOWNS]):
+        defect[i] = damping * step[i]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            t = r[i]
+            e = entry
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    t += jacobian[e] * step[k]
+                    e += 1
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    defect[k] += jacobian[entry] * t
+                    entry += 1
+        at += 4 + slots
+
+
+@inner
 def cap_rotations(structure, cap, step):
     """Scale the whole step so that no block's rotation exceeds cap; returns the factor."""
     offsets = structure[OFFSETS]

@@ -2,7 +2,7 @@
 
 from cardan._jit import evaluator, inner
 from cardan.math._dense import cholesky, cholesky_solve
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, OFFSETS, UNKNOWNS
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
 
 
 @inner
@@ -55,9 +55,9 @@ def normal_equations(structure, r, jacobian, h, g):
 
 def _linear(op, structure, control, r, gradient, step, jacobian, matrix):
     n = structure[UNKNOWNS]
-    normal_equations(structure, r, jacobian, matrix, gradient)
-    if not cholesky(n, matrix, control[DAMPING]):
-        return 1
+    if op == FACTOR:
+        normal_equations(structure, r, jacobian, matrix, gradient)
+        return 0 if cholesky(n, matrix, control[DAMPING]) else 1
     cholesky_solve(n, matrix, gradient, step)
     for i in range(n):
         step[i] = -step[i]

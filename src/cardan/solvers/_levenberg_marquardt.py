@@ -11,12 +11,13 @@ convergence above one even where J has no full rank, as redundant constraints an
 from math import sqrt
 
 from cardan._jit import call_evaluator, jit
-from cardan.solvers._blocks import cap_rotations, half_square, largest, scale_rows
+from cardan.solvers._blocks import add_defect, cap_rotations, half_square, largest, scale_rows
 from cardan.solvers.abi import (
     CHUNK,
     COORDINATES,
     COST,
     DAMPING,
+    FACTOR,
     GROWTH,
     HELD,
     ITERATIONS,
@@ -27,6 +28,7 @@ from cardan.solvers.abi import (
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
+    SOLVE,
     STATUS,
     TOLERANCE,
     UNKNOWNS,
@@ -36,6 +38,9 @@ from cardan.solvers.abi import (
 ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
 FASTEST_SHRINK = 0.1  # of λ per accepted step; Nielsen's 1/3 takes 13 steps on a chain of 1,000 where this takes 8
 DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
+# Rounding in the factor, some eps/λ of the step, pushes bodies along their free motions; below this λ one refinement
+# with the defect of the normal equations takes it back, so that the pose does not depend on the order of the parts.
+REFINE_BELOW = 1e-2
 DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
 STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended
 CREEP_ITERATIONS = 20  # where the cost falls by less than CREEP_DECREASE in so many, the search creeps along a valley
@@ -72,6 +77,8 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
     at += n
     unscaled = work[at : at + n]
     at += n
+    correction = work[at : at + n]
+    at += n
     matrix = work[at:]
 
     damping = control[DAMPING]
@@ -105,9 +112,15 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
         done += 1
         effective = max(damping, DAMPING_FLOOR)
         control[DAMPING] = effective
-        if call_evaluator(linear, 0, pattern, control, r, gradient, step, jacobian, matrix) != 0:
+        if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
+        call_evaluator(linear, SOLVE, pattern, control, r, gradient, step, jacobian, matrix)
+        if effective < REFINE_BELOW:
+            add_defect(structure, r, jacobian, effective, step, unscaled)
+            call_evaluator(linear, SOLVE, pattern, control, r, unscaled, correction, jacobian, matrix)
+            for i in range(n):
+                step[i] += correction[i]
         cap_rotations(structure, ROTATION_CAP, step)
         slope = 0.0
         square = 0.0
@@ -155,4 +168,4 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
 def levenberg_marquardt_work(structure, matrix):
     """Floats of work the kernel needs, of which ``matrix`` are for the linear algebra."""
     blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
-    return int(structure[WORK]) + 2 * blocks + int(structure[COORDINATES]) + 3 * int(structure[UNKNOWNS]) + matrix
+    return int(structure[WORK]) + 2 * blocks + int(structure[COORDINATES]) + 4 * int(structure[UNKNOWNS]) + matrix

@@ -6,7 +6,7 @@ elimination order, and for each constraint the pairs of its blocks with the plac
 
 from cardan._jit import evaluator, inner, jit
 from cardan.math._block_cholesky import factorise, substitute
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, HEADER, OFFSETS, UNKNOWNS
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
 
 COUNT = 0  # block columns
 VALUES = 1  # floats of the factor
@@ -146,21 +146,23 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     count = pattern[COUNT]
     widths = pattern[pattern[WIDTHS] :]
     columns = pattern[pattern[COLUMNS] :]
+    rows = pattern[pattern[ROWS] :]
     places = pattern[pattern[PLACES] :]
+    if op == FACTOR:
+        normal_equations(pattern, r, jacobian, matrix, gradient)
+        for k in range(count):
+            place = places[columns[k]]
+            for i in range(widths[k]):
+                matrix[place + i * (widths[k] + 1)] += control[DAMPING]
+        updates = pattern[pattern[UPDATES] :]
+        entries = pattern[pattern[ENTRIES] :]
+        return 0 if factorise(count, widths, columns, rows, places, updates, entries, matrix) else 1
     positions = pattern[pattern[POSITIONS] :]
     sources = pattern[pattern[SOURCES] :]
     permuted = matrix[pattern[VALUES] :]
-    normal_equations(pattern, r, jacobian, matrix, gradient)
     for k in range(count):
-        place = places[columns[k]]
         for i in range(widths[k]):
-            matrix[place + i * (widths[k] + 1)] += control[DAMPING]
             permuted[positions[k] + i] = -gradient[sources[k] + i]
-    rows = pattern[pattern[ROWS] :]
-    updates = pattern[pattern[UPDATES] :]
-    entries = pattern[pattern[ENTRIES] :]
-    if not factorise(count, widths, columns, rows, places, updates, entries, matrix):
-        return 1
     substitute(count, widths, columns, rows, places, positions, matrix, permuted)
     for k in range(count):
         for i in range(widths[k]):

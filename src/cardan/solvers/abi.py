@@ -8,9 +8,13 @@ JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
 ========= ======================================================================
 
-Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI, a call with
-(0, pattern, control, r, gradient, step, jacobian, matrix) sets gradient ← Jᵀr and
-step ← −(JᵀJ + control[DAMPING]·I)⁻¹ gradient, and returns 0, or 1 if the matrix is not positive definite.
+Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI its arguments
+are (op, pattern, control, r, gradient, step, jacobian, matrix):
+
+========= ======================================================================
+FACTOR    gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; 1 if that is not positive definite
+SOLVE     step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor
+========= ======================================================================
 
 Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent
 offset of every block and of their end, then per block the number of the first unknown that is a rotation (its step is
@@ -26,6 +30,9 @@ from typing import Final
 RESIDUAL: Final = 0
 JACOBIAN: Final = 1
 RETRACT: Final = 2
+
+FACTOR: Final = 0
+SOLVE: Final = 1
 
 # header of the structure table
 ROWS: Final = 0

@@ -25,7 +25,7 @@ from cardan.system.layout import (
 def center_features(ints, floats, centers, sizes, counts):
     """Move each body's reference to the centroid of its points, in place; sizes ← extent of each body's points.
 
-    centers [m], shape (bodies + 1, 3), in body axes, the last row for the ground (whose points stay where they are);
+    centers [m], shape (bodies + 1, 3), in body axes, the last row for the ground, which is the origin of the solvers;
     sizes [m], shape (bodies + 1,): twice the largest distance of a point from the centroid, or zero.
     """
     bodies = ints[BODIES]
@@ -49,7 +49,7 @@ def center_features(ints, floats, centers, sizes, counts):
                         z = floats[s + 2] - centers[3 * body + 2]
                         if sweep == 1:
                             sizes[body] = max(sizes[body], 2.0 * sqrt(x * x + y * y + z * z))
-                        elif body < bodies:
+                        else:
                             floats[s] = x
                             floats[s + 1] = y
                             floats[s + 2] = z
@@ -194,8 +194,8 @@ def group_bodies(ints, group):
 
 
 @jit
-def shift_reference(bodies, centers, sign, q):
-    """q ← poses with r moved by sign·A(p) c: from body origins to reference points (+1), or back (−1)."""
+def shift_reference(bodies, centers, origin, sign, q):
+    """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1)."""
     for b in range(bodies):
         o = POSE * b
         e0 = q[o + 3]
@@ -209,6 +209,6 @@ def shift_reference(bodies, centers, sign, q):
         u0 = 2.0 * (e2 * c2 - e3 * c1)
         u1 = 2.0 * (e3 * c0 - e1 * c2)
         u2 = 2.0 * (e1 * c1 - e2 * c0)
-        q[o] += c0 + e0 * u0 + e2 * u2 - e3 * u1
-        q[o + 1] += c1 + e0 * u1 + e3 * u0 - e1 * u2
-        q[o + 2] += c2 + e0 * u2 + e1 * u1 - e2 * u0
+        q[o] = (q[o] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
+        q[o + 1] = (q[o + 1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
+        q[o + 2] = (q[o + 2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)

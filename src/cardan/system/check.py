@@ -17,6 +17,8 @@ Quadruple: TypeAlias = tuple[float, float, float, float]
 
 def number(value: Any, what: str) -> float:
     """A finite float."""
+    if isinstance(value, str | bytes):
+        raise ModelError(f"{what} is the text {value!r}; it must be a number")
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -37,6 +39,8 @@ def positive(value: Any, what: str, *, zero: bool = False, instead: str = "") ->
 
 def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
     """A tuple of that many finite floats."""
+    if isinstance(value, str | bytes):
+        raise ModelError(f"{what} is the text {value!r}; it must be {count} numbers")
     try:
         result = tuple(map(float, value))
     except (TypeError, ValueError):

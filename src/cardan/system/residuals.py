@@ -42,4 +42,4 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
         key = (name, primitive.unit)
         squares[key] = squares.get(key, 0.0) + value * value
     found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
-    return sorted(found, key=lambda v: -v.residual / system.length ** LENGTH_POWER[v.unit])
+    return sorted(found, key=lambda v: -v.residual / (system.length or 1.0) ** LENGTH_POWER[v.unit])

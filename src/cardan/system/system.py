@@ -16,6 +16,7 @@ from cardan.system.state import FloatArray, State
 
 IntArray = NDArray[np.int64]
 
+COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
 GROUND = frozenset((-1,))  # the ground's number among the bodies: it has no unknowns
 
 
@@ -55,7 +56,10 @@ class System:
     Nothing writes to its arrays after it is made (they are not flagged so: to numba a read-only array is another type,
     and every kernel would compile twice).
 
-    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.
+    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Zero
+    where nothing in the model has a size, as for parts that are mere points.
+    ``origin`` [m]: centroid of the ground's points, where it is ``grounded`` by some; solvers count from it, so that
+    a mechanism far away loses no digits.
     ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
     Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
@@ -67,12 +71,13 @@ class System:
         "centers",
         "equations",
         "floats",
-        "ground_center",
+        "grounded",
         "index",
         "ints",
         "length",
         "level",
         "names",
+        "origin",
         "powers",
         "rows",
     )
@@ -139,7 +144,8 @@ class System:
         count = len(self.names)
         centers = np.zeros(3 * count + 3)
         sizes = np.zeros(count + 1)
-        _tables.center_features(self.ints, self.floats, centers, sizes, np.zeros(count + 1))
+        counts = np.zeros(count + 1)
+        _tables.center_features(self.ints, self.floats, centers, sizes, counts)
         starts = np.empty(count + 2, dtype=np.int64)
         links = np.empty(int(self.ints[layout.BLOCKS]) + 1, dtype=np.int64)
         _tables.link_bodies(self.ints, starts, links)
@@ -149,12 +155,22 @@ class System:
         length = _tables.characteristic_length(
             self.ints, self.floats, sizes, codes, order, starts, links, np.empty_like(level), level, np.empty(count)
         )
-        if not length > 0.0:  # nothing in the model has a size: take the spread of the parts as authored
-            length = float(np.ptp(self.authored[:, :3], axis=0).max(initial=0.0)) or 1.0
-        self.length = float(length)
         self.centers: FloatArray = centers[:-3].reshape(count, 3)
-        self.ground_center: FloatArray = centers[-3:]
+        self.origin: FloatArray = centers[-3:].copy()
+        self.grounded = bool(counts[-1])
         self.level: IntArray = level
+        self.length = float(length)
+
+    def extent_at(self, q: FloatArray) -> float:
+        """L [m], or where nothing in the model has a size the spread of the bodies in solver coordinates q."""
+        if self.length:
+            return self.length
+        points = q.reshape(-1, layout.POSE)[:, :3]
+        if self.grounded:
+            points = np.vstack([points, np.zeros(3)])
+        spread = 2.0 * float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1)).max(initial=0.0))
+        largest = max(float(np.abs(points).max(initial=0.0)), float(np.abs(self.origin).max()))
+        return spread if spread > COINCIDENT * largest else 1.0
 
     def components(self) -> list[tuple[IntArray, System]]:
         """Groups of bodies that constraints connect without the ground, each with a system of its own; made once.
@@ -212,6 +228,7 @@ class System:
         made._cache = {}
         made._measure()  # moves the references once more, by rounding at the most
         made.centers = made.centers + whole.centers[bodies]
+        made.origin = made.origin + whole.origin
         return made
 
     @property

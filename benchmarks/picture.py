@@ -1,0 +1,99 @@
+"""The figures as a picture: time per problem by program, and growth with size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compare import OURS
+
+OUR_COLOUR = "#c2410c"
+COLOURS = {
+    "CadQuery": "#1f3a5f",
+    "OndselSolver": "#3f6ea3",
+    "Drake": "#7fa6cf",
+    "SolveSpace": "#bcd3ea",
+    "Exudyn": "#4d4d4d",
+    "CasADi IPOPT, least squares": "#8a8a8a",
+    "CasADi IPOPT, constraints": "#c4c4c4",
+}
+SPARE_COLOUR = "#dddddd"
+INK = "#333333"
+LABELS = {
+    "RSUR": "RSUR\nfour-bar",
+    "planar 4R": "planar 4R\n(redundant)",
+    "Stewart 6-distance": "Stewart,\nsix rods",
+    "Stewart UPS": "Stewart,\nUPS legs",
+    "chain 1000, bad": "chain of 1,000,\nrough start",
+    "chain 1000, uniform": "chain of 1,000,\nrandom start",
+}
+
+
+def draw(figures: dict, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update(
+        {"font.size": 9, "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK}
+    )
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(11.5, 4.4), width_ratios=(2.6, 1), constrained_layout=True, dpi=150
+    )
+    _bars(left, figures["assembly"])
+    _curves(right, figures["scale"])
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", which="major", color="#e6e6e6", linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.minorticks_off()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _bars(axes, assembly: dict[str, dict]) -> None:
+    """A share of solved starts stands over a bar that solved fewer than all; a program that solved none has a cross."""
+    present = {name for found in assembly.values() for name in found}
+    names = [OURS, *(name for name in COLOURS if name in present)]
+    names += sorted(present - set(names))
+    width = 0.86 / len(names)
+    floor = 0.5 * min(f["median ms"] for found in assembly.values() for f in found.values())
+    for k, name in enumerate(names):
+        colour = OUR_COLOUR if name == OURS else COLOURS.get(name, SPARE_COLOUR)
+        offset = (k - (len(names) - 1) / 2) * width
+        label = name
+        for x, found in enumerate(assembly.values()):
+            if name not in found:
+                continue
+            f = found[name]
+            if f["solved"] == 0:
+                axes.plot(x + offset, floor * 1.25, marker="x", color=colour, markersize=4, markeredgewidth=1.2)
+                continue
+            axes.bar(x + offset, f["median ms"] - floor, width * 0.9, bottom=floor, color=colour, label=label)
+            label = None
+            if f["solved"] < f["starts"]:
+                share = 100 * f["solved"] / f["starts"]
+                axes.text(x + offset, f["median ms"] * 1.15, f"{share:.0f}%", ha="center", fontsize=6, color=INK)
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=floor)
+    axes.set_xticks(range(len(assembly)), [LABELS.get(name, name) for name in assembly])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylabel("median time of one assembly [ms]")
+    axes.set_title("Assembly from random starts (percent solved, where not all)", loc="left", fontsize=10, color=INK)
+    axes.legend(frameon=False, fontsize=7.5, loc="upper left", ncols=2, handlelength=1, handleheight=1)
+
+
+def _curves(axes, scale: dict[str, dict]) -> None:
+    titles = {"chain": "closed chain", "loops": "with 10 % local loops"}
+    styles = {"chain": ("-", "o", OUR_COLOUR), "loops": ("--", "s", "#1f3a5f")}
+    for kind, found in scale.items():
+        line, marker, colour = styles[kind]
+        bodies = [case["bodies"] for case in found["cases"]]
+        times = [case["iteration ms"] for case in found["cases"]]
+        label = f"{titles[kind]}: N$^{{{found['exponent']:.2f}}}$"
+        axes.loglog(bodies, times, line, marker=marker, markersize=4, color=colour, linewidth=1.4, label=label)
+    axes.set_xlabel("bodies")
+    axes.set_ylabel("time of one iteration [ms]")
+    axes.set_title("Cardan, growth with size", loc="left", fontsize=10, color=INK)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")

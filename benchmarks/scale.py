@@ -1,0 +1,98 @@
+"""How time and memory grow with the number of bodies: ``python benchmarks/scale.py {chain|loops} COUNT`` prints one
+case.
+
+Each case runs in a process of its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import adapter
+import problems
+from problems import Model
+
+EVERY = 10  # links between two local loops
+ACROSS = 3  # links that a local loop spans
+STEPS = 12  # of which the median is taken; the first is left out, it meets cold memory
+
+
+def chain_with_loops(count: int) -> Model:
+    """The closed chain, and from every 10th link k a rod to link k + 3, as long as in the reference pose."""
+    model = problems.chain(count)
+    model.name = f"chain {count} with loops"
+    for k in range(EVERY, count - ACROSS + 1, EVERY):
+        model.distance(k, k + ACROSS, model.reference[k][1], model.reference[k + ACROSS][1])
+    return model
+
+
+MODELS = {"chain": problems.chain, "loops": chain_with_loops}
+
+
+def peak_megabytes() -> float:
+    """Most memory this process has held.  Linux lets a child's ``ru_maxrss`` begin at its parent's: not asked there."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6  # bytes there, kilobytes elsewhere
+
+
+def one(kind: str, count: int) -> dict:
+    """Assembly from the uniform start, the time of one iteration, and peak memory of this process, model included."""
+    adapter.build(problems.chain(100)).assemble()  # kernels are loaded before anything is timed
+    model = MODELS[kind](count)
+    start = model.start(0)
+    mechanism = adapter.build(model, start)
+    began = time.perf_counter()
+    result = mechanism.assemble()
+    seconds = time.perf_counter() - began
+    residual = model.residual(adapter.poses(result.state))
+    peak = peak_megabytes()
+    stepper = mechanism.stepper()
+    stepper.step()
+    steps = []
+    while len(steps) < STEPS and not stepper.stalled:
+        began = time.perf_counter()
+        met = stepper.step()
+        steps.append(time.perf_counter() - began)
+        if met:
+            break
+    return {
+        "bodies": count,
+        "ok": bool(result.ok),
+        "residual m": residual,
+        "extent m": float(mechanism.system.length),
+        "assembly s": seconds,
+        "iterations": result.iterations,
+        "restarts": result.restarts,
+        "iteration ms": 1e3 * float(np.median(steps)),
+        "peak MB": peak,
+    }
+
+
+def measure(kind: str, count: int) -> dict:
+    """One case in a process of its own."""
+    out = subprocess.run(
+        [sys.executable, __file__, kind, str(count)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(out.stdout)
+
+
+def exponent(cases: list[dict], least: int = 1000) -> float:
+    """Slope of log(time of one iteration) over log(bodies), from ``least`` bodies on."""
+    points = [(case["bodies"], case["iteration ms"]) for case in cases if case["bodies"] >= least]
+    x, y = np.log(np.array(points).T)
+    return float(np.polyfit(x, y, 1)[0])
+
+
+if __name__ == "__main__":
+    print(json.dumps(one(sys.argv[1], int(sys.argv[2]))))
