@@ -57,16 +57,17 @@ def _bars(axes, assembly: dict[str, dict]) -> None:
     present = {name for found in assembly.values() for name in found}
     names = [OURS, *(name for name in COLOURS if name in present)]
     names += sorted(present - set(names))
-    width = 0.86 / len(names)
+    width = 0.9 / max(len(found) for found in assembly.values())
     floor = 0.5 * min(f["median ms"] for found in assembly.values() for f in found.values())
-    for k, name in enumerate(names):
+    for name in names:
         colour = OUR_COLOUR if name == OURS else COLOURS.get(name, SPARE_COLOUR)
-        offset = (k - (len(names) - 1) / 2) * width
         label = name
         for x, found in enumerate(assembly.values()):
             if name not in found:
                 continue
             f = found[name]
+            here = [each for each in names if each in found]
+            offset = (here.index(name) - (len(here) - 1) / 2) * width
             if f["solved"] == 0:
                 axes.plot(x + offset, floor * 1.25, marker="x", color=colour, markersize=4, markeredgewidth=1.2)
                 continue
@@ -76,12 +77,20 @@ def _bars(axes, assembly: dict[str, dict]) -> None:
                 share = 100 * f["solved"] / f["starts"]
                 axes.text(x + offset, f["median ms"] * 1.15, f"{share:.0f}%", ha="center", fontsize=6, color=INK)
     axes.set_yscale("log")
-    axes.set_ylim(bottom=floor)
+    axes.set_ylim(floor, 4 * max(f["median ms"] for found in assembly.values() for f in found.values()))
+    axes.set_xlim(-0.55, len(assembly) - 0.45)
+    axes.yaxis.set_major_formatter(_time)
     axes.set_xticks(range(len(assembly)), [LABELS.get(name, name) for name in assembly])
     axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("median time of one assembly [ms]")
+    axes.set_ylabel("median time of one assembly")
     axes.set_title("Assembly from random starts (percent solved, where not all)", loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=7.5, loc="upper left", ncols=2, handlelength=1, handleheight=1)
+
+
+def _time(milliseconds: float, _: int) -> str:
+    if milliseconds < 1:
+        return f"{1e3 * milliseconds:g} µs"
+    return f"{milliseconds:g} ms" if milliseconds < 1e3 else f"{milliseconds / 1e3:g} s"
 
 
 def _curves(axes, scale: dict[str, dict]) -> None:
@@ -94,6 +103,8 @@ def _curves(axes, scale: dict[str, dict]) -> None:
         label = f"{titles[kind]}: N$^{{{found['exponent']:.2f}}}$"
         axes.loglog(bodies, times, line, marker=marker, markersize=4, color=colour, linewidth=1.4, label=label)
     axes.set_xlabel("bodies")
-    axes.set_ylabel("time of one iteration [ms]")
+    axes.set_ylabel("time of one iteration")
+    axes.yaxis.set_major_formatter(_time)
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.set_title("Cardan, growth with size", loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=8, loc="upper left")

@@ -81,9 +81,7 @@ def one(kind: str, count: int) -> dict:
 
 def measure(kind: str, count: int) -> dict:
     """One case in a process of its own."""
-    out = subprocess.run(
-        [sys.executable, __file__, kind, str(count)], stdout=subprocess.PIPE, text=True, check=True
-    )
+    out = subprocess.run([sys.executable, __file__, kind, str(count)], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(out.stdout)
 
 

@@ -1,8 +1,8 @@
 """Drake: free bodies in a ``MultibodyPlant``, joints as constraints of ``InverseKinematics``, solved by SNOPT.
 
 Timed: ``solver.Solve``.  Not timed: the plant and the program with its constraints, once per model.  The start is the
-initial guess.  Aligned axes: a second point of one body has no sideways coordinates in the other's joint frame. 
-Chains of 1,000 links are left out: 100 links take seconds.
+initial guess.  Aligned axes: a second point of one body has no sideways coordinates in the other's joint frame.
+Chains of 1,000 links are left out: 100 links take 17 s.
 """
 
 from __future__ import annotations

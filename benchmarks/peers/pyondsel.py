@@ -1,8 +1,9 @@
 """OndselSolver, the engine of FreeCAD's assemblies, by pyondsel: parts, markers and joints, one frame at time zero.
 
 Timed: ``solve_asmt_raw``, text in and text out, in a process of its own that lives on between starts, because the
-solver may crash; its users pay some 40 ms more for a process for each solve.  Not timed: writing and reading the
-text.  Its tolerance cannot be set.  Rods of fixed length are not implemented in it; on the chain it takes minutes.
+solver may crash; its users pay some 40 ms more for a process for each solve.  Not timed: writing and reading the text.
+Its tolerance cannot be set.  Rods of fixed length are not implemented in it.  Chains are left out: 300 links end open
+after 13 s.
 """
 
 from __future__ import annotations

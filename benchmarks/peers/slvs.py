@@ -1,9 +1,9 @@
 """SolveSpace's solver by ``slvs``: a body is a workplane (origin and normal), its points lie in the plane.
 
 Timed: ``solve_sketch``.  Not timed: adding entities and constraints, anew for each start since a start is part of
-them. Axes are made parallel by right angles, which hold their form far from the solution; SolveSpace's own parallel
-constraint picks its equations from the start.  Its tolerance is 1e-8 in the unit of length and cannot be set.  Chains
-of 1,000 links are beyond its limit of 2,048 unknowns.
+them.  Axes are made parallel by right angles, which hold their form far from the solution; SolveSpace's own parallel
+constraint picks its equations from the start.  Its tolerance is 1e-8 in the unit of length and cannot be set.  It
+refuses chains of 1,000 links: too many unknowns.
 """
 
 from __future__ import annotations

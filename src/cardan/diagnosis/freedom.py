@@ -9,6 +9,7 @@ answer can be trusted.
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,16 +17,22 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.diagnosis import elimination
 from cardan.errors import ModelError
+from cardan.solvers import abi
+from cardan.solvers.problem import Problem
 from cardan.system.residuals import Violation, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
+
+log = logging.getLogger("cardan")
 
 RANK_RTOL = 1e-9  # of the largest singular value; residuals of 1e-12 perturb the zero ones far less than this
 UNSURE_GAP = 1e3  # a gap below this factor is called uncertain
 # At a dead point residuals of 1e-12 leave the pose uncertain by their root, and with it the singular value that
 # vanishes there: one counted, but below this part of the largest, makes the answer uncertain too.
 NEARLY_SINGULAR = 1e-5
+DENSE_UNKNOWNS = 600  # up to here the whole matrix is decomposed; beyond, body by body
 MET = 1e-9  # residuals above this, lengths relative to L, make the rank that of a pose which is no solution
 
 
@@ -43,7 +50,8 @@ class Diagnosis:
 
     ``dof``: independent motions there.  ``gruebler``: 6·bodies − equations.  ``rank`` of the Jacobian, with
     ``singular_values`` (scaled, largest first) and ``gap``, the ratio on both sides of the cut (inf where nothing was
-    dropped).  ``redundant``: equations that follow from those before them.  ``residuals``: every constraint, the worst
+    dropped).  For large mechanisms they are those of the elimination, body by body, instead of the whole Jacobian's.
+     ``redundant``: equations that follow from those before them.  ``residuals``: every constraint, the worst
     first.  ``unconnected``: bodies that nothing connects to the ground.  ``free``: bodies that can move at all.
     """
 
@@ -57,7 +65,7 @@ class Diagnosis:
     residuals: list[Violation]
     residual: float
     unconnected: tuple[str, ...]
-    motions: FloatArray  # scaled tangent vectors, shape (dof, unknowns), orthonormal: a basis of the free motions
+    motions: FloatArray | None  # orthonormal basis of the free motions, shape (dof, unknowns), scaled; None if large
     names: tuple[str, ...]
 
     @property
@@ -76,6 +84,8 @@ class Diagnosis:
         """Bodies that some free motion moves."""
         if not self.dof:
             return ()
+        if self.motions is None:
+            raise ModelError(f"free is not known for {len(self.names)} bodies: too many for a basis of free motions")
         size = np.abs(self.motions).reshape(self.dof, len(self.names), -1).max(axis=(0, 2))
         return tuple(name for name, s in zip(self.names, size, strict=True) if s > 1e-6)
 
@@ -124,39 +134,67 @@ def diagnose(system: System, state: State) -> Diagnosis:
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
     problem = formulations.problem(system, "manifold")
-    residuals, jacobian = problem.jacobian(formulations.to_reference(system, state.coordinates))
-    rows = problem.scales[: problem.rows]
-    scaled = jacobian * rows[:, None] * problem.scales[problem.rows :]
-    equations = [
-        (Equation(name, primitive.name, i), start + i)
+    q = formulations.to_reference(system, state.coordinates)
+    equations = {
+        start + i: Equation(name, primitive.name, i)
         for name, primitive, start in system.rows
         for i in range(primitive.rows)
         if i not in primitive.guards
-    ]
-    kept = scaled[[row for _, row in equations]]
-    unknowns = problem.unknowns
-    if kept.size:
-        _, values, right = np.linalg.svd(kept, full_matrices=True)
-    else:
-        values, right = np.zeros(0), np.eye(unknowns)
-    cut = RANK_RTOL * (values[0] if values.size else 0.0)
-    rank = int((values > cut).sum())
+    }
+    find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
+    rank, values, redundant, motions = find(problem, q, list(equations))
     dropped = float(values[rank]) if rank < values.size else 0.0
-    gap = float(values[rank - 1] / dropped) if rank and dropped > 0.0 else math.inf
+    residuals = problem.residual(q)
     return Diagnosis(
-        dof=unknowns - rank,
+        dof=problem.unknowns - rank,
         gruebler=system.gruebler,
         rank=rank,
         equations=len(equations),
-        redundant=[equations[i][0] for i in dependent_rows(kept, rank)],
+        redundant=[equations[row] for row in redundant],
         singular_values=values,
-        gap=gap,
+        gap=float(values[rank - 1] / dropped) if rank and dropped > 0.0 else math.inf,
         residuals=violations(system, residuals),
-        residual=float((np.abs(residuals) * rows).max(initial=0.0)),
+        residual=float((np.abs(residuals) * problem.scales[: problem.rows]).max(initial=0.0)),
         unconnected=system.unconnected,
-        motions=right[rank:],
+        motions=motions,
         names=system.names,
     )
+
+
+Finding = tuple[int, FloatArray, list[int], FloatArray | None]  # rank, values, redundant rows, motions
+
+
+def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
+    """By the singular values of the whole Jacobian."""
+    _, jacobian = problem.jacobian(q)
+    scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
+    kept = scaled[rows]
+    if not kept.size:
+        return 0, np.zeros(0), [], np.eye(problem.unknowns)
+    _, values, right = np.linalg.svd(kept, full_matrices=True)
+    rank = int((values > RANK_RTOL * values[0]).sum())
+    return rank, values, [rows[i] for i in dependent_rows(kept, rank)], right[rank:]
+
+
+def _sparse(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
+    """Body by body; see :mod:`cardan.diagnosis.elimination`."""
+    parts = elimination.blocks(problem, q, set(rows))
+    size = max((float(np.linalg.norm(part.entries)) for part in parts), default=0.0)
+    rank, values = elimination.pivots(problem, parts, RANK_RTOL * size)
+    excess = len(rows) - rank
+    if not excess:
+        return rank, values, [], None
+    offsets = problem.structure[problem.structure[abi.OFFSETS] :]
+    redundant: list[int] = []
+    for group in elimination.involved(problem, parts):
+        numbers, matrix = elimination.dense(group, offsets)
+        singular = np.linalg.svd(matrix, compute_uv=False)
+        group_rank = int((singular > RANK_RTOL * singular[0]).sum())
+        redundant += [numbers[i] for i in dependent_rows(matrix, group_rank)]
+    redundant.sort()
+    if len(redundant) != excess:
+        log.warning("rank leaves %d redundant equations, their groups name %d", excess, len(redundant))
+    return rank, values, redundant, None
 
 
 def dependent_rows(matrix: FloatArray, rank: int) -> list[int]:
@@ -165,14 +203,17 @@ def dependent_rows(matrix: FloatArray, rank: int) -> list[int]:
     Rows are taken in their order as long as they bring a new direction.  Where rounding leaves the count other than the
     rank says, those that bring least are dropped, or those that bring most are kept.
     """
-    basis = np.zeros((0, matrix.shape[1]))
+    space = np.empty((min(matrix.shape), matrix.shape[1]))
+    found = 0
     brought = np.zeros(matrix.shape[0])
     size = float(np.sqrt((matrix * matrix).sum(axis=1)).max(initial=0.0))
     for i, row in enumerate(matrix):
+        basis = space[:found]
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
         brought[i] = float(np.sqrt(rest @ rest))
-        if brought[i] > RANK_RTOL * size and basis.shape[0] < matrix.shape[1]:
-            basis = np.vstack([basis, rest / brought[i]])
+        if brought[i] > RANK_RTOL * size and found < len(space):
+            space[found] = rest / brought[i]
+            found += 1
     order = np.argsort(-brought, kind="stable")
     return sorted(int(i) for i in order[rank:])

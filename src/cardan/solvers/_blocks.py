@@ -3,7 +3,7 @@
 from math import sqrt
 
 from cardan._jit import call_evaluator, inner, jit
-from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, RETRACT, ROWS, UNKNOWNS
+from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, ROWS, UNKNOWNS
 
 
 @inner
@@ -124,12 +124,24 @@ def spread(structure, jacobian, dense):
 
 
 @jit
-def evaluate_at(evaluate, op, ints, floats, q, out, jacobian, work):
-    """One call of an evaluator, from Python."""
-    return call_evaluator(evaluate, op, ints, floats, q, q, out, jacobian, work)
+def add_product(structure, jacobian, x, out):
+    """out += J x."""
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    out[i] += jacobian[entry] * x[k]
+                    entry += 1
+        at += 4 + slots
 
 
 @jit
-def retract_at(evaluate, ints, floats, q, step, out, work):
-    """q moved by a tangent vector, from Python."""
-    return call_evaluator(evaluate, RETRACT, ints, floats, q, step, out, step, work)
+def call_at(address, op, ints, floats, q, step, out, jacobian, work):
+    """One call of an evaluator, or of linear algebra, from Python."""
+    return call_evaluator(address, op, ints, floats, q, step, out, jacobian, work)

@@ -72,6 +72,11 @@ def sparse(structure: IntArray) -> Linear:
     return Linear(kernel.LINEAR, pattern, values + int(structure[abi.UNKNOWNS]))
 
 
+def elimination_order(structure: IntArray) -> IntArray:
+    """Blocks in an order of elimination with little fill."""
+    return _best_order(structure, int(structure[abi.BLOCKS]))[0]
+
+
 def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
     """The better of a band order and a minimum-degree order, and the columns of its factor."""
     from scipy.sparse import csr_matrix

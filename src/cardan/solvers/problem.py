@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,33 +42,58 @@ class Problem:
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""
-        from cardan.solvers import _blocks
-
         out: NDArray[np.float64] = np.zeros(self.rows)
-        work = np.empty(int(self.structure[abi.WORK]))
-        _blocks.evaluate_at(self.evaluate, abi.RESIDUAL, self.ints, self.floats, q, out, _EMPTY, work)
+        self._call(self.evaluate, abi.RESIDUAL, self.ints, self.floats, q, _EMPTY, out, _EMPTY, self._work())
         return out
+
+    def entries(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """f(q), shape (rows,), and the entries of the Jacobian, block rows one after the other, unscaled."""
+        out: NDArray[np.float64] = np.zeros(self.rows)
+        entries: NDArray[np.float64] = np.zeros(int(self.structure[abi.JACOBIAN_SIZE]))
+        self._call(self.evaluate, abi.JACOBIAN, self.ints, self.floats, q, _EMPTY, out, entries, self._work())
+        return out, entries
 
     def jacobian(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """f(q), shape (rows,), and the dense Jacobian, shape (rows, unknowns), unscaled."""
         from cardan.solvers import _blocks
 
-        out: NDArray[np.float64] = np.zeros(self.rows)
-        entries = np.zeros(int(self.structure[abi.JACOBIAN_SIZE]))
-        work = np.empty(int(self.structure[abi.WORK]))
-        _blocks.evaluate_at(self.evaluate, abi.JACOBIAN, self.ints, self.floats, q, out, entries, work)
+        out, entries = self.entries(q)
         dense: NDArray[np.float64] = np.zeros((self.rows, self.unknowns))
         _blocks.spread(self.structure, entries, dense.reshape(-1))
         return out, dense
 
     def retract(self, q: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
         """q moved by a tangent vector (unscaled)."""
+        out: NDArray[np.float64] = np.empty_like(q)
+        self._call(self.evaluate, abi.RETRACT, self.ints, self.floats, q, step, out, _EMPTY, self._work())
+        return out
+
+    def project(
+        self, entries: NDArray[np.float64], z: NDArray[np.float64], damping: float
+    ) -> NDArray[np.float64]:
+        """z − J (JᵀJ + damping·I)⁻¹ Jᵀz, for a Jacobian given by its entries."""
         from cardan.solvers import _blocks
 
-        out: NDArray[np.float64] = np.empty_like(q)
-        work = np.empty(int(self.structure[abi.WORK]))
-        _blocks.retract_at(self.evaluate, self.ints, self.floats, q, step, out, work)
+        control = np.zeros(abi.CONTROL)
+        control[abi.DAMPING] = damping
+        matrix = np.empty(self.linear.work)
+        gradient, step = np.empty(self.unknowns), np.empty(self.unknowns)
+        arguments = (self.linear.pattern, control, z, gradient, step, entries, matrix)
+        if self._call(self.linear.address, abi.FACTOR, *arguments) != 0:
+            raise ArithmeticError(f"JᵀJ + {damping} I is not positive definite")
+        self._call(self.linear.address, abi.SOLVE, *arguments)
+        out: NDArray[np.float64] = z.copy()
+        _blocks.add_product(self.structure, entries, step, out)
         return out
+
+    def _work(self) -> NDArray[np.float64]:
+        return np.empty(int(self.structure[abi.WORK]))
+
+    @staticmethod
+    def _call(address: int, op: int, *arrays: NDArray[Any]) -> int:
+        from cardan.solvers import _blocks
+
+        return int(_blocks.call_at(address, op, *arrays))
 
 
 _EMPTY: NDArray[np.float64] = np.empty(0)
