@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench-foundation clean
+.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench-foundation fuzz images clean
 
 help:
 	@echo "make demo              assemble the gallery and print a table"
@@ -33,6 +33,8 @@ help:
 	@echo "make wheel             build the wheel and try it outside the source tree"
 	@echo "make lowest            tests with the oldest supported numba, numpy and scipy"
 	@echo "make bench-foundation  time assembly from many starts"
+	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
+	@echo "make images            the pictures of the README"
 	@echo "make clean             remove what make made"
 
 demo: $(STAMP)
@@ -66,6 +68,13 @@ nojit-test: $(STAMP)
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
+
+fuzz: $(STAMP)
+	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
+
+images: $(STAMP)
+	@$(BIN)/python -m pip install -qq -e '.[plot]'
+	@$(BIN)/python docs/figures.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)
@@ -109,4 +118,4 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 
 clean:
 	@rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks fuzz docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

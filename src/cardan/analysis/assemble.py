@@ -29,11 +29,12 @@ from cardan.system.system import System
 AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "gradient", "hybrid"]
 
-RESTARTS = 40
-# Rounding of a pose r [m] alone moves a residual by this many ulps of |r|: no tolerance below it can be asked for.
+RESTARTS = 100
+# Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
 ROUNDING = 64 * np.finfo(float).eps
 ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
+LEAST_TARGET = 1e-15  # residuals are not computed better than this
 UNIT = 1e-9  # how far the square of a quaternion's length may be from one
 SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle: it is disturbed a little
 DISTURBANCE = 0.05  # rad, and in units of L
@@ -104,7 +105,7 @@ def _solve(system: System, q: FloatArray, options: _Options) -> _End:
     if options.method == AUTO:
         return _auto(system, q, options)
     length = system.extent_at(q)
-    target = TARGET * _allowed(length, q, options.tolerance)
+    target = _target(system, length, q, options.tolerance)
     budget = Budget(options.iterations, options.deadline)
     problem = _problem(system, options.formulation, length)
     run = methods.REGISTRY[options.method].run(problem, q, target, budget)
@@ -177,11 +178,20 @@ def _check_poses(state: State) -> None:
         )
 
 
-def _allowed(length: float, coordinates: FloatArray, tolerance: float, origin: FloatArray | None = None) -> float:
-    """The tolerance, or what rounding of the largest coordinate alone can cause, whichever is more."""
+def _target(system: System, length: float, q: FloatArray, tolerance: float) -> float:
+    """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
+    return max(TARGET * _allowed(length, q, tolerance) * system.blunted(length), LEAST_TARGET)
+
+
+def _allowed(length: float, coordinates: FloatArray, tolerance: float, piece: System | None = None) -> float:
+    """The tolerance, or what rounding of a stored pose alone can cause, whichever is more.
+
+    With a piece, the coordinates are those of the bodies' own origins, and a rounded orientation moves joint points by
+    their distance from there.
+    """
     largest = float(np.abs(coordinates.reshape(-1, 7)[:, :3]).max(initial=0.0))
-    if origin is not None:
-        largest = max(largest, float(np.abs(origin).max()))
+    if piece is not None:
+        largest = max(largest, float(np.abs(piece.origin).max()), float(np.abs(piece.centers).max()))
     return max(tolerance, min(ROUNDING * max(1.0, largest / length), ROUNDING_MOST))
 
 
@@ -191,7 +201,7 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
     problem = _problem(system, options.formulation, length)
     solve = methods.levenberg_marquardt
     q = first.copy()
-    target = TARGET * _allowed(length, q, options.tolerance)
+    target = _target(system, length, q, options.tolerance)
     run = solve(problem, q, target, Budget(options.iterations, options.deadline))
     if run.outcome is Outcome.CONVERGED:
         return _End(run, q, 1, run.iterations, length)
@@ -214,7 +224,7 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
             q = draws.near(first, attempts, DISTURBANCE)
         else:
             q = draws.anywhere(attempts)
-        target = TARGET * _allowed(length, q, options.tolerance)
+        target = _target(system, length, q, options.tolerance)
         run = solve(tried, q, target, Budget(options.iterations, options.deadline))
         attempts += 1
         iterations += run.iterations
@@ -235,14 +245,22 @@ def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
 def _judge(
     piece: System, coordinates: FloatArray, end: _End, tolerance: float, residuals: FloatArray | None
 ) -> tuple[float, float]:
-    """Largest residual of a piece in its own measure (inf where a pose is not finite), and what it may be."""
+    """The residual of a piece that is largest for what it may be, and that bound; inf where a pose is not finite.
+
+    Only lengths are allowed the rounding of far-away coordinates: an orientation is as sharp there as anywhere.
+    """
     if not np.isfinite(coordinates).all():
         return float("inf"), tolerance
-    problem = _problem(piece, "manifold", end.length)
+    judged = piece.judged()
     if residuals is None:
-        residuals = problem.residual(formulations.to_reference(piece, coordinates))
-    scaled = np.abs(residuals) * problem.scales[: problem.rows]
-    return float(scaled.max(initial=0.0)), _allowed(end.length, coordinates, tolerance, piece.origin)
+        residuals = formulations.problem(judged, "manifold").residual(formulations.to_reference(judged, coordinates))
+    bounds = np.array([max(tolerance, ROUNDING), _allowed(end.length, coordinates, tolerance, piece)])
+    allowed = bounds[judged.powers]
+    found = np.abs(residuals) * np.array([1.0, 1.0 / end.length])[judged.powers]
+    if not found.size:
+        return 0.0, tolerance
+    worst = int(np.argmax(found / allowed))
+    return float(found[worst]), float(allowed[worst])
 
 
 def _verdict(
@@ -252,8 +270,8 @@ def _verdict(
 
     Each connected piece is judged by its own extent: a watch in a ship is held to the tolerance of a watch.
     """
-    whole = formulations.problem(system, "manifold")
-    residuals = whole.residual(formulations.to_reference(system, coordinates))
+    judged = system.judged()
+    residuals = formulations.problem(judged, "manifold").residual(formulations.to_reference(judged, coordinates))
     residual, allowed, met = 0.0, options.tolerance, True
     for (bodies, piece), end in zip(system.components(), ends, strict=True):
         known = residuals if piece is system else None

@@ -43,7 +43,7 @@ def angle(u: Vector, v: Vector, *, angle: Scalar) -> Scalar:
     return atan2(norm(cross(u, v)), dot(u, v)) - angle
 
 
-@primitive(unit="rad", u="vector", v="vector")
+@primitive(unit="rad", sharp="angle", u="vector", v="vector")
 def angle_cosine(u: Vector, v: Vector, *, angle: Scalar) -> Scalar:
     """Φ = u·v − cos α [1], shape (1,): the paper's form; its gradient vanishes at α = 0, π.  [Liu2013] eq. 18c."""
     return dot(u, v) - cos(angle)
@@ -55,7 +55,7 @@ def distance(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
     return norm(q - p) - length
 
 
-@primitive(unit="m²", p="point", q="point")
+@primitive(unit="m²", sharp="distance", p="point", q="point")
 def distance_squared(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
     """Φ = d·d − L² [m²], d = Q − P, shape (1,): the paper's form; no gradient at d = 0.  [Liu2013] eq. 18d."""
     d = q - p

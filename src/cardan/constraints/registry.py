@@ -55,6 +55,7 @@ class Primitive:
     components: int  # scalar components of all features together
     equations: int  # independent at a regular solution: rows that are no guards
     powers: tuple[int, ...]  # of length, per row
+    sharp: str  # the primitive of the same features that says in metres or radians what this one does; often itself
 
     def trace(self) -> tuple[Graph, list[Scalar], list[Scalar]]:
         """The graph of f, its feature variables x0, x1, …, and its rows."""
@@ -95,11 +96,12 @@ def find(name: str) -> Primitive:
 
 
 def primitive(
-    *, unit: Unit, guards: tuple[int, ...] = (), chord: bool = False, **kinds: str
+    *, unit: Unit, guards: tuple[int, ...] = (), chord: bool = False, sharp: str = "", **kinds: str
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Register a function of world features as a primitive: ``@primitive(unit="m", a="point", b="point")``.
 
-    Keyword-only arguments of the function are its parameters.
+    Keyword-only arguments of the function are its parameters.  ``sharp`` names a registered primitive with the same
+    features, parameters and rows by which a verdict judges this one.
     """
 
     def register(function: Callable[..., Any]) -> Primitive:
@@ -113,7 +115,10 @@ def primitive(
             raise ValueError(f"primitive {name!r} is registered already")
         features = tuple((argument, _KINDS[kind]) for argument, kind in kinds.items())
         components = sum(kind.components for _, kind in features)
-        made = Primitive(len(REGISTRY), name, features, parameters, unit, 0, guards, chord, function, components, 0, ())
+        code, sharp_name = len(REGISTRY), sharp or name
+        made = Primitive(
+            code, name, features, parameters, unit, 0, guards, chord, function, components, 0, (), sharp_name
+        )
         rows = len(made.trace()[2])
         powers = (LENGTH_POWER[unit],) * rows
         made = REGISTRY[name] = replace(made, rows=rows, equations=rows - len(guards), powers=powers)

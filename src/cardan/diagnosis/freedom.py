@@ -144,7 +144,8 @@ def diagnose(system: System, state: State) -> Diagnosis:
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
     rank, values, redundant, motions = find(problem, q, list(equations))
     dropped = float(values[rank]) if rank < values.size else 0.0
-    residuals = problem.residual(q)
+    judge = formulations.problem(system.judged(), "manifold")
+    residuals = judge.residual(q)
     return Diagnosis(
         dof=problem.unknowns - rank,
         gruebler=system.gruebler,
@@ -154,7 +155,7 @@ def diagnose(system: System, state: State) -> Diagnosis:
         singular_values=values,
         gap=float(values[rank - 1] / dropped) if rank and dropped > 0.0 else math.inf,
         residuals=violations(system, residuals),
-        residual=float((np.abs(residuals) * problem.scales[: problem.rows]).max(initial=0.0)),
+        residual=float((np.abs(residuals) * judge.scales[: judge.rows]).max(initial=0.0)),
         unconnected=system.unconnected,
         motions=motions,
         names=system.names,

@@ -20,6 +20,8 @@ from cardan.system.layout import (
     SOURCE,
 )
 
+SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
+
 
 @jit
 def center_features(ints, floats, centers, sizes, counts):
@@ -55,11 +57,14 @@ def center_features(ints, floats, centers, sizes, counts):
                             floats[s + 2] = z
                 at += FEATURE
             record = ints[record + NEXT]
-        if sweep == 0:
-            for b in range(bodies + 1):
-                if counts[b] > 0.0:
-                    for i in range(3):
-                        centers[3 * b + i] /= counts[b]
+        for b in range(bodies + 1):
+            largest = 0.0
+            for i in range(3):
+                if sweep == 0 and counts[b] > 0.0:
+                    centers[3 * b + i] /= counts[b]
+                largest = max(largest, abs(centers[3 * b + i]))
+            if sizes[b] <= SAME_POINT * largest:  # equal points, whose mean is off by rounding
+                sizes[b] = 0.0
 
 
 @jit
@@ -113,9 +118,10 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
     tail = 0
     record = HEADER
     for _ in range(ints[CONSTRAINTS]):
+        code = ints[record + CODE]
+        rod = floats[ints[record + PAR]] if code == distance_codes[0] or code == distance_codes[1] else 0.0
+        longest = max(longest, rod)
         if on_ground(ints, record):
-            code = ints[record + CODE]
-            rod = floats[ints[record + PAR]] if code == distance_codes[0] or code == distance_codes[1] else 0.0
             for i in range(ints[record + SLOTS]):
                 b = ints[record + RECORD + i]
                 if level[b] == 0:

@@ -31,8 +31,9 @@ class Violation(NamedTuple):
 def violations(system: System, residuals: FloatArray) -> list[Violation]:
     """Residual of every constraint, one entry per unit it has: the norm of its rows, angles as true angles [rad].
 
-    residuals: unscaled, shape (rows,).  Largest first, lengths measured in L.
+    residuals: unscaled, shape (rows,), of the judged system.  Largest first, lengths measured in L.
     """
+    system = system.judged()
     squares: dict[tuple[str, str], float] = {}
     for name, primitive, start in system.rows:
         rows = residuals[start : start + primitive.rows]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import primitives
-from cardan.constraints.registry import FeatureKind, Primitive
+from cardan.constraints.registry import FeatureKind, Primitive, find
 from cardan.system import layout
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
@@ -231,6 +233,25 @@ class System:
         made.origin = made.origin + whole.origin
         return made
 
+    def judged(self) -> System:
+        """This system with every primitive in its sharp form, for verdicts in metres and radians; made once."""
+        found: System = self.cached("judged", lambda: sharpened(self))
+        return found
+
+    def blunted(self, length: float) -> float:
+        """How much smaller the residuals of blunt forms are than what they stand for, at the worst: 1 where none is.
+
+        d·d − l² is 2 l (|d| − l) near its solution, in units of L² instead of L; u·v − cos α is sin α times the angle.
+        """
+        if self.judged() is self:
+            return 1.0
+        factor = 1.0
+        for at, row in zip(_record_starts(self.ints.tolist()), self.rows, strict=True):
+            if row.primitive.sharp != row.primitive.name:
+                value = float(self.floats[self.ints[at + layout.PAR]])
+                factor = min(factor, 2.0 * value / length if row.primitive.unit == "m²" else math.sin(value))
+        return factor
+
     @property
     def unconnected(self) -> tuple[str, ...]:
         """Names of the bodies that no chain of constraints connects to the ground."""
@@ -307,3 +328,17 @@ def _record_starts(ints: list[int]) -> list[int]:
         starts.append(at)
         at = ints[at + layout.NEXT]
     return starts
+
+
+def sharpened(system: System) -> System:
+    """A system whose primitives are the sharp forms of the given one's: the same tables but for codes and units."""
+    sharp = [Row(row.constraint, find(row.primitive.sharp), row.start) for row in system.rows]
+    if all(new.primitive is old.primitive for new, old in zip(sharp, system.rows, strict=True)):
+        return system
+    made = copy(system)
+    made.rows = tuple(sharp)
+    made.powers = np.array([power for row in sharp for power in row.primitive.powers], dtype=np.int64)
+    made.ints = system.ints.copy()
+    for at, row in zip(_record_starts(system.ints.tolist()), sharp, strict=True):
+        made.ints[at + layout.CODE] = row.primitive.code
+    return made
