@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -52,7 +51,7 @@ class Record:
     solved: int = 0
     worst: float = 0.0  # residual of the solved
     spent: float = 0.0  # s, building and judging included
-    errors: int = 0
+    errors: list[str] = field(default_factory=list)
 
     def add(self, model: Model, assemble: Assemble, start: dict[int, Pose]) -> None:
         began = time.perf_counter()
@@ -61,8 +60,7 @@ class Record:
             residual, seconds = model.residual(answer.poses), answer.seconds
         except Exception as error:  # another program's failure is a result
             residual, seconds = float("inf"), time.perf_counter() - began
-            self.errors += 1
-            print(f"    {type(error).__name__}: {str(error).splitlines()[0][:100]}", file=sys.stderr)
+            self.errors.append(f"{type(error).__name__}: {error}".splitlines()[0][:100])
         self.spent += time.perf_counter() - began
         self.seconds.append(seconds)
         if residual <= MET:
@@ -76,7 +74,7 @@ class Record:
         return {
             "solved": self.solved,
             "starts": count,
-            "errors": self.errors,
+            "errors": self.errors,  # messages of programs that raised; the start counts as not solved
             "median ms": 1e3 * median,
             "slowest ms": 1e3 * max(self.seconds),
             "times ours": median / float(np.median(ours.seconds[:count])),

@@ -53,7 +53,7 @@ def draw(figures: dict, path: Path) -> None:
 
 
 def _bars(axes, assembly: dict[str, dict]) -> None:
-    """A share of solved starts stands over a bar that solved fewer than all; a program that solved none has a cross."""
+    """A share of solved starts stands over a bar that solved fewer than all; one that solved none has no bar."""
     present = {name for found in assembly.values() for name in found}
     names = [OURS, *(name for name in COLOURS if name in present)]
     names += sorted(present - set(names))
@@ -68,14 +68,14 @@ def _bars(axes, assembly: dict[str, dict]) -> None:
             f = found[name]
             here = [each for each in names if each in found]
             offset = (here.index(name) - (len(here) - 1) / 2) * width
-            if f["solved"] == 0:
-                axes.plot(x + offset, floor * 1.25, marker="x", color=colour, markersize=4, markeredgewidth=1.2)
-                continue
-            axes.bar(x + offset, f["median ms"] - floor, width * 0.9, bottom=floor, color=colour, label=label)
-            label = None
+            top = floor
+            if f["solved"]:
+                top = f["median ms"]
+                axes.bar(x + offset, top - floor, width * 0.9, bottom=floor, color=colour, label=label)
+                label = None
             if f["solved"] < f["starts"]:
-                share = 100 * f["solved"] / f["starts"]
-                axes.text(x + offset, f["median ms"] * 1.15, f"{share:.0f}%", ha="center", fontsize=6, color=INK)
+                share = f"{100 * f['solved'] / f['starts']:.0f}%"
+                axes.text(x + offset, top * 1.15, share, ha="center", va="bottom", rotation=90, fontsize=6.5, color=INK)
     axes.set_yscale("log")
     axes.set_ylim(floor, 4 * max(f["median ms"] for found in assembly.values() for f in found.values()))
     axes.set_xlim(-0.55, len(assembly) - 0.45)
@@ -83,7 +83,8 @@ def _bars(axes, assembly: dict[str, dict]) -> None:
     axes.set_xticks(range(len(assembly)), [LABELS.get(name, name) for name in assembly])
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel("median time of one assembly")
-    axes.set_title("Assembly from random starts (percent solved, where not all)", loc="left", fontsize=10, color=INK)
+    title = "Assembly far from the solution (percent of starts solved, where not all)"
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=7.5, loc="upper left", ncols=2, handlelength=1, handleheight=1)
 
 

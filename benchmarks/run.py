@@ -12,13 +12,14 @@ import json
 import os
 import platform
 import sys
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 from types import ModuleType
 
 import compare
 import foundation
 import peers
+import picture
 import scale
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -37,7 +38,7 @@ def chosen(asked: str) -> tuple[list[ModuleType], dict[str, str], list[str]]:
         try:
             module = peers.load(key)
             version = module.available()
-        except ImportError:
+        except (ImportError, OSError):  # the latter where a shared library is missing
             version = None
         if version is None:
             absent.append(key)
@@ -64,6 +65,9 @@ def print_assembly(name: str, found: dict[str, dict]) -> None:
         solved = f"{f['solved']}/{f['starts']}"
         times = "failed" if f["solved"] == 0 else f"{f['times ours']:.3g}"
         print(f"  {program:30s} {solved:>8s} {f['median ms']:11.3f} {times:>8s}")
+    for program, f in found.items():
+        if f["errors"]:
+            print(f"  {program} raised in {len(f['errors'])} starts, first {f['errors'][0]}")
 
 
 def print_scale(kind: str, found: dict) -> None:
@@ -84,11 +88,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--plot", type=Path, help="also draw them into this file (needs the extra 'plot')")
     arguments = parser.parse_args()
-    if arguments.plot:
-        try:
-            import picture
-        except ImportError:
-            sys.exit("--plot needs matplotlib: pip install 'cardan[plot]'")
+    if arguments.plot and util.find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib: pip install 'cardan[plot]'")
     programs, versions, absent = chosen(arguments.peers)
     least = QUICK_LEAST_STARTS if arguments.quick else LEAST_STARTS
     figures: dict = {

@@ -34,6 +34,7 @@ RESTARTS = 100
 ROUNDING = 64 * np.finfo(float).eps
 ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
+NEAR = 1e-5  # a residual that may be met as far as rounding goes; worth a look
 LEAST_TARGET = 1e-15  # residuals are not computed better than this
 UNIT = 1e-9  # how far the square of a quaternion's length may be from one
 SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle: it is disturbed a little
@@ -105,7 +106,7 @@ def _solve(system: System, q: FloatArray, options: _Options) -> _End:
     if options.method == AUTO:
         return _auto(system, q, options)
     length = system.extent_at(q)
-    target = _target(system, length, q, options.tolerance)
+    target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, options.deadline)
     problem = _problem(system, options.formulation, length)
     run = methods.REGISTRY[options.method].run(problem, q, target, budget)
@@ -178,20 +179,19 @@ def _check_poses(state: State) -> None:
         )
 
 
-def _target(system: System, length: float, q: FloatArray, tolerance: float) -> float:
+def _target(system: System, length: float, tolerance: float) -> float:
     """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
-    return max(TARGET * _allowed(length, q, tolerance) * system.blunted(length), LEAST_TARGET)
+    return max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
 
 
-def _allowed(length: float, coordinates: FloatArray, tolerance: float, piece: System | None = None) -> float:
-    """The tolerance, or what rounding of a stored pose alone can cause, whichever is more.
+def _allowed(piece: System, coordinates: FloatArray, length: float, tolerance: float) -> float:
+    """For a length: the tolerance, or what rounding of the poses alone can cause, whichever is more.
 
-    With a piece, the coordinates are those of the bodies' own origins, and a rounded orientation moves joint points by
-    their distance from there.
+    A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
+    body's origin.
     """
-    largest = float(np.abs(coordinates.reshape(-1, 7)[:, :3]).max(initial=0.0))
-    if piece is not None:
-        largest = max(largest, float(np.abs(piece.origin).max()), float(np.abs(piece.centers).max()))
+    largest = float(np.abs(coordinates[:, :3]).max(initial=0.0))
+    largest = max(largest, float(np.abs(piece.origin).max()), float(np.abs(piece.centers).max()))
     return max(tolerance, min(ROUNDING * max(1.0, largest / length), ROUNDING_MOST))
 
 
@@ -201,9 +201,9 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
     problem = _problem(system, options.formulation, length)
     solve = methods.levenberg_marquardt
     q = first.copy()
-    target = _target(system, length, q, options.tolerance)
+    target = _target(system, length, options.tolerance)
     run = solve(problem, q, target, Budget(options.iterations, options.deadline))
-    if run.outcome is Outcome.CONVERGED:
+    if _met(system, run, q, length, options.tolerance):
         return _End(run, q, 1, run.iterations, length)
     best = run, q
     costs = [run.cost]
@@ -224,11 +224,10 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
             q = draws.near(first, attempts, DISTURBANCE)
         else:
             q = draws.anywhere(attempts)
-        target = _target(system, length, q, options.tolerance)
         run = solve(tried, q, target, Budget(options.iterations, options.deadline))
         attempts += 1
         iterations += run.iterations
-        if run.outcome is Outcome.CONVERGED:
+        if _met(system, run, q, length, options.tolerance):
             return _End(run, q, attempts, iterations, length)
         if tried is not problem:
             run = _remeasured(run, problem, q)  # costs are compared in one measure
@@ -237,13 +236,23 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
         costs.append(run.cost)
 
 
+def _met(system: System, run: Run, q: FloatArray, length: float, tolerance: float) -> bool:
+    """The solver has met its target, or came as near to it as rounding lets it and the verdict is satisfied."""
+    if run.outcome is Outcome.CONVERGED:
+        return True
+    if not run.residual <= NEAR:
+        return False
+    found, bound = _judge(system, formulations.from_reference(system, q), length, tolerance)
+    return found <= bound
+
+
 def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
     residual = problem.residual(q) * problem.scales[: problem.rows]
     return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), 0.5 * float(residual @ residual))
 
 
 def _judge(
-    piece: System, coordinates: FloatArray, end: _End, tolerance: float, residuals: FloatArray | None
+    piece: System, coordinates: FloatArray, length: float, tolerance: float, residuals: FloatArray | None = None
 ) -> tuple[float, float]:
     """The residual of a piece that is largest for what it may be, and that bound; inf where a pose is not finite.
 
@@ -254,9 +263,9 @@ def _judge(
     judged = piece.judged()
     if residuals is None:
         residuals = formulations.problem(judged, "manifold").residual(formulations.to_reference(judged, coordinates))
-    bounds = np.array([max(tolerance, ROUNDING), _allowed(end.length, coordinates, tolerance, piece)])
+    bounds = np.array([max(tolerance, ROUNDING), _allowed(piece, coordinates, length, tolerance)])
     allowed = bounds[judged.powers]
-    found = np.abs(residuals) * np.array([1.0, 1.0 / end.length])[judged.powers]
+    found = np.abs(residuals) * np.array([1.0, 1.0 / length])[judged.powers]
     if not found.size:
         return 0.0, tolerance
     worst = int(np.argmax(found / allowed))
@@ -275,7 +284,7 @@ def _verdict(
     residual, allowed, met = 0.0, options.tolerance, True
     for (bodies, piece), end in zip(system.components(), ends, strict=True):
         known = residuals if piece is system else None
-        found, bound = _judge(piece, coordinates[bodies], end, options.tolerance, known)
+        found, bound = _judge(piece, coordinates[bodies], end.length, options.tolerance, known)
         if not found <= bound:
             met = False
         if found / bound > residual / allowed or not np.isfinite(found):

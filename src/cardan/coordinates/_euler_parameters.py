@@ -6,7 +6,7 @@ An orientation x = p ⊗ s is linear in p.
 """
 
 from cardan._jit import evaluator, inner
-from cardan.coordinates._features import ORIENTATION, POINT, update_constraints
+from cardan.coordinates._features import ORIENTATION, POINT, derivatives, update_constraint, update_matrices
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
     BLOCK,
@@ -16,7 +16,6 @@ from cardan.system.layout import (
     COLUMN,
     COMPONENTS,
     CONSTRAINTS,
-    DERIVATIVE,
     FEATURE,
     FEATURES,
     HEADER,
@@ -73,38 +72,35 @@ def add_orientation(d, s, row):
 
 
 @inner
-def chain(ints, floats, q, jacobian, work, derivatives):
-    """∂f/∂(r, p) of every constraint from ∂f/∂x."""
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        rows = ints[record + ROWS]
-        slots = ints[record + SLOTS]
-        components = ints[record + COMPONENTS]
-        start = ints[record + BLOCK] * WIDTH
-        stride = slots * WIDTH
-        for i in range(start, start + rows * stride):
-            jacobian[i] = 0.0
-        at = record + RECORD + slots
-        for _ in range(ints[record + FEATURES]):
-            body = ints[at + BODY]
-            if body >= 0:
-                kind = ints[at + KIND]
-                u = floats[ints[at + SOURCE] :]
-                p = q[POSE * body + 3 :]
-                d = derivatives + ints[record + DERIVATIVE] + ints[at + COLUMN]
-                j = start + ints[at + SLOT] * WIDTH
-                for _ in range(rows):
-                    if kind == ORIENTATION:
-                        add_orientation(work[d:], u, jacobian[j + 3 :])
-                    else:
-                        if kind == POINT:
-                            for i in range(3):
-                                jacobian[j + i] += work[d + i]
-                        add_vector(work[d:], p, u, jacobian[j + 3 :])
-                    d += components
-                    j += stride
-            at += FEATURE
-        record = ints[record + NEXT]
+def chain(record, ints, floats, q, jacobian, work):
+    """∂f/∂(r, p) of one constraint from its ∂f/∂x."""
+    rows = ints[record + ROWS]
+    slots = ints[record + SLOTS]
+    components = ints[record + COMPONENTS]
+    start = ints[record + BLOCK] * WIDTH
+    stride = slots * WIDTH
+    for i in range(start, start + rows * stride):
+        jacobian[i] = 0.0
+    at = record + RECORD + slots
+    for _ in range(ints[record + FEATURES]):
+        body = ints[at + BODY]
+        if body >= 0:
+            kind = ints[at + KIND]
+            u = floats[ints[at + SOURCE] :]
+            p = q[POSE * body + 3 :]
+            d = derivatives(ints) + ints[at + COLUMN]
+            j = start + ints[at + SLOT] * WIDTH
+            for _ in range(rows):
+                if kind == ORIENTATION:
+                    add_orientation(work[d:], u, jacobian[j + 3 :])
+                else:
+                    if kind == POINT:
+                        for i in range(3):
+                            jacobian[j + i] += work[d + i]
+                    add_vector(work[d:], p, u, jacobian[j + 3 :])
+                d += components
+                j += stride
+        at += FEATURE
 
 
 @inner
@@ -131,10 +127,14 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         for i in range(POSE * ints[BODIES]):
             out[i] = q[i] + step[i]
         return 0
-    derivatives = update_constraints(ints, floats, q, out, work)
+    update_matrices(ints[BODIES], q, work)
+    record = HEADER
+    for _ in range(ints[CONSTRAINTS]):
+        update_constraint(record, ints, floats, q, out, work)
+        if op != RESIDUAL:
+            chain(record, ints, floats, q, jacobian, work)
+        record = ints[record + NEXT]
     normalisation(ints, q, out, jacobian, op != RESIDUAL)
-    if op != RESIDUAL:
-        chain(ints, floats, q, jacobian, work, derivatives)
     return 0
 
 

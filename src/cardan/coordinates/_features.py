@@ -7,15 +7,11 @@ from cardan.system.layout import (
     BODY,
     CODE,
     COLUMN,
-    CONSTRAINTS,
-    DERIVATIVE,
-    DERIVATIVES,
     FEATURE,
     FEATURES,
-    HEADER,
     KIND,
     MAX_COMPONENTS,
-    NEXT,
+    MAX_ROWS,
     PAR,
     POSE,
     RECORD,
@@ -84,26 +80,22 @@ def update_features(record, ints, floats, q, work, x):
 
 
 @inner
-def update_constraints(ints, floats, q, r, work):
-    """f of every constraint into r, ∂f/∂x into work behind the matrices and the features; returns where."""
-    bodies = ints[BODIES]
-    update_matrices(bodies, q, work)
-    x = work[9 * bodies : 9 * bodies + MAX_COMPONENTS]
-    derivatives = 9 * bodies + MAX_COMPONENTS
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        update_features(record, ints, floats, q, work, x)
-        evaluate_primitive(
-            ints[record + CODE],
-            x,
-            floats[ints[record + PAR] :],
-            r[ints[record + ROW] :],
-            work[derivatives + ints[record + DERIVATIVE] :],
-        )
-        record = ints[record + NEXT]
-    return derivatives
+def update_constraint(record, ints, floats, q, r, work):
+    """f of one constraint into r, its ∂f/∂x into work from where :func:`derivatives` says."""
+    at = 9 * ints[BODIES]
+    x = work[at : at + MAX_COMPONENTS]
+    update_features(record, ints, floats, q, work, x)
+    evaluate_primitive(
+        ints[record + CODE], x, floats[ints[record + PAR] :], r[ints[record + ROW] :], work[at + MAX_COMPONENTS :]
+    )
+
+
+@inner
+def derivatives(ints):
+    """Where ∂f/∂x of the constraint last evaluated begins in work."""
+    return 9 * ints[BODIES] + MAX_COMPONENTS
 
 
 def work_size(ints):
     """Floats that an evaluator needs in its work array."""
-    return 9 * int(ints[BODIES]) + MAX_COMPONENTS + int(ints[DERIVATIVES])
+    return 9 * int(ints[BODIES]) + MAX_COMPONENTS + MAX_COMPONENTS * MAX_ROWS

@@ -7,7 +7,7 @@ a vector has no part in δr; an orientation x = p ⊗ s has ∂x/∂δθ = ½ p 
 from math import cos, sin, sqrt
 
 from cardan._jit import evaluator, inner
-from cardan.coordinates._features import ORIENTATION, POINT, update_constraints
+from cardan.coordinates._features import ORIENTATION, POINT, derivatives, update_constraint, update_matrices
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
     BLOCK,
@@ -16,7 +16,6 @@ from cardan.system.layout import (
     COLUMN,
     COMPONENTS,
     CONSTRAINTS,
-    DERIVATIVE,
     FEATURE,
     FEATURES,
     HEADER,
@@ -62,34 +61,31 @@ def add_orientation(d, p, s, row):
 
 
 @inner
-def chain(ints, floats, q, jacobian, work, derivatives):
-    """∂f/∂(δr, δθ) of every constraint from ∂f/∂x."""
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        rows = ints[record + ROWS]
-        slots = ints[record + SLOTS]
-        components = ints[record + COMPONENTS]
-        start = ints[record + BLOCK] * WIDTH
-        stride = slots * WIDTH
-        for i in range(start, start + rows * stride):
-            jacobian[i] = 0.0
-        at = record + RECORD + slots
-        for _ in range(ints[record + FEATURES]):
-            body = ints[at + BODY]
-            if body >= 0:
-                kind = ints[at + KIND]
-                s = floats[ints[at + SOURCE] :]
-                d = derivatives + ints[record + DERIVATIVE] + ints[at + COLUMN]
-                j = start + ints[at + SLOT] * WIDTH
-                for _ in range(rows):
-                    if kind == ORIENTATION:
-                        add_orientation(work[d:], q[POSE * body + 3 :], s, jacobian[j + 3 :])
-                    else:
-                        add_vector(kind == POINT, work[d:], work[9 * body :], s, jacobian[j:])
-                    d += components
-                    j += stride
-            at += FEATURE
-        record = ints[record + NEXT]
+def chain(record, ints, floats, q, jacobian, work):
+    """∂f/∂(δr, δθ) of one constraint from its ∂f/∂x."""
+    rows = ints[record + ROWS]
+    slots = ints[record + SLOTS]
+    components = ints[record + COMPONENTS]
+    start = ints[record + BLOCK] * WIDTH
+    stride = slots * WIDTH
+    for i in range(start, start + rows * stride):
+        jacobian[i] = 0.0
+    at = record + RECORD + slots
+    for _ in range(ints[record + FEATURES]):
+        body = ints[at + BODY]
+        if body >= 0:
+            kind = ints[at + KIND]
+            s = floats[ints[at + SOURCE] :]
+            d = derivatives(ints) + ints[at + COLUMN]
+            j = start + ints[at + SLOT] * WIDTH
+            for _ in range(rows):
+                if kind == ORIENTATION:
+                    add_orientation(work[d:], q[POSE * body + 3 :], s, jacobian[j + 3 :])
+                else:
+                    add_vector(kind == POINT, work[d:], work[9 * body :], s, jacobian[j:])
+                d += components
+                j += stride
+        at += FEATURE
 
 
 @inner
@@ -125,9 +121,13 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, step, out)
         return 0
-    derivatives = update_constraints(ints, floats, q, out, work)
-    if op != RESIDUAL:
-        chain(ints, floats, q, jacobian, work, derivatives)
+    update_matrices(ints[BODIES], q, work)
+    record = HEADER
+    for _ in range(ints[CONSTRAINTS]):
+        update_constraint(record, ints, floats, q, out, work)
+        if op != RESIDUAL:
+            chain(record, ints, floats, q, jacobian, work)
+        record = ints[record + NEXT]
     return 0
 
 

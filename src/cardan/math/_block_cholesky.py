@@ -122,6 +122,64 @@ def subtract_product(m, n, w, a, b, out):
 
 
 @inner
+def divide_by_factor(m, w, diagonal, block):
+    """block ← block L⁻ᵀ, with block m×w and L the factored diagonal block."""
+    for i in range(m):
+        for j in range(w):
+            s = block[i * w + j]
+            for p in range(j):
+                s -= block[i * w + p] * diagonal[j * w + p]
+            block[i * w + j] = s * diagonal[j * w + j]
+
+
+@inner
+def dot_6(a, i, b, j):
+    """Six products, as one expression: short loops of variable length cost more than what they do."""
+    return (
+        a[i] * b[j]
+        + a[i + 1] * b[j + 1]
+        + a[i + 2] * b[j + 2]
+        + a[i + 3] * b[j + 3]
+        + a[i + 4] * b[j + 4]
+        + a[i + 5] * b[j + 5]
+    )
+
+
+@inner
+def subtract_square_6(a, out):
+    """subtract_square for 6×6."""
+    for i in range(6):
+        for j in range(i + 1):
+            out[6 * i + j] -= dot_6(a, 6 * i, a, 6 * j)
+
+
+@inner
+def subtract_product_6(a, b, out):
+    """subtract_product for 6×6."""
+    for i in range(6):
+        for j in range(6):
+            out[6 * i + j] -= dot_6(a, 6 * i, b, 6 * j)
+
+
+@inner
+def divide_by_factor_6(d, block):
+    """divide_by_factor for 6×6, the row held in registers."""
+    for i in range(0, 36, 6):
+        x0 = block[i] * d[0]
+        x1 = (block[i + 1] - x0 * d[6]) * d[7]
+        x2 = (block[i + 2] - x0 * d[12] - x1 * d[13]) * d[14]
+        x3 = (block[i + 3] - x0 * d[18] - x1 * d[19] - x2 * d[20]) * d[21]
+        x4 = (block[i + 4] - x0 * d[24] - x1 * d[25] - x2 * d[26] - x3 * d[27]) * d[28]
+        x5 = (block[i + 5] - x0 * d[30] - x1 * d[31] - x2 * d[32] - x3 * d[33] - x4 * d[34]) * d[35]
+        block[i] = x0
+        block[i + 1] = x1
+        block[i + 2] = x2
+        block[i + 3] = x3
+        block[i + 4] = x4
+        block[i + 5] = x5
+
+
+@inner
 def factorise(count, widths, columns, rows, places, updates, entries, values):
     """values ← factor, in place.  False if not positive definite.
 
@@ -137,22 +195,26 @@ def factorise(count, widths, columns, rows, places, updates, entries, values):
             wc = widths[c]
             pivot = values[places[entries[2 * u + 1]] :]
             at = first
-            subtract_square(w, wc, pivot, values[places[first] :])
+            six = w == 6 and wc == 6
+            if six:
+                subtract_square_6(pivot, values[places[first] :])
+            else:
+                subtract_square(w, wc, pivot, values[places[first] :])
             for t in range(entries[2 * u + 1] + 1, columns[c + 1]):
                 while rows[at] != rows[t]:  # what column c has below row k, column k has too
                     at += 1
-                subtract_product(widths[rows[t]], w, wc, values[places[t] :], pivot, values[places[at] :])
+                if six and widths[rows[t]] == 6:
+                    subtract_product_6(values[places[t] :], pivot, values[places[at] :])
+                else:
+                    subtract_product(widths[rows[t]], w, wc, values[places[t] :], pivot, values[places[at] :])
         diagonal = values[places[first] :]
         if not factor_diagonal(w, diagonal):
             return False
         for t in range(first + 1, last):
-            block = values[places[t] :]
-            for i in range(widths[rows[t]]):
-                for j in range(w):
-                    s = block[i * w + j]
-                    for p in range(j):
-                        s -= block[i * w + p] * diagonal[j * w + p]
-                    block[i * w + j] = s * diagonal[j * w + j]
+            if w == 6 and widths[rows[t]] == 6:
+                divide_by_factor_6(diagonal, values[places[t] :])
+            else:
+                divide_by_factor(widths[rows[t]], w, diagonal, values[places[t] :])
     return True
 
 

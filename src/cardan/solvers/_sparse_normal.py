@@ -93,6 +93,38 @@ def fill_pairs(structure, number, columns, rows, places, pairs):
 
 
 @inner
+def add_product(rows, m, n, stride, a, b, out):
+    """out += aᵀ b, with a rows×m and b rows×n in rows of length stride."""
+    for k in range(rows):
+        for i in range(m):
+            v = a[k * stride + i]
+            for j in range(n):
+                out[i * n + j] += v * b[k * stride + j]
+
+
+@inner
+def add_product_6(rows, stride, a, b, out):
+    """The same for 6×6 blocks, with loops of constant length, which the compiler unrolls."""
+    for k in range(rows):
+        o = k * stride
+        b0 = b[o]
+        b1 = b[o + 1]
+        b2 = b[o + 2]
+        b3 = b[o + 3]
+        b4 = b[o + 4]
+        b5 = b[o + 5]
+        for i in range(6):
+            v = a[o + i]
+            if v != 0.0:
+                out[6 * i] += v * b0
+                out[6 * i + 1] += v * b1
+                out[6 * i + 2] += v * b2
+                out[6 * i + 3] += v * b3
+                out[6 * i + 4] += v * b4
+                out[6 * i + 5] += v * b5
+
+
+@inner
 def normal_equations(pattern, r, jacobian, values, gradient):
     """values ← JᵀJ (blocks on and below the diagonal), gradient ← Jᵀr."""
     structure = pattern[pattern[STRUCTURE] :]
@@ -130,12 +162,10 @@ def normal_equations(pattern, r, jacobian, values, gradient):
                 a = entry[other:] if swapped else entry[start:]
                 b = entry[start:] if swapped else entry[other:]
                 out = values[pattern[pair + 2] :]
-                for k in range(rows):
-                    for i in range(m):
-                        v = a[k * stride + i]
-                        if v != 0.0:
-                            for j in range(n):
-                                out[i * n + j] += v * b[k * stride + j]
+                if m == 6 and n == 6:
+                    add_product_6(rows, stride, a, b, out)
+                else:
+                    add_product(rows, m, n, stride, a, b, out)
                 other += narrow
                 pair += 3
             start += width

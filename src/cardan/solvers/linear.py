@@ -83,13 +83,18 @@ def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArr
 
     starts, neighbours = _links(structure, np.arange(count, dtype=np.int64), count)
     graph = csr_matrix((np.ones(neighbours.size), neighbours, starts), shape=(count, count))
+    graph.sum_duplicates()
+    edges = graph.nnz // 2
     best = None
-    for order in (band_order(graph), minimum_degree(graph)):
+    for make in (band_order, minimum_degree):
+        order = make(graph)
         columns, rows = _columns(structure, order, count)
         entries = np.diff(columns)
         work = float((entries * entries).sum())
         if best is None or work < best[0]:
             best = work, order, (columns, rows)
+        if rows.size == edges + count:  # no fill at all
+            break
     assert best is not None
     return best[1], best[2]
 

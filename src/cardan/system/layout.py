@@ -3,8 +3,8 @@
 Integers: a header, then one record per constraint.
 
 ====== =============================================================================
-header bodies, constraints, rows, derivative size, Jacobian rows×blocks, first record
-record CODE ROW ROWS BLOCK PAR DERIVATIVE FEATURES SLOTS COMPONENTS NEXT,
+header bodies, constraints, rows, Jacobian rows×blocks
+record CODE ROW ROWS BLOCK PAR FEATURES SLOTS COMPONENTS NEXT,
        then SLOTS body numbers (ascending: the movable bodies it touches),
        then per feature KIND BODY SLOT SOURCE COLUMN (BODY, SLOT = −1 on the ground)
 ====== =============================================================================
@@ -21,8 +21,7 @@ from typing import Final
 BODIES: Final = 0
 CONSTRAINTS: Final = 1
 ROWS_TOTAL: Final = 2
-DERIVATIVES: Final = 3  # entries of ∂f/∂x of all constraints
-BLOCKS: Final = 4  # Σ rows × slots
+BLOCKS: Final = 3  # Σ rows × slots
 HEADER: Final = 8
 
 CODE: Final = 0
@@ -30,12 +29,11 @@ ROW: Final = 1
 ROWS: Final = 2
 BLOCK: Final = 3
 PAR: Final = 4
-DERIVATIVE: Final = 5
-FEATURES: Final = 6
-SLOTS: Final = 7
-COMPONENTS: Final = 8
-NEXT: Final = 9
-RECORD: Final = 10
+FEATURES: Final = 5
+SLOTS: Final = 6
+COMPONENTS: Final = 7
+NEXT: Final = 8
+RECORD: Final = 9
 
 KIND: Final = 0
 BODY: Final = 1
@@ -46,3 +44,4 @@ FEATURE: Final = 5
 
 POSE: Final = 7  # floats per body in q: r, p
 MAX_COMPONENTS: Final = 32  # of all features of one constraint
+MAX_ROWS: Final = 8  # of one constraint

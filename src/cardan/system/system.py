@@ -19,13 +19,12 @@ from cardan.system.state import FloatArray, State
 IntArray = NDArray[np.int64]
 
 COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
-GROUND = frozenset((-1,))  # the ground's number among the bodies: it has no unknowns
 
 
 class Use:
     """One primitive on its features, with its parameters: what joints are bundles of."""
 
-    __slots__ = ("bodies", "features", "floats", "parameters", "places", "primitive")
+    __slots__ = ("features", "floats", "movable", "parameters", "places", "primitive")
 
     def __init__(
         self, primitive: Primitive, features: tuple[Feature, ...], parameters: tuple[float, ...] = ()
@@ -33,13 +32,20 @@ class Use:
         self.primitive = primitive
         self.features = features
         self.parameters = parameters
-        # What packing needs, laid out once: the floats of the record, and per feature its kind, source and column.
-        self.bodies = tuple([feature.body for feature in features])
+        # What packing needs, laid out once: the movable bodies, the floats of the record, and per feature its kind,
+        # which of these bodies it is on (−1: the ground), its first float and its first column.
+        self.movable: list[Body] = []
         self.floats = list(parameters)
-        self.places: list[tuple[int, Body, int, int]] = []
+        self.places: list[tuple[int, int, int, int]] = []
         column = 0
         for kind, body, value in features:
-            self.places.append((int(kind), body, len(self.floats), column))
+            if body.is_ground:
+                which = -1
+            else:
+                if body not in self.movable:
+                    self.movable.append(body)
+                which = self.movable.index(body)
+            self.places.append((int(kind), which, len(self.floats), column))
             self.floats += value
             column += len(value)
 
@@ -88,19 +94,19 @@ class System:
         self.names = tuple([body.name for body in bodies])
         self.index = {name: k for k, name in enumerate(self.names)}
         numbers: dict[Body, int] = {body: k for k, body in enumerate(bodies)}
-        numbers.update((body, -1) for _, bundle in uses for use in bundle for body in use.bodies if body.is_ground)
         ints = [len(bodies), 0, 0, 0, 0, 0, 0, 0]
         floats: list[float] = []
         powers: list[int] = []
         rows: list[Row] = []
-        constraints = row = derivative = block = equations = 0
+        constraints = row = block = equations = 0
         for name, bundle in uses:
             for use in bundle:
                 primitive = use.primitive
                 count = primitive.rows
                 places = use.places
-                touched = sorted({numbers[body] for body in use.bodies} - GROUND)
-                slots = len(touched)
+                own = [numbers[body] for body in use.movable]
+                slots = len(own)
+                touched = own if slots < 2 or (slots == 2 and own[0] < own[1]) else sorted(own)
                 base = len(floats)
                 ints += (
                     primitive.code,
@@ -108,7 +114,6 @@ class System:
                     count,
                     block,
                     base,
-                    derivative,
                     len(places),
                     slots,
                     primitive.components,
@@ -116,19 +121,20 @@ class System:
                 )
                 ints += touched
                 floats += use.floats
-                for kind, body, source, column in places:
-                    number = numbers[body]
-                    ints += (kind, number, -1 if number < 0 else touched.index(number), base + source, column)
+                for kind, which, source, column in places:
+                    if which < 0:
+                        ints += (kind, -1, -1, base + source, column)
+                    else:
+                        slot = which if touched is own else touched.index(own[which])
+                        ints += (kind, own[which], slot, base + source, column)
                 rows.append(Row(name, primitive, row))
                 powers += primitive.powers
                 constraints += 1
                 row += count
                 equations += primitive.equations
-                derivative += count * primitive.components
                 block += count * slots
         ints[layout.CONSTRAINTS] = constraints
         ints[layout.ROWS_TOTAL] = row
-        ints[layout.DERIVATIVES] = derivative
         ints[layout.BLOCKS] = block
         self.rows = tuple(rows)
         self.equations = equations
@@ -194,7 +200,7 @@ class System:
         table = [len(bodies), len(chosen), 0, 0, 0, 0, 0, 0]
         floats: list[FloatArray] = []
         rows: list[Row] = []
-        size = row = derivative = block = equations = 0
+        size = row = block = equations = 0
         for number in chosen:
             at = starts[number]
             old = whole.rows[number]
@@ -208,7 +214,6 @@ class System:
             table[start + layout.ROW] = row
             table[start + layout.BLOCK] = block
             table[start + layout.PAR] = size
-            table[start + layout.DERIVATIVE] = derivative
             table[start + layout.NEXT] = start + layout.RECORD + slots + layout.FEATURE * features
             table += [numbers[b] for b in ints[at + layout.RECORD : first]]
             for f in range(first, first + layout.FEATURE * features, layout.FEATURE):
@@ -219,9 +224,8 @@ class System:
             size += end - base
             row += count
             equations += old.primitive.equations
-            derivative += count * old.primitive.components
             block += count * slots
-        table[layout.ROWS_TOTAL], table[layout.DERIVATIVES], table[layout.BLOCKS] = row, derivative, block
+        table[layout.ROWS_TOTAL], table[layout.BLOCKS] = row, block
         made.rows = tuple(rows)
         made.equations = equations
         made.powers = np.array([power for r in rows for power in r.primitive.powers], dtype=np.int64)
