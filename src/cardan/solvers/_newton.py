@@ -1,22 +1,28 @@
 """Newton's iteration q ← q − J⁺Φ, with the Moore–Penrose inverse: Algorithm 1.  [Liu2013]
 
+Small systems get the pseudo-inverse by a complete orthogonal decomposition.  Large ones get J⁺ ≈ (JᵀJ + λI)⁻¹Jᵀ with λ
+at the edge of rounding, by the sparse linear algebra of the problem, refined once.
+
 J and Φ are scaled, so that the pseudo-inverse of a rank-deficient J does not depend on the unit of length.  The loop
 runs while the residual exceeds the tolerance (printed with the sign reversed in the paper).
 """
 
 from cardan._jit import call_evaluator, jit
 from cardan.math._dense import minimum_norm
-from cardan.solvers._blocks import half_square, largest, scale_rows, spread
+from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
 from cardan.solvers.abi import (
     CHUNK,
     COORDINATES,
     COST,
+    DAMPING,
+    FACTOR,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
+    SOLVE,
     STATUS,
     TOLERANCE,
     UNKNOWNS,
@@ -24,11 +30,15 @@ from cardan.solvers.abi import (
 )
 
 SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as singular and is left alone
+SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared is below their rounding
 
 
 @jit
-def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
+def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_step, q, control, work, pivots):
+    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS.
+
+    dense_step: whether work has room for J as one matrix, or else for the factor of the problem's linear algebra.
+    """
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
@@ -45,7 +55,8 @@ def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
     at += n
     scratch = work[at : at + 3 * n]
     at += 3 * n
-    dense = work[at : at + m * n]
+    matrix = work[at:]
+    control[DAMPING] = SPARSE_DAMPING
     control[STATUS] = 0.0
     done = 0
     limit = int(control[CHUNK])
@@ -62,12 +73,24 @@ def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
             break
         if done >= limit:
             break
-        for i in range(m * n):
-            dense[i] = 0.0
-        spread(structure, jacobian, dense)
-        minimum_norm(m, n, dense, r, step, SINGULAR_RTOL, scratch, pivots)
-        for i in range(n):
-            step[i] *= -scales[m + i]
+        if dense_step:
+            for i in range(m * n):
+                matrix[i] = 0.0
+            spread(structure, jacobian, matrix)
+            minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
+            for i in range(n):
+                step[i] *= -scales[m + i]
+        else:
+            gradient = scratch[:n]
+            correction = scratch[n : 2 * n]
+            if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
+                control[STATUS] = 3.0
+                break
+            call_evaluator(linear, SOLVE, pattern, control, r, gradient, step, jacobian, matrix)
+            add_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
+            call_evaluator(linear, SOLVE, pattern, control, r, gradient, correction, jacobian, matrix)
+            for i in range(n):
+                step[i] = (step[i] + correction[i]) * scales[m + i]
         call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, inner)
         for i in range(coordinates):
             q[i] = moved[i]
@@ -76,8 +99,7 @@ def newton(evaluate, ints, floats, structure, scales, q, control, work, pivots):
     return int(control[STATUS])
 
 
-def newton_work(structure):
-    """Floats of work the kernel needs."""
-    m = int(structure[ROWS])
-    n = int(structure[UNKNOWNS])
-    return int(structure[WORK]) + m + int(structure[JACOBIAN_SIZE]) + int(structure[COORDINATES]) + 4 * n + m * n
+def newton_work(structure, matrix):
+    """Floats of work the kernel needs, of which ``matrix`` are for J or the linear algebra."""
+    blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
+    return int(structure[WORK]) + blocks + int(structure[COORDINATES]) + 4 * int(structure[UNKNOWNS]) + matrix

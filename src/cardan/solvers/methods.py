@@ -22,6 +22,7 @@ SWITCH_RESIDUAL = 1e-2  # hybrid: the gradient has come near enough for Newton
 SWITCH_ITERATIONS = 500  # hybrid: and this is all it gets
 CHUNK_WORK = 2e7  # multiplications between two looks at the clock: some ten milliseconds
 CHUNK_MOST = 64
+DENSE_NEWTON = 250_000  # entries of J up to which Newton decomposes it whole, some 500 × 500
 
 
 @dataclass(slots=True)
@@ -96,15 +97,17 @@ def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) ->
 
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
-    work = np.empty(kernel.newton_work(problem.structure))
-    pivots = np.empty(problem.unknowns, dtype=np.int64)
     p = problem
+    dense = p.rows * p.unknowns <= DENSE_NEWTON
+    work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
+    pivots = np.empty(p.unknowns, dtype=np.int64)
+    tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern)
     return _iterate(
         p,
         q,
         control,
         budget,
-        lambda: kernel.newton(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots),
+        lambda: kernel.newton(*tables, dense, q, control, work, pivots),
     )
 
 
