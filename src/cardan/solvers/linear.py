@@ -20,7 +20,8 @@ def linear_algebra(structure: IntArray) -> Linear:
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
         from cardan.solvers import _dense_normal
 
-        return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure))
+        n = float(structure[abi.UNKNOWNS])
+        return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure), n**3 / 6.0)
     return sparse(structure)
 
 
@@ -69,7 +70,9 @@ def sparse(structure: IntArray) -> Linear:
         pattern[slot] = at
         pattern[at : at + part.size] = part
         at += part.size
-    return Linear(kernel.LINEAR, pattern, values + int(structure[abi.UNKNOWNS]))
+    in_column = np.add.reduceat(widths[rows], columns[:-1]).astype(float)
+    cost = float((widths * in_column * in_column).sum())
+    return Linear(kernel.LINEAR, pattern, values + int(structure[abi.UNKNOWNS]), cost)
 
 
 def elimination_order(structure: IntArray) -> IntArray:

@@ -48,8 +48,8 @@ class Run:
 
 def chunk_size(problem: Problem) -> int:
     """Iterations between two looks at the clock."""
-    n = problem.unknowns
-    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / (n * n * n / 3 + 1.0))))
+    per_iteration = problem.linear.cost + 100.0 * problem.unknowns  # the second: what is linear in the bodies
+    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / per_iteration)))
 
 
 def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budget, call: Callable[[], Any]) -> Run:

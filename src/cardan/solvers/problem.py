@@ -13,11 +13,13 @@ from cardan.solvers import abi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear:
-    """Linear algebra by address: its table (the structure, or a sparse pattern) and the floats its matrices take."""
+    """Linear algebra by address: its table (the structure, or a sparse pattern), the floats its matrices take, and the
+    multiplications of one factorisation."""
 
     address: int
     pattern: NDArray[np.int64]
     work: int
+    cost: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
