@@ -24,6 +24,7 @@ import scale
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_STARTS = 20
+ROUNDS = 3  # over the sizes
 LEAST_STARTS, QUICK_LEAST_STARTS = 10, 3  # of a slow program
 
 
@@ -118,7 +119,7 @@ def main() -> None:
 
     figures["scale"] = {}
     for kind in scale.MODELS:
-        cases = [scale.measure(kind, count) for count in (SIZES[:-1] if arguments.quick else SIZES)]
+        cases = scale.curve(kind, SIZES[:-1] if arguments.quick else SIZES, 1 if arguments.quick else ROUNDS)
         found = figures["scale"][kind] = {"cases": cases, "exponent": scale.exponent(cases)}
         print_scale(kind, found)
 

@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,15 @@ def measure(kind: str, count: int) -> dict:
     """One case in a process of its own."""
     out = subprocess.run([sys.executable, __file__, kind, str(count)], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(out.stdout)
+
+
+def curve(kind: str, counts: Sequence[int], rounds: int) -> list[dict]:
+    """By size, the round with the median time of an iteration; sizes take turns, so that a busy spell hits them all."""
+    found: dict[int, list[dict]] = {count: [] for count in counts}
+    for _ in range(rounds):
+        for count, cases in found.items():
+            cases.append(measure(kind, count))
+    return [sorted(cases, key=lambda case: case["iteration ms"])[rounds // 2] for cases in found.values()]
 
 
 def exponent(cases: list[dict], least: int = 1000) -> float:
