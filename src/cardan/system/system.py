@@ -24,7 +24,7 @@ COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one p
 class Use:
     """One primitive on its features, with its parameters: what joints are bundles of."""
 
-    __slots__ = ("features", "floats", "movable", "parameters", "places", "primitive")
+    __slots__ = ("constants", "features", "floats", "movable", "parameters", "places", "primitive")
 
     def __init__(
         self, primitive: Primitive, features: tuple[Feature, ...], parameters: tuple[float, ...] = ()
@@ -48,6 +48,15 @@ class Use:
             self.places.append((int(kind), which, len(self.floats), column))
             self.floats += value
             column += len(value)
+        self.constants = (
+            primitive.code,
+            primitive.rows,
+            primitive.components,
+            primitive.equations,
+            primitive.powers,
+            len(self.places),
+            layout.RECORD + layout.FEATURE * len(self.places),
+        )
 
 
 class Row(NamedTuple):
@@ -75,6 +84,7 @@ class System:
 
     __slots__ = (
         "_cache",
+        "_uses",
         "authored",
         "centers",
         "equations",
@@ -87,7 +97,6 @@ class System:
         "names",
         "origin",
         "powers",
-        "rows",
     )
 
     def __init__(self, bodies: Sequence[Body], uses: Sequence[tuple[str, Sequence[Use]]]) -> None:
@@ -97,46 +106,38 @@ class System:
         ints = [len(bodies), 0, 0, 0, 0, 0, 0, 0]
         floats: list[float] = []
         powers: list[int] = []
-        rows: list[Row] = []
-        constraints = row = block = equations = 0
+        constraints: list[str] = []
+        kinds: list[Primitive] = []
+        starts: list[int] = []
+        row = block = equations = 0
         for name, bundle in uses:
             for use in bundle:
-                primitive = use.primitive
-                count = primitive.rows
-                places = use.places
+                code, count, components, independent, unit_powers, features, size = use.constants
                 own = [numbers[body] for body in use.movable]
                 slots = len(own)
                 touched = own if slots < 2 or (slots == 2 and own[0] < own[1]) else sorted(own)
                 base = len(floats)
-                ints += (
-                    primitive.code,
-                    row,
-                    count,
-                    block,
-                    base,
-                    len(places),
-                    slots,
-                    primitive.components,
-                    len(ints) + layout.RECORD + slots + layout.FEATURE * len(places),
-                )
+                ints += (code, row, count, block, base, features, slots, components, len(ints) + slots + size)
                 ints += touched
                 floats += use.floats
-                for kind, which, source, column in places:
+                for kind, which, source, column in use.places:
                     if which < 0:
                         ints += (kind, -1, -1, base + source, column)
                     else:
                         slot = which if touched is own else touched.index(own[which])
                         ints += (kind, own[which], slot, base + source, column)
-                rows.append(Row(name, primitive, row))
-                powers += primitive.powers
-                constraints += 1
+                constraints.append(name)
+                kinds.append(use.primitive)
+                starts.append(row)
+                powers += unit_powers
                 row += count
-                equations += primitive.equations
+                equations += independent
                 block += count * slots
-        ints[layout.CONSTRAINTS] = constraints
+        ints[layout.CONSTRAINTS] = len(kinds)
         ints[layout.ROWS_TOTAL] = row
         ints[layout.BLOCKS] = block
-        self.rows = tuple(rows)
+        # Three flat tuples, not one of Rows: a thousand small objects would set the garbage collector going.
+        self._uses = (tuple(constraints), tuple(kinds), tuple(starts))
         self.equations = equations
         self.powers: IntArray = np.array(powers, dtype=np.int64)
         self.ints: IntArray = np.array(ints, dtype=np.int64)
@@ -180,6 +181,12 @@ class System:
         largest = max(float(np.abs(points).max(initial=0.0)), float(np.abs(self.origin).max()))
         return spread if spread > COINCIDENT * largest else 1.0
 
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Every use of a primitive with its place in the residual vector, in the order of the tables."""
+        found: tuple[Row, ...] = self.cached("rows", lambda: tuple(map(Row, *self._uses)))
+        return found
+
     def components(self) -> list[tuple[IntArray, System]]:
         """Groups of bodies that constraints connect without the ground, each with a system of its own; made once.
 
@@ -200,10 +207,11 @@ class System:
         table = [len(bodies), len(chosen), 0, 0, 0, 0, 0, 0]
         floats: list[FloatArray] = []
         rows: list[Row] = []
+        numbered = whole.rows
         size = row = block = equations = 0
         for number in chosen:
             at = starts[number]
-            old = whole.rows[number]
+            old = numbered[number]
             count, features, slots = (ints[at + k] for k in (layout.ROWS, layout.FEATURES, layout.SLOTS))
             first = at + layout.RECORD + slots
             base = ints[at + layout.PAR]
@@ -226,7 +234,7 @@ class System:
             equations += old.primitive.equations
             block += count * slots
         table[layout.ROWS_TOTAL], table[layout.BLOCKS] = row, block
-        made.rows = tuple(rows)
+        made._uses = tuple(zip(*rows, strict=True))  # type: ignore[assignment]  # of three columns
         made.equations = equations
         made.powers = np.array([power for r in rows for power in r.primitive.powers], dtype=np.int64)
         made.ints = np.array(table, dtype=np.int64)
@@ -288,7 +296,7 @@ class System:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, System):
             return NotImplemented
-        if self.names != other.names or self.rows != other.rows:
+        if self.names != other.names or self._uses != other._uses:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)
@@ -336,11 +344,11 @@ def _record_starts(ints: list[int]) -> list[int]:
 
 def sharpened(system: System) -> System:
     """A system whose primitives are the sharp forms of the given one's: the same tables but for codes and units."""
-    sharp = [Row(row.constraint, find(row.primitive.sharp), row.start) for row in system.rows]
-    if all(new.primitive is old.primitive for new, old in zip(sharp, system.rows, strict=True)):
+    if all([primitive.sharp == primitive.name for primitive in system._uses[1]]):
         return system
+    sharp = [Row(row.constraint, find(row.primitive.sharp), row.start) for row in system.rows]
     made = copy(system)
-    made.rows = tuple(sharp)
+    made._uses = (system._uses[0], tuple(row.primitive for row in sharp), system._uses[2])
     made.powers = np.array([power for row in sharp for power in row.primitive.powers], dtype=np.int64)
     made.ints = system.ints.copy()
     for at, row in zip(_record_starts(system.ints.tolist()), sharp, strict=True):
