@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy as copying
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec
 
@@ -16,9 +17,9 @@ from cardan.errors import ModelError
 from cardan.joints import Joint, JointKind
 from cardan.system import check
 from cardan.system.check import Triple
-from cardan.system.parts import Body, Feature, Frame, Point
+from cardan.system.parts import Body, Frame, Point
 from cardan.system.state import State
-from cardan.system.system import System, Use
+from cardan.system.system import System
 
 P = ParamSpec("P")
 
@@ -34,6 +35,10 @@ def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]
     method.__name__ = kind.name
     method.__qualname__ = f"Mechanism.{kind.name}"
     method.__doc__ = kind.build.__doc__
+    built = inspect.signature(kind.build)
+    first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
+    options = list(built.parameters.values())
+    method.__signature__ = inspect.Signature([*first, *options], return_annotation=Joint)  # type: ignore[attr-defined]
     return method
 
 
@@ -44,7 +49,7 @@ class Mechanism:
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
-        self.name = check.name(name, "the mechanism")
+        self._name = check.name(name, "the mechanism")
         self._gravity = check.vector(gravity, f"the gravity of mechanism {name!r}")
         self._ground = Body(self, GROUND, mass=0.0, is_ground=True)
         self._bodies: dict[str, Body] = {}
@@ -121,7 +126,7 @@ class Mechanism:
         if body.owner is not self:
             raise ModelError(
                 f"{what} was given a frame or point on body {body.name!r} of another mechanism "
-                f"({getattr(body.owner, 'name', '?')!r}); use a body of {self.name!r}"
+                f"({getattr(body.owner, 'name', '?')!r}); use the {body.name!r} of {self.name!r}, m[{body.name!r}]"
             )
         raise ModelError(f"{what} was given a frame or point on body {body.name!r}, which was removed")
 
@@ -136,8 +141,11 @@ class Mechanism:
 
     def remove(self, name: str | Body | Joint, *, joints: bool = False) -> None:
         """Remove a joint, or a body; with ``joints`` a body's joints go too, otherwise it must have none."""
+        if not isinstance(name, str | Body | Joint):
+            raise ModelError(f"remove was given {name!r}; it must be a body, a joint, or the name of one")
         key = name if isinstance(name, str) else name.name
-        if not isinstance(name, str) and self._joints.get(key, self._bodies.get(key)) is not name:
+        mine = self._ground if key == GROUND else self._joints.get(key, self._bodies.get(key))
+        if not isinstance(name, str) and mine is not name:
             raise ModelError(f"{name!r} is of another mechanism, not of {self.name!r}; remove it there, or by name")
         if key in self._joints:
             del self._joints[key]
@@ -164,6 +172,11 @@ class Mechanism:
     # -- looking -------------------------------------------------------------------------------------------------------
 
     @property
+    def name(self) -> str:
+        """The name; a copy may have another."""
+        return self._name
+
+    @property
     def ground(self) -> Body:
         """The fixed body; its axes are the world's."""
         return self._ground
@@ -188,7 +201,7 @@ class Mechanism:
         return dict(self._joints)
 
     def __getitem__(self, name: str) -> Any:
-        found = self._joints.get(name) or self._bodies.get(name)
+        found = (self._joints.get(name) or self._bodies.get(name)) if isinstance(name, str) else None
         if found is None:
             if name == GROUND:
                 return self._ground
@@ -277,7 +290,7 @@ class Mechanism:
         """An independent copy."""
         made = copying.deepcopy(self)
         if name is not None:
-            made.name = check.name(name, "the mechanism")
+            made._name = check.name(name, "the mechanism")
         return made
 
     def __copy__(self) -> Mechanism:
@@ -309,6 +322,3 @@ class Mechanism:
 def _plain(value: Any) -> Any:
     """A parameter as a plain value: NumPy scalars become floats, so that descriptions compare and print alike."""
     return value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
-
-
-__all__ = ["Feature", "Mechanism", "Use"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from cardan.analysis.restarts import Restarts
 from cardan.analysis.result import AssemblyResult, Status
-from cardan.coordinates import formulations
+from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
 from cardan.solvers import methods
@@ -30,9 +30,6 @@ AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "gradient", "hybrid"]
 
 RESTARTS = 100
-# Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
-ROUNDING = 64 * np.finfo(float).eps
-ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
 NEAR = 1e-5  # a residual that may be met as far as rounding goes; worth a look
 LEAST_TARGET = 1e-15  # residuals are not computed better than this
@@ -42,7 +39,7 @@ DISTURBANCE = 0.05  # rad, and in units of L
 OTHER_LENGTH = 0.25  # of L, tried where the first attempt crept on to its iteration limit
 SAME_COST = 1e-3  # relative: two attempts that ended this near ended at the same minimum
 CONFLICT_SHARE = 0.25  # of all attempts ended at the same least residual: evidence of a contradiction
-CONFLICT_ENOUGH = 12  # equal ends in a row from the first on: no need to go on
+CONFLICT_ENOUGH = 12  # ends that must agree; where the first so many all do, there is no need to go on
 
 _STATUS = {
     Outcome.RUNNING: Status.ITERATION_LIMIT,
@@ -184,17 +181,6 @@ def _target(system: System, length: float, tolerance: float) -> float:
     return max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
 
 
-def _allowed(piece: System, coordinates: FloatArray, length: float, tolerance: float) -> float:
-    """For a length: the tolerance, or what rounding of the poses alone can cause, whichever is more.
-
-    A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
-    body's origin.
-    """
-    largest = float(np.abs(coordinates[:, :3]).max(initial=0.0))
-    largest = max(largest, float(np.abs(piece.origin).max()), float(np.abs(piece.centers).max()))
-    return max(tolerance, min(ROUNDING * max(1.0, largest / length), ROUNDING_MOST))
-
-
 def _auto(system: System, first: FloatArray, options: _Options) -> _End:
     """Levenberg–Marquardt from the start, then disturbed or with another L, then from random poses."""
     length = system.extent_at(first)
@@ -214,7 +200,7 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
         agreed = same == attempts == CONFLICT_ENOUGH
         late = options.deadline is not None and time.perf_counter() >= options.deadline
         if agreed or late or attempts > options.restarts:
-            conflict = same >= 3 and same >= CONFLICT_SHARE * attempts and not late
+            conflict = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * attempts and not late
             return _End(*best, attempts, iterations, length, conflict)
         tried = problem
         if attempts == 1 and run.outcome is Outcome.RUNNING:
@@ -242,34 +228,13 @@ def _met(system: System, run: Run, q: FloatArray, length: float, tolerance: floa
         return True
     if not run.residual <= NEAR:
         return False
-    found, bound = _judge(system, formulations.from_reference(system, q), length, tolerance)
+    found, bound = verdict.judge(system, formulations.from_reference(system, q), length, tolerance)
     return found <= bound
 
 
 def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
     residual = problem.residual(q) * problem.scales[: problem.rows]
     return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), 0.5 * float(residual @ residual))
-
-
-def _judge(
-    piece: System, coordinates: FloatArray, length: float, tolerance: float, residuals: FloatArray | None = None
-) -> tuple[float, float]:
-    """The residual of a piece that is largest for what it may be, and that bound; inf where a pose is not finite.
-
-    Only lengths are allowed the rounding of far-away coordinates: an orientation is as sharp there as anywhere.
-    """
-    if not np.isfinite(coordinates).all():
-        return float("inf"), tolerance
-    judged = piece.judged()
-    if residuals is None:
-        residuals = formulations.problem(judged, "manifold").residual(formulations.to_reference(judged, coordinates))
-    bounds = np.array([max(tolerance, ROUNDING), _allowed(piece, coordinates, length, tolerance)])
-    allowed = bounds[judged.powers]
-    found = np.abs(residuals) * np.array([1.0, 1.0 / length])[judged.powers]
-    if not found.size:
-        return 0.0, tolerance
-    worst = int(np.argmax(found / allowed))
-    return float(found[worst]), float(allowed[worst])
 
 
 def _verdict(
@@ -279,12 +244,11 @@ def _verdict(
 
     Each connected piece is judged by its own extent: a watch in a ship is held to the tolerance of a watch.
     """
-    judged = system.judged()
-    residuals = formulations.problem(judged, "manifold").residual(formulations.to_reference(judged, coordinates))
+    residuals = verdict.residuals(system, coordinates)
     residual, allowed, met = 0.0, options.tolerance, True
     for (bodies, piece), end in zip(system.components(), ends, strict=True):
         known = residuals if piece is system else None
-        found, bound = _judge(piece, coordinates[bodies], end.length, options.tolerance, known)
+        found, bound = verdict.judge(piece, coordinates[bodies], end.length, options.tolerance, known)
         if not found <= bound:
             met = False
         if found / bound > residual / allowed or not np.isfinite(found):

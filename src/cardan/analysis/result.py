@@ -16,7 +16,7 @@ class Status(StrEnum):
     """How an assembly ended."""
 
     ASSEMBLED = "assembled"  # every constraint met, judged anew at the final pose
-    CONFLICT = "conflict"  # many starts end at the same least residual: the constraints contradict each other
+    CONFLICT = "conflict"  # many starts end at the same least residual: the constraints seem to contradict each other
     STALLED = "stalled"  # stationary, yet not met: a local minimum, as far as the attempts can tell
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
@@ -24,8 +24,8 @@ class Status(StrEnum):
 
 
 _ADVICE = {
-    Status.CONFLICT: "the constraints contradict each other: change or remove one of the worst listed",
-    Status.STALLED: "start nearer to the wanted pose, or allow more restarts",
+    Status.CONFLICT: "the constraints seem to contradict each other: change or remove one of the worst listed",
+    Status.STALLED: "start nearer to the wanted pose, or use method='auto' with more restarts",
     Status.ITERATION_LIMIT: "allow more iterations (max_iterations), or start nearer to the wanted pose",
     Status.TIME_LIMIT: "allow more time (max_seconds)",
     Status.DIVERGED: "start nearer to the wanted pose, or use method='auto'",
@@ -35,11 +35,10 @@ _ADVICE = {
 class AssemblyResult:
     """The verdict of an assembly, and its state.
 
-    ``ok``: every constraint met.  ``residual``: the largest of all, lengths relative to the mechanism's extent,
-    angles in
-    radians; it is what ``tolerance`` bounds.  ``iterations`` of all attempts together; ``restarts``: attempts after the
-    first.  ``worst``: (name, residual, unit) in metres and radians, largest first.  ``unconnected``: bodies that
-    nothing connects to the ground.
+    ``ok``: every constraint met.  ``residual``: the largest for what it may be, lengths relative to the extent of the
+    piece, angles in radians; it is what ``tolerance`` bounds.  ``iterations`` of all attempts together; ``restarts``:
+    attempts after the first.  ``worst``: (name, residual, unit) in metres and radians, largest first.
+    ``unconnected``: bodies that nothing connects to the ground.
     """
 
     __slots__ = (

@@ -25,7 +25,7 @@ def coincidence(p: Vector, q: Vector) -> Vector:
     return q - p
 
 
-@primitive(unit="rad", u="vector", v="vector")
+@primitive(unit="rad", measure="sine", u="vector", v="vector")
 def dot_1(u: Vector, v: Vector) -> Scalar:
     """Φ = u·v [rad near zero], shape (1,): u ⟂ v.  [Liu2013] eq. 18a."""
     return dot(u, v)
@@ -62,7 +62,7 @@ def distance_squared(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
     return dot(d, d) - length * length
 
 
-@primitive(unit="rad", guards=(2,), chord=True, x="vector", y="vector", z="vector", v="vector")
+@primitive(unit="rad", guards=(2,), measure="chord", x="vector", y="vector", z="vector", v="vector")
 def aligned(x: Vector, y: Vector, z: Vector, v: Vector) -> list[Scalar]:
     """Φ = (x·v, y·v, z·v − 1) [rad], shape (3,), for axes x, y, z of frame a and an axis v of body b: v = z.
 

@@ -29,6 +29,7 @@ class FeatureKind(IntEnum):
 
 
 Unit = Literal["m", "m²", "rad"]
+Measure = Literal["value", "chord", "sine"]
 LENGTH_POWER: dict[str, int] = {"m": 1, "m²": 2, "rad": 0}  # a row is divided by L to this power before it is judged
 
 _KINDS = {"point": FeatureKind.POINT, "vector": FeatureKind.VECTOR, "orientation": FeatureKind.ORIENTATION}
@@ -40,7 +41,8 @@ class Primitive:
 
     ``guards`` are rows whose gradient vanishes on the solution: they tell the wanted solution from a mirror image
     (aligned from opposed axes) while a solver is far away, and count neither as equations nor in rank or reactions.
-    ``chord`` marks rows whose norm is 2 sin(θ/2) for a misalignment θ, so that θ itself can be reported.
+    ``measure`` says what the norm of the rows is for a misalignment θ, so that θ itself can be reported: 2 sin(θ/2) for
+    ``chord``, sin θ for ``sine``, and θ, or a length, for ``value``.
     """
 
     code: int
@@ -50,7 +52,7 @@ class Primitive:
     unit: Unit  # of every row
     rows: int
     guards: tuple[int, ...]
-    chord: bool
+    measure: Measure
     function: Callable[..., Any]
     components: int  # scalar components of all features together
     equations: int  # independent at a regular solution: rows that are no guards
@@ -96,7 +98,7 @@ def find(name: str) -> Primitive:
 
 
 def primitive(
-    *, unit: Unit, guards: tuple[int, ...] = (), chord: bool = False, sharp: str = "", **kinds: str
+    *, unit: Unit, guards: tuple[int, ...] = (), measure: Measure = "value", sharp: str = "", **kinds: str
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Register a function of world features as a primitive: ``@primitive(unit="m", a="point", b="point")``.
 
@@ -117,7 +119,7 @@ def primitive(
         components = sum(kind.components for _, kind in features)
         code, sharp_name = len(REGISTRY), sharp or name
         made = Primitive(
-            code, name, features, parameters, unit, 0, guards, chord, function, components, 0, (), sharp_name
+            code, name, features, parameters, unit, 0, guards, measure, function, components, 0, (), sharp_name
         )
         rows = len(made.trace()[2])
         powers = (LENGTH_POWER[unit],) * rows

@@ -1,10 +1,9 @@
 """Degrees of freedom by rank, and what the count of equations hides.
 
-The Jacobian is taken on the manifold with lengths in L, guard rows left out, so that its singular values compare
-lengths
-and angles in one measure.  rank J = number of singular values above RANK_RTOL·σ_max; dof = 6·bodies − rank; redundant
-equations = equations − rank.  The gap between the last value counted and the first one dropped says how far the
-answer can be trusted.
+The Jacobian of each connected piece is taken on the manifold with lengths in its own L, guard rows left out, so that
+its singular values compare lengths and angles in one measure.  rank J = number of singular values above
+RANK_RTOL·σ_max; dof = 6·bodies − rank; redundant equations = equations − rank.  The gap between the last value counted
+and the first one dropped says how far the answer can be trusted.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cardan.coordinates import formulations
+from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
-from cardan.solvers import abi
 from cardan.solvers.problem import Problem
 from cardan.system.residuals import Violation, violations
 from cardan.system.state import FloatArray, State
-from cardan.system.system import System
+from cardan.system.system import IntArray, System
 
 log = logging.getLogger("cardan")
 
@@ -33,7 +31,8 @@ UNSURE_GAP = 1e3  # a gap below this factor is called uncertain
 # vanishes there: one counted, but below this part of the largest, makes the answer uncertain too.
 NEARLY_SINGULAR = 1e-5
 DENSE_UNKNOWNS = 600  # up to here the whole matrix is decomposed; beyond, body by body
-MET = 1e-9  # residuals above this, lengths relative to L, make the rank that of a pose which is no solution
+ROUNDED = 1e-11  # of the largest: what a pose met to 1e-12 leaves of a value that is zero; more makes it uncertain
+MOVES = 1e-6  # of a unit motion, scaled: a body that moves less stands still
 
 
 class Equation(NamedTuple):
@@ -49,10 +48,12 @@ class Diagnosis:
     """What a mechanism can do in one pose.
 
     ``dof``: independent motions there.  ``gruebler``: 6·bodies − equations.  ``rank`` of the Jacobian, with
-    ``singular_values`` (scaled, largest first) and ``gap``, the ratio on both sides of the cut (inf where nothing was
-    dropped).  For large mechanisms they are those of the elimination, body by body, instead of the whole Jacobian's.
-     ``redundant``: equations that follow from those before them.  ``residuals``: every constraint, the worst
-    first.  ``unconnected``: bodies that nothing connects to the ground.  ``free``: bodies that can move at all.
+    ``singular_values`` (scaled, largest first) and ``gap``, the ratio on both sides of the cut, the smallest of all
+    pieces (inf where nothing was dropped).  For large mechanisms the values are those of the elimination, body by body.
+    ``certain``: the values leave no doubt.  ``redundant``: equations that follow from others, the later ones named.
+    ``residuals``: every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it is
+    met, so that the rank is that of a real pose.  ``unconnected``: bodies that nothing connects to the ground.
+    ``free``: bodies that can move at all.
     """
 
     dof: int
@@ -62,22 +63,13 @@ class Diagnosis:
     redundant: list[Equation]
     singular_values: FloatArray
     gap: float
+    certain: bool
     residuals: list[Violation]
     residual: float
+    assembled: bool
     unconnected: tuple[str, ...]
     motions: FloatArray | None  # orthonormal basis of the free motions, shape (dof, unknowns), scaled; None if large
     names: tuple[str, ...]
-
-    @property
-    def assembled(self) -> bool:
-        """The residuals are met, so that the rank is that of a real pose."""
-        return self.residual <= MET
-
-    @property
-    def certain(self) -> bool:
-        """The singular values fall into two groups far apart, and none of those counted is close to zero."""
-        kept = self.singular_values[: self.rank]
-        return self.gap >= UNSURE_GAP and not (kept < NEARLY_SINGULAR * self.singular_values[:1].sum()).any()
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -87,7 +79,7 @@ class Diagnosis:
         if self.motions is None:
             raise ModelError(f"free is not known for {len(self.names)} bodies: too many for a basis of free motions")
         size = np.abs(self.motions).reshape(self.dof, len(self.names), -1).max(axis=(0, 2))
-        return tuple(name for name, s in zip(self.names, size, strict=True) if s > 1e-6)
+        return tuple(name for name, s in zip(self.names, size, strict=True) if s > MOVES)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Diagnosis):
@@ -133,33 +125,92 @@ def diagnose(system: System, state: State) -> Diagnosis:
     for name, row in zip(state.names, state.coordinates, strict=True):
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
-    problem = formulations.problem(system, "manifold")
-    q = formulations.to_reference(system, state.coordinates)
+    pieces = system.components()
+    found = [_freedom(piece, state.coordinates[bodies]) for bodies, piece in pieces]
+    rank = sum(f.rank for f in found)
+    judged = [f.judged for f in found]
+    residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, verdict.TOLERANCE))
+    return Diagnosis(
+        dof=6 * len(system.names) - rank,
+        gruebler=system.gruebler,
+        rank=rank,
+        equations=system.equations,
+        redundant=[equation for f in found for equation in f.redundant],
+        singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
+        gap=min((f.gap for f in found), default=math.inf),
+        certain=all(f.certain for f in found),
+        residuals=violations(system, verdict.residuals(system, state.coordinates)),
+        residual=residual,
+        assembled=residual <= allowed,
+        unconnected=system.unconnected,
+        motions=_motions(system, pieces, found),
+        names=system.names,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Freedom:
+    """What one connected piece can do."""
+
+    rank: int
+    values: FloatArray
+    redundant: list[Equation]
+    motions: FloatArray | None
+    judged: tuple[float, float]  # its worst residual, and what that may be
+
+    @property
+    def dropped(self) -> float:
+        return float(self.values[self.rank]) if self.rank < self.values.size else 0.0
+
+    @property
+    def gap(self) -> float:
+        return float(self.values[self.rank - 1] / self.dropped) if self.rank and self.dropped > 0.0 else math.inf
+
+    @property
+    def certain(self) -> bool:
+        """Values fall into two groups far apart, none counted is close to zero, and none dropped is above rounding."""
+        if not self.rank:
+            return True
+        largest, least = float(self.values[0]), float(self.values[self.rank - 1])
+        return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
+
+
+def _freedom(piece: System, coordinates: FloatArray) -> _Freedom:
+    q = formulations.to_reference(piece, coordinates)
+    length = piece.extent_at(q)
+    problem = formulations.problem(piece, "manifold", None if length == piece.length else length)
     equations = {
         start + i: Equation(name, primitive.name, i)
-        for name, primitive, start in system.rows
+        for name, primitive, start in piece.rows
         for i in range(primitive.rows)
         if i not in primitive.guards
     }
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
     rank, values, redundant, motions = find(problem, q, list(equations))
-    dropped = float(values[rank]) if rank < values.size else 0.0
-    judge = formulations.problem(system.judged(), "manifold")
-    residuals = judge.residual(q)
-    return Diagnosis(
-        dof=problem.unknowns - rank,
-        gruebler=system.gruebler,
-        rank=rank,
-        equations=len(equations),
-        redundant=[equations[row] for row in redundant],
-        singular_values=values,
-        gap=float(values[rank - 1] / dropped) if rank and dropped > 0.0 else math.inf,
-        residuals=violations(system, residuals),
-        residual=float((np.abs(residuals) * judge.scales[: judge.rows]).max(initial=0.0)),
-        unconnected=system.unconnected,
-        motions=motions,
-        names=system.names,
-    )
+    judged = verdict.judge(piece, coordinates, length, verdict.TOLERANCE)
+    return _Freedom(rank, values, [equations[row] for row in redundant], motions, judged)
+
+
+def _motions(
+    system: System, pieces: list[tuple[IntArray, System]], found: list[_Freedom]
+) -> FloatArray | None:
+    """The free motions of all pieces, and the six of every body in none, in the unknowns of the whole."""
+    if any(f.motions is None for f in found):
+        return None
+    count = len(system.names)
+    in_piece = np.zeros(count, dtype=bool)
+    blocks = []
+    for (bodies, _), f in zip(pieces, found, strict=True):
+        in_piece[bodies] = True
+        assert f.motions is not None
+        block = np.zeros((len(f.motions), count, 6))
+        block[:, bodies] = f.motions.reshape(len(f.motions), len(bodies), 6)
+        blocks.append(block)
+    for body in np.flatnonzero(~in_piece):
+        block = np.zeros((6, count, 6))
+        block[:, body] = np.eye(6)
+        blocks.append(block)
+    return np.concatenate(blocks).reshape(-1, 6 * count)
 
 
 Finding = tuple[int, FloatArray, list[int], FloatArray | None]  # rank, values, redundant rows, motions
@@ -170,8 +221,6 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     _, jacobian = problem.jacobian(q)
     scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
     kept = scaled[rows]
-    if not kept.size:
-        return 0, np.zeros(0), [], np.eye(problem.unknowns)
     _, values, right = np.linalg.svd(kept, full_matrices=True)
     rank = int((values > RANK_RTOL * values[0]).sum())
     return rank, values, [rows[i] for i in dependent_rows(kept, rank)], right[rank:]
@@ -179,22 +228,12 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
 
 def _sparse(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     """Body by body; see :mod:`cardan.diagnosis.elimination`."""
-    parts = elimination.blocks(problem, q, set(rows))
-    size = max((float(np.linalg.norm(part.entries)) for part in parts), default=0.0)
-    rank, values = elimination.pivots(problem, parts, RANK_RTOL * size)
-    excess = len(rows) - rank
-    if not excess:
-        return rank, values, [], None
-    offsets = problem.structure[problem.structure[abi.OFFSETS] :]
-    redundant: list[int] = []
-    for group in elimination.involved(problem, parts):
-        numbers, matrix = elimination.dense(group, offsets)
-        singular = np.linalg.svd(matrix, compute_uv=False)
-        group_rank = int((singular > RANK_RTOL * singular[0]).sum())
-        redundant += [numbers[i] for i in dependent_rows(matrix, group_rank)]
-    redundant.sort()
-    if len(redundant) != excess:
-        log.warning("rank leaves %d redundant equations, their groups name %d", excess, len(redundant))
+    parts = elimination.fronts(problem, q, set(rows))
+    cut = RANK_RTOL * elimination.largest_block(parts)
+    rank, values = elimination.pivots(parts, cut)
+    redundant = elimination.redundant_rows(parts, cut) if rank < len(rows) else []
+    if len(redundant) != len(rows) - rank:
+        log.warning("rank leaves %d redundant equations, but %d were found", len(rows) - rank, len(redundant))
     return rank, values, redundant, None
 
 

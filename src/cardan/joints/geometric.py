@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.constraints import primitives
 from cardan.errors import ModelError
-from cardan.joints.lower_pairs import axes_aligned, on_axis
+from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import Relative, joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
@@ -20,7 +20,7 @@ from cardan.system.system import Use
 def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Use]:
     """Two points at a distance [m]: 1 equation; ``squared`` takes the paper's form d·d − L² instead of |d| − L."""
     length = check.positive(length, "the length", instead="where two points meet, use a spherical joint")
-    kind = primitives.distance_squared if squared else primitives.distance
+    kind = primitives.distance_squared if check.flag(squared, "squared") else primitives.distance
     return [Use(kind, (a.feature(), b.feature()), (length,))]
 
 
@@ -38,7 +38,7 @@ def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
             f"the angle is {value} rad; it must lie between 0 and π (for parallel axes use parallel, with one frame's "
             "z reversed for opposed axes)"
         )
-    kind = primitives.angle_cosine if cosine else primitives.angle
+    kind = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
     return [Use(kind, (a.axis("z"), b.axis("z")), (value,))]
 
 
@@ -56,8 +56,8 @@ def perpendicular(a: Frame, b: Frame) -> list[Use]:
 
 @joint_kind(lambda r: {"displacement": -(r.R_AB.T @ r.d_A)[2]})
 def point_on_line(a: Point | Frame, b: Frame) -> list[Use]:
-    """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement along the axis."""
-    return [*on_axis(b, a)]
+    """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it."""
+    return [Use(primitives.dot_2, (b.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy"]
 
 
 def _in_plane(r: Relative) -> dict[str, float]:
@@ -67,5 +67,5 @@ def _in_plane(r: Relative) -> dict[str, float]:
 
 @joint_kind(_in_plane)
 def point_in_plane(a: Point | Frame, b: Frame) -> list[Use]:
-    """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y in the plane."""
-    return [Use(primitives.dot_2, (b.axis("z"), b.feature(), a.feature()), (0.0,))]
+    """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane."""
+    return [Use(primitives.dot_2, (b.axis("z"), a.feature(), b.feature()), (0.0,))]

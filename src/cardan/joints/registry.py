@@ -31,7 +31,8 @@ class Relative:
 
     def turn(self) -> float:
         """Angle [rad] in (−π, π] from x_a to x_b about z_a."""
-        return math.atan2(self.R_AB[1, 0], self.R_AB[0, 0])
+        angle = math.atan2(self.R_AB[1, 0], self.R_AB[0, 0])
+        return math.pi if angle == -math.pi else angle
 
 
 Coordinates = Callable[[Relative], Mapping[str, float]]
@@ -90,6 +91,8 @@ class Joint:
 
     def coordinates(self, state: State) -> dict[str, float]:
         """The joint's coordinates in a state, by name: angles [rad] in (−π, π], displacements [m]."""
+        if not isinstance(state, State):
+            raise ModelError(f"joint {self.name!r} was given {state!r}; it must be a State, such as result.state")
         return {name: float(value) for name, value in self.kind.coordinates(self.relative(state)).items()}
 
     def coordinate(self, state: State, name: str | None = None) -> float:

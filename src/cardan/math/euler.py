@@ -10,7 +10,7 @@ off the unit sphere A(p) = |p|² A(p/|p|). Newton on (r, p) leaves the sphere be
 ValueError for a zero or non-finite p. The algebra lets NaN through; the `from_*` converters refuse it (save the
 reordering `from_xyzw`).
 
-DESIGN.md's p ← p ⊗ exp(δθ/2) is `retract(p, δθ)`: the half angle is inside `exp` here, which takes a rotation vector.
+The update p ← p ⊗ exp(δθ/2) of the conventions is `retract(p, δθ)`: `exp` here takes the whole rotation vector.
 """
 
 import math

@@ -29,13 +29,6 @@ def scale_rows(structure, scales, r, jacobian):
 
 
 @inner
-def scale_residual(structure, scales, r):
-    """r ← D_r r in place."""
-    for i in range(structure[ROWS]):
-        r[i] *= scales[i]
-
-
-@inner
 def largest(structure, r):
     """max |r_i|; NaN if any is NaN."""
     result = 0.0
@@ -86,7 +79,7 @@ def add_defect(structure, r, jacobian, damping, step, defect):
 
 @inner
 def cap_rotations(structure, cap, step):
-    """Scale the whole step so that no block's rotation exceeds cap; returns the factor."""
+    """Shorten the whole step so that no block's rotation exceeds cap."""
     offsets = structure[OFFSETS]
     limits = structure[LIMITS]
     worst = 0.0
@@ -96,12 +89,10 @@ def cap_rotations(structure, cap, step):
             s += step[k] * step[k]
         if s > worst:
             worst = s
-    if worst <= cap * cap:
-        return 1.0
-    factor = cap / sqrt(worst)
-    for k in range(structure[UNKNOWNS]):
-        step[k] *= factor
-    return factor
+    if worst > cap * cap:
+        factor = cap / sqrt(worst)
+        for k in range(structure[UNKNOWNS]):
+            step[k] *= factor
 
 
 @jit
@@ -119,24 +110,6 @@ def spread(structure, jacobian, dense):
                 block = structure[at + 4 + s]
                 for k in range(structure[offsets + block], structure[offsets + block + 1]):
                     dense[i * n + k] = jacobian[entry]
-                    entry += 1
-        at += 4 + slots
-
-
-@jit
-def add_product(structure, jacobian, x, out):
-    """out += J x."""
-    offsets = structure[OFFSETS]
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    out[i] += jacobian[entry] * x[k]
                     entry += 1
         at += 4 + slots
 

@@ -9,8 +9,10 @@ from math import sqrt
 from cardan._jit import call_evaluator, inner, jit
 from cardan.solvers._blocks import half_square, largest, scale_rows
 from cardan.solvers.abi import (
+    BROKEN,
     CHUNK,
     CONSTRAINTS,
+    CONVERGED,
     COORDINATES,
     COST,
     HEADER,
@@ -18,9 +20,12 @@ from cardan.solvers.abi import (
     JACOBIAN,
     JACOBIAN_SIZE,
     OFFSETS,
+    OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
+    RUNNING,
+    STALLED,
     STATUS,
     STEP_GAIN,
     TOLERANCE,
@@ -81,7 +86,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     direction = work[at : at + n]
     at += n
     sums = work[at : at + n]
-    control[STATUS] = 0.0
+    control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
     while True:
@@ -91,10 +96,10 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
         control[COST] = cost
         control[RESIDUAL_MAX] = largest(structure, r)
         if control[RESIDUAL_MAX] <= control[TOLERANCE]:
-            control[STATUS] = 1.0
+            control[STATUS] = CONVERGED
             break
-        if not cost < 1e200:
-            control[STATUS] = 3.0
+        if not cost < OVERFLOW:
+            control[STATUS] = BROKEN
             break
         if done >= limit:
             break
@@ -103,7 +108,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
         for i in range(n):
             square += direction[i] * direction[i]
         if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):
-            control[STATUS] = 2.0
+            control[STATUS] = STALLED
             break
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):

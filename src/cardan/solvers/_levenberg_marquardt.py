@@ -13,7 +13,9 @@ from math import sqrt
 from cardan._jit import call_evaluator, jit
 from cardan.solvers._blocks import add_defect, cap_rotations, half_square, largest, scale_rows
 from cardan.solvers.abi import (
+    BROKEN,
     CHUNK,
+    CONVERGED,
     COORDINATES,
     COST,
     DAMPING,
@@ -25,10 +27,13 @@ from cardan.solvers.abi import (
     JACOBIAN_SIZE,
     MARK_COST,
     MARK_ITERATION,
+    OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
+    RUNNING,
     SOLVE,
+    STALLED,
     STATUS,
     TOLERANCE,
     UNKNOWNS,
@@ -93,19 +98,19 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
         held = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
-    control[STATUS] = 0.0
+    control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
     while done < limit:
         if worst <= control[TOLERANCE]:
-            control[STATUS] = 1.0
+            control[STATUS] = CONVERGED
             break
-        if not cost < 1e300:
-            control[STATUS] = 3.0
+        if not cost < OVERFLOW:
+            control[STATUS] = BROKEN
             break
         if control[ITERATIONS] + done >= control[MARK_ITERATION] + CREEP_ITERATIONS:
             if control[MARK_ITERATION] > 0.0 and cost > (1.0 - CREEP_DECREASE) * control[MARK_COST]:
-                control[STATUS] = 2.0
+                control[STATUS] = STALLED
                 break
             control[MARK_ITERATION] = control[ITERATIONS] + done
             control[MARK_COST] = cost
@@ -130,7 +135,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
             unscaled[i] = step[i] * scales[m + i]
         promised = 0.5 * (slope + effective * square)
         if promised <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
-            control[STATUS] = 2.0
+            control[STATUS] = STALLED
             break
         call_evaluator(evaluate, RETRACT, ints, floats, q, unscaled, trial_q, jacobian, inner)
         call_evaluator(evaluate, JACOBIAN, ints, floats, trial_q, step, trial_r, trial_jacobian, inner)
@@ -152,10 +157,10 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
             damping = effective * growth
             growth *= 2.0
             if damping > DAMPING_CEILING:
-                control[STATUS] = 2.0
+                control[STATUS] = STALLED
                 break
-    if control[STATUS] == 0.0 and worst <= control[TOLERANCE]:
-        control[STATUS] = 1.0
+    if control[STATUS] == RUNNING and worst <= control[TOLERANCE]:
+        control[STATUS] = CONVERGED
     control[ITERATIONS] += done
     control[HELD] = held
     control[DAMPING] = damping

@@ -11,7 +11,9 @@ from cardan._jit import call_evaluator, jit
 from cardan.math._dense import minimum_norm
 from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
 from cardan.solvers.abi import (
+    BROKEN,
     CHUNK,
+    CONVERGED,
     COORDINATES,
     COST,
     DAMPING,
@@ -19,9 +21,11 @@ from cardan.solvers.abi import (
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
+    OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
+    RUNNING,
     SOLVE,
     STATUS,
     TOLERANCE,
@@ -57,7 +61,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
     at += 3 * n
     matrix = work[at:]
     control[DAMPING] = SPARSE_DAMPING
-    control[STATUS] = 0.0
+    control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
     while True:
@@ -66,10 +70,10 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
         control[COST] = half_square(structure, r)
         control[RESIDUAL_MAX] = largest(structure, r)
         if control[RESIDUAL_MAX] <= control[TOLERANCE]:
-            control[STATUS] = 1.0
+            control[STATUS] = CONVERGED
             break
-        if not control[COST] < 1e200:
-            control[STATUS] = 3.0
+        if not control[COST] < OVERFLOW:
+            control[STATUS] = BROKEN
             break
         if done >= limit:
             break
@@ -84,7 +88,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             gradient = scratch[:n]
             correction = scratch[n : 2 * n]
             if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
-                control[STATUS] = 3.0
+                control[STATUS] = BROKEN
                 break
             call_evaluator(linear, SOLVE, pattern, control, r, gradient, step, jacobian, matrix)
             add_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)

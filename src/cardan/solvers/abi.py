@@ -62,6 +62,14 @@ MARK_ITERATION: Final = 11
 CONTROL: Final = 12
 
 
+# values of STATUS, as the kernels write them; Outcome names them for the layer above
+RUNNING: Final = 0.0
+CONVERGED: Final = 1.0
+STALLED: Final = 2.0
+BROKEN: Final = 3.0
+OVERFLOW: Final = 1e200  # a cost above this is on its way to infinity
+
+
 class Outcome(IntEnum):
     """How a kernel's run ended, for the layer above to turn into a verdict."""
 

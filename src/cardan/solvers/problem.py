@@ -70,24 +70,6 @@ class Problem:
         self._call(self.evaluate, abi.RETRACT, self.ints, self.floats, q, step, out, _EMPTY, self._work())
         return out
 
-    def project(
-        self, entries: NDArray[np.float64], z: NDArray[np.float64], damping: float
-    ) -> NDArray[np.float64]:
-        """z − J (JᵀJ + damping·I)⁻¹ Jᵀz, for a Jacobian given by its entries."""
-        from cardan.solvers import _blocks
-
-        control = np.zeros(abi.CONTROL)
-        control[abi.DAMPING] = damping
-        matrix = np.empty(self.linear.work)
-        gradient, step = np.empty(self.unknowns), np.empty(self.unknowns)
-        arguments = (self.linear.pattern, control, z, gradient, step, entries, matrix)
-        if self._call(self.linear.address, abi.FACTOR, *arguments) != 0:
-            raise ArithmeticError(f"JᵀJ + {damping} I is not positive definite")
-        self._call(self.linear.address, abi.SOLVE, *arguments)
-        out: NDArray[np.float64] = z.copy()
-        _blocks.add_product(self.structure, entries, step, out)
-        return out
-
     def _work(self) -> NDArray[np.float64]:
         return np.empty(int(self.structure[abi.WORK]))
 

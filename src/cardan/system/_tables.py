@@ -50,7 +50,12 @@ def center_features(ints, floats, centers, sizes, counts):
                         y = floats[s + 1] - centers[3 * body + 1]
                         z = floats[s + 2] - centers[3 * body + 2]
                         if sweep == 1:
-                            sizes[body] = max(sizes[body], 2.0 * sqrt(x * x + y * y + z * z))
+                            m = max(abs(x), abs(y), abs(z))
+                            if m > 0.0:  # scaled, so that the squares neither overflow nor vanish
+                                x /= m
+                                y /= m
+                                z /= m
+                                sizes[body] = max(sizes[body], 2.0 * m * sqrt(x * x + y * y + z * z))
                         else:
                             floats[s] = x
                             floats[s + 1] = y

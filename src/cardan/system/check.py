@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,14 +15,17 @@ Triple: TypeAlias = tuple[float, float, float]
 Quadruple: TypeAlias = tuple[float, float, float, float]
 
 
+LARGEST = 1e150  # of a coordinate: squares up to here can be computed
+
+
 def number(value: Any, what: str) -> float:
     """A finite float."""
-    if isinstance(value, str | bytes):
-        raise ModelError(f"{what} is the text {value!r}; it must be a number")
+    if isinstance(value, str | bytes | bool):
+        raise ModelError(f"{what} is {value!r}; it must be a number")
     try:
         result = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; it must be a number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{what} is {_short(value)}; it must be a number") from None
     if not math.isfinite(result):
         raise ModelError(f"{what} is {result}; it must be finite")
     return result
@@ -39,22 +42,33 @@ def positive(value: Any, what: str, *, zero: bool = False, instead: str = "") ->
 
 def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
     """A tuple of that many finite floats."""
-    if isinstance(value, str | bytes):
-        raise ModelError(f"{what} is the text {value!r}; it must be {count} numbers")
+    if isinstance(value, str | bytes | Mapping | Set):
+        raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers in order")
     try:
-        result = tuple(map(float, value))
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; it must be {count} numbers") from None
-    if len(result) != count:
-        raise ModelError(f"{what} has {len(result)} numbers, {value!r}; it must have {count}")
-    if not all(map(math.isfinite, result)):
-        raise ModelError(f"{what} is {result}; every number in it must be finite")
-    return result
+        items = list(value)
+    except TypeError:
+        raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers") from None
+    if len(items) != count:
+        raise ModelError(f"{what} has {len(items)} numbers, {_short(value)}; it must have {count}")
+    if all([type(item) is float and math.isfinite(item) for item in items]):  # the common case, fast
+        return tuple(items)
+    try:
+        return tuple([number(item, what) for item in items])
+    except ModelError:
+        raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers, each finite") from None
+
+
+def _short(value: Any) -> str:
+    """repr, cut where it would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "…"
 
 
 def vector(value: Any, what: str) -> Triple:
     """Three finite floats."""
     x, y, z = numbers(value, 3, what)
+    if max(abs(x), abs(y), abs(z)) > LARGEST:
+        raise ModelError(f"{what} is {(x, y, z)}; its coordinates must not exceed {LARGEST}")
     return x, y, z
 
 
@@ -109,8 +123,19 @@ def _three(value: Any, what: str) -> Sequence[Any]:
 def name(value: Any, what: str) -> str:
     """A non-empty string."""
     if not isinstance(value, str) or not value.strip():
-        raise ModelError(f"the name of {what} is {value!r}; it must be a non-empty string")
+        raise ModelError(f"the name of {what} is {_short(value)}; it must be a non-empty string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"the name of {what} is {value!r}; it must be text that can be written as UTF-8") from None
     return value
+
+
+def flag(value: Any, what: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ModelError(f"{what} is {_short(value)}; it must be True or False")
+    return bool(value)
 
 
 def unknown(value: Any, what: str, valid: Iterable[str]) -> UnknownNameError:

@@ -30,7 +30,7 @@ class Body:
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
-    __slots__ = ("_center", "_inertia", "_mass", "_orientation", "_position", "is_ground", "name", "owner")
+    __slots__ = ("_center", "_inertia", "_is_ground", "_mass", "_name", "_orientation", "_owner", "_position")
 
     def __init__(
         self,
@@ -44,14 +44,29 @@ class Body:
         center: Any = (0.0, 0.0, 0.0),
         is_ground: bool = False,
     ) -> None:
-        self.owner = owner
-        self.name = name
-        self.is_ground = is_ground
+        self._owner = owner
+        self._name = name
+        self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
         self._mass = check.positive(mass, f"the mass of body {name!r}", zero=is_ground)
         self._inertia = None if inertia is None else check.inertia(inertia, f"the inertia of body {name!r}")
         self._center = check.vector(center, f"the center of body {name!r}")
+
+    @property
+    def name(self) -> str:
+        """The name, which does not change."""
+        return self._name
+
+    @property
+    def owner(self) -> Any:
+        """The mechanism it was made by."""
+        return self._owner
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether it is the fixed body."""
+        return self._is_ground
 
     @property
     def position(self) -> Triple:

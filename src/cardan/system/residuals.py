@@ -38,8 +38,10 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
     for name, primitive, start in system.rows:
         rows = residuals[start : start + primitive.rows]
         value = float(np.sqrt(rows @ rows))
-        if primitive.chord:
+        if primitive.measure == "chord":
             value = 2.0 * math.asin(min(1.0, 0.5 * value))
+        elif primitive.measure == "sine":
+            value = math.asin(min(1.0, value))
         key = (name, primitive.unit)
         squares[key] = squares.get(key, 0.0) + value * value
     found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]

@@ -35,8 +35,16 @@ class Pose:
 
     def vector(self, local: Any) -> FloatArray:
         """World components of a vector given in body axes."""
-        result: FloatArray = self.matrix @ np.asarray(local, dtype=float)
+        result: FloatArray = self.matrix @ np.array(check.vector(local, "a point or vector in body axes"))
         return result
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pose):
+            return NotImplemented
+        same = np.array_equal(self.position, other.position) and np.array_equal(self.quaternion, other.quaternion)
+        return bool(same)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def __repr__(self) -> str:
         return f"Pose(position={self.position.tolist()}, quaternion={self.quaternion.tolist()})"
@@ -50,9 +58,9 @@ for _array in (GROUND_POSE.position, GROUND_POSE.quaternion):
 class State(Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
-    ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.  ``velocities`` [m/s, rad/s], shape (bodies, 6):
-    ṙ in
-    world and ω in body axes, or None at rest.  ``turns``: whole turns of joint coordinates, by joint.  ``time`` [s].
+    ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.
+    ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in world and ω in body axes, or None at rest.
+    ``turns``: whole turns of joint coordinates, by joint.  ``time`` [s].
     A state does not change: ``moved`` gives a new one.
     """
 
@@ -80,7 +88,7 @@ class State(Mapping[str, Pose]):
 
     def __getitem__(self, body: Any) -> Pose:
         name = getattr(body, "name", body)
-        k = self._index.get(name)
+        k = self._index.get(name) if isinstance(name, str) else None
         if k is None:
             if getattr(body, "is_ground", False) or name == "ground":
                 return GROUND_POSE
@@ -107,10 +115,14 @@ class State(Mapping[str, Pose]):
     def moved(self, poses: Mapping[Any, Any]) -> State:
         """A copy with some bodies elsewhere: ``{body or name: (position, quaternion)}`` or a Pose."""
         coordinates = self.coordinates.copy()
+        given = set()
         for body, pose in poses.items():
             name = getattr(body, "name", body)
-            if name not in self._index:
+            if not isinstance(name, str) or name not in self._index:
                 raise check.unknown(name, "movable body of this state", self.names)
+            if name in given:
+                raise ModelError(f"body {name!r} is given twice, by name and as a body; give it once")
+            given.add(name)
             coordinates[self._index[name]] = _row(name, pose)
         return State(
             self.names, self._index, coordinates, velocities=self.velocities, turns=self.turns, time=self.time

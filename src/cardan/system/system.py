@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from cardan.constraints import primitives
 from cardan.constraints.registry import FeatureKind, Primitive, find
+from cardan.errors import ModelError
 from cardan.system import layout
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
 
 IntArray = NDArray[np.int64]
 
+LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
 
 
@@ -169,6 +171,11 @@ class System:
         self.grounded = bool(counts[-1])
         self.level: IntArray = level
         self.length = float(length)
+        if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
+            raise ModelError(
+                f"the extent of the mechanism is {self.length} m; it must lie between {LENGTHS[0]} and {LENGTHS[1]} m, "
+                "so that squares of lengths can be computed: choose another unit, or correct the points"
+            )
 
     def extent_at(self, q: FloatArray) -> float:
         """L [m], or where nothing in the model has a size the spread of the bodies in solver coordinates q."""
