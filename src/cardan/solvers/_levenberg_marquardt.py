@@ -43,9 +43,12 @@ from cardan.solvers.abi import (
 ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
 FASTEST_SHRINK = 0.1  # of λ per accepted step; Nielsen's 1/3 takes 13 steps on a chain of 1,000 where this takes 8
 DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
-# Rounding in the factor, some eps/λ of the step, pushes bodies along their free motions; below this λ one refinement
-# with the defect of the normal equations takes it back, so that the pose does not depend on the order of the parts.
-REFINE_BELOW = 1e-2
+# Rounding in the factor, some eps/λ of the step, pushes bodies along their free motions.  Where that exceeds this
+# part of
+# L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not depend
+# on the order of the parts.
+DRIFT = 1e-12
+EPSILON = 2.2e-16
 DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
 STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended
 CREEP_ITERATIONS = 20  # where the cost falls by less than CREEP_DECREASE in so many, the search creeps along a valley
@@ -121,7 +124,10 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
             damping = effective * 10.0
             continue
         call_evaluator(linear, SOLVE, pattern, control, r, gradient, step, jacobian, matrix)
-        if effective < REFINE_BELOW:
+        longest = 0.0
+        for i in range(n):
+            longest = max(longest, abs(step[i]))
+        if EPSILON * longest > DRIFT * effective:
             add_defect(structure, r, jacobian, effective, step, unscaled)
             call_evaluator(linear, SOLVE, pattern, control, r, unscaled, correction, jacobian, matrix)
             for i in range(n):
