@@ -1,5 +1,7 @@
 """The solvers' structure table, from the packed system."""
 
+import numpy as np
+
 from cardan._jit import jit
 from cardan.solvers import abi
 from cardan.system import layout
@@ -31,17 +33,13 @@ ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
 )
 
 
-def structure_size(ints):
-    """A bound on the length of the table, with room for one more row per body."""
-    return S_HEADER + 4 * int(ints[CONSTRAINTS]) + int(ints[BLOCKS]) + 7 * int(ints[BODIES]) + 1
-
-
 @jit
-def fill_structure(ints, width, normalised, work, out):
-    """Blocks of ``width`` unknowns per body, from the third on a rotation; ``normalised`` adds one row per body."""
+def fill_structure(ints, width, normalised, out):
+    """Constraints, block offsets and limits: ``width`` unknowns per body, a rotation from the third on.
+
+    ``normalised`` adds one row per body.  Returns where the block offsets begin.
+    """
     bodies = ints[BODIES]
-    rows = ints[ROWS_TOTAL]
-    entries = ints[BLOCKS] * width
     count = ints[CONSTRAINTS]
     at = S_HEADER
     record = HEADER
@@ -50,33 +48,37 @@ def fill_structure(ints, width, normalised, work, out):
         out[at] = ints[record + ROW]
         out[at + 1] = ints[record + ROWS]
         out[at + 2] = ints[record + BLOCK] * width
-        out[at + 3] = slots
-        for s in range(slots):
-            out[at + 4 + s] = ints[record + RECORD + s]
+        for s in range(slots + 1):
+            out[at + 3 + s] = slots if s == 0 else ints[record + RECORD + s - 1]
         at += 4 + slots
         record = ints[record + NEXT]
     if normalised:
         for b in range(bodies):
-            out[at] = rows
+            out[at] = ints[ROWS_TOTAL] + b
             out[at + 1] = 1
-            out[at + 2] = entries
+            out[at + 2] = (ints[BLOCKS] + b) * width
             out[at + 3] = 1
             out[at + 4] = b
             at += 5
-            rows += 1
-            entries += width
-        count += bodies
-    out[S_ROWS] = rows
-    out[S_UNKNOWNS] = width * bodies
-    out[S_CONSTRAINTS] = count
-    out[S_BLOCKS] = bodies
-    out[S_JACOBIAN] = entries
-    out[S_COORDINATES] = POSE * bodies
-    out[S_OFFSETS] = at
-    out[S_WORK] = work
     for b in range(bodies + 1):
         out[at + b] = width * b
-    at += bodies + 1
-    out[S_LIMITS] = at
-    for b in range(bodies):
-        out[at + b] = 3
+        out[at + bodies + 1 + b] = 3
+    return at
+
+
+def structure(ints, width, normalised, work):
+    """The table of a system in a formulation; ``work``: floats the evaluator needs."""
+    bodies, constraints, blocks = int(ints[BODIES]), int(ints[CONSTRAINTS]), int(ints[BLOCKS])
+    extra = bodies if normalised else 0
+    out = np.empty(S_HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64)
+    offsets = fill_structure(ints, width, normalised, out)
+    out[S_ROWS] = int(ints[ROWS_TOTAL]) + extra
+    out[S_UNKNOWNS] = width * bodies
+    out[S_CONSTRAINTS] = constraints + extra
+    out[S_BLOCKS] = bodies
+    out[S_JACOBIAN] = (blocks + extra) * width
+    out[S_COORDINATES] = POSE * bodies
+    out[S_OFFSETS] = offsets
+    out[S_WORK] = work
+    out[S_LIMITS] = offsets + bodies + 1
+    return out

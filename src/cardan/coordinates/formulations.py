@@ -51,8 +51,8 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     def make() -> IntArray:
         from cardan.coordinates import _features, _structure
 
-        table: IntArray = np.empty(_structure.structure_size(system.ints), dtype=np.int64)
-        _structure.fill_structure(system.ints, kind.width, kind.normalised, _features.work_size(system.ints), table)
+        room = _features.work_size(system.ints)
+        table: IntArray = _structure.structure(system.ints, kind.width, kind.normalised, room)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)

@@ -170,41 +170,6 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
 
 
 @jit
-def group_bodies(ints, group):
-    """group ← for each body the first body of those that constraints connect it with, −1 where it has no constraint.
-
-    Returns the number of groups, a body without constraints counting as one.
-    """
-    bodies = ints[BODIES]
-    for b in range(bodies):
-        group[b] = -1
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        first = ints[record + RECORD]
-        for i in range(ints[record + SLOTS]):
-            b = ints[record + RECORD + i]
-            if group[b] < 0:
-                group[b] = b
-            while group[b] != b:
-                group[b] = group[group[b]]
-                b = group[b]
-            while group[first] != first:
-                first = group[first]
-            if first < b:
-                group[b] = first
-            else:
-                group[first] = b
-        record = ints[record + NEXT]
-    count = 0
-    for b in range(bodies):
-        if group[b] >= 0:
-            group[b] = group[group[b]]  # earlier bodies point to their first one already
-        if group[b] == b or group[b] < 0:
-            count += 1
-    return count
-
-
-@jit
 def shift_reference(bodies, centers, origin, sign, q):
     """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1)."""
     for b in range(bodies):

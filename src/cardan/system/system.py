@@ -316,28 +316,46 @@ class System:
 
 def split(system: System) -> list[tuple[IntArray, System]]:
     """The components of a system, in the order of their first bodies."""
-    from cardan.system import _tables
-
     count = len(system.names)
-    group: IntArray = np.empty(count, dtype=np.int64)
-    if _tables.group_bodies(system.ints, group) == 1 and group[0] == 0:
-        return [(np.arange(count, dtype=np.int64), system)]
+    ints = system.ints.tolist()
+    starts = _record_starts(ints)
+    group = _groups(count, ints, starts)
     members: dict[int, list[int]] = {}
-    for body, first in enumerate(group.tolist()):
+    for body, first in enumerate(group):
         if first >= 0:
             members.setdefault(first, []).append(body)
+    if len(members.get(0, ())) == count:
+        return [(np.arange(count, dtype=np.int64), system)]
     records: dict[int, list[int]] = {key: [] for key in members}
-    at = layout.HEADER
-    ints = system.ints.tolist()
-    for number in range(ints[layout.CONSTRAINTS]):
-        if ints[at + layout.SLOTS]:
-            records[int(group[ints[at + layout.RECORD]])].append(number)
-        at = ints[at + layout.NEXT]
-    starts = _record_starts(ints)
+    for number, at in enumerate(starts):
+        records[group[ints[at + layout.RECORD]]].append(number)
     return [
         (np.array(bodies, dtype=np.int64), System.part(system, ints, starts, bodies, records[key]))
         for key, bodies in members.items()
     ]
+
+
+def _groups(count: int, ints: list[int], starts: list[int]) -> list[int]:
+    """For each body the first body of those that constraints connect it with, −1 where it has no constraint."""
+    leader = [-1] * count
+    for at in starts:
+        first = ints[at + layout.RECORD]
+        for b in ints[at + layout.RECORD : at + layout.RECORD + ints[at + layout.SLOTS]]:
+            if leader[b] < 0:
+                leader[b] = b
+            while leader[b] != b:
+                leader[b] = leader[leader[b]]
+                b = leader[b]
+            while leader[first] != first:
+                first = leader[first]
+            if first < b:
+                leader[b] = first
+            else:
+                leader[first] = first = b
+    for b in range(count):
+        if leader[b] >= 0:
+            leader[b] = leader[leader[b]]  # earlier bodies point to their first one already
+    return leader
 
 
 def _record_starts(ints: list[int]) -> list[int]:
