@@ -41,7 +41,7 @@ def kahan_angle(u, v):
 
 
 def scipy_rotation_vector(a, b):
-    a, b = Rotation.from_quat(a, scalar_first=True), Rotation.from_quat(b, scalar_first=True)
+    a, b = (Rotation.from_quat(np.roll(p, -1)) for p in (a, b))  # SciPy puts the scalar last
     return (a.inv() * b).as_rotvec()
 
 
