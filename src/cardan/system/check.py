@@ -15,6 +15,7 @@ Triple: TypeAlias = tuple[float, float, float]
 Quadruple: TypeAlias = tuple[float, float, float, float]
 
 
+UNIT_ROUNDING = 1e-15  # of the square of a length: one, as far as rounding goes
 LARGEST = 1e150  # of a coordinate: squares up to here can be computed
 
 
@@ -86,6 +87,8 @@ def direction(value: Any, what: str) -> Triple:
 def quaternion(value: Any, what: str) -> Quadruple:
     """Four finite floats (w, x, y, z), scaled to length one."""
     w, x, y, z = numbers(value, 4, what)
+    if abs(w * w + x * x + y * y + z * z - 1.0) <= UNIT_ROUNDING:
+        return w, x, y, z  # of length one already: to scale it again would only move its last bits
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if largest == 0.0:
         raise ModelError(f"{what} is {(w, x, y, z)}; a quaternion (w, x, y, z) must not be zero")
