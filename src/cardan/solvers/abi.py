@@ -59,8 +59,13 @@ HELD: Final = 8  # work holds r and J at q: 0 no, 1 in the first place, 2 in the
 STEP_GAIN: Final = 9  # k of the gradient step
 MARK_COST: Final = 10  # cost when the search was last found to be getting on, and at which iteration
 MARK_ITERATION: Final = 11
-CONTROL: Final = 12
+INVERSE: Final = 12  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
+SINGULAR: Final = 13  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
+TRUNCATION: Final = 14  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
+CONTROL: Final = 15
 
+LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
+PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step
 
 # values of STATUS, as the kernels write them; Outcome names them for the layer above
 RUNNING: Final = 0.0
