@@ -5,7 +5,7 @@ ZXZ angles.  δθ is the rotation in body axes of the manifold formulation.
 """
 
 from cardan._jit import inner
-from cardan.coordinates._features import ORIENTATION, POINT, derivatives
+from cardan.coordinates._features import derivatives
 from cardan.coordinates._manifold import add_orientation, add_vector
 from cardan.system.layout import (
     BLOCK,
@@ -15,6 +15,8 @@ from cardan.system.layout import (
     FEATURE,
     FEATURES,
     KIND,
+    ORIENTATION,
+    POINT,
     POSE,
     RECORD,
     ROWS,

@@ -12,7 +12,7 @@ from math import atan2, cos, sin, sqrt
 
 from cardan._jit import evaluator, inner
 from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_matrices
+from cardan.coordinates._features import update_constraint, update_matrices, update_turns
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import BLOCK, BODIES, CONSTRAINTS, HEADER, NEXT, POSE, RECORD, ROWS, SLOTS
 
@@ -71,6 +71,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
             for i in range(3):
                 out[o + i] = q[o + i] + step[k + i]
             turn_angles(q[o + 3 :], step[k + 3], step[k + 4], step[k + 5], out[o + 3 :])
+        update_turns(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

@@ -8,7 +8,7 @@ derivative along the sphere alone, off the sphere it is none.  It is there to be
 
 from cardan._jit import evaluator, inner
 from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_matrices
+from cardan.coordinates._features import update_constraint, update_matrices, update_turns
 from cardan.coordinates._normalisation import WIDTH, normalisation
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import BLOCK, BODIES, CONSTRAINTS, HEADER, NEXT, POSE, RECORD, ROWS, SLOTS
@@ -36,6 +36,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         for i in range(POSE * ints[BODIES]):
             out[i] = q[i] + step[i]
+        update_turns(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

@@ -21,8 +21,8 @@ from cardan.system.state import FloatArray
 
 def as_manifold(formulation: str, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(ṙ, ω) and (0, Ṫu) of every body, each flat, of ``virtual_rotation`` or ``euler_angles``."""
-    poses = q.reshape(-1, layout.POSE)
-    given = v.reshape(len(poses), -1)
+    given = v.reshape(-1, 7 if formulation == "virtual_rotation" else 6)
+    poses = q[: layout.POSE * len(given)].reshape(-1, layout.POSE)  # the angles of turns come behind
     rates: FloatArray = np.zeros((len(poses), 6))
     bias: FloatArray = np.zeros((len(poses), 6))
     rates[:, :3] = given[:, :3]
