@@ -30,8 +30,8 @@ WIDTHS = {"manifold": 6, "euler_parameters": 7, "virtual_rotation": 7, "euler_an
 NORMALISED = ("euler_parameters", "virtual_rotation")  # with a row pᵀp − 1 per body
 PLACES = ("one", "two", "ground")
 
-JACOBIAN_TOL = 1e-10  # of five-point differences with h = 1e-3: their own error is some 1e-12
-GAMMA_TOL = 1e-9  # of nine-point second differences with h = 5e-3: their own error is some 1e-10
+JACOBIAN_TOL = 1e-10  # of nine-point differences with h = 2e-3: their own error is some 1e-12
+GAMMA_TOL = 1e-9  # of nine-point second differences with h = 8e-3: their own error is some 1e-10
 EXACT = 4e-15  # residuals of order one, by another formula
 
 
@@ -120,7 +120,7 @@ class Case:
         while True:
             self.values = [self._value(kind, rng) for kind in self.primitive.features]
             self.parameters = tuple(rng.uniform(0.3, 2.5, len(self.primitive.parameters)))
-            angles = rng.uniform(-20, 20, sum(kind is FeatureKind.TURN for kind in self.primitive.features))
+            angles = rng.uniform(-8, 8, sum(kind is FeatureKind.TURN for kind in self.primitive.features))
             r_p = [[*rng.uniform(-1, 1, 3), *random_quaternion(rng)] for _ in range(2)]
             self.q = np.array([*r_p[0], *r_p[1], *angles])
             if self.is_alone() or away_from_branches(name, self.features(self.q), self.parameters):
@@ -244,11 +244,12 @@ def directions(formulation, q):
     return spanning
 
 
-def first_difference(f, h=1e-3):
-    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+def first_difference(f, h=2e-3):
+    weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
+    return sum(w * (f(k * h) - f(-k * h)) for k, w in weights.items()) / h
 
 
-def second_difference(f, h=5e-3):
+def second_difference(f, h=8e-3):
     weights = {0: -205 / 72, 1: 8 / 5, 2: -1 / 5, 3: 8 / 315, 4: -1 / 560}
     return sum(w * (f(k * h) + f(-k * h)) / (2 if k == 0 else 1) for k, w in weights.items()) / h**2
 
