@@ -36,15 +36,20 @@ def worker_count(workers: Any) -> int:
 
 
 def run_chunks(
-    count: int, size: int, make_worker: Callable[[], Worker], workers: int, progress: Progress | None = None
+    count: int,
+    size: int,
+    make_worker: Callable[[threading.Event], Worker],
+    workers: int,
+    progress: Progress | None = None,
 ) -> None:
     """Do the items 0 … count − 1 in chunks of ``size``; every thread makes a worker of its own, for its workspace.
 
     With one worker all happens in the calling thread.  An exception of a worker, or Ctrl-C, ends all after the chunks
-    they are at.
+    they are at; a worker whose chunks are long looks now and then whether the event it was made with is set.
     """
+    stop = threading.Event()
     if workers == 1 or count <= size:
-        worker = make_worker()
+        worker = make_worker(stop)
         for first in range(0, count, size):
             worker(first, min(first + size, count))
             if progress is not None:
@@ -52,11 +57,10 @@ def run_chunks(
         return
     queue = iter(range(0, count, size))
     lock = threading.Lock()
-    stop = threading.Event()
     done = [0]
 
     def work() -> None:
-        worker = make_worker()
+        worker = make_worker(stop)
         while not stop.is_set():
             with lock:
                 first = next(queue, None)

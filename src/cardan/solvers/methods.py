@@ -117,11 +117,7 @@ def newton_lu(problem: Problem, q: FloatArray, tolerance: float, budget: Budget)
     from cardan.solvers import _algorithm_1 as kernel
 
     p = problem
-    if p.rows * p.unknowns > DENSE_NEWTON:
-        raise ModelError(
-            f"method 'newton_lu' decomposes J as one matrix, here of {p.rows} × {p.unknowns} entries; it must have "
-            f"{DENSE_NEWTON} at the most: use method='newton', which is sparse for large systems"
-        )
+    check_dense(p)
     control = algorithm_1_control(p, tolerance)
     work = np.empty(kernel.algorithm_1_work(p.structure))
     pivots = np.empty(2 * p.unknowns, dtype=np.int64)
@@ -132,6 +128,15 @@ def newton_lu(problem: Problem, q: FloatArray, tolerance: float, budget: Budget)
         budget,
         lambda: kernel.algorithm_1(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots),
     )
+
+
+def check_dense(problem: Problem) -> None:
+    """Refuse what Algorithm 1 cannot decompose as one matrix."""
+    if problem.rows * problem.unknowns > DENSE_NEWTON:
+        raise ModelError(
+            f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it must "
+            f"have {DENSE_NEWTON} at the most: use method='newton', which is sparse for large systems"
+        )
 
 
 def algorithm_1_control(problem: Problem, tolerance: float, inverse: float = abi.LU_FIRST) -> FloatArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Event
 from typing import Any, Literal
 
 import numpy as np
@@ -229,7 +230,7 @@ def algorithm_1(
     outcomes: IntArray = np.zeros(count, dtype=np.int64)
     norms: FloatArray = np.zeros(count)
 
-    def make_worker() -> Callable[[int, int], None]:
+    def make_worker(_: Event) -> Callable[[int, int], None]:
         control = _control(p, settings)
         work = np.empty(kernel.algorithm_1_work(p.structure))
         pivots = np.empty(2 * p.unknowns, dtype=np.int64)
