@@ -134,6 +134,7 @@ class Row:
 
     experiment: Experiment
     region: Region
+    low: float  # of the box
     formula: str
     samples: int
     converged: int
@@ -178,6 +179,7 @@ class Row:
             "example": self.experiment.example,
             "movable": self.experiment.movable,
             "region": self.region,
+            "box": [self.low, 1.0] if self.region == "box" else None,
             "formula": self.formula,
             "samples": self.samples,
             "converged": self.converged,
@@ -272,10 +274,11 @@ def table_2(
         if experiment not in chosen:
             continue
         for region in regions:
-            p = starts(region, experiment.box if box == "reproducing" else -1.0, samples, seed, number)
+            low = experiment.box if box == "reproducing" else -1.0
+            p = starts(region, low, samples, seed, number)
             for formula in FORMULAS:
                 tell = None if progress is None else (lambda k, _, before=done: progress(before + k, total))
-                rows.append(_row(experiment, region, formula, p, settings, seed, workers, tell))
+                rows.append(_row(experiment, region, low, formula, p, settings, seed, workers, tell))
                 done += samples
     return Table2(tuple(rows), settings, samples, seed, box, time.perf_counter() - began)
 
@@ -283,6 +286,7 @@ def table_2(
 def _row(
     experiment: Experiment,
     region: Region,
+    low: float,
     formula: Any,
     p: FloatArray,
     settings: Settings,
@@ -298,8 +302,8 @@ def _row(
         mean = float(taken.mean()) if taken.size else math.nan
         first = int((batch.ok & (batch.restarts == 0)).sum())
         count, restarts = int(batch.ok.sum()), int(batch.restarts.sum())
-        return Row(experiment, region, formula, len(p), count, mean, taken, first, restarts)
+        return Row(experiment, region, low, formula, len(p), count, mean, taken, first, restarts)
     formulation: Formulation = formula
     found = liu2013.algorithm_1(example, movable, formulation, p, settings, workers=workers, progress=progress)
     taken = found.iterations[found.ok]
-    return Row(experiment, region, formula, len(p), found.count, found.mean_iterations, taken, found.count, 0)
+    return Row(experiment, region, low, formula, len(p), found.count, found.mean_iterations, taken, found.count, 0)
