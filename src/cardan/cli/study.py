@@ -10,7 +10,7 @@ from typing import Any
 
 from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
-from cardan.study import figures, liu2013, table2
+from cardan.study import figures, liu2013, minima, table2
 from cardan.study.liu2013 import INVERSES, Settings
 from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
 
@@ -23,6 +23,7 @@ TITLES = ("experiment", "starts", "formula", "converged", "iterations", "paper",
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(title="studies", metavar="NAME", required=True)
     _add_liu2013(studies)
+    _add_minima(studies)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -167,3 +168,73 @@ def _write_csv(found: Table2, path: Path) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+
+
+def _add_minima(studies: Any) -> None:
+    text = "local minima of assembly by the spring step: quaternions against ZXZ angles, after Nelson and Cohen"
+    parser = studies.add_parser("minima", help=text, description=text, allow_abbrev=False)
+    add_common(parser)
+    parser.add_argument(
+        "--mechanism",
+        action="append",
+        metavar="NAME",
+        help=f"of the gallery, may be repeated; default: {', '.join(minima.MECHANISMS)}",
+    )
+    parser.add_argument("--starts", type=int, default=minima.STARTS, metavar="N", help="default: %(default)s")
+    parser.add_argument("--iterations", type=int, default=minima.ITERATIONS, metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=minima.TOLERANCE,
+        metavar="X",
+        help="of lengths relative to the extent, of angles in radians; default: %(default)s",
+    )
+    parser.set_defaults(study=_run_minima)
+
+
+def _run_minima(args: argparse.Namespace) -> int:
+    names = tuple(args.mechanism or minima.MECHANISMS)
+    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed)
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    with Bar("minima") as bar:
+        found = minima.minima(inputs, workers=args.workers, progress=bar.update)
+    if picture is not None:
+        figures.save(figures.sequence(minima.sequence(inputs)), picture)
+    if args.json:
+        print_json(
+            {
+                "starts": inputs.starts,
+                "iterations": inputs.iterations,
+                "tolerance": inputs.tolerance,
+                "seed": inputs.seed,
+                "rows": [row.as_dict() for row in found],
+            }
+        )
+        return 0
+    titles = ("mechanism", "unknowns", "met", "unmet", "minimum", "chart", "slow", "iterations")
+    rows = [
+        (
+            row.mechanism,
+            minima.CHARTS[row.chart],
+            str(row.met),
+            f"{100.0 * (row.starts - row.met) / row.starts:.0f} %",
+            str(row.minimum),
+            str(row.trapped),
+            str(row.slow),
+            "–" if row.median_iterations is None else f"{row.median_iterations:,.0f}",
+        )
+        for row in found
+    ]
+    print(
+        f"spring step (15) with k = 0.1, clipped to the bound of stability; {inputs.starts} starts each, seed "
+        f"{inputs.seed}, up to {inputs.iterations:,} iterations, tolerance {inputs.tolerance:g}\n"
+    )
+    print(table(titles, rows, left=2))
+    print(
+        "\nA run that is unmet goes on for as many iterations, in its unknowns and on the manifold:\n"
+        "minimum  neither arrives, and the gradient on the manifold vanishes: no choice of unknowns helps\n"
+        "chart    on the manifold it arrives, in its own unknowns it still does not\n"
+        "slow     all else: it was under way\n"
+        "iterations: median of the runs that met the tolerance"
+    )
+    return 0

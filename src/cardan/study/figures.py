@@ -103,6 +103,45 @@ def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dic
         right.legend(fontsize=7, frameon=False, loc="upper right")
         for axes in (left, right):
             clean(axes)
-    for axes in grid[-1]:
-        axes.set_xlabel("iteration", fontsize=8)
+    grid[-1][0].set_xlabel(f"iterations ({most}: and more)", fontsize=8)
+    grid[-1][1].set_xlabel("iteration", fontsize=8)
     return figure
+
+
+def sequence(steps: Any) -> Any:
+    """An assembly on its way: parts as lines from joint to joint through their origin, gaps of open joints dashed."""
+    count = len(steps.states)
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = new_figure(3.4 * columns, 3.2 * rows)
+    ends = [(joint.a, joint.b) for joint in steps.mechanism.joints.values()]
+    for k, (state, iterations) in enumerate(zip(steps.states, steps.iterations, strict=True)):
+        axes = figure.add_subplot(rows, columns, k + 1, projection="3d")
+        for number, body in enumerate(steps.mechanism.bodies.values()):
+            own = [end for pair in ends for end in pair if end.body is body]
+            line = np.array([_world(own[0], state), state[body].position, *(_world(end, state) for end in own[1:])])
+            axes.plot(*line.T, color=_HUES[number % len(_HUES)], linewidth=3.5, solid_capstyle="round")
+        for a, b in ends:
+            gap = np.array([_world(a, state), _world(b, state)])
+            axes.plot(*gap.T, color=MUTED, linewidth=0.9, linestyle=":")
+            for end, place in zip((a, b), gap, strict=True):
+                if end.body.is_ground:
+                    axes.scatter(*place, marker="s", s=36, color=INK, depthshade=False)
+        points = np.array([*(_world(end, state) for pair in ends for end in pair), *state.positions])
+        low, high = points.min(axis=0), points.max(axis=0)
+        middle, reach = 0.5 * (low + high), 0.5 * float((high - low).max())
+        for set_limits, m in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
+            set_limits(m - reach, m + reach)
+        axes.set_box_aspect((1, 1, 1), zoom=1.2)
+        axes.view_init(elev=22, azim=-60)
+        axes.set_axis_off()
+        axes.set_title(f"iteration {iterations:,}", fontsize=10)
+    return figure
+
+
+_HUES = ("#2a6f97", "#c8553d", "#588157", "#8d6a9f", "#e09f3e", "#3d5a80", "#9e2a2b", "#6b9080")
+
+
+def _world(end: Any, state: Any) -> Any:
+    """World position [m] of a point or of the origin of a frame."""
+    return state[end.body].point(end.origin if hasattr(end, "origin") else end.position)
