@@ -167,8 +167,8 @@ _ARGUMENTS = {
 def kernel_address(kernel: Callable[..., Any], arguments: str) -> int:
     """Address of a kernel made by :func:`jit` that returns an int64, for :func:`call_kernel`.
 
-    ``arguments``: a letter for each, i d b for an integer, a float and a truth value, I F U for arrays of int64, float64
-    and uint64.  It is the machine code that Python runs as well, so that both give the same bits.
+    ``arguments``: a letter for each, i d b for an integer, a float and a truth value, I F U for arrays of int64,
+    float64 and uint64.  It is the machine code that Python runs as well, so that both give the same bits.
     """
     if JIT_DISABLED:
         _python_kernels.append(kernel)
@@ -204,7 +204,7 @@ else:
 
     @intrinsic
     def call_kernel(typing_context, address, arguments):  # type: ignore[no-untyped-def]
-        """Call the kernel at an address with a tuple of arguments, which must be of the types its address was made for."""
+        """Call the kernel at an address with a tuple of arguments, of the types its address was made for."""
 
         def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
             kinds = [context.get_value_type(kind) for kind in signature.args[1].types]

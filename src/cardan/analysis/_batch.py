@@ -1,8 +1,8 @@
-"""Assembly from many starts in one jitted call: the same attempts, in the same order, as :mod:`cardan.analysis.assemble`.
+"""Assembly from many starts in one jitted call: the attempts of :mod:`cardan.analysis.assemble`, in the same order.
 
 Solvers and draws are called by address, so that the machine code is that of a single assembly and the iterates agree to
-the last bit.  The kernel returns when it has used its allowance of iterations, and goes on where it was at the next call:
-that is how Ctrl-C and the clock get their turn, however large the system.
+the last bit.  The kernel returns when it has used its allowance of iterations, and goes on where it was at the next
+call: that is how Ctrl-C and the clock get their turn, however large the system.
 """
 
 from cardan._jit import call_evaluator, call_kernel, inner, jit
@@ -221,8 +221,8 @@ def solve_many(
     """Solve from the starts memo[START] … last − 1; returns 1 where the allowance ended before them, else 0.
 
     starts: solver coordinates, one row per start.  tails: angles of the turns in the authored poses, one row per start.
-    places: room for five q.  ends ← solver coordinates where each start ended; outcomes and residuals ← those of the run
-    that ended there.
+    places: room for five q.  ends ← solver coordinates where each start ended; outcomes and residuals ← those of the
+    run that ended there.
     """
     size = structure[COORDINATES]
     turns = size - POSE * ints[BODIES]

@@ -1,7 +1,7 @@
 """Assembly from many starts: the work of :mod:`cardan.analysis.assemble` in jitted calls, on one core or on all.
 
-Every start gets the attempts, and then the verdict, that a call of ``assemble`` would give it; how many threads share the
-work changes nothing.
+Every start gets the attempts, and then the verdict, that a call of ``assemble`` would give it; how many threads share
+the work changes nothing.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _time(starts: Any, at_time: Any) -> float:
 
 
 def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
-    """r and p of every body, shape (n, bodies, 7), and angles that turns are counted from, shape (n, turns); checked."""
+    """r and p of every body, shape (n, bodies, 7), and angles that turns count from, shape (n, turns); checked."""
     bodies = len(system.names)
     wanted = f"an array of shape (n, {bodies}, 7), r and p of every body, or a list of states"
     if isinstance(starts, State | Mapping | str):

@@ -15,7 +15,6 @@ from cardan.analysis import assemble as one
 from cardan.analysis.chunks import Progress, run_chunks
 from cardan.analysis.restarts import REACH, Restarts
 from cardan.coordinates import formulations, verdict
-from cardan.errors import ModelError
 from cardan.solvers import abi, kernels, methods
 from cardan.solvers.problem import Problem
 from cardan.system import layout
@@ -106,7 +105,7 @@ def solve_piece(
 
 
 def shift(piece: System, q: FloatArray, sign: float) -> None:
-    """Poses in the rows of q from body origins to reference points (+1) or back (−1), by the kernel for a single one."""
+    """Poses in the rows of q from body origins to reference points (+1) or back (−1), by the kernel for one of them."""
     from cardan.system import _tables
 
     bodies = len(piece.names)

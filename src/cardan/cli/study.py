@@ -54,7 +54,7 @@ def _add_liu2013(studies: Any) -> None:
         "--box",
         choices=table2.BOXES,
         default="reproducing",
-        help="of Example 1: [0, 1]⁴, which reproduces the paper's figures, or [−1, 1]⁴ as printed; default: %(default)s",
+        help="of Example 1: [0, 1]⁴, which reproduces the figures, or [−1, 1]⁴ as printed; default: %(default)s",
     )
     parser.add_argument("-N", type=int, default=liu2013.N, help="iterations of Algorithm 1; default: %(default)s")
     parser.add_argument(
@@ -71,8 +71,8 @@ def _add_liu2013(studies: Any) -> None:
 
 
 def _run_liu2013(args: argparse.Namespace) -> int:
-    examples = args.example or (1, 2, 3, 4)
-    regions = args.region or table2.REGIONS
+    examples: list[int] = args.example or [1, 2, 3, 4]
+    regions: list[Any] = args.region or list(table2.REGIONS)
     settings = Settings(args.N, args.epsilon, args.inverse)
     table2.check_inputs(args.samples, args.seed, regions, args.box, examples)
     picture = None if args.plot is None else figures.check_picture(args.plot)
@@ -114,7 +114,7 @@ def _text(found: Table2) -> str:
         "",
         table(TITLES, map(_cells, found.rows), left=3),
         "",
-        "paper: Table 2 of [Liu2013], of 10,000; σ: difference of the shares in standard deviations of such a difference",
+        "paper: Table 2 of [Liu2013], of 10,000; σ: difference of the shares, in standard deviations of such a one",
         "restarts: of auto, all starts together; they are drawn from the seed alone, so a good draw serves every start",
         *(f"{mark}  {MARKS[mark]}" for mark in marks),
     ]
@@ -122,7 +122,8 @@ def _text(found: Table2) -> str:
     if named:
         lines += ["", "not reproduced: " + "; ".join(named)]
     if worked:
-        lines += ["", "worked iteration of Example 1, body 1 movable, Peng's formula:", liu2013.worked_iteration().text()]
+        lines += ["", "worked iteration of Example 1, body 1 movable, Peng's formula:"]
+        lines.append(liu2013.worked_iteration().text())
     return "\n".join(lines)
 
 
@@ -146,14 +147,16 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
     """‖Φ‖ by iteration of some convergent runs, by experiment and formula, from the region drawn last."""
     traces: dict[str, dict[str, list[Any]]] = {}
+    formula: Any
     for row in found.rows:
         if row.region != found.rows[-1].region or row.formula == "auto":
             continue
+        formula = row.formula
         number = table2.EXPERIMENTS.index(row.experiment)
         starts = table2.starts(row.region, row.low, found.samples, found.seed, number)[: 4 * TRACES]
         runs = []
         for p in starts:
-            norms = liu2013.trace(row.experiment.example, row.experiment.movable, row.formula, p, found.settings)[1]
+            norms = liu2013.trace(row.experiment.example, row.experiment.movable, formula, p, found.settings)[1]
             if norms[-1] <= found.settings.epsilon:
                 runs.append(norms)
             if len(runs) == TRACES:

@@ -4,8 +4,8 @@ The poses stay quaternions; a step is added to the angles they have.  The rotati
 
     B = [Aᵀe₃, (cos φ, −sin φ, 0), e₃],   Aᵀe₃ = (sin θ sin φ, sin θ cos φ, cos θ)
 
-det B = −sin θ: at θ = 0 and θ = π one direction of rotation is out of reach.  There only ψ ± φ is determined, and φ = 0 is
-taken.  [Haug1989]
+det B = −sin θ: at θ = 0 and θ = π one direction of rotation is out of reach.  There only ψ ± φ is determined, and
+φ = 0 is taken.  [Haug1989]
 """
 
 from math import atan2, cos, sin, sqrt

@@ -4,9 +4,9 @@
         q ← q − J⁻¹Φ   where J is invertible,   q ← q − J⁺Φ   where not;   n ← n + 1
 
 ‖·‖ is the Euclidean norm.  The paper does not say how it tells a singular J.  Here J counts as singular if it is not
-square, or if LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated: directions
-whose pivot falls below TRUNCATION times the largest are left alone.  Φ, J and the unknowns come scaled; an unknown with the
-scale 0 is held, and is no column of J.
+square, or if LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated:
+directions whose pivot falls below TRUNCATION times the largest are left alone.  Φ, J and the unknowns come scaled; an
+unknown with the scale 0 is held, and is no column of J.
 """
 
 from math import sqrt
@@ -141,7 +141,21 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
 
 @jit
 def algorithm_1_many(
-    evaluate, ints, floats, structure, scales, starts, first, last, control, work, pivots, q, iterations, outcomes, norms
+    evaluate,
+    ints,
+    floats,
+    structure,
+    scales,
+    starts,
+    first,
+    last,
+    control,
+    work,
+    pivots,
+    q,
+    iterations,
+    outcomes,
+    norms,
 ):
     """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
 

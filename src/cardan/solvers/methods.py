@@ -134,8 +134,8 @@ def check_dense(problem: Problem) -> None:
     """Refuse what Algorithm 1 cannot decompose as one matrix."""
     if problem.rows * problem.unknowns > DENSE_NEWTON:
         raise ModelError(
-            f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it must "
-            f"have {DENSE_NEWTON} at the most: use method='newton', which is sparse for large systems"
+            f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it "
+            f"must have {DENSE_NEWTON} at the most: use method='newton', which is sparse for large systems"
         )
 
 

@@ -89,13 +89,14 @@ def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dic
         left.set_ylabel("starts", fontsize=8)
         left.legend(fontsize=7, frameon=False)
         for formula, runs in traces.get(name, {}).items():
+            color = COLORS[formula]
             for norms in runs:
-                right.semilogy(range(len(norms)), np.maximum(norms, 1e-17), color=COLORS[formula], alpha=0.12, linewidth=0.7)
+                right.semilogy(range(len(norms)), np.maximum(norms, 1e-17), color=color, alpha=0.12, linewidth=0.7)
             if runs:
                 length = int(np.median([len(norms) for norms in runs]))
                 padded = [[*norms, *[norms[-1]] * max(0, length - len(norms))][:length] for norms in runs]
                 middle = np.maximum(np.median(padded, axis=0), 1e-17)
-                right.semilogy(range(length), middle, color=COLORS[formula], linewidth=2.0, label=titles[formula])
+                right.semilogy(range(length), middle, color=color, linewidth=2.0, label=titles[formula])
         right.axhline(table.settings.epsilon, color=MUTED, linewidth=0.8, linestyle=":")
         right.set_xlim(0, 40)
         right.set_ylim(1e-17, 1e4)

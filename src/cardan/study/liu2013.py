@@ -1,8 +1,8 @@
 """The examples of [Liu2013] and its Algorithm 1, as printed and as they must be meant.
 
-Two bodies with a common, fixed origin; one of them turns.  A point P = r + A s^P of such a body is a vector A s^P from the
-origin, so the unknowns are the four Euler parameters of the body that turns (or its rotation on the manifold) and nothing
-else: the equations (21) and (22) of the paper, with q = p.
+Two bodies with a common, fixed origin; one of them turns.  A point P = r + A s^P of such a body is a vector A s^P from
+the origin, so the unknowns are the four Euler parameters of the body that turns (or its rotation on the manifold) and
+nothing else: the equations (21) and (22) of the paper, with q = p.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def coordinates(p: Any) -> FloatArray:
     """Solver coordinates (0, p), shape (n, 7), of Euler parameters, shape (n, 4)."""
     quaternions = np.atleast_2d(np.asarray(p, dtype=np.float64))
     if quaternions.ndim != 2 or quaternions.shape[1] != 4 or not np.isfinite(quaternions).all():
-        raise ModelError(f"the starts have shape {quaternions.shape}; they must be finite Euler parameters, shape (n, 4)")
+        raise ModelError(f"the starts have shape {quaternions.shape}; they must be finite numbers, shape (n, 4)")
     out: FloatArray = np.zeros((len(quaternions), 7))
     out[:, 3:] = quaternions
     return out

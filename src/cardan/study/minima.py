@@ -1,9 +1,9 @@
 """Local minima by experiment: assembly by the spring step alone, in quaternions, in ZXZ angles and on the manifold.
 
-[NelsonCohen1998] and [Nelson1998] report local minima with Euler angles and none with quaternions.  A minimum of |C|² does not
-depend on the chart, but a chart can add stalls of its own: its gradient Bᵀ(∂C/∂δθ)ᵀC is small where B loses rank, for ZXZ angles
-near θ = 0 and π.  So a run that does not arrive goes on twice, once in its chart and once on the manifold, for as many
-iterations as it has had, and what happens then says what held it:
+[NelsonCohen1998] and [Nelson1998] report local minima with Euler angles and none with quaternions.  A minimum of |C|²
+does not depend on the chart, but a chart can add stalls of its own: its gradient Bᵀ(∂C/∂δθ)ᵀC is small where B loses
+rank, for ZXZ angles near θ = 0 and π.  So a run that does not arrive goes on twice, once in its chart and once on the
+manifold, for as many iterations as it has had, and what happens then says what held it:
 
 =========== =========================================================================================
 minimum     neither arrives, and the gradient on the manifold vanishes: no chart leads away
@@ -100,7 +100,7 @@ class Inputs:
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ModelError(f"{what} is {value!r}; it must be a whole number from {least} on")
         if check.positive(self.tolerance, "the tolerance") >= 1.0:
-            raise ModelError(f"the tolerance is {self.tolerance}; it must be below 1 (lengths are relative to the extent)")
+            raise ModelError(f"the tolerance is {self.tolerance}; it must be below 1 (lengths are relative)")
 
 
 def minima(
@@ -110,7 +110,7 @@ def minima(
     inputs = inputs or Inputs()
     threads = worker_count(workers)
     total = len(inputs.mechanisms) * len(CHARTS)
-    found = []
+    found: list[Descent] = []
     for name in inputs.mechanisms:
         mechanism = REGISTRY[name].build()
         starts = starting_poses(mechanism, inputs.starts, inputs.seed)
