@@ -1,9 +1,9 @@
 """Kernels of the virtual-rotation formulation: seven unknowns (r, p) per body, the row pᵀp − 1, and [Liu2013] eq. 6b.
 
 The derivative of a rotated vector is written with the virtual rotation δπ′ = 2G δp:
-δ(A s′) = −A s̃′ δπ′ = −2 A s̃′ G δp.  So the row of p is ∂f/∂δθ · 2G(p).  Since G p = 0 it knows nothing of a p that grows: on the unit sphere it is the
-derivative along the sphere alone, off the sphere it is none.  It is there to be compared with
-:mod:`cardan.coordinates._euler_parameters`.
+δ(A s′) = −A s̃′ δπ′ = −2 A s̃′ G δp.  So the row of p is ∂f/∂δθ · 2G(p).  Since G p = 0 it knows nothing of a p that
+grows: on the unit sphere it is the derivative along the sphere alone, off the sphere it is none.  It is there to be
+compared with :mod:`cardan.coordinates._euler_parameters`.
 """
 
 from cardan._jit import evaluator, inner
