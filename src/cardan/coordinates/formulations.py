@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
@@ -70,7 +70,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
-    return replace(found, floats=system.floats_at(time)) if system.signals else found
+    return found.with_floats(system.floats_at(time)) if system.signals else found
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:

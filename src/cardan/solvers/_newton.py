@@ -7,10 +7,13 @@ J and Φ are scaled, so that the pseudo-inverse of a rank-deficient J does not d
 runs while the residual exceeds the tolerance (printed with the sign reversed in the paper).
 """
 
-from cardan._jit import call_evaluator, jit
+from math import sqrt
+
+from cardan._jit import call_evaluator, inner, jit
 from cardan.math._dense import minimum_norm
 from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
 from cardan.solvers.abi import (
+    BLOCKS,
     BROKEN,
     CHUNK,
     CONVERGED,
@@ -21,6 +24,8 @@ from cardan.solvers.abi import (
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
+    LIMITS,
+    OFFSETS,
     OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
@@ -28,6 +33,8 @@ from cardan.solvers.abi import (
     RUNNING,
     SOLVE,
     STATUS,
+    STEP_SIZE,
+    STEP_TURN,
     TOLERANCE,
     UNKNOWNS,
     WORK,
@@ -35,6 +42,25 @@ from cardan.solvers.abi import (
 
 SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as singular and is left alone
 SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared is below their rounding
+
+
+@inner
+def measure_step(structure, step, control):
+    """STEP_SIZE and STEP_TURN of a scaled step."""
+    offsets = structure[OFFSETS]
+    total = 0.0
+    turned = 0.0
+    for b in range(structure[BLOCKS]):
+        first = structure[offsets + b]
+        rotation = first + structure[structure[LIMITS] + b]
+        square = 0.0
+        for k in range(first, structure[offsets + b + 1]):
+            total += step[k] * step[k]
+            if k >= rotation:
+                square += step[k] * step[k]
+        turned = max(turned, square)
+    control[STEP_SIZE] = sqrt(total)
+    control[STEP_TURN] = sqrt(turned)
 
 
 @jit
@@ -82,8 +108,6 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
-            for i in range(n):
-                step[i] *= -scales[m + i]
         else:
             gradient = scratch[:n]
             correction = scratch[n : 2 * n]
@@ -94,7 +118,10 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             add_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
             call_evaluator(linear, SOLVE, pattern, control, r, gradient, correction, jacobian, matrix)
             for i in range(n):
-                step[i] = (step[i] + correction[i]) * scales[m + i]
+                step[i] = -(step[i] + correction[i])
+        measure_step(structure, step, control)
+        for i in range(n):
+            step[i] *= -scales[m + i]
         call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, inner)
         for i in range(coordinates):
             q[i] = moved[i]
