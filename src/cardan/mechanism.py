@@ -14,10 +14,10 @@ from cardan.analysis.motion import Motion
 from cardan.analysis.move import move
 from cardan.analysis.result import AssemblyResult
 from cardan.analysis.stepper import Stepper
+from cardan.constraints.registry import Primitive
 from cardan.coordinates.formulations import Formulation
 from cardan.diagnosis.freedom import Diagnosis, diagnose
 from cardan.errors import ModelError
-from cardan.constraints.registry import Primitive
 from cardan.joints import Coordinate, Joint, JointKind, own
 from cardan.joints.coordinates import make_turn
 from cardan.system import check
@@ -116,7 +116,12 @@ class Mechanism:
     couple = _adds(joints.couple)
 
     def drive(
-        self, name: str, coordinate: Joint | Coordinate, function: Callable[[Any], Any] | float, *, of: str | None = None
+        self,
+        name: str,
+        coordinate: Joint | Coordinate,
+        function: Callable[[Any], Any] | float,
+        *,
+        of: str | None = None,
     ) -> Joint:
         """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
@@ -196,7 +201,7 @@ class Mechanism:
         named = dict(options)
         ends = [*args[:count], *(named.pop(word) for word in kind.ends[len(args) :] if word in named)]
         if len(ends) < count:
-            missing = ", ".join(kind.ends[len(ends) :])
+            missing = ", ".join(map(repr, kind.ends[len(ends) :]))
             raise ModelError(f"{what} was not given {missing}; see help(Mechanism.{kind.name})")
         for k, takes in enumerate(kind.takes):
             if takes in ("frame", "point"):
@@ -206,7 +211,8 @@ class Mechanism:
                 for body in ends[k].bodies:
                     self._check_body(what, body)
         if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
-            raise ModelError(f"{what} connects body {ends[0].body.name!r} to itself; a joint needs two different bodies")
+            body = ends[0].body.name
+            raise ModelError(f"{what} connects body {body!r} to itself; a joint needs two different bodies")
         return tuple(ends), args[count:], named
 
     def _check_end(self, what: str, takes: str, end: Any) -> None:
@@ -225,7 +231,8 @@ class Mechanism:
         if not isinstance(given, Joint):
             raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…)")
         self._coordinate_owner(given)
-        found = [coordinate for word in given.kind.coordinates if (coordinate := given.of(word)).kind == kind or not kind]
+        every = [given.of(word) for word in given.kind.coordinates]
+        found = [coordinate for coordinate in every if not kind or coordinate.kind == kind]
         if len(found) != 1:
             words = ", ".join(repr(c.name) for c in found) if found else "none"
             wanted = _article(kind) if kind else "a coordinate"

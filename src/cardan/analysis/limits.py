@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.system import layout
 from cardan.system.state import State
 from cardan.system.system import System, ints_at
-from cardan.system import layout
 
 # A coordinate this near to a bound, lengths relative to the extent, angles in radians, has reached it: far above what
 # an assembly leaves open, far below what a designer would call a gap.

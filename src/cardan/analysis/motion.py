@@ -30,8 +30,8 @@ class MotionStatus(StrEnum):
 class Motion:
     """States along a driven motion.
 
-    ``ok``: all times were reached.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s] that were reached, and
-    the ``states`` there, each with velocities; ``state``: where it ended, between two times where it was stopped.
+    ``ok``: all times were reached.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s] that were reached,
+    and the ``states`` there, each with velocities; ``state``: where it ended, between two times where it was stopped.
     ``steps``: how many were made in all.
     """
 

@@ -1,13 +1,13 @@
 """Positions along a driven motion: continuation that keeps the branch, or stops and says why.
 
-From one time to the next Newton's iteration starts where the mechanism is.  Its first step is the tangent of the motion;
-how much smaller the second one is tells whether the step stayed where the linear model holds.  Steps in time are chosen
-so that it does:  |δ₂| ≤ CONTRACTION·|δ₁|, no body turning by more than TURN at once.  [Deuflhard2011]
+From one time to the next Newton's iteration starts where the mechanism is.  Its first step is the tangent of the
+motion; how much smaller the second one is tells whether the step stayed where the linear model holds.  Steps in time
+are chosen so that it does:  |δ₂| ≤ CONTRACTION·|δ₁|, no body turning by more than TURN at once.  [Deuflhard2011]
 
 Two things can end a motion.  At a *dead point* the drivers can take the mechanism no further: the Jacobian becomes
 singular and the rates grow beyond bounds, so that ever smaller steps are refused.  A *limit* that a driver runs into
-leaves no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is singular as well, but
-the motion goes on: it is continued along its tangent, and taken up again on the other side.
+leaves no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is singular as well,
+but the motion goes on: it is continued along its tangent, and taken up again on the other side.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ FIRST_STEP: Final = 1e-2  # of the time span
 # A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
 LEAP_BELOW: Final = 1e-6
 LEAPS: Final = (0.02, 0.1, 0.5)
-LEAP_ERROR: Final = 0.05  # of the leap: how far the pose found may be from the tangent
-SINGULAR: Final = 1e-3  # least singular value counted, of the largest: below it a pose that ends a motion is a dead point
+LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
+NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
+SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
 Progress = Callable[[float], None]
 
@@ -128,6 +129,7 @@ class _Path:
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         self._regular = self._step
+        self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
         dense = p.rows * p.unknowns <= DENSE_NEWTON
@@ -156,23 +158,36 @@ class _Path:
         while self.time != target:
             if self._deadline is not None and clock.perf_counter() >= self._deadline:
                 return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
+            if self._tangent is not None and self._leap(self._tangent, sign, target):
+                continue
             left = abs(target - self.time)
             step = min(self._step, left)
             time = target if step == left else self.time + sign * step
             found, contraction = self._newton(self.q, time)
             if found is not None:
+                self._guard(time)
                 self._accept(found, time)
                 if step > LEAP_BELOW * self._span:
                     self._regular = step
                 self._step = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
                 continue
             self._step = 0.4 * step
-            if self._step < LEAP_BELOW * self._span and self._leap(sign, target):
-                continue
+            if self._step < LEAP_BELOW * self._span:
+                velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
+                if self._leap(velocity, sign, target):
+                    continue
             if self._step < LEAST_STEP * self._span:
                 return self._ended(time)
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
+
+    def _guard(self, time: float) -> None:
+        """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
+        if float(self._control[abi.PIVOT]) >= NEAR_SINGULAR:
+            self._tangent = None
+        elif self._tangent is None:
+            velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
+            self._tangent = velocity + (time - self.time) * acceleration
 
     def _accept(self, q: FloatArray, time: float) -> None:
         self.q, self.time = q, time
@@ -213,36 +228,35 @@ class _Path:
             return q, contraction  # as near as rounding lets it
         return None, contraction
 
-    def _leap(self, sign: float, target: float) -> bool:
+    def _leap(self, velocity: FloatArray, sign: float, target: float) -> bool:
         """Over a singular pose, along the tangent, where the same motion goes on behind it."""
-        velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
         if not np.isfinite(velocity).all():
             return False
         scale = self.problem.scales[self.problem.rows :]
+        size = float(np.linalg.norm(velocity / scale))
         for part in LEAPS:
             leap = sign * part * self._regular
-            time = self.time + leap
-            turned = np.abs(velocity.reshape(-1, 6)[:, 3:]).max() * abs(leap)
-            if turned > TURN:
+            if np.abs(velocity.reshape(-1, 6)[:, 3:]).max() * abs(leap) > TURN:
                 return False
+            time = self.time + leap
             guess = self.problem.retract(self.q, velocity * leap)
             found, _ = self._newton(guess, time, strict=False)
-            if found is None:
+            if found is None or float(self._control[abi.PIVOT]) < NEAR_SINGULAR:
                 continue
-            off = rates.difference(self.system, guess, found) / scale
-            size = np.linalg.norm(velocity * leap / scale)
-            if np.linalg.norm(off) > LEAP_ERROR * size:
+            if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
                 continue
-            if abs(target - self.time) < abs(leap):  # the time asked for lies within the leap
-                within = (target - self.time) / leap
-                between = self.problem.retract(self.q, within * rates.difference(self.system, self.q, found))
-                landed, _ = self._newton(between, target, strict=False)
-                if landed is None:
-                    continue
-                found, time = landed, target
-            self._accept(found, time)
-            self._step = abs(leap)
-            return True
+            if abs(target - self.time) >= abs(leap):
+                self._accept(found, time)
+                self._tangent = None
+                self._step = abs(leap)
+                return True
+            # the time asked for lies within the leap: the pose there, and the tangent to go on with
+            between = (target - self.time) / leap * rates.difference(self.system, self.q, found)
+            landed, _ = self._newton(self.problem.retract(self.q, between), target, strict=False)
+            if landed is not None:
+                self._accept(landed, target)
+                self._tangent = velocity
+                return True
         return False
 
     def _judge(self) -> bool:

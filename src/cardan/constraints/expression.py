@@ -93,7 +93,7 @@ class Scalar:
             f"equations are recorded once and hold for every pose; {BY_HAND}"
         )
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __eq__ = __ne__ = _refuse_branch  # type: ignore[assignment]
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __eq__ = __ne__ = _refuse_branch
     __hash__ = object.__hash__
 
     def _refuse_number(self, *_: object) -> NoReturn:
@@ -102,9 +102,9 @@ class Scalar:
             f"neither round nor index with it; {BY_HAND}"
         )
 
-    __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = _refuse_number  # type: ignore[assignment]
-    __mod__ = __floordiv__ = __rmod__ = __rfloordiv__ = __divmod__ = __len__ = __iter__ = _refuse_number  # type: ignore[assignment]
-    __getitem__ = __and__ = __or__ = __xor__ = __invert__ = _refuse_number  # type: ignore[assignment]
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = _refuse_number
+    __mod__ = __floordiv__ = __rmod__ = __rfloordiv__ = __divmod__ = __len__ = __iter__ = _refuse_number
+    __getitem__ = __and__ = __or__ = __xor__ = __invert__ = _refuse_number
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of numbers are recorded like the library's own."""
@@ -173,8 +173,10 @@ class Vector:
 
     def __mul__(self, factor: Number) -> Vector:
         if isinstance(factor, Vector | Quaternion) or not isinstance(factor, Scalar | numbers.Real):
-            raise TracingError(f"a vector can be multiplied by a number, not by {factor!r}; for products of two vectors "
-                               "use cd.dot or cd.cross")
+            raise TracingError(
+                f"a vector can be multiplied by a number, not by {factor!r}; for products of two vectors use cd.dot or "
+                "cd.cross"
+            )
         return Vector(*(a * factor for a in self.components))
 
     __rmul__ = __mul__
@@ -190,7 +192,7 @@ class Vector:
     def __neg__(self) -> Vector:
         return self * -1.0
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __eq__ = __ne__ = Scalar._refuse_branch  # type: ignore[assignment]
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __eq__ = __ne__ = Scalar._refuse_branch
     __hash__ = object.__hash__
     __float__ = Scalar._refuse_number
 
@@ -202,7 +204,7 @@ class Vector:
 
 
 def _has_length(value: Any, length: int) -> bool:
-    return isinstance(value, Sequence) and len(value) == length or getattr(value, "shape", None) == (length,)
+    return (isinstance(value, Sequence) and len(value) == length) or getattr(value, "shape", None) == (length,)
 
 
 class Quaternion:
@@ -222,7 +224,7 @@ class Quaternion:
     def __len__(self) -> int:
         return 4
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = Scalar._refuse_branch  # type: ignore[assignment]
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = Scalar._refuse_branch
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
@@ -419,7 +421,11 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, c: -2.0 * s * node * node,
         lambda node, s, c: -2.0 * c * node * node,
     ),
-    "beyond": (lambda node, a, lower, upper: node.graph.call("outside", a, lower, upper), _of_parameters_only, _of_parameters_only),
+    "beyond": (
+        lambda node, a, lower, upper: node.graph.call("outside", a, lower, upper),
+        _of_parameters_only,
+        _of_parameters_only,
+    ),
     "outside": (_zero, _zero, _zero),
     "angle_ratio": (
         lambda node, s, w: node.graph.call("angle_ratio_s", s, w),

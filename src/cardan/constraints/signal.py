@@ -35,7 +35,7 @@ class Signal:
         if isinstance(result, numbers.Real) and not isinstance(result, bool):
             result = Jet(float(result))
         if not isinstance(result, Jet):
-            raise ModelError(f"{what} gives {result!r}; it must be a number, or computed from t with cd.sin, cd.sqrt, …")
+            raise ModelError(f"{what} gives {result!r}; it must be a number, or computed from t with cd.sin, …")
         if not all(map(math.isfinite, (result.value, result.rate, result.acceleration))):
             raise ModelError(f"{what} gives {result!r}; value, rate and acceleration must be finite")
         return result

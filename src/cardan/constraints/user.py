@@ -94,7 +94,7 @@ def primitive(
 
     By hand: where the equations cannot be traced, say rows=, parameters= and derivative=.  Then the function is
     ``f(x, c, out)`` and the derivative ``df(x, c, out)``, compiled by Numba, with all components of the features in x
-    and the parameters in c; f writes its rows, df the partial derivatives row by row.  They are compared by differences.
+    and the parameters in c; f writes its rows, df the partial derivatives row by row.  Differences check them.
     """
 
     def make(function: Callable[..., Any]) -> Primitive:
@@ -178,7 +178,7 @@ def _arguments(what: str, kinds: Mapping[str, str]) -> tuple[Argument, ...]:
         kind, _, of = given_kind.partition(" of ") if isinstance(given_kind, str) else (given_kind, "", "")
         if kind not in KINDS:
             offered = ", ".join(map(repr, KINDS))
-            raise ModelError(f"{what}: its argument {name!r} is declared as {given_kind!r}; it must be one of {offered}")
+            raise ModelError(f"{what}: its argument {name!r} is declared as {given_kind!r}; there are {offered}")
         if of and of not in [a.name for a in found]:
             raise ModelError(f"{what}: {name!r} is declared as {given_kind!r}, but no argument {of!r} comes before it")
         if of and (KINDS[kind].is_coordinate or any(KINDS[a.kind].is_coordinate for a in found if a.name == of)):
@@ -224,8 +224,8 @@ def _signature(
     declared = [a.name for a in arguments]
     if positional != declared:
         raise ModelError(
-            f"{what} takes the features {positional}, but {declared} are declared; they must be the same, in that order "
-            "(parameters come after a *)"
+            f"{what} takes the features {positional}, but {declared} are declared; they must be the same, in "
+            "that order (parameters come after a *)"
         )
     return tuple(parameters), tuple(defaults)
 
@@ -280,7 +280,7 @@ def _rows(what: str, graph: Graph, result: Any, depth: int) -> list[Scalar]:
     if isinstance(result, np.ndarray) and result.dtype == object and depth < MOST_DEPTH:
         return _rows(what, graph, result.tolist(), depth + 1)
     if isinstance(result, int | float | np.number) and not isinstance(result, bool):
-        return [graph.lift(result)]
+        return [graph.lift(float(result))]
     shown = "a quaternion; return cd.rotation_vector of two" if isinstance(result, Quaternion) else repr(result)[:80]
     raise ModelError(f"{what} returned {shown}; it must return a residual, a vector, or a list of them; {BY_HAND}")
 
@@ -347,7 +347,7 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
         error = np.abs(partials.reshape(rows, width) - differences)
         scale = max(1.0, float(np.abs(differences).max()))
         if not error.max() <= AGREES * scale:
-            i, j = np.unravel_index(int(np.nanargmax(np.where(np.isfinite(error), error, np.inf))), error.shape)
+            i, j = divmod(int(np.argmax(error)), width)
             raise ModelError(
                 f"{what}: the derivative of row {i} by component {j} is {partials.reshape(rows, width)[i, j]:.6g} by "
                 f"hand, {differences[i, j]:.6g} by differences"

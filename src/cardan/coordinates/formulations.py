@@ -97,7 +97,8 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
     if not turns:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
-        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), np.zeros(turns) if near is None else near])
+        counted = np.zeros(turns) if near is None else near
+        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
     _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, 1.0, q)
     return rewound(system, q) if turns else q
 

@@ -24,7 +24,7 @@ DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order 
 
 
 def rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
-    """ṙ in world and ω in body axes of every body, and their derivatives, shape (bodies, 6) each, of the body origins."""
+    """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each."""
     v, a = solver_rates(system, problem, q, time)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
     A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])

@@ -97,9 +97,10 @@ class Coordinate:
         if self.kind == "distance":
             return float(np.linalg.norm(world[1] - world[0]))
         if self.kind == "inclination":
-            return math.atan2(float(np.linalg.norm(np.cross(*world))), float(world[0] @ world[1]))
-        x, y, v = world
-        angle = math.atan2(float(y @ v), float(x @ v))
+            u, v = world
+            return math.atan2(float(np.linalg.norm(np.cross(u, v))), float(u @ v))
+        x, y, w = world
+        angle = math.atan2(float(y @ w), float(x @ w))
         near = state.angles.get(self.turn.key) if self.turn is not None else None
         if near is not None:
             return angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))

@@ -102,7 +102,7 @@ def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Use]:
 
 @coupling_kind("")
 def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Use]:
-    """lower ≤ coordinate ≤ upper, metres or radians: an inequality that every assembly keeps.  Either may be left out."""
+    """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly keeps.  Either may be left out."""
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
     if math.isinf(low) and math.isinf(high):
         raise ModelError("neither lower nor upper is given; a limit needs one of them, or both")

@@ -62,7 +62,7 @@ def _wanted(argument: Argument) -> str:
 
 
 def _feature(argument: Argument, value: Any) -> Feature:
-    types, _ = _VALID[argument.kind]
+    types: tuple[Any, ...] = _VALID[argument.kind][0]
     if not isinstance(value, types):
         raise ModelError(f"{argument.name!r} was given {value!r}; it must be {_wanted(argument)}")
     feature: Feature = value.orientation() if argument.kind == "orientation" else value.feature()
