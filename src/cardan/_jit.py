@@ -21,7 +21,9 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +31,7 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import config
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
@@ -102,9 +105,26 @@ def _with_cache_directory(decorate: Callable[[bool], Any]) -> Any:
 _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
 
 
+_plain = threading.local()
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Within it, in this thread, the decorators leave functions as they are."""
+    _plain.wanted = True
+    try:
+        yield
+    finally:
+        _plain.wanted = False
+
+
+def _leave() -> bool:
+    return JIT_DISABLED or getattr(_plain, "wanted", False)
+
+
 def jit(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls, on first call; the GIL is released."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = _with_cache_directory(lambda cache: numba.njit(cache=cache, nogil=True, **_OPTIONS)(function))
     return compiled  # type: ignore[no-any-return]  # numba is untyped
@@ -112,7 +132,7 @@ def jit(function: Kernel) -> Kernel:
 
 def inner(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
     return compiled  # type: ignore[no-any-return]
@@ -140,13 +160,25 @@ PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
 FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller number is a code of the chooser
 
 
+COMPILE_ERRORS = (NumbaError,)
+
+
+def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function of the user's, for kernels to call; it may allocate."""
+    if JIT_DISABLED or hasattr(function, "py_func"):
+        return function
+    compiled: Callable[..., Any] = numba.njit(error_model="numpy")(function)
+    return compiled
+
+
 def primitive_address(function: Callable[..., int], kept: bool) -> int:
     """Compile a kernel of one primitive, a function of four pointers; cached if the file it stands in is kept."""
     if JIT_DISABLED:
         _python_primitives.append(function)
         return FIRST_ADDRESS + len(_python_primitives) - 1
+    options = _OPTIONS if kept else {**_OPTIONS, "_nrt": True}
     compiled = _with_cache_directory(
-        lambda cache: numba.cfunc(PRIMITIVE_SIGNATURE, cache=cache and kept, nopython=True, **_OPTIONS)(function)
+        lambda cache: numba.cfunc(PRIMITIVE_SIGNATURE, cache=cache and kept, nopython=True, **options)(function)
     )
     _keep_alive.append(compiled)
     return int(compiled.address)

@@ -109,14 +109,14 @@ def _text(timings: list[Timing], grown: list[Growth], threads: int) -> str:
             "",
             table(titles, rows, left=0),
             "",
-            "Time of one iteration, best of a few rounds.  With a fixed number of bodies per core it does not grow with",
-            "the mechanism: that is the papers' constant time, of one iteration and with as many cores as it takes.",
+            "Time of one iteration, best of a few rounds.  With a fixed number of bodies per core it does not grow",
+            "with the mechanism: that is the papers' constant time, of one iteration, and with as many cores as it takes.",
             "",
             f"iterations until every joint is closed to {parallel.TOLERANCE:g} link lengths:",
             table(titles_grown, rows_grown, left=0),
             "",
             f"From links scattered about their places the count hardly depends on their number (∝ N^{local:.1f}).",
-            f"Where the whole chain is too short it grows as N^{whole:.1f}: a pull passes one joint per iteration, and the",
-            "time to assemble is constant on no number of cores.",
+            f"Where the whole chain is too short it grows as N^{whole:.1f}: a pull passes one joint per iteration, and",
+            "the time to assemble is constant on no number of cores.",
         ]
     )

@@ -15,6 +15,7 @@ from cardan.analysis.assemble import Method
 from cardan.cli.output import print_json
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
+from cardan.lazy import TieredModule
 from cardan.mechanism import Mechanism
 
 HELP = "compile all kernels ahead, once for this version of the library"
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
+    TieredModule.patience = 0
     seconds = {}
     for name, compile_group in groups(_pendulum()):
         start = time.perf_counter()

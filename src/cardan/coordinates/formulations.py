@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
 import numpy as np
 
+from cardan.lazy import LazyModule, TieredModule
+from cardan.solvers import abi
 from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Problem
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+
+_features = LazyModule("cardan.coordinates._features")
+_gamma = LazyModule("cardan.coordinates._gamma")
+_structure = TieredModule("cardan.coordinates._structure")
+_tables = TieredModule("cardan.system._tables")
 
 Formulation = Literal["manifold", "euler_parameters", "virtual_rotation", "euler_angles"]
 
@@ -51,10 +58,13 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; made once."""
 
     def make() -> IntArray:
-        from cardan.coordinates import _features, _structure
-
-        room = _features.work_size(system.ints)
-        table: IntArray = _structure.structure(system.ints, kind.width, kind.normalised, room)
+        ints = system.ints
+        bodies, constraints, _, blocks = ints[: layout.HEADER].tolist()[:4]
+        extra = bodies if kind.normalised else 0
+        table: IntArray = np.empty(
+            abi.HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64
+        )
+        _structure.fill_structure(ints, kind.width, kind.normalised, _features.work_size(ints), table)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)
@@ -72,12 +82,10 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
-    return replace(found, floats=system.floats_at(time)) if system.signals else found
+    return found.with_floats(system.floats_at(time)) if system.signals else found
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
-    from cardan.coordinates import _structure
-
     kind = REGISTRY[formulation]
     bodies = len(system.names)
     extra = bodies if kind.normalised else 0
@@ -93,13 +101,12 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
 
     Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
     """
-    from cardan.system import _tables
-
     turns = len(system.turns)
     if not turns:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
-        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), np.zeros(turns) if near is None else near])
+        counted = np.zeros(turns) if near is None else near
+        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
     _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, 1.0, q)
     return rewound(system, q) if turns else q
 
@@ -122,8 +129,6 @@ def angles(system: System, q: FloatArray) -> FloatArray:
 
 def from_reference(system: System, q: FloatArray) -> FloatArray:
     """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
-    from cardan.system import _tables
-
     count = len(system.names)
     out: FloatArray = q[: layout.POSE * count].copy()
     _tables.shift_reference(count, system.centers.reshape(-1), system.origin, -1.0, out)
@@ -138,11 +143,11 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
     """
     kind = REGISTRY[formulation]
     if formulation in ("manifold", "euler_parameters"):
-        return _gamma(system, kind, q, v)
+        return _own_gamma(system, kind, q, v)
     from cardan.coordinates import tangents
 
     rates, bias = tangents.as_manifold(formulation, q, v)
-    out = _gamma(system, REGISTRY["manifold"], q, rates)
+    out = _own_gamma(system, REGISTRY["manifold"], q, rates)
     if bias.any():
         out -= problem(system, "manifold").product(q, bias)
     if kind.normalised:
@@ -151,9 +156,7 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
     return out
 
 
-def _gamma(system: System, kind: FormulationKind, q: FloatArray, v: FloatArray) -> FloatArray:
-    from cardan.coordinates import _gamma
-
+def _own_gamma(system: System, kind: FormulationKind, q: FloatArray, v: FloatArray) -> FloatArray:
     bodies = len(system.names)
     rows = system.powers.size + (bodies if kind.normalised else 0)
     out: FloatArray = np.zeros(rows)

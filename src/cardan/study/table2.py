@@ -103,7 +103,7 @@ MARKS: dict[str, str] = {
     "d": "the rows printed “Exam. 3” and “Exam. 4” are exchanged: compared here with each other's figures",
     "e": "the box rows of Example 1 agree with starts from [0, 1]⁴, not from [−1, 1]⁴ as the text says",
     "f": "Example 2: with P₁′ = 0 the first row is parallel to the normalisation and J singular everywhere; the "
-    "figures hang on the test for that, and with J⁺ in every step (--inverse pseudo) formula (8) converges from all starts",
+    "figures hang on the test for that; with J⁺ in every step (--inverse pseudo) formula (8) converges from all",
     "g": "not reproduced by any sampling tried; set beside the paper, nothing claimed",
     "h": "mean iterations of formula (8) come out about 0.5 lower than printed",
     "i": "N is not stated; 100 reproduces Peng's counts, with 200 those of Example 1, body 2, rise to almost all",
