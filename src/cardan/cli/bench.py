@@ -110,7 +110,7 @@ def _text(timings: list[Timing], grown: list[Growth], threads: int) -> str:
             table(titles, rows, left=0),
             "",
             "Time of one iteration, best of a few rounds.  With a fixed number of bodies per core it does not grow",
-            "with the mechanism: that is the papers' constant time, of one iteration, and with as many cores as it takes.",
+            "with the mechanism: that is the papers' constant time, of one iteration and given the cores.",
             "",
             f"iterations until every joint is closed to {parallel.TOLERANCE:g} link lengths:",
             table(titles_grown, rows_grown, left=0),
