@@ -13,7 +13,7 @@ but the motion goes on: it is continued along its tangent, and taken up again on
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -47,7 +47,7 @@ Progress = Callable[[float], None]
 
 def move(
     system: System,
-    times: Sequence[float],
+    times: Iterable[float],
     start: State | Mapping[Any, Any] | None,
     *,
     tolerance: float,
