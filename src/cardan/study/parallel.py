@@ -22,6 +22,8 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
+Vector = tuple[float, float, float]
+
 GAIN: Final = 0.1  # k
 BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays near the core
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
@@ -34,8 +36,8 @@ STRETCH: Final = 0.95  # of the way to the far pin that the chain reaches, in th
 ALONG, ACROSS = 0.6, 0.8  # of a link in the zig-zag
 
 
-def chain(links: int, *, far: float | None = None) -> Mechanism:
-    """Links with ball joints at (∓½, 0, 0), the first on the ground at the origin, the last at x = far, zig-zag."""
+def chain(links: int, *, far: Vector | None = None) -> Mechanism:
+    """Links with ball joints at (∓½, 0, 0), zig-zag, the first pinned at the origin, the last at ``far`` or its end."""
     m = Mechanism(f"chain_{links}")
     half = (0.5, 0.0, 0.0)
     end: Any = m.ground.point()
@@ -43,8 +45,13 @@ def chain(links: int, *, far: float | None = None) -> Mechanism:
         body = m.body(f"link_{k + 1}", position=pose[:3], orientation=pose[3:])
         m.spherical(f"ball_{k + 1}", end, body.point((-0.5, 0.0, 0.0)))
         end = body.point(half)
-    m.spherical(f"ball_{links + 1}", end, m.ground.point((ALONG * links if far is None else far, 0.0, 0.0)))
+    m.spherical(f"ball_{links + 1}", end, m.ground.point(far_end(links) if far is None else far))
     return m
+
+
+def far_end(links: int) -> Vector:
+    """Where the zig-zag ends [link lengths]."""
+    return ALONG * links, 0.0, -ACROSS if links % 2 else 0.0
 
 
 def zigzag(links: int) -> FloatArray:
@@ -186,7 +193,7 @@ def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
     A neighbour's far end hangs on a pin of no importance: what pulls there moves no link of the block.
     """
     count = own + before + after
-    m = chain(count, far=0.0 if after else ALONG * links)
+    m = chain(count, far=(0.0, 0.0, 0.0) if after else far_end(links))
     system = m.system
     p = formulations.problem(system, "manifold", 1.0)
     first, last = int(before), int(before) + own
