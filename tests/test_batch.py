@@ -133,9 +133,7 @@ def test_parts_without_size_are_measured_by_each_start():
         m.spherical(f"on_{name}", m.ground.point(), m.body(name).point())
     m.spherical("together", m["a"].point(), m["b"].point())
     rng = np.random.default_rng(5)
-    starts = [
-        m.state.moved({name: (10.0**k * rng.normal(size=3), (1, 0, 0, 0)) for name in "abc"}) for k in (-3, 0, 3)
-    ]
+    starts = [m.state.moved({name: (10.0**k * rng.normal(size=3), (1, 0, 0, 0)) for name in "abc"}) for k in (-3, 0, 3)]
     assert m.system.length == 0.0
     assert check_same(m, starts).ok.all()
 
@@ -210,7 +208,7 @@ def test_a_result_counts_and_tells():
     mechanism = REGISTRY["stewart_distance"].build()
     batch = mechanism.assemble_many(random_states(mechanism, 40), method="levenberg_marquardt")
     assert sum(batch.counts().values()) == len(batch) == 40
-    assert list(batch.counts())[0] == "assembled"
+    assert next(iter(batch.counts())) == "assembled"
     assert batch.text().startswith(f"40 starts: {batch.counts()['assembled']} assembled, ")
     assert repr(batch) == f"<BatchResult {batch.text()}>"
     assert batch.state(3)["platform"].position.tolist() == batch.coordinates[3, 0, :3].tolist()

@@ -88,7 +88,9 @@ def test_all_formulations_find_the_same_velocities_and_accelerations(formulation
 def test_an_unknown_formulation_is_refused_with_the_known_ones():
     mechanism = REGISTRY["rsur"].build()
     for call in (mechanism.assemble, lambda **o: mechanism.assemble_many([mechanism.state], **o)):
-        with pytest.raises(cd.ModelError, match="'euler_angle'; it must be one of 'manifold', 'euler_parameters', 'virt"):
+        with pytest.raises(
+            cd.ModelError, match="'euler_angle'; it must be one of 'manifold', 'euler_parameters', 'virt"
+        ):
             call(formulation="euler_angle")
 
 

@@ -219,7 +219,7 @@ class Tree:
         rng = np.random.default_rng(seed)
         self.C01, self.C10, self.C12, self.C21 = (Rotation.random(random_state=rng).as_matrix() for _ in range(4))
         self.s01, self.s10, self.s12, self.s21 = rng.normal(size=(4, 3))
-        self.q = np.array([*rng.normal(size=2), *(lambda p: 1.1 * p / np.linalg.norm(p))(rng.normal(size=4))])
+        self.q = np.array([*rng.normal(size=2), *rng.normal(size=4)])
         self.P, self.Q, self.v1, self.v2 = rng.normal(size=(4, 3))
 
     @staticmethod
@@ -239,7 +239,7 @@ class Tree:
         """The auxiliary matrix J_i(u) with δA_i u = J_i(u) δq, by recursion (13)."""
         if body == 0:
             return np.zeros((3, 6))
-        A01, _, A12 = self.joint(self.q)
+        A12 = self.joint(self.q)[2]
         if body == 1:
             w, s, c = self.C10.T @ u, np.sin(self.q[0]), np.cos(self.q[0])
             turned = np.array([-s * w[0] - c * w[1], c * w[0] - s * w[1], 0.0])

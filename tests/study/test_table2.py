@@ -19,7 +19,8 @@ def table():
 
 def test_every_experiment_has_every_region_and_formula(table):
     assert len(table.rows) == 5 * 2 * 4
-    assert {(r.experiment.example, r.experiment.movable) for r in table.rows} == {(1, 1), (1, 2), (2, 2), (3, 2), (4, 2)}
+    bodies = {(row.experiment.example, row.experiment.movable) for row in table.rows}
+    assert bodies == {(1, 1), (1, 2), (2, 2), (3, 2), (4, 2)}
     assert len({(r.experiment, r.region, r.formula) for r in table.rows}) == len(table.rows)
     compared = {(r.experiment.printed, r.region, r.formula) for r in table.rows if r.paper}
     assert compared == set(table2.PAPER)

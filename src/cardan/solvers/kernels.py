@@ -72,4 +72,3 @@ def singular(problem: Problem) -> tuple[float, float]:
 def pivot_count(problem: Problem) -> int:
     """Integers of work that any solver needs."""
     return 2 * problem.unknowns
-

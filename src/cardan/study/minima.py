@@ -202,5 +202,3 @@ def sequence(inputs: Inputs | None = None, frames: Sequence[int] = FRAMES) -> St
         if result.iterations < most:
             break
     return Steps(mechanism, tuple(counts), tuple(states))
-
-
