@@ -132,6 +132,7 @@ class _Path:
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         self._regular = self._step
+        self._rank = 0  # of the Jacobian where it is largest
         self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
@@ -184,9 +185,15 @@ class _Path:
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
+    def _is_singular(self) -> bool:
+        """Whether Newton's last step was at a pose that is singular, or nearly so."""
+        rank = int(self._control[abi.RANK])
+        self._rank = max(self._rank, rank)
+        return 0 < rank < self._rank or float(self._control[abi.PIVOT]) < NEAR_SINGULAR
+
     def _guard(self, time: float) -> None:
         """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
-        if float(self._control[abi.PIVOT]) >= NEAR_SINGULAR:
+        if not self._is_singular():
             self._tangent = None
         elif self._tangent is None:
             velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
@@ -244,7 +251,7 @@ class _Path:
             time = self.time + leap
             guess = self.problem.retract(self.q, velocity * leap)
             found, _ = self._newton(guess, time, strict=False)
-            if found is None or float(self._control[abi.PIVOT]) < NEAR_SINGULAR:
+            if found is None or self._is_singular():
                 continue
             if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
                 continue
