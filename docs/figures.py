@@ -1,4 +1,4 @@
-"""Make the pictures of the README: ``python docs/figures.py`` (needs the extra ``plot``)."""
+"""Make the pictures of the documents: ``python docs/figures.py`` (needs the extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import cardan as cd
 from cardan import examples
 from cardan.math import euler
+from cardan.study import figures, minima
 
 IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
@@ -112,5 +113,11 @@ def gallery() -> None:
     figure.savefig(IMAGES / "gallery.png", facecolor="white")
 
 
+def descent() -> None:
+    """The bent chain on its way, as ``cardan study minima --plot`` draws it."""
+    figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
+
+
 if __name__ == "__main__":
     gallery()
+    descent()
