@@ -51,6 +51,7 @@ def test_the_first_steps_are_those_of_numpy(example, formulation, inverse):
             assert abs(norm - norm_0) <= 1e-8 * max(1.0, norm_0)
 
 
+@pytest.mark.nojit
 def test_where_j_is_singular_the_step_is_that_of_the_pseudo_inverse():
     """Example 2 is singular everywhere: J of rank 3, and LU finds no fourth pivot at q₀ = (½, ½, ½, ½)."""
     start = np.full(4, 0.5)

@@ -103,6 +103,13 @@ def impossible():
     return m
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("method", METHODS)
+def test_in_pure_python_too(method):
+    mechanism = REGISTRY["stewart_distance"].build()
+    check_same(mechanism, random_states(mechanism, 2, first=3), method=method, tolerance=1e-6, max_iterations=20)
+
+
 def test_a_conflict_is_found_from_every_start():
     mechanism = impossible()
     batch = check_same(mechanism, random_states(mechanism, 6))

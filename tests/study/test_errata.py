@@ -39,6 +39,7 @@ def matrix_22(movable, equations=None):
 # -- the worked iteration ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nojit
 def test_the_worked_iteration_comes_out_to_the_printed_digits():
     worked = liu2013.worked_iteration()
     assert np.abs(worked.jacobian - PRINTED_22).max() <= DIGITS

@@ -36,6 +36,14 @@ def test_blocks_do_what_the_whole_does(links, block):
     assert residual == pytest.approx(expected_residual, rel=1e-12)
 
 
+@pytest.mark.nojit
+def test_blocks_do_what_the_whole_does_in_pure_python_too():
+    poses = parallel.scattered(5, 3)
+    springs = Springs(poses, 2)
+    springs.run(2)
+    assert np.abs(springs.poses - whole(poses, 2)[0]).max() <= 1e-13
+
+
 @pytest.mark.parametrize("threads", [2, 3, 5])
 def test_the_number_of_threads_changes_no_bit(threads):
     poses = parallel.scattered(90, 1)
