@@ -265,6 +265,7 @@ def bad(k, b, i, value):
         (GOOD, {"method": "magic"}, "method is 'magic'"),
         (GOOD, {"tolerance": -1.0}, "tolerance is -1.0"),
         (GOOD, {"restarts": -1}, "restarts is -1"),
+        (GOOD, {"restarts": 10**9}, "restarts is 1000000000; from many starts it must be 1,000,000 at the most"),
         (GOOD, {"seed": -1}, "seed is -1"),
         (GOOD, {"method": "newton", "restarts": 3}, "method 'newton' makes one attempt"),
         (GOOD, {"max_iterations": 0}, "max_iterations is 0"),

@@ -25,6 +25,8 @@ from cardan.system import check, layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
 
+MOST_RESTARTS = 1_000_000  # every thread remembers how each attempt ended
+
 
 def assemble_many(
     system: System,
@@ -44,6 +46,8 @@ def assemble_many(
     """See :meth:`cardan.Mechanism.assemble_many`."""
     began = time.perf_counter()
     options = one._check(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed)
+    if options.restarts > MOST_RESTARTS:
+        raise ModelError(f"restarts is {options.restarts}; from many starts it must be {MOST_RESTARTS:,} at the most")
     threads = worker_count(workers)
     moment = _time(starts, at_time)
     coordinates, near = _starts(system, starts)

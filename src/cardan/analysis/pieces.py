@@ -71,6 +71,11 @@ class Ends:
         self.conflict: IntArray = np.zeros(count, dtype=np.int64)
         self.late: NDArray[np.bool_] = np.zeros(count, dtype=bool)
 
+    def put(self, mine: slice, other: Ends) -> None:
+        """Take over what became of some of the starts."""
+        for name in self.__slots__:
+            getattr(self, name)[mine] = getattr(other, name)
+
     @property
     def residual(self) -> FloatArray:
         return self.found[:, 0]
@@ -97,8 +102,11 @@ def solve_piece(
         run_chunks(count, size, shared.make_worker, task.threads, progress)
     else:  # lengths are measured in the spread of each start
         for k in range(count):
-            lone = _Shared(piece, own, starts, ends, task, piece.extent_at(starts[k]))
-            lone.make_worker(Event())(k, k + 1)
+            mine = slice(k, k + 1)
+            lone = Ends(own[mine].copy(), starts[mine].copy(), turns)
+            shared = _Shared(piece, own[mine], starts[mine], lone, task, piece.extent_at(starts[k]))
+            shared.make_worker(Event())(0, 1)
+            ends.put(mine, lone)
             if progress is not None:
                 progress(k + 1, count)
     return ends
