@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from cardan.errors import ModelError
@@ -55,6 +54,8 @@ def run_chunks(
             if progress is not None:
                 progress(min(first + size, count), count)
         return
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     queue = iter(range(0, count, size))
     lock = threading.Lock()
     done = [0]
