@@ -12,10 +12,26 @@ import cardan as cd
 from cardan import examples
 from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, Example, ExampleError, bent_chain, random_start, slider_crank
+from cardan.math import euler
 
 STARTS = 20
+FEW_STARTS, MANY_BODIES = 2, 100  # for mechanisms of that many bodies and more
+NEAR = 0.1  # m and rad: how far parts are moved where the facts belong to the way of the sketch
 
 every_example = pytest.mark.parametrize("example", REGISTRY.values(), ids=REGISTRY)
+
+
+def shaken(m: cd.Mechanism, seed: int) -> dict[str, cd.Pose]:
+    """Every part of the sketch moved and turned a little."""
+    rng = np.random.default_rng(seed)
+    near = NEAR * min(1.0, m.system.length)
+    return {
+        name: cd.Pose(
+            np.array(body.position) + rng.uniform(-near, near, 3),
+            euler.retract(body.orientation, rng.uniform(-NEAR, NEAR, 3)),
+        )
+        for name, body in m.bodies.items()
+    }
 
 
 def test_every_module_with_an_example_is_registered() -> None:
@@ -74,10 +90,24 @@ def test_facts_fail_where_the_counts_are_not_as_declared() -> None:
 @every_example
 def test_facts_hold_from_random_starts(example: Example, formulation: formulations.Formulation) -> None:
     m = example.build()
-    for seed in range(STARTS):
+    for seed in range(STARTS if len(m.bodies) < MANY_BODIES else FEW_STARTS):
         result = m.assemble(random_start(m, seed), formulation=formulation)
         assert result.ok, f"seed {seed}: {result.text()}"
-        example.facts(m, result)
+        if example.everywhere:
+            example.facts(m, result)
+        else:
+            near = m.assemble(shaken(m, seed), formulation=formulation)
+            assert near.ok, f"seed {seed}: {near.text()}"
+            example.facts(m, near)
+
+
+@every_example
+def test_facts_hold_over_the_motion(example: Example) -> None:
+    m = example.build()
+    before = m.description()
+    result = m.assemble()
+    assert bool(example.motion_facts(m, result)) == (example.motion is not None)
+    assert m.description() == before
 
 
 def test_random_starts_are_reproducible_and_far() -> None:

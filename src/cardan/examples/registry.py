@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from cardan.analysis.result import AssemblyResult
 from cardan.errors import CardanError
 from cardan.mechanism import Mechanism
-from cardan.system.state import Pose
+from cardan.system.state import Pose, State
 
 # [m, rad, 1], for mechanisms of about a metre: a thousand times what the assembly leaves open, since a closed form near
 # a dead position enlarges it.
@@ -30,6 +30,9 @@ class Example:
     ``build()`` gives the mechanism as a designer would sketch it: near to an assembled pose, not in it.
     ``check(mechanism, result)`` raises ExampleError, or returns what it found true, one sentence each.
     ``dof`` and ``gruebler`` are what a diagnosis must find: the true freedom, and the count of equations.
+    ``motion(mechanism, state)`` tells, in the same way, what holds over a whole motion begun in an assembled state.
+    ``everywhere`` is false where freedom and facts belong to the way it is drawn: a linkage with a rhombus, say, can
+    also be assembled with the rhombus folded flat, and then moves otherwise.
     """
 
     name: str
@@ -38,6 +41,8 @@ class Example:
     check: Callable[[Mechanism, AssemblyResult], list[str]]
     dof: int
     gruebler: int
+    motion: Callable[[Mechanism, State], list[str]] | None = None
+    everywhere: bool = True
 
     @property
     def redundant(self) -> int:
@@ -58,6 +63,10 @@ class Example:
                 raise ExampleError(f"{self.name} has {what} {value}; it is there to show {declared}")
         freedom = f"degrees of freedom: {self.dof}, by count of equations {self.gruebler}; {self.redundant} redundant"
         return [freedom, *self.check(mechanism, result)]
+
+    def motion_facts(self, mechanism: Mechanism, result: AssemblyResult) -> list[str]:
+        """All that holds over its motion from the pose of the sketch; nothing where it is not there to be moved."""
+        return [] if self.motion is None else self.motion(mechanism, result.state)
 
 
 def expect(what: str, value: ArrayLike, expected: ArrayLike, tolerance: float = FACT_TOLERANCE) -> None:
