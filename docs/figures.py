@@ -6,9 +6,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import cardan as cd
 from cardan import examples
+from cardan.examples import jansen_leg, strandbeest, watt
 from cardan.math import euler
 
 IMAGES = Path(__file__).with_name("images")
@@ -20,6 +22,15 @@ SHOWN = (
     ("bent_chain", "bent chain\n3 freedoms", 2),
     ("bricard", "Bricard 6R: counted 0,\ntruly 1 freedom", 5),
 )
+COLUMNS = 6  # of the contact sheet
+SLIM = 1e-6  # ratio of singular values: thinner than this is flat, or a line
+FLAT = 1e-9  # m: joint points that lie in one plane within this are seen from above
+Y_UP = ("strandbeest",)
+ALSO = {  # points that no joint marks, by mechanism and the end of a body's name
+    "watt": {"coupler": (watt.HALF, 0.0, 0.0)},
+    "jansen_leg": {"lower_triangle": jansen_leg.LEG.foot_on_triangle()},
+    "strandbeest": {f"{leg.prefix}lower_triangle": leg.foot_on_triangle() for _, leg in strandbeest.legs()},
+}
 TURN = 1.0  # rad, and in half metres: how far the parts are thrown from the sketch
 
 
@@ -28,8 +39,8 @@ def origin(end: cd.Frame | cd.Point) -> tuple[float, float, float]:
 
 
 def points(m: cd.Mechanism) -> dict[str, list[tuple[float, float, float]]]:
-    """Joint points of each body, in its own axes, each once."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    """Joint points of each body, in its own axes, each once, and what else there is to see of it."""
+    found: dict[str, list[tuple[float, float, float]]] = {body: [point] for body, point in ALSO.get(m.name, {}).items()}
     for joint in m.joints.values():
         for end in (joint.a, joint.b):
             local = origin(end)
@@ -47,14 +58,17 @@ def draw(axes, m: cd.Mechanism, state: cd.State) -> None:
             axes.scatter(*world.T, marker="s", s=16, color=INK, depthshade=False)
             continue
         colour = COLOURS[number % len(COLOURS)]
-        if len(world) > 2:
-            middle = world.mean(axis=0)
-            u = np.linalg.svd(world - middle)[2]
-            turn = np.argsort(np.arctan2((world - middle) @ u[1], (world - middle) @ u[0]))
-            axes.plot_trisurf(*world[turn].T, color=colour, alpha=0.25, linewidth=0)
-            world = world[[*turn, turn[0]]]
-        elif len(world) == 1:
+        if len(world) == 1:
             continue
+        if len(world) > 2:
+            offset = world - world.mean(axis=0)
+            _, sizes, u = np.linalg.svd(offset)
+            if sizes[1] > SLIM * sizes[0] > sizes[2]:  # in a plane, not on a line: a panel
+                turn = np.argsort(np.arctan2(offset @ u[1], offset @ u[0]))
+                axes.add_collection3d(Poly3DCollection([world[turn]], facecolor=colour, alpha=0.25, linewidth=0))
+                world = world[[*turn, turn[0]]]
+            else:
+                world = world[np.argsort(offset @ u[0], kind="stable")]
         axes.plot(*world.T, color=colour, linewidth=2.2, solid_capstyle="round")
         axes.scatter(*world.T, s=9, color=colour, depthshade=False)
     for joint in m.joints.values():
@@ -79,10 +93,10 @@ def scattered(m: cd.Mechanism, seed: int) -> cd.State:
     )
 
 
-def frame(axes, m: cd.Mechanism, states: list[cd.State]) -> None:
+def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.42) -> None:
     world = np.array([state[name].point(p) for state in states for name, local in points(m).items() for p in local])
     low, high = world.min(axis=0), world.max(axis=0)
-    middle, half = (low + high) / 2, 0.42 * max(high - low)
+    middle, half = (low + high) / 2, zoom * max(high - low)
     for set_limits, c in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
         set_limits(c - half, c + half)
     axes.set_box_aspect((1, 1, 1))
@@ -112,5 +126,29 @@ def gallery() -> None:
     figure.savefig(IMAGES / "gallery.png", facecolor="white")
 
 
+def contact_sheet() -> None:
+    """Every mechanism of the gallery, assembled from its sketch."""
+    rows = -(-len(examples.REGISTRY) // COLUMNS)
+    figure = plt.figure(figsize=(2.2 * COLUMNS, 2.3 * rows), dpi=110)
+    for number, example in enumerate(examples.REGISTRY.values()):
+        m = example.build()
+        result = m.assemble()
+        if not result.ok:
+            raise SystemExit(f"{example.name}: {result.text()}")
+        axes = figure.add_subplot(rows, COLUMNS, 1 + number, projection="3d", proj_type="ortho")
+        heights = [result.state[name].point(p)[2] for name, local in points(m).items() for p in local]
+        above = np.ptp(heights) < FLAT
+        if above:
+            axes.view_init(elev=90, azim=-90)
+        else:
+            axes.view_init(elev=18, azim=-58, vertical_axis="y" if example.name in Y_UP else "z")
+        draw(axes, m, result.state)
+        frame(axes, m, [result.state], zoom=0.5)
+        axes.set_title(example.name, fontsize=10, color=INK, y=0.98)
+    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.96, wspace=0.0, hspace=0.06)
+    figure.savefig(IMAGES / "contact_sheet.png", facecolor="white")
+
+
 if __name__ == "__main__":
     gallery()
+    contact_sheet()

@@ -7,6 +7,7 @@ from cardan.examples import (
     bent_chain,
     bricard,
     delta_robot,
+    double_cardan,
     five_bar,
     four_cylinder,
     hoberman_ring,
@@ -41,6 +42,7 @@ REGISTRY: dict[str, Example] = {
         hoberman_ring,
         jansen_leg,
         four_cylinder,
+        double_cardan,
         delta_robot,
         strandbeest,
     )

@@ -89,11 +89,14 @@ class Leg:
         pinned("E", upper, third("d", "e", "b", -SIDES["TBE"]), back)
         pinned("G", back, along("f"), lower, along("g"))
 
+    def foot_on_triangle(self) -> tuple[float, float, float]:
+        """The foot [m] in the axes of the lower triangle."""
+        handed = -SIDES["KGF"] if self.mirrored else SIDES["KGF"]
+        return *meeting((0.0, 0.0), LENGTH["i"], (LENGTH["g"], 0.0), LENGTH["h"], handed), 0.0
+
     def foot(self, state: cd.State) -> Plane:
         """Where the foot is [m]."""
-        handed = -SIDES["KGF"] if self.mirrored else SIDES["KGF"]
-        local = meeting((0.0, 0.0), LENGTH["i"], (LENGTH["g"], 0.0), LENGTH["h"], handed)
-        return flat(placed(state[self.prefix + "lower_triangle"], (*local, 0.0)))
+        return flat(placed(state[self.prefix + "lower_triangle"], self.foot_on_triangle()))
 
     def sides(self, state: cd.State) -> dict[str, float]:
         """Which of the two meetings each pin is, in a state."""
