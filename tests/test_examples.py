@@ -11,7 +11,16 @@ import pytest
 import cardan as cd
 from cardan import examples
 from cardan.coordinates import formulations
-from cardan.examples import REGISTRY, Example, ExampleError, bent_chain, random_start, slider_crank
+from cardan.examples import (
+    REGISTRY,
+    Example,
+    ExampleError,
+    bent_chain,
+    planar,
+    random_start,
+    scissor_lift,
+    slider_crank,
+)
 from cardan.math import euler
 
 STARTS = 20
@@ -132,6 +141,43 @@ def test_bent_chain_of_any_length_has_five_freedoms_less_than_pieces(pieces: int
 def test_bent_chain_refuses_too_few_pieces() -> None:
     with pytest.raises(cd.ModelError, match="5 pieces; it must have 6 or more"):
         bent_chain.build(5)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 6])
+def test_scissor_lift_of_any_number_of_stages_has_one_freedom(stages: int) -> None:
+    m = scissor_lift.build(stages)
+    result = m.assemble()
+    assert result.ok, result.text()
+    assert scissor_lift.check(m, result)
+    found = m.diagnose(result.state)
+    assert (found.dof, found.gruebler) == (1, 2 - 3 * stages)
+
+
+def test_scissor_lift_refuses_no_stage() -> None:
+    with pytest.raises(cd.ModelError, match="0 stages; it must have 1 or more"):
+        scissor_lift.build(0)
+
+
+@pytest.mark.parametrize("name", [name for name, example in REGISTRY.items() if not example.everywhere])
+def test_facts_of_the_way_it_is_drawn_do_not_hold_in_other_ways(name: str) -> None:
+    example = REGISTRY[name]
+    m = example.build()
+    others = 0
+    for seed in range(STARTS):
+        try:
+            example.facts(m, m.assemble(random_start(m, seed)))
+        except ExampleError:
+            others += 1
+    assert others > 0
+
+
+def test_circles_meet_on_the_side_that_is_asked_for() -> None:
+    left, right = (planar.meeting((0.0, 0.0), 5.0, (6.0, 0.0), 5.0, side) for side in (1.0, -1.0))
+    assert np.allclose((left, right), ((3.0, 4.0), (3.0, -4.0)))
+    assert planar.side((0.0, 0.0), (6.0, 0.0), left) == 1.0
+    assert planar.side((0.0, 0.0), (6.0, 0.0), right) == -1.0
+    with pytest.raises(ExampleError, match="do not meet"):
+        planar.meeting((0.0, 0.0), 1.0, (3.0, 0.0), 1.0)
 
 
 def test_slider_follows_its_closed_form_on_both_branches() -> None:

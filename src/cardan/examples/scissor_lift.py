@@ -5,7 +5,6 @@ platform lies on the last in the same way.  With n stages 6(2n + 1) − 5·3n �
 freedom.
 
 At angle α of the bars every stage is L sin α high and L cos α wide: the platform stands level, n L sin α over the rail.
-From h² = n² (L² − x²) follows what the cylinder at the roller has to push: dh/dx = −n cot α.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ STEP = 0.57  # m
 
 def build(stages: int = STAGES) -> cd.Mechanism:
     """Each stage drawn a little too high, and the platform on top of it all."""
-    m = cd.Mechanism("scissor_lift")
     if stages < 1:
         raise cd.ModelError(f"the lift has {stages} stages; it must have 1 or more")
+    m = cd.Mechanism("scissor_lift")
     wide, high = BAR * cos(DRAWN), BAR * sin(DRAWN)
     rising, falling = [], []
     for k in range(stages):
@@ -72,9 +71,7 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     """Height, width and level from the angle of one bar."""
     alpha, height = _check_height(mechanism, result.state)
     stages = len(mechanism.bodies) // 2
-    return [
-        f"with the bars at {degrees(alpha):.4f}° the platform stands level at {height:.9f} m = {stages} L sin α",
-    ]
+    return [f"with the bars at {degrees(alpha):.4f}° the platform stands level at {height:.9f} m = {stages} L sin α"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
