@@ -12,13 +12,15 @@ q = 2 arctan ((−F ± √(E² + F² − G²)) / (G − E)).
 
 from __future__ import annotations
 
-from math import atan, cos, degrees, pi, sin, sqrt
+from dataclasses import dataclass
+from math import cos, degrees, pi, sin
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect, placed, rotated
+from cardan.examples.registry import Example, expect, placed, played, rates, rotated
 from cardan.math import euler
 
 BASE, PLATFORM, ARM, ROD, APART = 0.3, 0.1, 0.4, 0.9, 0.1  # m: R, r, L, l, and half the distance of a pair of rods
@@ -26,7 +28,8 @@ ARMS = 3
 DRAWN_ARM = 0.25  # rad below the level
 DRAWN_PLATFORM = (0.04, 0.03, -0.9)  # m
 TURNED = (0.04, 0.02, -0.08)  # rotation vector [rad] of the platform in the sketch
-RADIUS, DEPTH, POSES = 0.2, -0.85, 24  # m: the circle that the platform is to run on
+RADIUS, DEPTH = 0.2, -0.85  # m: the circle that the platform is to run on
+DURATION, POSES = 2.0, 24  # s, once around
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -63,17 +66,33 @@ def build() -> cd.Mechanism:
             )
             m.universal(f"cross_{k + 1}{side}", arm.frame((ARM, 0.0, shift), z=Z), rod.frame(z=Y))
             m.spherical(f"ball_{k + 1}{side}", rod.point((ROD, 0.0, 0.0)), platform.point(joint))
+        m.drive(f"motor_{k + 1}", m[f"hinge_{k + 1}"], ArmAngle(k))
     return m
 
 
-def arm_angles(position: ArrayLike, k: int) -> tuple[float, float]:
-    """The two angles [rad] of an arm with the platform at a position: elbow out, elbow in."""
-    x, y, z = axes_of(k).T @ np.array(position)
-    x += PLATFORM - BASE
+def circle(t: Any) -> tuple[Any, Any, Any]:
+    """Where the platform is wanted [m] at a time [s]."""
+    turn = 2 * cd.pi * t / DURATION
+    return RADIUS * cd.cos(turn), RADIUS * cd.sin(turn), DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class ArmAngle:
+    """The angle [rad] of an arm at a time [s] that takes the platform around the circle."""
+
+    arm: int
+
+    def __call__(self, t: Any) -> Any:
+        return arm_angle(circle(t), self.arm)
+
+
+def arm_angle(position: Any, k: int) -> Any:
+    """The angle [rad] of an arm, its elbow out, with the platform at a position, which may move with time."""
+    turn = 2 * pi * k / ARMS
+    x = cos(turn) * position[0] + sin(turn) * position[1] + PLATFORM - BASE
+    y, z = cos(turn) * position[1] - sin(turn) * position[0], position[2]
     e, f, g = -2 * ARM * x, 2 * ARM * z, x**2 + y**2 + z**2 + ARM**2 - ROD**2
-    root = sqrt(e**2 + f**2 - g**2)
-    out, inwards = (2 * atan((-f + sign * root) / (g - e)) for sign in (-1.0, 1.0))
-    return out, inwards
+    return 2 * cd.atan((-f - cd.sqrt(e**2 + f**2 - g**2)) / (g - e))
 
 
 def _check_pose(mechanism: cd.Mechanism, state: cd.State) -> list[float]:
@@ -81,7 +100,7 @@ def _check_pose(mechanism: cd.Mechanism, state: cd.State) -> list[float]:
     platform = state["platform"]
     expect("axes of the platform", [*rotated(platform, X), *rotated(platform, Z)], [*X, *Z])
     found = [mechanism[f"hinge_{k + 1}"].coordinate(state) for k in range(ARMS)]
-    expect("angles of the arms", found, [arm_angles(platform.position, k)[0] for k in range(ARMS)])
+    expect("angles of the arms", found, [arm_angle(platform.position, k) for k in range(ARMS)])
     for k in range(ARMS):
         outwards, along, up = axes_of(k).T
         elbow = (BASE + ARM * cos(found[k])) * outwards - ARM * sin(found[k]) * up
@@ -107,20 +126,19 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """The platform, held at points of a circle."""
-    copy = mechanism.copy()
-    for k in range(POSES):
-        target = (RADIUS * cos(2 * pi * k / POSES), RADIUS * sin(2 * pi * k / POSES), DEPTH)
-        if "held" in copy:
-            copy.remove("held")
-        copy.spherical("held", copy.ground.point(target), copy["platform"].point())
-        result = copy.assemble(state)
-        if not result.ok:
-            raise ExampleError(f"delta_robot does not assemble with its platform at {target}; {result.text()}")
-        state = result.state
-        _check_pose(mechanism, state)
-        expect("position of the platform", state["platform"].position, target)
-    return [f"led around a circle of {RADIUS:g} m, in {POSES} poses, the platform stays level and the arms follow"]
+    """The platform led around a circle by its three arms."""
+    speed = 2 * pi * RADIUS / DURATION
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        _check_pose(mechanism, pose)
+        turn = 2 * pi * pose.time / DURATION
+        wanted = (RADIUS * cos(turn), RADIUS * sin(turn), DEPTH)
+        expect("position of the platform", pose["platform"].position, wanted)
+        v, spin = rates(pose, "platform")
+        expect("velocity of the platform", (*v, *spin), (-speed * sin(turn), speed * cos(turn), 0, 0, 0, 0))
+    return [
+        f"its arms driven by the inverse kinematics, the platform runs around a circle of {RADIUS:g} m, level, at an "
+        f"even {speed:.6f} m/s, in {POSES} poses"
+    ]
 
 
 EXAMPLE = Example(
@@ -131,5 +149,6 @@ EXAMPLE = Example(
     dof=3,
     gruebler=3,
     motion=motion,
+    duration=DURATION,
     everywhere=False,  # with its parallelograms crossed the platform turns
 )

@@ -11,22 +11,28 @@ input.  The second joint sees the same angle from the other side, and the output
 from __future__ import annotations
 
 from math import asin, cos, degrees, pi, radians, sin, sqrt
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import swept
-from cardan.examples.registry import Example, expect, placed, rotated
+from cardan.examples.registry import Example, expect, placed, played, rates, rotated
 from cardan.math import euler
 
 SHAFT, BESIDE = 0.5, 0.25  # m: the shaft between the joints, and the distance of the outer two
 BETA = asin(BESIDE / SHAFT)  # rad
 BEARING = 0.3  # m, of the input before its joint
 STUB = 0.4  # m, of the output behind its joint
-CONSTANT = 1e-10  # rad, over a turn
-POSES = 36
+CONSTANT = 1e-10  # rad, and of the speed, over a turn
+START = radians(15.0)  # φ at t = 0
+DURATION, POSES = 2.0, 36  # s of a turn
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)  # along a shaft; along and across its yoke
+
+
+def input_angle(t: Any) -> Any:
+    """φ [rad] at a time [s]: an even turn."""
+    return START + 2 * cd.pi * t / DURATION
 
 
 def build() -> cd.Mechanism:
@@ -42,6 +48,7 @@ def build() -> cd.Mechanism:
     m.universal("first", driver.frame(z=Z), between.frame(z=Y))
     m.universal("second", between.frame((SHAFT, 0, 0), z=Y), driven.frame(z=Z))
     m.cylindrical("output_bearing", m.ground.frame((0, BESIDE, 0), z=X, x=Z), driven.frame((STUB, 0, 0), z=X, x=Z))
+    m.drive("motor", m["input_bearing"], input_angle)
     return m
 
 
@@ -74,18 +81,38 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """A whole turn: the output never leads or lags."""
-    angles = np.linspace(0.0, 2 * pi, POSES + 1)
-    worst, ahead = 0.0, None
-    for pose in swept(mechanism, "input_bearing", angles, state):
+    """A whole turn: the output never leads or lags, and runs as fast as the input while the shaft between does not."""
+    omega = 2 * pi / DURATION
+    poses = played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
+    ahead = cos(np.subtract(*_check_angles(mechanism, poses[0])))
+    worst, uneven, ratios = 0.0, 0.0, []
+    for pose in poses:
         phi, chi = _check_angles(mechanism, pose)
-        if ahead is None:
-            ahead = cos(chi - phi)
         expect("output against input, the same all the way", cos(chi - phi), ahead, CONSTANT)
         worst = max(worst, abs(sin(chi - phi)))
-    return [f"through a turn, in {POSES} poses, the output leads or lags by {worst:.0e} rad at most"]
+        _, spin = rates(pose, "output")
+        expect("speed of the output against the input", spin / omega, X, CONSTANT)
+        uneven = max(uneven, abs(spin[0] / omega - 1.0))
+        _, between = rates(pose, "between")
+        along = rotated(pose["between"], X)
+        ratios.append(float(between @ along) / omega)
+        expect("spin of the shaft between across its axis", between, ratios[-1] * omega * along)
+        law = cos(BETA) / (1.0 - (sin(BETA) * sin(phi)) ** 2)
+        expect("speed ratio of the first joint", abs(ratios[-1]), law)
+    return [
+        f"through a turn, in {POSES} poses, the output leads or lags by {worst:.0e} rad at most, and its speed differs "
+        f"from the input's by {uneven:.0e} of it",
+        f"the shaft between runs {min(ratios):.6f} to {max(ratios):.6f} times as fast, as the law of one joint says",
+    ]
 
 
 EXAMPLE = Example(
-    "double_cardan", "two Cardan joints, a constant speed", build, check, dof=1, gruebler=1, motion=motion
+    "double_cardan",
+    "two Cardan joints, a constant speed",
+    build,
+    check,
+    dof=1,
+    gruebler=1,
+    motion=motion,
+    duration=DURATION,
 )

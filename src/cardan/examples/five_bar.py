@@ -10,15 +10,35 @@ of 0.6 m about B and D meet.  Backwards, for a hand H, each elbow is where the c
 
 from __future__ import annotations
 
-from math import atan2, cos, degrees, pi, sin
+from math import cos, degrees, pi, sin
+from typing import Any
+
+import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, flat, link, meeting, pin, side
-from cardan.examples.registry import Example, ExampleError, expect, placed
+from cardan.examples.registry import Example, expect, placed, played, velocity
 
 CRANK, LINK, BASE = 0.4, 0.6, 0.5  # m
 A, E = (0.0, 0.0), (BASE, 0.0)
-MIDDLE, RADIUS, POSES = (0.25, 0.65), 0.12, 24  # m: the circle that the hand is to draw
+MIDDLE, RADIUS = (0.25, 0.65), 0.12  # m: the circle that the hand is to draw
+DURATION, POSES = 2.0, 24  # s, once around
+
+
+def circle(t: Any) -> tuple[Any, Any]:
+    """Where the hand is wanted [m] at a time [s]."""
+    turn = 2 * cd.pi * t / DURATION
+    return MIDDLE[0] + RADIUS * cd.cos(turn), MIDDLE[1] + RADIUS * cd.sin(turn)
+
+
+def angle_a(t: Any) -> Any:
+    """α [rad] at a time [s]."""
+    return crank_angles(circle(t))[0]
+
+
+def angle_e(t: Any) -> Any:
+    """ε [rad] at a time [s]."""
+    return crank_angles(circle(t))[1]
 
 
 def build() -> cd.Mechanism:
@@ -32,6 +52,8 @@ def build() -> cd.Mechanism:
     pin(m, "H", link_b, (LINK, 0.0), link_d, (LINK, 0.0))
     pin(m, "D", crank_e, (CRANK, 0.0), link_d)
     pin(m, "E", m.ground, E, crank_e)
+    m.drive("motor_a", m["A"], angle_a)
+    m.drive("motor_e", m["E"], angle_e)
     return m
 
 
@@ -40,10 +62,10 @@ def elbow(pivot: Plane, angle: float) -> Plane:
     return pivot[0] + CRANK * cos(angle), pivot[1] + CRANK * sin(angle)
 
 
-def crank_angles(hand: Plane) -> tuple[float, float]:
+def crank_angles(hand: tuple[Any, Any]) -> tuple[Any, Any]:
     """α and ε [rad] that put the hand there, with the elbows out."""
     b, d = meeting(A, CRANK, hand, LINK, 1.0), meeting(E, CRANK, hand, LINK, -1.0)
-    return atan2(b[1] - A[1], b[0] - A[0]), atan2(d[1] - E[1], d[0] - E[0])
+    return cd.atan2(b[1] - A[1], b[0] - A[0]), cd.atan2(d[1] - E[1], d[0] - E[0])
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
@@ -62,24 +84,21 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """The hand draws a circle, by cranks held at the angles of the inverse closed form."""
-    copy = mechanism.copy()
-    for name in ("A", "E"):
-        copy.remove(name)
-    for k in range(POSES):
-        turn = 2 * pi * k / POSES
-        target = (MIDDLE[0] + RADIUS * cos(turn), MIDDLE[1] + RADIUS * sin(turn))
-        for name, pivot, crank, angle in zip("AE", (A, E), ("crank_a", "crank_e"), crank_angles(target), strict=True):
-            if name in copy:
-                copy.remove(name)
-            at = copy.ground.frame((*pivot, 0.0), z=(0, 0, 1), x=(cos(angle), sin(angle), 0.0))
-            copy.fixed(name, at, copy[crank].frame(z=(0, 0, 1), x=(1, 0, 0)))
-        result = copy.assemble(state)
-        if not result.ok:
-            raise ExampleError(f"five_bar does not assemble with its hand at {target}; {result.text()}")
-        state = result.state
-        expect("hand on the circle", placed(state["link_b"], (LINK, 0.0, 0.0)), (*target, 0.0))
-    return [f"cranks turned by the inverse closed form make the hand draw a circle of {RADIUS:g} m, in {POSES} poses"]
+    """The hand draws a circle, by cranks driven through the inverse closed form."""
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        turn = 2 * pi * pose.time / DURATION
+        hand = placed(pose["link_b"], (LINK, 0.0, 0.0))
+        expect("hand on the circle", hand, (MIDDLE[0] + RADIUS * cos(turn), MIDDLE[1] + RADIUS * sin(turn), 0.0))
+        speed = 2 * pi * RADIUS / DURATION
+        along = (-speed * sin(turn), speed * cos(turn), 0.0)
+        for name in ("link_b", "link_d"):
+            expect(f"velocity of the hand on {name}", velocity(pose, name, hand), along)
+    return [
+        f"cranks driven by the inverse closed form make the hand draw a circle of {RADIUS:g} m, in {POSES} poses, at "
+        f"an even {speed:.6f} m/s"
+    ]
 
 
-EXAMPLE = Example("five_bar", "five-bar with two cranks", build, check, dof=2, gruebler=-1, motion=motion)
+EXAMPLE = Example(
+    "five_bar", "five-bar with two cranks", build, check, dof=2, gruebler=-1, motion=motion, duration=DURATION
+)

@@ -11,19 +11,20 @@ A cycle of four strokes is two turns; each half turn of it one piston is at the 
 from __future__ import annotations
 
 from math import cos, degrees, pi, radians, sin, sqrt
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import swept
-from cardan.examples.registry import Example, expect, placed, rotated
+from cardan.examples.registry import Example, expect, placed, played, rates, rotated
 from cardan.math import euler
 
 THROW, ROD, PITCH = 0.045, 0.14, 0.1  # m: r, l, and from cylinder to cylinder
 THROWS = (0.0, pi, pi, 0.0)  # rad
 FIRING = (1, 3, 4, 2)  # half a turn apart
 TURNED = radians(35.0)  # the crank in the sketch
-POSES = 32  # of two turns
+START = radians(30.0)  # φ at t = 0
+DURATION, POSES = 2.0, 48  # s of two turns
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)  # the shaft lies along x, the cylinders stand along z
 
@@ -33,11 +34,21 @@ def piston_height(angle: float, side: float = 1.0) -> float:
     return THROW * cos(angle) + side * sqrt(ROD**2 - (THROW * sin(angle)) ** 2)
 
 
+def piston_speed(angle: float) -> float:
+    """Of a piston [m/s] per rad/s of the crank: dh/dφ."""
+    return -THROW * sin(angle) * (1.0 + THROW * cos(angle) / sqrt(ROD**2 - (THROW * sin(angle)) ** 2))
+
+
+def crank_angle(t: Any) -> Any:
+    """φ [rad] at a time [s]."""
+    return START + 4 * cd.pi * t / DURATION
+
+
 def build() -> cd.Mechanism:
     """Rods upright on their throws, pistons somewhat too high."""
     m = cd.Mechanism("four_cylinder")
     shaft = m.body("crankshaft", orientation=euler.from_axis_angle(X, TURNED))
-    m.revolute("main", m.ground.frame(z=X, x=Z), shaft.frame(z=X, x=Z))
+    m.drive("starter", m.revolute("main", m.ground.frame(z=X, x=Z), shaft.frame(z=X, x=Z)), crank_angle)
     for k, throw in enumerate(THROWS):
         x = PITCH * k
         pin = (x, -THROW * sin(TURNED + throw), THROW * cos(TURNED + throw))
@@ -73,19 +84,35 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Two turns from the top of the first: the order in which pistons come to the top, and their sum."""
-    angles = np.linspace(0.0, 4 * pi, POSES + 1)
-    poses = list(swept(mechanism, "main", angles, state))
-    heights = np.array([_heights(mechanism, pose) for pose in poses])
-    for stroke, number in enumerate(FIRING):
-        top = heights[stroke * POSES // 4, number - 1]
-        expect(f"piston {number} when it fires", top, THROW + ROD)
-    expect("sum of the heights", heights.sum(axis=1), 4 * np.sqrt(ROD**2 - (THROW * np.sin(angles)) ** 2))
-    order = "-".join(map(str, FIRING))
+    """Two turns: the order in which pistons come to the top, their speeds, and the sum of their heights."""
+    omega = 4 * pi / DURATION
+    fired = []
+    for k, pose in enumerate(played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states):
+        phi = START + 4 * pi * k / POSES
+        heights = _heights(mechanism, pose)
+        expect("sum of the heights", sum(heights), 4 * sqrt(ROD**2 - (THROW * sin(phi)) ** 2))
+        for number, throw in enumerate(THROWS, start=1):
+            v, _ = rates(pose, f"piston_{number}")
+            expect(f"velocity of piston {number}", v, (0.0, 0.0, omega * piston_speed(phi + throw)))
+        strokes = phi / pi
+        if abs(strokes - round(strokes)) < 1e-9 and k < POSES:
+            number = FIRING[round(strokes) % len(FIRING)]
+            expect(f"piston {number} when it fires", heights[number - 1], THROW + ROD)
+            fired.append(number)
     return [
-        f"fired in the order {order}, half a turn apart, each piston is at the top, {THROW + ROD:g} m over the shaft",
+        f"fired in the order {'-'.join(map(str, fired))}, half a turn apart, each piston is at the top, "
+        f"{THROW + ROD:g} m over the shaft",
         f"through two turns, in {POSES} poses, the four heights add up to 4√(l² − r² sin² φ): no swing once a turn",
     ]
 
 
-EXAMPLE = Example("four_cylinder", "engine with four pistons", build, check, dof=1, gruebler=-7, motion=motion)
+EXAMPLE = Example(
+    "four_cylinder",
+    "engine with four pistons",
+    build,
+    check,
+    dof=1,
+    gruebler=-7,
+    motion=motion,
+    duration=DURATION,
+)

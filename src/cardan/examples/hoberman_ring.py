@@ -13,12 +13,13 @@ R = p sin β / sin α/2 of the bends and p sin (β ∓ α/2) / sin α/2 of the i
 from __future__ import annotations
 
 from math import atan2, cos, degrees, pi, radians, sin
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, link, pin
-from cardan.examples.registry import Example, ExampleError, expect, placed, rotated
+from cardan.examples.registry import Example, expect, placed, played, rotated
 
 SECTORS = 12
 ALPHA = 2 * pi / SECTORS  # rad
@@ -26,7 +27,15 @@ ARM = 0.25  # m
 DRAWN = radians(42.0)  # β in the sketch, in which the bends lie on too wide a circle
 BENDS = 0.71  # m
 SLOTS = (0, 4, 8)  # rays
-WIDEST, POSES = radians(80.0), 12
+MIDDLE, SWING = radians(52.5), radians(27.5)  # of β while it opens and closes
+DURATION, POSES = 4.0, 16  # s
+NARROW = radians(-20.0)  # of that swing: where it begins
+
+
+def inner_radius(t: Any) -> Any:
+    """Of the inner pivots [m] at a time [s]: in and out."""
+    beta = MIDDLE + SWING * cd.sin(2 * cd.pi * t / DURATION + NARROW)
+    return ARM * cd.sin(beta - ALPHA / 2) / sin(ALPHA / 2)
 
 
 def arm(angle: float) -> Plane:
@@ -57,6 +66,7 @@ def build() -> cd.Mechanism:
     for k in SLOTS:
         ray = m.ground.frame(z=(cos(k * ALPHA), sin(k * ALPHA), 0.0))
         m.point_on_line(f"slot_{k}", left[k].point((*LEFT_INNER, 0.0)), ray)
+    m.drive("pull", m[f"slot_{SLOTS[0]}"], inner_radius)
     return m
 
 
@@ -90,22 +100,16 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Opened by one inner pivot, held at one distance after another."""
-    copy = mechanism.copy()
+    """Opened and closed by one inner pivot."""
     outer = []
-    for beta in np.linspace(radians(25.0), WIDEST, POSES):
-        if "held" in copy:
-            copy.remove("held")
-        radius = ARM * sin(beta - ALPHA / 2) / sin(ALPHA / 2)
-        copy.distance("held", copy.ground.point(), copy["left_0"].point((*LEFT_INNER, 0.0)), radius)
-        result = copy.assemble(state)
-        if not result.ok:
-            raise ExampleError(f"hoberman_ring does not assemble with its inner pivots at {radius} m; {result.text()}")
-        state = result.state
-        found, _, radius = _check_rays(mechanism, state)
-        expect("β", found, beta)
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        found, _, radius = _check_rays(mechanism, pose)
+        expect("β", found, MIDDLE + SWING * sin(2 * pi * pose.time / DURATION + NARROW))
         outer.append(radius)
-    return [f"opened from {outer[0]:.4f} to {outer[-1]:.4f} m outside, every pivot keeps to its ray, in {POSES} poses"]
+    return [
+        f"opened from {min(outer):.4f} to {max(outer):.4f} m outside and closed again, every pivot keeps to its ray, "
+        f"in {POSES} poses"
+    ]
 
 
 EXAMPLE = Example(
@@ -116,5 +120,6 @@ EXAMPLE = Example(
     dof=1,
     gruebler=-42,
     motion=motion,
+    duration=DURATION,
     everywhere=False,  # its rhombi can fold flat
 )

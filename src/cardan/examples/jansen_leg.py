@@ -12,13 +12,14 @@ and G.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, degrees, pi, sin
+from math import cos, degrees, pi, radians, sin
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import Plane, flat, link, meeting, pin, side, swept
-from cardan.examples.registry import Example, ExampleError, expect, placed
+from cardan.examples.planar import Plane, flat, link, meeting, pin, side
+from cardan.examples.registry import Example, ExampleError, expect, placed, played
 
 CENTIMETRE = 0.01  # m
 HOLY = (38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 65.7, 49.0, 50.0, 61.9, 7.8, 15.0)  # cm: a … m, as published
@@ -29,7 +30,8 @@ O, B = (0.0, 0.0), (-LENGTH["a"], -LENGTH["l"])
 SKETCH = {"P": (0.13, 0.08), "T": (-0.33, 0.32), "K": (-0.24, -0.46), "E": (-0.78, 0.0), "G": (-0.59, -0.3)}
 # On which side of the way from the first pin to the second the third lies; those of the triangles cannot change.
 SIDES = {"PBT": -1.0, "BPK": -1.0, "TBE": -1.0, "EKG": -1.0, "KGF": 1.0}
-POSES = 48
+START = radians(30.0)  # crank angle at t = 0
+DURATION, POSES = 2.0, 48  # s of a turn
 FLAT = 0.005  # m: how level the foot goes on the lowest part of its way, where it carries
 
 
@@ -112,11 +114,16 @@ class Leg:
 LEG = Leg()
 
 
+def crank_angle(t: Any) -> Any:
+    """At a time [s]: an even turn."""
+    return START + 2 * cd.pi * t / DURATION
+
+
 def build() -> cd.Mechanism:
     """Drawn to two digits, in layers."""
     m = cd.Mechanism("jansen_leg")
     crank = link(m, "crank", O, SKETCH["P"])
-    pin(m, "O", m.ground, O, crank)
+    m.drive("motor", pin(m, "O", m.ground, O, crank), crank_angle)
     LEG.add(m, crank, (LENGTH["m"], 0.0), sketch=SKETCH, layer=0.0)
     return m
 
@@ -133,12 +140,11 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     """A whole turn of the crank: every foot print by circles."""
-    begin = mechanism["O"].coordinate(state)
-    angles = begin + np.linspace(0.0, 2 * pi, POSES + 1)
     feet = []
-    for angle, pose in zip(angles, swept(mechanism, "O", angles, state), strict=True):
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        angle = START + 2 * pi * pose.time / DURATION
         feet.append(LEG.foot(pose))
-        expect(f"foot at crank angle {degrees(angle):.1f}°", feet[-1], LEG.pins(float(angle))["F"])
+        expect(f"foot at crank angle {degrees(angle):.1f}°", feet[-1], LEG.pins(angle)["F"])
     expect("foot after a whole turn", feet[-1], feet[0])
     xs, ys = np.array(feet).T
     down = ys < ys.min() + FLAT
@@ -152,5 +158,12 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
 
 
 EXAMPLE = Example(
-    "jansen_leg", "Jansen's walking leg, the holy numbers", build, check, dof=1, gruebler=-8, motion=motion
+    "jansen_leg",
+    "Jansen's walking leg, the holy numbers",
+    build,
+    check,
+    dof=1,
+    gruebler=-8,
+    motion=motion,
+    duration=DURATION,
 )

@@ -1,9 +1,9 @@
-"""What the planar linkages of the gallery share: links drawn from pin to pin, the meeting of two circles, a sweep."""
+"""What the planar linkages of the gallery share: links drawn from pin to pin, the meeting of two circles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import atan2, cos, hypot, sin, sqrt
+from math import atan2
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +33,18 @@ def side(p: Plane, q: Plane, x: Plane) -> float:
     return 1.0 if (q[0] - p[0]) * (x[1] - p[1]) > (q[1] - p[1]) * (x[0] - p[0]) else -1.0
 
 
-def meeting(p: Plane, r: float, q: Plane, s: float, side: float = 1.0) -> Plane:
+def meeting(p: tuple[Any, Any], r: float, q: tuple[Any, Any], s: float, side: float = 1.0) -> tuple[Any, Any]:
     """Where the circle of radius r about p meets that of radius s about q, to the left (1) or right (−1) of p → q.
 
     x = p + a e + side h e⊥,  e = (q − p)/d,  d = |q − p|,  a = (r² − s² + d²)/2d,  h = √(r² − a²).
+    Points [m] may move with time: then so does the meeting.
     """
-    d = hypot(q[0] - p[0], q[1] - p[1])
+    d = cd.sqrt((q[0] - p[0]) ** 2 + (q[1] - p[1]) ** 2)
     ex, ey = (q[0] - p[0]) / d, (q[1] - p[1]) / d
     a = (r**2 - s**2 + d**2) / (2.0 * d)
     if abs(a) > r:
         raise ExampleError(f"the circles of {r} m about {p} and of {s} m about {q} do not meet")
-    h = side * sqrt(r**2 - a**2)
+    h = side * cd.sqrt(r**2 - a**2)
     return p[0] + a * ex - h * ey, p[1] + a * ey + h * ex
 
 
@@ -51,17 +52,3 @@ def flat(point: NDArray[np.float64]) -> Plane:
     """x and y of a point in space."""
     return float(point[0]), float(point[1])
 
-
-def swept(mechanism: cd.Mechanism, hinge: str, angles: Iterable[float], state: cd.State) -> Iterator[cd.State]:
-    """States in which a hinge of a copy is held at one angle [rad] after another, each begun where the last ended."""
-    copy = mechanism.copy()
-    old = copy[hinge]
-    for angle in angles:
-        turned = cos(angle) * np.array(old.a.x) + sin(angle) * np.array(old.a.y)
-        copy.remove(hinge)
-        copy.fixed(hinge, old.a.body.frame(old.a.origin, z=old.a.z, x=turned), old.b)
-        result = copy.assemble(state)
-        if not result.ok:
-            raise ExampleError(f"{mechanism.name} does not assemble with {hinge} at {angle} rad; {result.text()}")
-        state = result.state
-        yield state

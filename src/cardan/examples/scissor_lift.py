@@ -10,17 +10,25 @@ At angle α of the bars every stage is L sin α high and L cos α wide: the plat
 from __future__ import annotations
 
 from math import cos, degrees, radians, sin
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import X, link, pin, swept
-from cardan.examples.registry import Example, expect, placed, rotated
+from cardan.examples.planar import X, link, pin
+from cardan.examples.registry import Example, expect, placed, played, rotated
 
 STAGES = 3
 BAR = 1.0  # m
 DRAWN = radians(32.0)  # angle of the bars in the sketch, in which each stage is too high for it
 STEP = 0.57  # m
+MIDDLE, SWING = radians(40.0), radians(35.0)  # of the bars while it lifts and sinks
+DURATION, POSES = 4.0, 24  # s
+
+
+def bar_angle(t: Any) -> Any:
+    """α [rad] at a time [s]: up and down."""
+    return MIDDLE + SWING * cd.sin(2 * cd.pi * t / DURATION)
 
 
 def build(stages: int = STAGES) -> cd.Mechanism:
@@ -38,7 +46,7 @@ def build(stages: int = STAGES) -> cd.Mechanism:
     rail = {"z": X, "x": (0.0, 1.0, 0.0)}
     end, middle = (BAR, 0.0), (BAR / 2, 0.0)
 
-    pin(m, "foot", m.ground, (0.0, 0.0), rising[0])
+    m.drive("lift", pin(m, "foot", m.ground, (0.0, 0.0), rising[0]), bar_angle)
     m.point_on_line("lower_roller", falling[0].point(), m.ground.frame(**rail))
     for k in range(stages):
         pin(m, f"cross_{k + 1}", rising[k], middle, falling[k], middle)
@@ -75,10 +83,11 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """From nearly flat to steep, by the angle."""
-    angles = np.radians(np.linspace(5.0, 75.0, 15))
-    heights = [_check_height(mechanism, pose)[1] for pose in swept(mechanism, "foot", angles, state)]
-    return [f"from 5° to 75° it lifts the platform from {heights[0]:.4f} to {heights[-1]:.4f} m, level all the way"]
+    """From nearly flat to steep and back, by the angle."""
+    poses = played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
+    heights = [_check_height(mechanism, pose)[1] for pose in poses]
+    low, high = min(heights), max(heights)
+    return [f"it lifts the platform from {low:.4f} to {high:.4f} m, level all the way, in {POSES} poses"]
 
 
 EXAMPLE = Example(
@@ -89,5 +98,6 @@ EXAMPLE = Example(
     dof=1,
     gruebler=2 - 3 * STAGES,
     motion=motion,
+    duration=DURATION,
     everywhere=False,  # a stage can also lie folded back on the one below
 )

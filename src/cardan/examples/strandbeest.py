@@ -10,26 +10,32 @@ Every foot follows from the crank angle through its own five circles.
 from __future__ import annotations
 
 from math import cos, degrees, pi, radians, sin
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import cardan as cd
 from cardan.examples.jansen_leg import LENGTH, Leg
-from cardan.examples.planar import swept
-from cardan.examples.registry import Example, ExampleError, expect, placed, rotated
+from cardan.examples.registry import Example, ExampleError, expect, placed, played, rotated
 from cardan.math import euler
 
 THROWS = 18
 THIRD = 2 * pi / 3  # rad, from throw to throw
 LAYER = 0.1  # m, from throw to throw
-DRAWN = radians(20.0)  # crank angle of the sketch
+DRAWN = radians(20.0)  # crank angle of the sketch, and at t = 0
+DURATION = 3.0  # s of a turn
 ROUGH = 0.025  # m: pins are drawn that far from where they belong, at most
 POSES = 9  # of a third of a turn
 DOWN = 0.005  # m: feet within this of the lowest carry the animal,
 ENOUGH = 2 * THROWS // 3  # which must always be at least these many
 
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
+
+
+def crank_angle(t: Any) -> Any:
+    """At a time [s]: an even turn."""
+    return DRAWN + 2 * cd.pi * t / DURATION
 
 
 def legs() -> list[tuple[int, Leg]]:
@@ -42,7 +48,7 @@ def build() -> cd.Mechanism:
     m = cd.Mechanism("strandbeest")
     rng = np.random.default_rng(1990)
     shaft = m.body("crankshaft", orientation=euler.from_axis_angle(Z, DRAWN))
-    m.revolute("O", m.ground.frame(z=Z, x=X), shaft.frame(z=Z, x=X))
+    m.drive("wind", m.revolute("O", m.ground.frame(z=Z, x=X), shaft.frame(z=Z, x=X)), crank_angle)
     for k, leg in legs():
         pins = leg.pins(DRAWN + k * THIRD)
         sketch = {
@@ -80,7 +86,7 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     """A third of a turn, after which the next legs do the same: it stands on enough feet, and goes level."""
     lowest, fewest = [], THROWS
-    for pose in swept(mechanism, "O", np.linspace(0.0, THIRD, POSES), state):
+    for pose in played(mechanism, np.linspace(0.0, DURATION / 3, POSES), state).states:
         heights = _feet(mechanism, pose)
         lowest.append(float(heights.min()))
         fewest = min(fewest, int((heights < lowest[-1] + DOWN).sum()))
@@ -98,4 +104,5 @@ EXAMPLE = Example(
     dof=1,
     gruebler=-323,
     motion=motion,
+    duration=DURATION,
 )

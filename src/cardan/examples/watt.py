@@ -13,18 +13,26 @@ which begins as r⁵/(8 b³ c): no power of r below the fifth.
 from __future__ import annotations
 
 from math import copysign, hypot, radians, sqrt
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import flat, link, pin, swept
-from cardan.examples.registry import Example, ExampleError, expect, placed
+from cardan.examples.planar import flat, link, pin
+from cardan.examples.registry import Example, ExampleError, expect, placed, played
 
 ARM, HALF = 1.0, 0.25  # m: b and c
 BASE = hypot(ARM, HALF)  # m: a
 LEFT, RIGHT = (-ARM, HALF), (ARM, -HALF)  # m
 SWING = radians(17.0)  # of an arm to either side
+DURATION, POSES = 2.0, 36  # s of a swing to both sides
+RAISED = radians(30.0)  # of that swing: where it begins
 STRAYS = 1.25  # times r⁵/(8 b³ c): the series goes on with 1 + (r/b)² + …, and r < 0.3 b on the stroke that is swept
+
+
+def arm_angle(t: Any) -> Any:
+    """Angle [rad] of the left arm at a time [s]: to and fro, a little raised to begin with."""
+    return SWING * cd.sin(2 * cd.pi * t / DURATION + RAISED)
 
 
 def build() -> cd.Mechanism:
@@ -33,10 +41,11 @@ def build() -> cd.Mechanism:
     left = link(m, "left_arm", LEFT, (-0.02, 0.42))
     right = link(m, "right_arm", RIGHT, (0.01, -0.11))
     coupler = link(m, "coupler", (0.01, 0.4), (-0.05, -0.1), layer=0.02)
-    pin(m, "A", m.ground, LEFT, left)
+    arm = pin(m, "A", m.ground, LEFT, left)
     pin(m, "B", left, (ARM, 0.0), coupler)
     pin(m, "C", coupler, (2 * HALF, 0.0), right, (ARM, 0.0))
     pin(m, "D", m.ground, RIGHT, right)
+    m.drive("swing", arm, arm_angle)
     return m
 
 
@@ -59,9 +68,9 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Through the stroke: the deviation by its closed form, and within its leading term and a little."""
+    """Up and down the stroke: the deviation by its closed form, and within its leading term and a little."""
     widest, heights = 0.0, []
-    for pose in swept(mechanism, "A", np.linspace(-SWING, SWING, 35), state):
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
         x, y = flat(placed(pose["coupler"], (HALF, 0.0, 0.0)))
         expect("deviation from the straight line", x, strays(x, y))
         if abs(x) > STRAYS * abs(y) ** 5 / (8 * ARM**3 * HALF) + 1e-12:
@@ -72,4 +81,13 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [f"on a stroke of {stroke:.3f} m it strays from a straight line by {1e3 * widest:.3f} mm, as its curve says"]
 
 
-EXAMPLE = Example("watt", "Watt's linkage, an almost straight line", build, check, dof=1, gruebler=-2, motion=motion)
+EXAMPLE = Example(
+    "watt",
+    "Watt's linkage, an almost straight line",
+    build,
+    check,
+    dof=1,
+    gruebler=-2,
+    motion=motion,
+    duration=DURATION,
+)
