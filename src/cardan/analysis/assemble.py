@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -61,8 +61,7 @@ class _Options:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """One assembly: what was asked for, until when it may take, and the time of its drivers."""
 
     options: _Options
@@ -114,8 +113,7 @@ def assemble(
     return _verdict(system, moved, angles, ends, task, began)
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     """Where the attempts at one connected piece ended: the best of them, and what all took."""
 
     run: Run

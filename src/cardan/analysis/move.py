@@ -13,7 +13,7 @@ but the motion goes on: it is continued along its tangent, and taken up again on
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +39,8 @@ FIRST_STEP: Final = 1e-2  # of the time span
 LEAP_BELOW: Final = 1e-6
 LEAPS: Final = (0.02, 0.1, 0.5)
 LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
-NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
+NEAR_JUMP: Final = 1e-6  # m or rad within the least step in time: a driver that changes by more is not continuous
+SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
 Progress = Callable[[float], None]
@@ -47,7 +48,7 @@ Progress = Callable[[float], None]
 
 def move(
     system: System,
-    times: Sequence[float],
+    times: Iterable[float],
     start: State | Mapping[Any, Any] | None,
     *,
     tolerance: float,
@@ -284,11 +285,17 @@ class _Path:
         if reached:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in reached)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+        for _, signal in self.system.signals:
+            before, after = signal.value(self.time), signal.value(refused)
+            if abs(after - before) > JUMP * max(1.0, abs(before)):
+                text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
+                return MotionStatus.LOST, f"{text}; a motion must be continuous"
         least = rates.least_singular_value(self.problem, self.q)
-        if least < SINGULAR:
+        if least is not None and least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
                 f"{drivers} can take the mechanism no further",
             )
-        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+        unknown = "; whether it is a dead point is not known for so many bodies" if least is None else ""
+        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s{unknown}"

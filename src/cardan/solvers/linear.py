@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.lazy import LazyModule
 from cardan.solvers import abi
 from cardan.solvers.problem import Linear
+
+_dense_normal = LazyModule("cardan.solvers._dense_normal")
 
 IntArray = NDArray[np.int64]
 
@@ -18,8 +21,6 @@ DENSE_UNKNOWNS = 60  # up to here the dense matrix wins: it needs no symbolic wo
 def linear_algebra(structure: IntArray) -> Linear:
     """Dense normal equations for small problems, block-sparse ones beyond."""
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
-        from cardan.solvers import _dense_normal
-
         n = float(structure[abi.UNKNOWNS])
         return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure), n**3 / 6.0)
     return sparse(structure)
