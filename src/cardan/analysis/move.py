@@ -39,8 +39,8 @@ FIRST_STEP: Final = 1e-2  # of the time span
 LEAP_BELOW: Final = 1e-6
 LEAPS: Final = (0.02, 0.1, 0.5)
 LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
-NEAR_JUMP: Final = 1e-6  # m or rad within the least step in time: a driver that changes by more is not continuous
-SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
+JUMP: Final = 1e-6  # m or rad within the least step in time: a driver that changes by more is not continuous
+NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
 Progress = Callable[[float], None]
