@@ -33,6 +33,8 @@ from cardan.system.system import System
 CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
 TURN: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
 MOST_ITERATIONS: Final = 12  # of Newton in one step
+SLOW: Final = 0.5  # |δ| of a later step of Newton, of the one before: slower is no convergence
+ROUNDED: Final = 1e-9  # a step of Newton this small may be rounding
 LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
 # A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
@@ -130,6 +132,7 @@ class _Path:
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         self._regular = self._step
+        self._rank = 0  # of the Jacobian where it is largest
         self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
@@ -182,9 +185,15 @@ class _Path:
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
+    def _is_singular(self) -> bool:
+        """Whether Newton's last step was at a pose that is singular, or nearly so."""
+        rank = int(self._control[abi.RANK])
+        self._rank = max(self._rank, rank)
+        return 0 < rank < self._rank or float(self._control[abi.PIVOT]) < NEAR_SINGULAR
+
     def _guard(self, time: float) -> None:
         """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
-        if float(self._control[abi.PIVOT]) >= NEAR_SINGULAR:
+        if not self._is_singular():
             self._tangent = None
         elif self._tangent is None:
             velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
@@ -206,28 +215,28 @@ class _Path:
         wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
         first = last = contraction = 0.0
-        for k in range(MOST_ITERATIONS):
+        made = 0
+        control[abi.ITERATIONS] = 0.0
+        for _ in range(MOST_ITERATIONS):
             outcome = self._iterate(q)
+            if control[abi.ITERATIONS] > made:
+                made += 1
+                size = float(control[abi.STEP_SIZE])
+                if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
+                    return None, contraction
+                if made == 1:
+                    first = size
+                elif made == 2:
+                    contraction = size / first
+                    if strict and contraction > CONTRACTION:
+                        return None, contraction
+                elif size > SLOW * last and size > ROUNDED:
+                    return None, contraction
+                last = size
             if outcome is Outcome.CONVERGED:
                 return q, contraction
-            size = float(control[abi.STEP_SIZE])
-            if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
-                break
-            if k == 0:
-                first = size
-            elif k == 1:
-                contraction = size / first
-                if strict and contraction > CONTRACTION:
-                    break
-            elif size > 0.5 * last and size > 1e-10:
-                break
-            last = size
-        else:
-            if self._iterate(q) is Outcome.CONVERGED:
-                return q, contraction
-        if k >= 2 and last <= 1e-9 and float(control[abi.RESIDUAL_MAX]) <= self._tolerance:
-            return q, contraction  # as near as rounding lets it
-        return None, contraction
+        as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
+        return (q if as_near_as_rounding_lets else None), contraction
 
     def _leap(self, velocity: FloatArray, sign: float, target: float) -> bool:
         """Over a singular pose, along the tangent, where the same motion goes on behind it."""
@@ -242,7 +251,7 @@ class _Path:
             time = self.time + leap
             guess = self.problem.retract(self.q, velocity * leap)
             found, _ = self._newton(guess, time, strict=False)
-            if found is None or float(self._control[abi.PIVOT]) < NEAR_SINGULAR:
+            if found is None or self._is_singular():
                 continue
             if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
                 continue
