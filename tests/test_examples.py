@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import pkgutil
 
 import numpy as np
@@ -21,10 +22,12 @@ from cardan.examples import (
     scissor_lift,
     slider_crank,
 )
+from cardan.examples.registry import released
 from cardan.math import euler
 
 STARTS = 20
 FEW_STARTS, MANY_BODIES = 2, 100  # for mechanisms of that many bodies and more
+FRAMES = 9
 NEAR = 0.1  # m and rad: how far parts are moved where the facts belong to the way of the sketch
 
 every_example = pytest.mark.parametrize("example", REGISTRY.values(), ids=REGISTRY)
@@ -98,8 +101,10 @@ def test_facts_fail_where_the_counts_are_not_as_declared() -> None:
 @pytest.mark.parametrize("formulation", formulations.REGISTRY)
 @every_example
 def test_facts_hold_from_random_starts(example: Example, formulation: formulations.Formulation) -> None:
-    m = example.build()
-    for seed in range(STARTS if len(m.bodies) < MANY_BODIES else FEW_STARTS):
+    driven = example.build()
+    free = released(driven)
+    for seed in range(STARTS if len(driven.bodies) < MANY_BODIES else FEW_STARTS):
+        m = driven if seed % 2 else free  # without drivers it comes to rest wherever it may be assembled
         result = m.assemble(random_start(m, seed), formulation=formulation)
         assert result.ok, f"seed {seed}: {result.text()}"
         if example.everywhere:
@@ -117,6 +122,49 @@ def test_facts_hold_over_the_motion(example: Example) -> None:
     result = m.assemble()
     assert bool(example.motion_facts(m, result)) == (example.motion is not None)
     assert m.description() == before
+
+
+@every_example
+def test_what_is_driven_can_be_played_and_has_a_duration(example: Example) -> None:
+    m = example.build()
+    drivers = [joint for joint in m.joints.values() if joint.kind.name == "drive"]
+    assert bool(drivers) == (example.duration > 0.0)
+    if not drivers:
+        return
+    assert example.motion is not None
+    assert m.diagnose(m.assemble().state).undriven == 0
+    motion = m.move(np.linspace(0.0, example.duration, FRAMES))
+    assert motion.ok, motion.text()
+    assert np.ptp([state.coordinates for state in motion.states], axis=0).max() > 0.01
+    for k in (0, FRAMES // 2, FRAMES - 1):  # a state of the motion is assembled at its time
+        again = m.assemble(motion.states[k])
+        assert again.ok and again.iterations == 0, again.text()
+        assert np.array_equal(again.state.coordinates, motion.states[k].coordinates)
+
+
+@every_example
+def test_velocities_are_the_differences_of_the_poses(example: Example) -> None:
+    m = example.build()
+    if not example.duration:
+        return
+    middle, step = 0.37 * example.duration, 1e-5 * example.duration
+    before, now, after = m.move([0.0, middle - step, middle, middle + step]).states[1:]
+    scale = max(1.0, float(np.abs(now.velocities).max()))
+    v = (after.positions - before.positions) / (2 * step)
+    turn = euler.difference(before.quaternions, after.quaternions) / (2 * step)
+    assert np.abs(now.velocities[:, :3] - v).max() < 1e-6 * scale
+    assert np.abs(now.velocities[:, 3:] - turn).max() < 1e-6 * scale
+    change = (after.velocities - before.velocities) / (2 * step)
+    scale = max(1.0, float(np.abs(change).max()))
+    assert np.abs(now.accelerations - change).max() < 1e-5 * scale
+
+
+@every_example
+def test_mechanisms_of_the_gallery_copy_compare_and_pickle(example: Example) -> None:
+    m = example.build()
+    again = pickle.loads(pickle.dumps(m))
+    assert m == example.build() == m.copy() == again
+    assert again.assemble() == m.assemble()
 
 
 def test_random_starts_are_reproducible_and_far() -> None:
@@ -181,7 +229,7 @@ def test_circles_meet_on_the_side_that_is_asked_for() -> None:
 
 
 def test_slider_follows_its_closed_form_on_both_branches() -> None:
-    m = slider_crank.build()
+    m = released(slider_crank.build())
     sides = set()
     for seed in range(STARTS):
         state = m.assemble(random_start(m, seed)).state

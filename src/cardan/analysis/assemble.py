@@ -130,7 +130,7 @@ def _solve(system: System, q: FloatArray, task: _Task) -> _End:
     if options.method == AUTO:
         return _auto(system, q, task)
     length = system.extent_at(q)
-    target = _target(system, length, options.tolerance, q)
+    target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
     problem = formulations.problem(system, options.formulation, length, task.time)
     run = methods.REGISTRY[options.method].run(problem, q, target, budget)
@@ -218,13 +218,9 @@ def _check_poses(state: State) -> None:
         )
 
 
-def _target(system: System, length: float, tolerance: float, q: FloatArray) -> float:
+def _target(system: System, length: float, tolerance: float) -> float:
     """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
-    target = max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
-    if system.turns:  # an angle of many turns is no sharper than an ulp of all of them
-        wound = float(np.abs(formulations.angles(system, q)).max())
-        target = max(target, TARGET * verdict.ROUNDING * wound)
-    return target
+    return max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
 
 
 def _auto(system: System, first: FloatArray, task: _Task) -> _End:
@@ -234,7 +230,7 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     problem = formulations.problem(system, options.formulation, length, task.time)
     solve = methods.levenberg_marquardt
     q = first.copy()
-    target = _target(system, length, options.tolerance, q)
+    target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
     run = solve(problem, q, target, budget)
     if _met(system, run, q, length, task):

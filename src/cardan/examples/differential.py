@@ -108,51 +108,54 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     return ["the case stands in the mean of the two wheels, the bevel gears on their pin"]
 
 
-def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Through a bend, straight ahead, with one wheel held, and with the case held."""
-    times = np.linspace(0.0, DURATION, POSES + 1)
-    lead = cd.coordinate(mechanism["left"].frame(z=X, x=Z), mechanism["right"].frame(z=X, x=Z), "angle")
-    shared = 2 * pi * times  # what the case turns by
-    facts = []
-    for drive, wanted in (
-        ("bend", None),
-        ("straight", (shared, shared)),
-        ("left wheel held", (0 * shared, 2 * shared)),
-        ("case held", (-shared, shared)),
-    ):
-        m = mechanism
-        if wanted is not None:
-            m = released(mechanism)
-            m.drive("engine", m["pinion_bearing"], 0.0 if drive == "case held" else engine)
-            left = {"straight": _once, "left wheel held": 0.0, "case held": _backwards}[drive]
-            m.drive("road", m["left_bearing"], left)
-        moved = played(m, times, state if m is mechanism else m.assemble().state)
-        left, right, case = (moved.coordinate(m[f"{name}_bearing"]) for name in ("left", "right", "case"))
-        expect(f"mean of the wheels, {drive}", (left + right) / 2, case)
-        expect(f"the case, {drive}", case, 0 * shared if drive == "case held" else shared)
-        if wanted is not None:
-            expect(f"the wheels, {drive}", (left, right), wanted)
-        else:
-            leads = right - left
-            expect("lead of the right wheel", leads, [lead.value(pose) for pose in moved.states])
-            expect("lead at the end of the bend", leads[-1], 2 * pi * BEND)
-        bevel = moved.coordinate(m["cross_pin_1"])
-        expect(f"the bevel gears, {drive}", bevel, SIDE / BEVEL * (left - case))
-        for pose in moved.states:
-            _check_rolling(pose)
-        error = np.abs((left + right) / 2 - case).max()
-        turns = ", ".join(f"{angle[-1] / (2 * pi):g}" for angle in (left, right, case))
-        facts.append(f"{drive}: left, right and case turn {turns} times; the mean of the wheels is the case's ({error:.0e} rad)")
-    return facts
-
-
-def _once(t: Any) -> Any:
+def _ahead(t: Any) -> Any:
     """A wheel that turns once a second."""
     return 2 * cd.pi * t
 
 
-def _backwards(t: Any) -> Any:
+def _back(t: Any) -> Any:
+    """A wheel that turns backwards once a second."""
     return -2 * cd.pi * t
+
+
+# What else it can be driven by: pinion, left wheel; and the turns a second of left wheel, right wheel and case.
+DRIVES: dict[str, tuple[Any, Any, tuple[int, int, int]]] = {
+    "straight ahead": (engine, _ahead, (1, 1, 1)),
+    "with the left wheel held": (engine, 0.0, (0, 2, 1)),
+    "with the case held": (0.0, _back, (-1, 1, 0)),
+}
+
+
+def _check_motion(mechanism: cd.Mechanism, state: cd.State, how: str) -> tuple[str, Any, Any, Any]:
+    """A fact, and the angles [rad] of left wheel, right wheel and case, after a look at the mean and at the gears."""
+    moved = played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state)
+    left, right, case = (moved.coordinate(mechanism[f"{name}_bearing"]) for name in ("left", "right", "case"))
+    expect(f"mean of the wheels, {how}", (left + right) / 2, case)
+    expect(f"bevel gear, {how}", moved.coordinate(mechanism["cross_pin_1"]), SIDE / BEVEL * (left - case))
+    for pose in moved.states:
+        _check_rolling(pose)
+    error = np.abs((left + right) / 2 - case).max()
+    turns = "{:g}, {:g} and {:g}".format(*(round(angle[-1] / (2 * pi), 6) + 0.0 for angle in (left, right, case)))
+    return f"{how}: wheels and case turn {turns} times, the case by the mean within {error:.0e} rad", left, right, case
+
+
+def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
+    """Through a bend, straight ahead, with one wheel held, and with the case held."""
+    times = np.linspace(0.0, DURATION, POSES + 1)
+    fact, left, right, case = _check_motion(mechanism, state, "through a bend")
+    u = np.clip(2 * times / DURATION - 0.5, 0.0, 1.0)
+    expect("lead of the right wheel", right - left, 2 * pi * BEND * (u - np.sin(2 * pi * u) / (2 * pi)))
+    expect("the case", case, 2 * pi * times)
+    facts = [fact]
+    for how, (pinion, wheel, speeds) in DRIVES.items():
+        other = released(mechanism)
+        other.drive("engine", other["pinion_bearing"], pinion)
+        other.drive("road", other["left_bearing"], wheel)
+        fact, *found = _check_motion(other, other.assemble().state, how)
+        for name, angles, speed in zip(("left wheel", "right wheel", "case"), found, speeds, strict=True):
+            expect(f"{name}, {how}", angles, 2 * pi * speed * times)
+        facts.append(fact)
+    return facts
 
 
 EXAMPLE = Example(

@@ -27,21 +27,21 @@ OUT = 0.1  # m: where the carriage stands with the spindle at zero
 LENGTH = 1.0  # m, of the spindle
 READ = 0.3  # m: where the dial stands
 TURNS, POSES = 200, 20  # of the spindle, there and back again
-DURATION = 4.0  # s, in which it turns five times there and five times back
+DURATION, BEGIN = 4.0, 0.4  # s, in which it turns five times there and five times back; where it begins [rad]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 def motor_angle(t: Any) -> Any:
     """[rad] at a time [s]: to the left and back, the spindle turning five times each way."""
-    return -5.0 * cd.pi * (1 - cd.cos(2 * cd.pi * t / DURATION)) / 2
+    return -5.0 * cd.pi * (1 - cd.cos(2 * cd.pi * t / DURATION + BEGIN)) / 2
 
 
 def build() -> cd.Mechanism:
     """The carriage somewhat off its slide, the wheels turned."""
     m = cd.Mechanism("lead_screw")
-    motor = m.body("motor", position=(0.0, 0.0, -BELOW), orientation=euler.from_axis_angle(X, radians(10.0)))
-    spindle = m.body("spindle", position=(0.0, 0.01, 0.0), orientation=euler.from_axis_angle(X, radians(-12.0)))
+    motor = m.body("motor", position=(0.0, 0.0, -BELOW), orientation=euler.from_axis_angle(X, radians(-20.0)))
+    spindle = m.body("spindle", position=(0.0, 0.01, 0.0), orientation=euler.from_axis_angle(X, radians(-50.0)))
     carriage = m.body("carriage", position=(OUT + 0.02, 0.01, 0.02))
     dial = m.body("dial", position=(READ, BESIDE, DIAL + 0.01), orientation=euler.from_axis_angle(Y, radians(15.0)))
     m.revolute("motor_bearing", m.ground.frame((0, 0, -BELOW), z=X, x=Z), motor.frame(z=X, x=Z))
