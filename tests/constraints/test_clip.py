@@ -1,4 +1,4 @@
-"""cd.clip: the same of a number, of time with its derivatives, and in a compiled coupling; no slope beyond its bounds."""
+"""cd.clip: the same of a number, of time with its derivatives, and in a coupling; no slope beyond its bounds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_a_coupling_with_dwells_holds_in_them_and_between_with_its_rates() -> No
     m.drive("motor", a, lambda t: t)
     moved = m.move(np.linspace(0.0, 3.0, 31).tolist())
     assert moved.ok, moved.text()
-    for state, v, acceleration in zip(moved.states, moved.velocities("second"), moved.accelerations("second"), strict=True):
+    rates = moved.velocities("second"), moved.accelerations("second")
+    for state, v, acceleration in zip(moved.states, *rates, strict=True):
         u = min(max(state.time - 1.0, 0.0), 1.0)
         assert b.coordinate(state) == pytest.approx(u - math.sin(2 * math.pi * u) / (2 * math.pi), abs=1e-12)
         assert v[5] == pytest.approx(1.0 - math.cos(2 * math.pi * u), abs=1e-12)

@@ -4,9 +4,9 @@ A leg hinges at A on the underside; a brace of two links, PE = 0.25 m on the top
 four-bars of four parallel hinges: 2·(18 − 20) = −4 by count, and each leg has one degree of freedom.
 
 At leg angle α and elbow angle ε (0 where the brace is straight) the brace spans
-|PQ|² = p² + q² − 2pq cos α = r² + s² + 2rs cos ε.  The leg rests folded at α = 5°.  The brace is made so that its elbow,
-8° beyond straight, meets its stop with the leg upright: between, where it was straight, the leg leant out further, so
-what pushes the leg back presses the elbow on its stop.  Both stops are limits.
+|PQ|² = p² + q² − 2pq cos α = r² + s² + 2rs cos ε.  The leg rests folded at α = 5°.  The brace is made so that its
+elbow, 8° beyond straight, meets its stop with the leg upright: between, where it was straight, the leg leant out
+further, so what pushes the leg back presses the elbow on its stop.  Both stops are limits.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _check_legs(mechanism: cd.Mechanism, state: cd.State) -> list[tuple[str, str
         alpha, epsilon = _angles(mechanism, state, name)
         expect(f"{name} leg by its brace", cos(alpha), cos(leg_of(epsilon)))
         if alpha < REST - 1e-9 or not -LATCH - 1e-9 < epsilon < FOLDED:
-            raise ExampleError(f"the {name} leg stands at {degrees(alpha)}°, its elbow at {degrees(epsilon)}°: past a stop")
+            raise ExampleError(f"{name} leg at {degrees(alpha)}°, its elbow at {degrees(epsilon)}°: past a stop")
         at = {key: seen(name, point) for key, point in pins(alpha, epsilon).items()}
         expect(f"{name} foot", placed(state[f"{name}_leg"], (LEG, 0, 0)), (*at["F"], 0.0))
         expect(f"{name} elbow", placed(state[f"{name}_upper"], (UPPER, 0, 0)), (*at["E"], 0.0))

@@ -1,8 +1,8 @@
 """Lathe carriage on a lead screw: a motor, a belt, a spindle, and a dial that tells where the carriage is.
 
-Pulleys of 80 and 40 mm make the spindle turn twice as fast as the motor.  Its thread, right-handed, of 4 mm pitch, moves
-the carriage on a slide, and a pinion of 50 mm on the rack of the carriage turns the dial.  6·4 − 5·5 − 2 = −3 by count:
-slide and thread both keep the carriage on the spindle's axis, and one degree of freedom is left.
+Pulleys of 80 and 40 mm make the spindle turn twice as fast as the motor.  Its thread, right-handed, of 4 mm pitch,
+moves the carriage on a slide, and a pinion of 50 mm on the rack of the carriage turns the dial.  6·4 − 5·5 − 2 = −3 by
+count: slide and thread both keep the carriage on the spindle's axis, and one degree of freedom is left.
 
 The carriage does not turn, so the spindle turned by θ in the nut moves it by −pitch θ/2π: to the left, away from the
 motor.  After n turns it stands n·pitch from where it was, however many they are.

@@ -28,7 +28,9 @@ PLANETS = 3
 ARM = MODULE * (SUN + PLANET) / 2  # m, of the carrier
 DURATION = 5.0  # s in which the carrier turns once
 TURNS, POSES = 200, 40  # of the sun, and where to look on the way
-FEW = 5  # turns, and seconds, of the other drives
+# The other two ways to hold one: what is held, driven, and free, and how fast the last turns for the second.
+OTHERS = (("carrier", "sun", "ring", -SUN / RING), ("sun", "ring", "carrier", RING / (SUN + RING)))
+FEW = 5  # turns, and seconds, of these
 
 
 def motor_angle(t: Any) -> Any:
@@ -134,7 +136,7 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
         f"in {TURNS} turns of the sun the carrier makes {counted['carrier_bearing']}, counted, and all angles are right"
         f" within {error:.0e} rad"
     ]
-    for held, driven, free, ratio in (("carrier", "sun", "ring", -SUN / RING), ("sun", "ring", "carrier", RING / (SUN + RING))):
+    for held, driven, free, ratio in OTHERS:
         other = released(mechanism)
         other.drive("motor", other[f"{driven}_bearing"], motor_angle)
         other.drive("brake", other[f"{held}_bearing"], 0.0)
