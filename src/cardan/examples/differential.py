@@ -21,10 +21,10 @@ from cardan.examples.registry import Example, expect, placed, played, released, 
 from cardan.math import euler
 
 PINION, CROWN, SIDE, BEVEL = 9, 36, 16, 10  # teeth
-MODULE = 0.005  # m of pitch diameter per tooth
+MODULE = 0.01  # m of pitch diameter per tooth
 HIGH, WIDE = MODULE * SIDE / 2, MODULE * BEVEL / 2  # m: of the place where side and bevel gears touch, from the middle
-WHEEL = 0.7  # m, from the middle to either wheel
-NOSE = 0.25  # m, of the pinion's shaft
+WHEEL = 0.35  # m, from the middle to either wheel
+NOSE = 0.35  # m, of the pinion's shaft
 BEND = 1.5  # turns by which one wheel leads at the end of the bend
 DURATION, POSES = 4.0, 32  # s
 

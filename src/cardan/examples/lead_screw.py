@@ -1,6 +1,6 @@
 """Lathe carriage on a lead screw: a motor, a belt, a spindle, and a dial that tells where the carriage is.
 
-Pulleys of 80 and 40 mm make the spindle turn twice as fast as the motor.  Its thread, right-handed, of 4 mm pitch,
+Pulleys of 80 and 40 mm make the spindle turn twice as fast as the motor.  Its thread, right-handed, of 2 mm pitch,
 moves the carriage on a slide, and a pinion of 50 mm on the rack of the carriage turns the dial.  6·4 − 5·5 − 2 = −3 by
 count: slide and thread both keep the carriage on the spindle's axis, and one degree of freedom is left.
 
@@ -19,13 +19,13 @@ import cardan as cd
 from cardan.examples.registry import Example, ExampleError, expect, placed, played, rates, rotated
 from cardan.math import euler
 
-PITCH = 0.004  # m per turn
+PITCH = 0.002  # m per turn
 MOTOR, SPINDLE, DIAL = 0.08, 0.04, 0.05  # m: radii of the pulleys and of the pinion
 BELOW = 0.2  # m: the motor under the spindle
 BESIDE = 0.12  # m: the slide behind the spindle
 OUT = 0.1  # m: where the carriage stands with the spindle at zero
-LENGTH = 1.0  # m, of the spindle
-READ = 0.3  # m: where the dial stands
+LENGTH = 0.6  # m, of the spindle
+READ = 0.25  # m: where the dial stands
 TURNS, POSES = 200, 20  # of the spindle, there and back again
 DURATION, BEGIN = 4.0, 0.4  # s, in which it turns five times there and five times back; where it begins [rad]
 
@@ -103,7 +103,7 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
         expect("speed of the carriage", (*v, *spin), (PITCH, 0, 0, 0, 0, 0))
         error = max(error, abs(float(pose["carriage"].position[0]) - OUT - PITCH * pose.time))
     far = there.states[-1]
-    counts = {"motor_bearing": -TURNS // 2, "spindle_bearing": -TURNS, "thread": TURNS, "dial_bearing": -3}
+    counts = {"motor_bearing": -TURNS // 2, "spindle_bearing": -TURNS, "thread": TURNS, "dial_bearing": -1}
     counted = {name: far.turns[name] for name in counts}
     if counted != counts:
         raise ExampleError(f"after {TURNS} turns of the spindle the turns counted are {counted}, not {counts}")
