@@ -63,11 +63,11 @@ def ring(radius: float, *, axis: int = 2, at: Triple = ORIGIN, points: int = 49)
     return _around(np.full(points, radius), turn, axis, at)
 
 
-def gear(teeth: int, module: float, *, axis: int = 2, at: Triple = ORIGIN) -> Outline:
+def gear(teeth: int, module: float, *, axis: int = 2, at: Triple = ORIGIN, inside: bool = False) -> Outline:
     """A toothed rim with a tooth where angles count from: flanks straight, half of a pitch wide on the pitch circle."""
     pitch = 2 * np.pi / teeth
     corners = np.array([-0.33, -0.17, 0.17, 0.33, 0.5]) * pitch
-    heights = np.array([-1.0, 0.9, 0.9, -1.0, -1.0]) * module
+    heights = np.array([-1.0, 0.9, 0.9, -1.0, -1.0]) * (-module if inside else module)
     turn = np.concatenate([corners + k * pitch for k in range(teeth)] + [[corners[0] + 2 * np.pi]])
     radius = teeth * module / 2 + np.concatenate([np.tile(heights, teeth), heights[:1]])
     return _around(radius, turn, axis, at)
@@ -98,7 +98,7 @@ def line(*points: Triple) -> Outline:
 OUTLINES: dict[str, dict[str, list[Outline]]] = {
     "planetary_gear": {
         "sun": [gear(planetary_gear.SUN, planetary_gear.MODULE)],
-        "ring": [gear(planetary_gear.RING, -planetary_gear.MODULE) * -1.0, ring(0.135)],
+        "ring": [gear(planetary_gear.RING, planetary_gear.MODULE, inside=True), ring(0.135)],
         **{
             f"planet_{k + 1}": [gear(planetary_gear.PLANET, planetary_gear.MODULE)]
             for k in range(planetary_gear.PLANETS)
