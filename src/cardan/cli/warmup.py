@@ -72,9 +72,15 @@ def _accelerate(mechanism: Mechanism, formulation: str) -> None:
 
 
 def _factorise(mechanism: Mechanism) -> None:
+    from cardan.solvers import _blocks
     from cardan.solvers.linear import sparse
 
-    sparse(formulations.problem(mechanism.system, "manifold").structure)
+    problem = formulations.problem(mechanism.system, "manifold")
+    sparse(problem.structure)
+    _, entries = problem.entries(formulations.to_reference(mechanism.system, mechanism.system.authored))
+    rows = np.zeros(problem.rows)
+    _blocks.scale(problem.structure, problem.scales, rows, entries)
+    _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
 
 
 def _draw(mechanism: Mechanism) -> None:
