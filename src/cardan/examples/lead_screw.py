@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect, placed, played, rates, rotated
+from cardan.examples.registry import Example, ExampleError, expect, placed, played, rates, released, rotated
 from cardan.math import euler
 
 PITCH = 0.002  # m per turn
@@ -87,8 +87,7 @@ def _steadily(t: Any) -> Any:
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     """Many turns at an even speed, and back again."""
-    m = mechanism.copy()
-    m.remove("power")
+    m = released(mechanism)
     m.drive("power", m["motor_bearing"], _steadily)
     start = m.assemble(state, time=0.0).state
     there = played(m, np.linspace(0.0, TURNS, POSES + 1), start)
