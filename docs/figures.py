@@ -1,4 +1,4 @@
-"""Make the pictures of the README: ``python docs/figures.py`` (needs the extra ``plot``)."""
+"""Make the pictures of the documents: ``python docs/figures.py`` (needs the extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from cardan.examples import (
     watt,
 )
 from cardan.math import euler
+from cardan.study import figures, minima
 
 IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
@@ -326,6 +327,12 @@ def contact_sheet() -> None:
     figure.savefig(IMAGES / "contact_sheet.png", facecolor="white")
 
 
+def descent() -> None:
+    """The bent chain on its way, as ``cardan study minima --plot`` draws it."""
+    figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
+
+
 if __name__ == "__main__":
     gallery()
     contact_sheet()
+    descent()

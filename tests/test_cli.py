@@ -322,8 +322,8 @@ run("warmup")
 before = overloads()
 assert before
 run("examples", "--solve")
-for formulation in ("manifold", "euler_parameters"):
-    for method in ("auto", "levenberg_marquardt", "newton", "hybrid"):
+for formulation in ("manifold", "euler_parameters", "virtual_rotation", "euler_angles"):
+    for method in ("auto", "levenberg_marquardt", "newton", "newton_lu", "hybrid"):
         run("solve", "planar_4r", "--formulation", formulation, "--method", method)
     run("solve", "stewart_distance", "--formulation", formulation, "--random-start", "0")
     run("solve", "slider_crank", "--formulation", formulation, "--method", "gradient", "--tolerance", "1e-3")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from math import pi
 
+from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
@@ -44,6 +45,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 
 __all__ = [
     "AssemblyResult",
+    "BatchResult",
     "Body",
     "CardanError",
     "Coordinate",

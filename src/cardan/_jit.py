@@ -186,7 +186,39 @@ def primitive_address(function: Callable[..., int], kept: bool) -> int:
 
 _python_primitives: list[Callable[..., int]] = []
 
+_ARGUMENTS = {
+    "i": types.int64,
+    "d": types.float64,
+    "b": types.boolean,
+    "I": _INTS,
+    "F": _FLOATS,
+    "U": types.uint64[::1],
+}
+
+
+def kernel_address(kernel: Callable[..., Any], arguments: str) -> int:
+    """Address of a kernel made by :func:`jit` that returns an int64, for :func:`call_kernel`.
+
+    ``arguments``: a letter for each, i d b for an integer, a float and a truth value, I F U for arrays of int64,
+    float64 and uint64.  It is the machine code that Python runs as well, so that both give the same bits.
+    """
+    if JIT_DISABLED:
+        _python_kernels.append(kernel)
+        return len(_python_kernels) - 1
+    signature = tuple(_ARGUMENTS[letter] for letter in arguments)
+    dispatcher: Any = kernel
+    dispatcher.compile(signature)
+    compiled = dispatcher.overloads[signature]
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+_python_kernels: list[Callable[..., Any]] = []
+
 if JIT_DISABLED:
+
+    def call_kernel(address, arguments):  # type: ignore[no-untyped-def]
+        """Call the kernel at an address with a tuple of arguments (here: the Python function of that index)."""
+        return _python_kernels[address](*arguments)
 
     def view(pointer, size):  # type: ignore[no-untyped-def]
         """The floats at a pointer (here: an array already)."""
@@ -201,6 +233,18 @@ if JIT_DISABLED:
         return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
 else:
+
+    @intrinsic
+    def call_kernel(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+        """Call the kernel at an address with a tuple of arguments, of the types its address was made for."""
+
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            kinds = [context.get_value_type(kind) for kind in signature.args[1].types]
+            function = ir.FunctionType(context.get_value_type(types.int64), kinds)
+            parts = [builder.extract_value(values[1], k) for k in range(len(kinds))]
+            return builder.call(builder.inttoptr(values[0], function.as_pointer()), parts)
+
+        return types.int64(types.int64, arguments), generate
 
     @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]

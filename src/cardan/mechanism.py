@@ -10,6 +10,9 @@ from typing import Any, Concatenate, ParamSpec
 
 from cardan import joints
 from cardan.analysis.assemble import AUTO, Method, assemble
+from cardan.analysis.batch import assemble_many
+from cardan.analysis.batch_result import BatchResult
+from cardan.analysis.chunks import Progress
 from cardan.analysis.motion import Motion
 from cardan.analysis.move import move
 from cardan.analysis.result import AssemblyResult
@@ -403,8 +406,9 @@ class Mechanism:
 
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
-        method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``,
-        ``"gradient"``, ``"hybrid"``.  formulation: ``"manifold"`` or ``"euler_parameters"``.
+        method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``
+        (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where singular), ``"gradient"``, ``"hybrid"``.
+        formulation: ``"manifold"``, ``"euler_parameters"``, ``"virtual_rotation"`` or ``"euler_angles"``.
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
         max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
         """
@@ -419,6 +423,42 @@ class Mechanism:
             max_seconds=max_seconds,
             restarts=restarts,
             seed=seed,
+        )
+
+    def assemble_many(
+        self,
+        starts: Any,
+        *,
+        time: float | None = None,
+        method: Method = AUTO,
+        formulation: Formulation = "manifold",
+        tolerance: float = 1e-12,
+        max_iterations: int | None = None,
+        max_seconds: float | None = None,
+        restarts: int | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> BatchResult:
+        """Assemble from many starts: what :meth:`assemble` would answer to each, as arrays.
+
+        starts: r [m] and p of every body, shape (n, bodies, 7), or a list of states or of ``{body: pose}``.
+        workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
+        max_seconds: for all starts together.  progress: called now and then with the starts done, and all of them.
+        """
+        return assemble_many(
+            self.system,
+            starts,
+            at_time=time,
+            method=method,
+            formulation=formulation,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            max_seconds=max_seconds,
+            restarts=restarts,
+            seed=seed,
+            workers=workers,
+            progress=progress,
         )
 
     def stepper(

@@ -28,7 +28,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 AUTO: Final = "auto"
-Method = Literal["auto", "levenberg_marquardt", "newton", "gradient", "hybrid"]
+Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
 RESTARTS = 100
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict

@@ -56,6 +56,10 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "built-in primitives", _primitives
     yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
+    for method in get_args(Method):
+        many = partial(mechanism.assemble_many, [mechanism.state], method=method, max_iterations=2)
+        yield f"{method} from many starts", many
+    yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
 
 
@@ -91,6 +95,13 @@ def _draw(mechanism: Mechanism) -> None:
     restarts = Restarts(system, q, 1.0, 0)
     restarts.anywhere(1)
     restarts.near(q, 1, 0.1)
+
+
+def _studies() -> None:
+    from cardan.study import liu2013, parallel
+
+    liu2013.algorithm_1(1, 1, "manifold", liu2013.WORKED_START)
+    parallel.Springs(parallel.zigzag(3)).run(1)
 
 
 def _pendulum() -> Mechanism:

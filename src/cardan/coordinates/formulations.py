@@ -21,7 +21,7 @@ _gamma = LazyModule("cardan.coordinates._gamma")
 _structure = TieredModule("cardan.coordinates._structure")
 _tables = TieredModule("cardan.system._tables")
 
-Formulation = Literal["manifold", "euler_parameters"]
+Formulation = Literal["manifold", "euler_parameters", "virtual_rotation", "euler_angles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ REGISTRY: dict[str, FormulationKind] = {
     for kind in (
         FormulationKind("manifold", "cardan.coordinates._manifold", 6, False, 1.0),
         FormulationKind("euler_parameters", "cardan.coordinates._euler_parameters", 7, True, 0.5),
+        FormulationKind("virtual_rotation", "cardan.coordinates._virtual_rotation", 7, True, 0.5),
+        FormulationKind("euler_angles", "cardan.coordinates._euler_angles", 6, False, 1.0),
     )
 }
 
@@ -136,9 +138,25 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
 def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> FloatArray:
     """γ = −J̇ v, so that accelerations obey J v̇ = γ; shape (rows,).
 
-    q: solver coordinates, flat.  v: velocities of the formulation, flat: (ṙ, ω in body) or (ṙ, ṗ) per body.
+    q: solver coordinates, flat.  v: velocities of the formulation, flat, per body: (ṙ, ω in body) on the manifold,
+    (ṙ, ṗ) in Euler parameters and for virtual rotations (on the unit sphere), (ṙ, ψ̇, θ̇, φ̇) in Euler angles.
     """
     kind = REGISTRY[formulation]
+    if formulation in ("manifold", "euler_parameters"):
+        return _own_gamma(system, kind, q, v)
+    from cardan.coordinates import tangents
+
+    rates, bias = tangents.as_manifold(formulation, q, v)
+    out = _own_gamma(system, REGISTRY["manifold"], q, rates)
+    if bias.any():
+        out -= problem(system, "manifold").product(q, bias)
+    if kind.normalised:
+        squares = (v.reshape(-1, kind.width)[:, 3:] ** 2).sum(axis=1)
+        out = np.concatenate([out, -2.0 * squares])
+    return out
+
+
+def _own_gamma(system: System, kind: FormulationKind, q: FloatArray, v: FloatArray) -> FloatArray:
     bodies = len(system.names)
     rows = system.powers.size + (bodies if kind.normalised else 0)
     out: FloatArray = np.zeros(rows)

@@ -63,8 +63,13 @@ STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
 STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
 PIVOT: Final = 14  # least pivot of Newton's last step, of the largest; 1 where it was not computed
 RANK: Final = 15  # of J in that step; 0 where it was not computed
-CONTROL: Final = 16
+INVERSE: Final = 16  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
+SINGULAR: Final = 17  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
+TRUNCATION: Final = 18  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
+CONTROL: Final = 19
 
+LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
+PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step
 
 # values of STATUS, as the kernels write them; Outcome names them for the layer above
 RUNNING: Final = 0.0

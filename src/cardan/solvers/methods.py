@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
@@ -111,6 +112,45 @@ def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) ->
     )
 
 
+def newton_lu(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+    """Algorithm 1 as printed: J⁻¹ by LU, and J⁺ only where J is singular or not square, in place."""
+    from cardan.solvers import _algorithm_1 as kernel
+
+    p = problem
+    check_dense(p)
+    control = algorithm_1_control(p, tolerance)
+    work = np.empty(kernel.algorithm_1_work(p.structure))
+    pivots = np.empty(2 * p.unknowns, dtype=np.int64)
+    return _iterate(
+        p,
+        q,
+        control,
+        budget,
+        lambda: kernel.algorithm_1(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots),
+    )
+
+
+def check_dense(problem: Problem) -> None:
+    """Refuse what Algorithm 1 cannot decompose as one matrix."""
+    if problem.rows * problem.unknowns > DENSE_NEWTON:
+        raise ModelError(
+            f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it "
+            f"must have {DENSE_NEWTON} at the most: use method='newton', which is sparse for large systems"
+        )
+
+
+def algorithm_1_control(problem: Problem, tolerance: float, inverse: float = abi.LU_FIRST) -> FloatArray:
+    """Control vector of Algorithm 1.  A pivot must exceed what rounding alone leaves of one: unknowns × ε."""
+    from cardan.solvers._newton import SINGULAR_RTOL
+
+    control: FloatArray = np.zeros(abi.CONTROL)
+    control[abi.TOLERANCE] = tolerance
+    control[abi.INVERSE] = inverse
+    control[abi.SINGULAR] = problem.unknowns * np.finfo(float).eps
+    control[abi.TRUNCATION] = SINGULAR_RTOL
+    return control
+
+
 def gradient(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Spring steps, in place."""
     control = np.zeros(abi.CONTROL)
@@ -152,6 +192,7 @@ REGISTRY: dict[str, Solver] = {
     for solver in (
         Solver("levenberg_marquardt", levenberg_marquardt, 200),
         Solver("newton", newton, 100),
+        Solver("newton_lu", newton_lu, 100),
         Solver("gradient", gradient, 20_000),
         Solver("hybrid", hybrid, 1_000),
     )

@@ -80,6 +80,12 @@ class Problem:
         _blocks.spread(self.structure, entries, dense.reshape(-1))
         return out, dense
 
+    def product(self, q: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J(q) x, unscaled, shape (rows,), without a dense matrix."""
+        out: NDArray[np.float64] = np.empty(self.rows)
+        _blocks.apply(self.structure, self.entries(q)[1], x, out)
+        return out
+
     def retract(self, q: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
         """q moved by a tangent vector (unscaled)."""
         out: NDArray[np.float64] = np.empty_like(q)
