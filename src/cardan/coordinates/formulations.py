@@ -8,13 +8,14 @@ from typing import Literal
 
 import numpy as np
 
+from cardan.coordinates import relative
 from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Problem
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-Formulation = Literal["manifold", "euler_parameters"]
+Formulation = Literal["manifold", "euler_parameters", "relative", "relative_euler_parameters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ REGISTRY: dict[str, FormulationKind] = {
 }
 
 
+CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # by poses, and by the coordinates of joints
+
+
 def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; made once."""
 
@@ -65,6 +69,8 @@ def problem(system: System, formulation: str, length: float | None = None) -> Pr
         own = system.length or 1.0
         found: Problem = system.cached(("problem", formulation), lambda: problem(system, formulation, own))
         return found
+    if formulation in relative.FORMULATIONS:
+        return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
     rows = system.powers.size
@@ -77,6 +83,17 @@ def problem(system: System, formulation: str, length: float | None = None) -> Pr
     table = structure(system, kind)
     linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
     return Problem(kind.evaluate(), system.ints, system.floats, table, scales, linear)
+
+
+def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
+    """The formulation's own coordinates of the poses q, which are q itself (no copy) but for relative ones."""
+    return relative.enter(system, formulation, q) if formulation in relative.FORMULATIONS else q
+
+
+def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
+    """q ← poses of the formulation's own coordinates x, where these are not the poses themselves."""
+    if formulation in relative.FORMULATIONS:
+        relative.leave(system, formulation, x, q)
 
 
 def to_reference(system: System, coordinates: FloatArray) -> FloatArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,132 @@ DENSE_UNKNOWNS = 60  # up to here the dense matrix wins: it needs no symbolic wo
 def linear_algebra(structure: IntArray) -> Linear:
     """Dense normal equations for small problems, block-sparse ones beyond."""
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
-        from cardan.solvers import _dense_normal
-
-        n = float(structure[abi.UNKNOWNS])
-        return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure), n**3 / 6.0)
+        return _dense(structure)
     return sparse(structure)
+
+
+def _dense(structure: IntArray, *, room: bool = True) -> Linear:
+    from cardan.solvers import _dense_normal
+
+    n = float(structure[abi.UNKNOWNS])
+    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if room else 0, n**3 / 6.0)
+
+
+def path_algebra(structure: IntArray) -> Linear:
+    """As :func:`linear_algebra`, or by way of the rows where these are few and long, as those of closed loops are.
+
+    Both have dense blocks that no order of elimination avoids: JᵀJ the unknowns of one constraint, JJᵀ the rows that touch
+    one block.  Forming and factorising these is what is compared.
+    """
+    if not structure[abi.ROWS]:
+        return _dense(structure, room=False)  # never asked for anything
+    if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
+        return _dense(structure)
+    turned, permutation = transposed(structure)
+    if _clique_cost(turned) <= _clique_cost(structure):
+        return _dual(structure, turned, permutation)
+    return sparse(structure)
+
+
+def _clique_cost(structure: IntArray) -> float:
+    """Multiplications of forming JᵀJ, and of factorising its largest dense block."""
+    offsets = structure[structure[abi.OFFSETS] :]
+    cost, largest = 0.0, 0
+    for row in _constraints(structure):
+        width = int((offsets[row.blocks + 1] - offsets[row.blocks]).sum())
+        cost += 0.5 * row.rows * width * width
+        largest = max(largest, width)
+    return cost + largest**3 / 6.0
+
+
+class _Constraint(NamedTuple):
+    first: int
+    rows: int
+    start: int
+    blocks: IntArray
+
+
+def _constraints(structure: IntArray) -> Iterator[_Constraint]:
+    at = abi.HEADER
+    for _ in range(int(structure[abi.CONSTRAINTS])):
+        first, rows, start, slots = structure[at : at + 4].tolist()
+        yield _Constraint(first, rows, start, structure[at + 4 : at + 4 + slots])
+        at += 4 + slots
+
+
+def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
+    """The structure of Jᵀ, whose constraints are the blocks and whose blocks are the constraints, and where in J each of
+    its entries is."""
+    offsets = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1]
+    widths = np.diff(offsets)
+    rows = list(_constraints(structure))
+    # every block of J once: its constraint, its block, its first entry, and the length of a row there
+    owners, blocks, firsts, strides = [], [], [], []
+    for c, row in enumerate(rows):
+        own = widths[row.blocks]
+        owners.append(np.full(own.size, c))
+        blocks.append(row.blocks)
+        firsts.append(row.start + np.cumsum(own) - own)
+        strides.append(np.full(own.size, own.sum()))
+    owner, block, first, stride = (
+        np.concatenate(part or [np.zeros(0)]).astype(np.int64) for part in (owners, blocks, firsts, strides)
+    )
+    order = np.argsort(block, kind="stable")  # by block, its constraints ascending
+    owner, block, first, stride = owner[order], block[order], first[order], stride[order]
+    heights = np.array([row.rows for row in rows], dtype=np.int64)
+    counts = np.bincount(block, minlength=widths.size)
+    lengths = np.bincount(block, weights=heights[owner], minlength=widths.size).astype(np.int64)
+    begins = np.concatenate([[0], np.cumsum(widths * lengths)])
+
+    size = abi.HEADER + 4 * widths.size + owner.size
+    table: IntArray = np.zeros(size + 2 * len(rows) + 1, dtype=np.int64)
+    places = abi.HEADER + 4 * np.arange(widths.size) + np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    for k, part in enumerate((offsets[:-1], widths, begins[:-1], counts)):
+        table[places + k] = part
+    within = np.arange(owner.size) - np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    table[places[block] + 4 + within.astype(np.int64)] = owner
+    table[size : size + len(rows) + 1] = [*(row.first for row in rows), int(structure[abi.ROWS])]
+    table[abi.ROWS] = structure[abi.UNKNOWNS]
+    table[abi.UNKNOWNS] = structure[abi.ROWS]
+    table[abi.CONSTRAINTS] = widths.size
+    table[abi.BLOCKS] = len(rows)
+    table[abi.JACOBIAN_SIZE] = structure[abi.JACOBIAN_SIZE]
+    table[abi.OFFSETS] = size
+    table[abi.LIMITS] = size + len(rows) + 1
+
+    # entry (i of the block, k of the constraint) of Jᵀ is entry (k, i) of J
+    permutation: IntArray = np.empty(int(structure[abi.JACOBIAN_SIZE]), dtype=np.int64)
+    height, width = heights[owner], widths[block]
+    before = np.cumsum(height) - height
+    column = before - np.repeat(np.concatenate([[0], np.cumsum(lengths)[:-1]]), counts)
+    area = height * width
+    piece = np.repeat(np.arange(owner.size), area)
+    place = np.arange(piece.size) - np.repeat(np.cumsum(area) - area, area)
+    i, k = np.divmod(place, height[piece])
+    target = begins[block[piece]] + i * lengths[block[piece]] + column[piece] + k
+    permutation[target.astype(np.int64)] = first[piece] + k * stride[piece] + i
+    return table, permutation
+
+
+def dual(structure: IntArray) -> Linear:
+    """Normal equations by way of the rows, for the linear algebra that suits JJᵀ."""
+    return _dual(structure, *transposed(structure))
+
+
+def _dual(structure: IntArray, turned: IntArray, permutation: IntArray) -> Linear:
+    from cardan.solvers import _dual_normal as kernel
+
+    within = linear_algebra(turned)
+    header = np.zeros(kernel.PATTERN, dtype=np.int64)
+    header[kernel.INNER] = within.address
+    header[kernel.INNER_WORK] = within.work
+    header[kernel.ENTRIES] = permutation.size
+    header[kernel.STRUCTURE] = kernel.PATTERN
+    header[kernel.PERMUTATION] = kernel.PATTERN + structure.size
+    header[kernel.INNER_PATTERN] = kernel.PATTERN + structure.size + permutation.size
+    pattern: IntArray = np.concatenate([header, structure, permutation, within.pattern])
+    floats = permutation.size + 2 * int(structure[abi.UNKNOWNS]) + 2 * int(structure[abi.ROWS])
+    return Linear(kernel.LINEAR, pattern, within.work + floats, within.cost)
 
 
 def sparse(structure: IntArray) -> Linear:

@@ -1,0 +1,389 @@
+"""Spanning tree of a mechanism: which joints carry the coordinates, and which are cut.
+
+Bodies are nodes, the ground is the root, joints that leave a motion with coordinates of its own are edges.  An edge in
+the tree removes its equations from the problem, so the tree that leaves fewest is one of greatest weight, the weight
+of a joint being the number of its equations: Prim's algorithm from the ground.  Among equals the body nearest to the
+ground is hung first, and then the joint first by name, so that loops are cut far from the ground, long chains are cut
+in the middle, and the order in which a model was written does not matter.  What no joint connects hangs on the ground
+by a free joint, of weight zero.
+
+A joint is known by its primitives alone (PATTERNS), as the tables hold them: nothing else is asked of a system.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cardan.constraints.registry import FeatureKind, Primitive
+from cardan.system import layout
+from cardan.system.parts import Body, Feature
+from cardan.system.system import System, Use
+
+Floats = tuple[float, ...]
+
+STILL: Final = 0
+ABOUT_Z: Final = 1
+CROSSED: Final = 2
+ANYHOW: Final = 3
+
+GROUND: Final = -1
+AXES_ATOL = 1e-14  # axes of one frame are orthogonal to rounding, and differ by no more where they are stored twice
+INDIFFERENT = 1e-9  # of the size of its derivatives: what a rigid motion of all its features may change of a constraint
+
+
+class Motion(NamedTuple):
+    """What a joint leaves free, in its frame on the parent: translations (1: z, 2: x and y, 3: all), then a turn."""
+
+    translations: int
+    turn: int
+
+    def coordinates(self) -> int:
+        return self.translations + (0, 1, 2, 4)[self.turn]
+
+    def unknowns(self, euler: bool) -> int:
+        return self.translations + (0, 1, 2, 4 if euler else 3)[self.turn]
+
+
+FREE: Final = Motion(3, ANYHOW)
+
+# By the names of the primitives, in the order in which joints state them.
+PATTERNS: dict[tuple[str, ...], Motion] = {
+    ("coincidence", "rotation_vector"): Motion(0, STILL),  # fixed
+    ("coincidence", "aligned"): Motion(0, ABOUT_Z),  # revolute
+    ("dot_2", "dot_2", "rotation_vector"): Motion(1, STILL),  # prismatic
+    ("dot_2", "dot_2", "aligned"): Motion(1, ABOUT_Z),  # cylindrical
+    ("coincidence",): Motion(0, ANYHOW),  # spherical
+    ("coincidence", "dot_1"): Motion(0, CROSSED),  # universal
+    ("dot_2", "aligned"): Motion(2, ABOUT_Z),  # planar
+    ("aligned",): Motion(3, ABOUT_Z),  # parallel
+    ("dot_1",): Motion(3, CROSSED),  # perpendicular
+}
+
+
+class End(NamedTuple):
+    """A joint's frame on a body: quaternion body ← frame, and place [m] from the body's reference point."""
+
+    quaternion: Floats
+    place: Floats
+
+
+IDENTITY: Final = End((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+class Edge(NamedTuple):
+    """A joint that can be part of the tree: bodies a and b (−1: the ground), their frames, the records it replaces."""
+
+    name: str
+    weight: int
+    motion: Motion
+    a: int
+    b: int
+    end_a: End
+    end_b: End
+    pitch: float  # [m] per radian
+    records: tuple[int, ...]
+
+
+class Limb(NamedTuple):
+    """One body of the tree: what it hangs on, by which joint, with that joint's frames on the parent and on itself."""
+
+    body: int
+    parent: int  # body, −1: the ground
+    joint: str  # "": a free joint, of no name
+    motion: Motion
+    on_parent: End
+    on_body: End
+    pitch: float
+
+
+class Path(NamedTuple):
+    """A cut constraint: its record in the system's table, and the limbs (by number, ascending) that its value depends
+    on: those of its bodies' ways to the root that are not common to all."""
+
+    record: int
+    limbs: tuple[int, ...]
+    ancestor: int  # limb where the ways meet, −1: the ground
+
+
+class Tree(NamedTuple):
+    """Limbs, parents first; the constraints that are left; and for each limb the limb (−1: the ground) that the turn of
+    its body is measured from."""
+
+    limbs: tuple[Limb, ...]
+    paths: tuple[Path, ...]
+    references: tuple[int, ...]
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints in the tree."""
+        return tuple(limb.joint for limb in self.limbs if limb.joint)
+
+
+def spanning_tree(system: System) -> Tree:
+    """The tree of a system; made once."""
+    found: Tree = system.cached("tree", lambda: _grow(system))
+    return found
+
+
+def _grow(system: System) -> Tree:
+    table = system.ints.tolist()
+    edges = list(_edges(system, table))
+    limbs = _hang(system, edges)
+    replaced = {record for edge in _chosen(edges, limbs) for record in edge.records}
+    number = {limb.body: k for k, limb in enumerate(limbs)}
+    number[GROUND] = GROUND
+    parents = [number[limb.parent] for limb in limbs]
+    depth = [0] * (len(limbs) + 1)  # the last is the ground's
+    depth[GROUND] = -1
+    for k, parent in enumerate(parents):
+        depth[k] = depth[parent] + 1
+    paths = []
+    references = [GROUND] * len(limbs)
+    for record, row in zip(record_starts(table), system.rows, strict=True):
+        if record in replaced:
+            continue
+        bodies, grounded = _bodies(table, record)
+        ends = [number[body] for body in bodies]
+        if grounded or not is_indifferent(row.primitive):
+            ends.append(GROUND)
+        ancestor = ends[0]
+        for end in ends[1:]:
+            ancestor = _meet(ancestor, end, parents, depth)
+        touched: set[int] = set()
+        for end in ends:
+            while end != ancestor and end not in touched:
+                touched.add(end)
+                end = parents[end]
+        paths.append(Path(record, tuple(sorted(touched)), ancestor))
+        if ancestor != GROUND:
+            for k in touched:
+                if depth[ancestor] > depth[references[k]]:
+                    references[k] = ancestor
+    return Tree(tuple(limbs), tuple(paths), tuple(references))
+
+
+def _meet(a: int, b: int, parents: list[int], depth: list[int]) -> int:
+    """Lowest common ancestor of two limbs."""
+    while a != b:
+        if depth[a] >= depth[b]:
+            a = parents[a]
+        else:
+            b = parents[b]
+    return a
+
+
+def _bodies(table: list[int], record: int) -> tuple[list[int], bool]:
+    """Movable bodies of a constraint, and whether it has a feature on the ground."""
+    first = record + layout.RECORD
+    at = first + table[record + layout.SLOTS]
+    count = table[record + layout.FEATURES]
+    grounded = any(table[at + layout.FEATURE * k + layout.BODY] < 0 for k in range(count))
+    return table[first:at], grounded
+
+
+# --- the joints that can be edges -------------------------------------------------------------------------------------
+
+
+def record_starts(table: list[int]) -> list[int]:
+    """Where each constraint's record begins."""
+    starts, at = [], layout.HEADER
+    for _ in range(table[layout.CONSTRAINTS]):
+        starts.append(at)
+        at = table[at + layout.NEXT]
+    return starts
+
+
+class _Reader:
+    """Features of the records of one joint."""
+
+    def __init__(self, table: list[int], floats: list[float]) -> None:
+        self._table = table
+        self._floats = floats
+
+    def features(self, record: int) -> list[tuple[int, Floats]]:
+        """Body and value of each feature."""
+        table = self._table
+        found = []
+        at = record + layout.RECORD + table[record + layout.SLOTS]
+        for _ in range(table[record + layout.FEATURES]):
+            source = table[at + layout.SOURCE]
+            size = 4 if table[at + layout.KIND] == FeatureKind.ORIENTATION else 3
+            found.append((table[at + layout.BODY], tuple(self._floats[source : source + size])))
+            at += layout.FEATURE
+        return found
+
+    def parameter(self, record: int) -> float:
+        return self._floats[self._table[record + layout.PAR]]
+
+
+def _edges(system: System, table: list[int]) -> Iterator[Edge]:
+    """Every joint of a pattern whose frames are those of a joint: on two bodies, with axes that belong together."""
+    reader = _Reader(table, system.floats.tolist())
+    starts = record_starts(table)
+    rows = system.rows
+    at = 0
+    while at < len(rows):
+        name = rows[at].constraint
+        end = at + 1
+        while end < len(rows) and rows[end].constraint == name:
+            end += 1
+        pattern = tuple([row.primitive.name for row in rows[at:end]])
+        motion = PATTERNS.get(pattern)
+        if motion is not None:
+            records = tuple(starts[at:end])
+            weight = sum([row.primitive.equations for row in rows[at:end]])
+            edge = _read(reader, name, weight, pattern, motion, records)
+            if edge is not None:
+                yield edge
+        at = end
+
+
+def _read(
+    reader: _Reader, name: str, weight: int, pattern: tuple[str, ...], motion: Motion, records: tuple[int, ...]
+) -> Edge | None:
+    pairs = set()
+    places: set[tuple[Floats, Floats]] = set()
+    normals: list[Floats] = []
+    turn_a = turn_b = IDENTITY.quaternion
+    for primitive, record in zip(pattern, records, strict=True):
+        features = reader.features(record)
+        (body_a, first), (body_b, last) = features[0], features[-1]
+        pairs.add((body_a, body_b))
+        if primitive == "coincidence":
+            places.add((first, last))
+        elif primitive == "dot_2":
+            if features[1][0] != body_a or reader.parameter(record) != 0.0:
+                return None
+            places.add((features[1][1], last))
+            normals.append(first)
+        elif primitive == "rotation_vector":
+            turn_a, turn_b = first, last
+        elif primitive == "aligned":
+            if features[1][0] != body_a or features[2][0] != body_a:
+                return None
+            turn_a, turn_b = _with_axis(features[2][1]), _with_axis(last)
+        else:
+            turn_a, turn_b = _with_axis(first), _with_axis(last)
+    if len(pairs) != 1 or len(places) > 1:
+        return None
+    a, b = pairs.pop()
+    if a == b or not _belong(normals, _axis(turn_a)):
+        return None
+    place_a, place_b = places.pop() if places else (IDENTITY.place, IDENTITY.place)
+    return Edge(name, weight, motion, a, b, End(turn_a, place_a), End(turn_b, place_b), 0.0, records)
+
+
+def _with_axis(z: Floats) -> Floats:
+    """Quaternion of a frame with that unit axis z, whatever its x: the least turn from z or −z, which is nearer."""
+    if z[2] >= 0.0:
+        n = math.sqrt(2.0 * (1.0 + z[2]))
+        return 0.5 * n, -z[1] / n, z[0] / n, 0.0
+    n = math.sqrt(2.0 * (1.0 - z[2]))
+    return -z[1] / n, 0.5 * n, 0.0, z[0] / n
+
+
+def _axis(p: Floats) -> Floats:
+    """z of a frame."""
+    w, x, y, z = p
+    return 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+def _belong(normals: list[Floats], z: Floats) -> bool:
+    """Whether translations that the normals leave are those along z (two normals), or those across z (one)."""
+    along = [u[0] * z[0] + u[1] * z[1] + u[2] * z[2] for u in normals]
+    if len(normals) == 1:
+        return math.dist(normals[0], z) <= AXES_ATOL
+    if any(abs(part) > AXES_ATOL for part in along):
+        return False
+    return len(normals) < 2 or abs(sum(u * v for u, v in zip(*normals, strict=True))) <= AXES_ATOL
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------------
+
+
+def _hang(system: System, edges: list[Edge]) -> list[Limb]:
+    """Prim's algorithm from the ground: the heaviest joint to a new body, of equals the one nearest to the ground."""
+    at_body: list[list[int]] = [[] for _ in range(len(system.names) + 1)]  # the last is the ground's
+    for k, edge in enumerate(edges):
+        at_body[edge.a].append(k)
+        at_body[edge.b].append(k)
+    depth = [-1] * len(system.names) + [0]
+    limbs: list[Limb] = []
+    heap = [(-edges[k].weight, 1, edges[k].name, k, GROUND) for k in at_body[GROUND]]
+    heapq.heapify(heap)
+    unhung = iter(sorted(range(len(system.names)), key=system.names.__getitem__))
+    while len(limbs) < len(system.names):
+        if heap:
+            _, level, _, k, parent = heapq.heappop(heap)
+            edge = edges[k]
+            forward = edge.a == parent
+            body = edge.b if forward else edge.a
+            if depth[body] >= 0:
+                continue
+            ends = (edge.end_a, edge.end_b) if forward else (edge.end_b, edge.end_a)
+            limbs.append(Limb(body, parent, edge.name, edge.motion, *ends, edge.pitch))
+        else:
+            body = next(body for body in unhung if depth[body] < 0)
+            level = 1
+            limbs.append(Limb(body, GROUND, "", FREE, IDENTITY, IDENTITY, 0.0))
+        depth[body] = level
+        for k in at_body[body]:
+            other = edges[k].b if edges[k].a == body else edges[k].a
+            if depth[other] < 0:
+                heapq.heappush(heap, (-edges[k].weight, level + 1, edges[k].name, k, body))
+    return limbs
+
+
+def _chosen(edges: list[Edge], limbs: list[Limb]) -> list[Edge]:
+    names = {limb.joint for limb in limbs if limb.joint}
+    return [edge for edge in edges if edge.name in names]
+
+
+# --- constraints that a rigid motion of all their features leaves alone -----------------------------------------------
+
+_indifferent: dict[str, bool] = {}
+
+
+def is_indifferent(primitive: Primitive) -> bool:
+    """Whether a primitive depends only on how its features lie to each other, as all built-in ones do.
+
+    Each feature is put on a body of its own, anyhow; then a rigid motion of them all must leave the value as it is, to
+    first order, at that place.  A function that knows of the world's axes or origin fails it (but for one in
+    ever so many places, of which a fixed one is taken).
+    """
+    found = _indifferent.get(primitive.name)
+    if found is None:
+        found = _indifferent[primitive.name] = _try_rigid_motions(primitive)
+    return found
+
+
+def _try_rigid_motions(primitive: Primitive) -> bool:
+    from cardan.coordinates import formulations
+
+    rng = np.random.default_rng(1)
+    count = len(primitive.features)
+    bodies = [Body(None, f"body {k}") for k in range(count)]
+    features = []
+    for body, (_, kind) in zip(bodies, primitive.features, strict=True):
+        value = rng.normal(size=kind.components)
+        features.append(Feature(kind, body, tuple((value / np.linalg.norm(value)).tolist())))
+    parameters = tuple(rng.uniform(0.5, 1.0, len(primitive.parameters)).tolist())
+    system = System(bodies, [("it", [Use(primitive, tuple(features), parameters)])])
+    quaternions = rng.normal(size=(count, 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1)[:, None]
+    q = np.hstack([rng.normal(size=(count, 3)), quaternions])
+    jacobian = formulations.problem(system, "manifold").jacobian(q.ravel())[1].reshape(-1, count, 6)
+    from cardan.math import euler
+
+    moments = np.zeros((jacobian.shape[0], 3))
+    for k in range(count):
+        forces = jacobian[:, k, :3]
+        moments += jacobian[:, k, 3:] @ euler.matrix(q[k, 3:]).T + np.cross(q[k, :3], forces)
+    size = float(np.abs(jacobian).max(initial=0.0))
+    change = max(float(np.abs(jacobian[:, :, :3].sum(axis=1)).max()), float(np.abs(moments).max()))
+    return change <= INDIFFERENT * size  # not so where a number is not finite
