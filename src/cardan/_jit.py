@@ -11,6 +11,8 @@ Three rules hold for every kernel of the library:
 * Where no cache directory can be written, everything still runs, uncached.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with C-contiguous int64/float64 arrays.
+Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called by
+:func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import config
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 log = logging.getLogger("cardan")
 
@@ -132,13 +135,68 @@ def evaluator(function: Callable[..., int]) -> int:
 
 _keep_alive: list[Any] = []  # an address is valid only as long as its compiled function lives
 
+_POINTER = types.CPointer(types.float64)
+PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
+FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller number is a code of the chooser
+
+
+def primitive_address(function: Callable[..., int], kept: bool) -> int:
+    """Compile a kernel of one primitive, a function of four pointers; cached if the file it stands in is kept."""
+    if JIT_DISABLED:
+        _python_primitives.append(function)
+        return FIRST_ADDRESS + len(_python_primitives) - 1
+    compiled = _with_cache_directory(
+        lambda cache: numba.cfunc(PRIMITIVE_SIGNATURE, cache=cache and kept, nopython=True, **_OPTIONS)(function)
+    )
+    _keep_alive.append(compiled)
+    return int(compiled.address)
+
+
+_python_primitives: list[Callable[..., int]] = []
+
 if JIT_DISABLED:
+
+    def view(pointer, size):  # type: ignore[no-untyped-def]
+        """The floats at a pointer (here: an array already)."""
+        return pointer
+
+    def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
+        """Call the kernel of a primitive at an address (here: the Python function of that index)."""
+        return _python_primitives[address - FIRST_ADDRESS](x, second, third, fourth)
 
     def call_evaluator(address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
         """Call the evaluator at an address (here: the Python function of that index)."""
         return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
 else:
+
+    @intrinsic
+    def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]
+        """The floats at a pointer, as an array that owns nothing."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            array = context.make_array(signature.return_type)(context, builder)
+            width = context.get_constant(types.intp, 8)
+            populate_array(
+                array, data=arguments[0], shape=[arguments[1]], strides=[width], itemsize=width, meminfo=None
+            )
+            return array._getvalue()
+
+        return _FLOATS(_POINTER, types.intp), generate
+
+    @intrinsic
+    def call_primitive(typing_context, address, x, second, third, fourth):  # type: ignore[no-untyped-def]
+        """Call the kernel of a primitive at an address, with pointers to the first elements of four arrays."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            pointers = [
+                context.make_array(kind)(context, builder, value).data
+                for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
+            ]
+            function = ir.FunctionType(context.get_value_type(types.int64), [pointer.type for pointer in pointers])
+            return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), pointers)
+
+        return types.int64(types.int64, _FLOATS, _FLOATS, _FLOATS, _FLOATS), generate
 
     @intrinsic
     def call_evaluator(typing_context, address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]

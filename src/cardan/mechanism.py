@@ -55,6 +55,12 @@ class Mechanism:
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._system: System | None = None
+        self._serials = 0
+
+    def next_serial(self) -> int:
+        """A number for a body or a turn, never given twice: packing knows them by it."""
+        self._serials += 1
+        return self._serials - 1
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -71,7 +77,14 @@ class Mechanism:
         """Add a body with its authored pose: position [m], orientation (w, x, y, z); see :class:`cardan.Body`."""
         name = self._new_name(name, "a body")
         made = Body(
-            self, name, position=position, orientation=orientation, mass=mass, inertia=inertia, center=center
+            self,
+            name,
+            position=position,
+            orientation=orientation,
+            mass=mass,
+            inertia=inertia,
+            center=center,
+            serial=self.next_serial(),
         )
         self._bodies[name] = made
         self.touch()
@@ -238,6 +251,7 @@ class Mechanism:
         self,
         start: State | Mapping[Any, Any] | None = None,
         *,
+        time: float | None = None,
         method: Method = AUTO,
         formulation: Formulation = "manifold",
         tolerance: float = 1e-12,
@@ -257,6 +271,7 @@ class Mechanism:
         return assemble(
             self.system,
             start,
+            at_time=time,
             method=method,
             formulation=formulation,
             tolerance=tolerance,
@@ -270,11 +285,12 @@ class Mechanism:
         self,
         start: State | Mapping[Any, Any] | None = None,
         *,
+        time: float | None = None,
         formulation: Formulation = "manifold",
         tolerance: float = 1e-12,
     ) -> Stepper:
         """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
-        return Stepper(self.system, start, formulation, tolerance)
+        return Stepper(self.system, start, time, formulation, tolerance)
 
     def diagnose(self, state: State | None = None) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -55,15 +56,28 @@ class _Options:
     formulation: str
     tolerance: float
     iterations: int
-    deadline: float | None
+    seconds: float | None
     restarts: int
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One assembly: what was asked for, until when it may take, and the time of its drivers."""
+
+    options: _Options
+    deadline: float | None
+    time: float
+
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
 
 
 def assemble(
     system: System,
     start: State | Mapping[Any, Any] | None,
     *,
+    at_time: float | None,
     method: Method,
     formulation: Formulation,
     tolerance: float,
@@ -74,16 +88,30 @@ def assemble(
 ) -> AssemblyResult:
     """See :meth:`cardan.Mechanism.assemble`."""
     began = time.perf_counter()
-    options = _check(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed, began)
+    try:
+        options = _checked(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed)
+    except TypeError:  # what has no hash is no option either: said by the check itself
+        options = _check(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed)
+    deadline = None if options.seconds is None else began + options.seconds
+    task = _Task(options, deadline, start_time(start, at_time))
     coordinates = start_coordinates(system, start)
+    near = start_angles(system, start)
+    if system.in_one_piece:
+        end = _solve(system, formulations.to_reference(system, coordinates, near), task)
+        # what was met at the start stays as it is, to the last bit
+        moved = formulations.from_reference(system, end.q) if end.iterations else coordinates.copy()
+        return _verdict(system, moved, formulations.angles(system, end.q), [end], task, began)
     moved = coordinates.copy()
+    angles = formulations.angles(system, formulations.to_reference(system, coordinates, near)).copy()
     ends = []
     for bodies, piece in system.components():
-        end = _solve(piece, formulations.to_reference(piece, coordinates[bodies]), options)
-        if end.iterations:  # what was met at the start stays as it is, to the last bit
+        mine = [system.turns.index(key) for key in piece.turns]
+        end = _solve(piece, formulations.to_reference(piece, coordinates[bodies], near[mine]), task)
+        if end.iterations:
             moved[bodies] = formulations.from_reference(piece, end.q)
+        angles[mine] = formulations.angles(piece, end.q)
         ends.append(end)
-    return _verdict(system, moved, ends, options, began)
+    return _verdict(system, moved, angles, ends, task, began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +126,17 @@ class _End:
     conflict: bool = False
 
 
-def _solve(system: System, q: FloatArray, options: _Options) -> _End:
+def _solve(system: System, q: FloatArray, task: _Task) -> _End:
     """Solve one connected piece from q."""
+    options = task.options
     if options.method == AUTO:
-        return _auto(system, q, options)
+        return _auto(system, q, task)
     length = system.extent_at(q)
-    target = _target(system, length, options.tolerance)
-    budget = Budget(options.iterations, options.deadline)
-    problem = _problem(system, options.formulation, length)
+    target = _target(system, length, options.tolerance, q)
+    budget = Budget(options.iterations, task.deadline)
+    problem = formulations.problem(system, options.formulation, length, task.time)
     run = methods.REGISTRY[options.method].run(problem, q, target, budget)
     return _End(run, q, 1, run.iterations, length)
-
-
-def _problem(system: System, formulation: str, length: float) -> Problem:
-    """Lengths measured in ``length``; made once where that is the system's own."""
-    return formulations.problem(system, formulation, None if length == system.length else length)
 
 
 def _check(
@@ -123,7 +147,6 @@ def _check(
     max_seconds: Any,
     restarts: Any,
     seed: Any,
-    began: float,
 ) -> _Options:
     check.choice(method, "method", [AUTO, *methods.REGISTRY])
     check.choice(formulation, "formulation", formulations.REGISTRY)
@@ -135,8 +158,11 @@ def _check(
     if restarts is not None and method != AUTO:
         raise ModelError(f"restarts is {restarts}, but method {method!r} makes one attempt; use method='auto'")
     count = RESTARTS if restarts is None else _count(restarts, "restarts", 0)
-    deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
-    return _Options(method, formulation, tolerance, iterations, deadline, count, _count(seed, "seed", 0))
+    seconds = None if max_seconds is None else check.positive(max_seconds, "max_seconds")
+    return _Options(method, formulation, tolerance, iterations, seconds, count, _count(seed, "seed", 0))
+
+
+_checked = lru_cache(maxsize=64, typed=True)(_check)  # the same few options are asked for again and again
 
 
 def _count(value: Any, what: str, least: int) -> int:
@@ -165,6 +191,24 @@ def start_coordinates(system: System, start: State | Mapping[Any, Any] | None) -
     return system.state().moved(start).coordinates
 
 
+def start_time(start: Any, at_time: Any) -> float:
+    """The time asked for [s], or that of the start, or zero."""
+    if at_time is None:
+        return start.time if isinstance(start, State) else 0.0
+    return check.number(at_time, "time")
+
+
+def start_angles(system: System, start: Any) -> FloatArray:
+    """Angles [rad], shape (turns,), that whole turns are counted from: those of a state, or zero."""
+    if not system.turns:
+        return _NO_ANGLES
+    known = start.angles if isinstance(start, State) else {}
+    return np.array([known.get(key, 0.0) for key in system.turns])
+
+
+_NO_ANGLES: FloatArray = np.empty(0)
+
+
 def _check_poses(state: State) -> None:
     squares = np.einsum("ij,ij->i", state.quaternions, state.quaternions)
     bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
@@ -176,44 +220,51 @@ def _check_poses(state: State) -> None:
         )
 
 
-def _target(system: System, length: float, tolerance: float) -> float:
+def _target(system: System, length: float, tolerance: float, q: FloatArray) -> float:
     """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
-    return max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
+    target = max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
+    if system.turns:  # an angle of many turns is no sharper than an ulp of all of them
+        wound = float(np.abs(formulations.angles(system, q)).max())
+        target = max(target, TARGET * verdict.ROUNDING * wound)
+    return target
 
 
-def _auto(system: System, first: FloatArray, options: _Options) -> _End:
+def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     """Levenberg–Marquardt from the start, then disturbed or with another L, then from random poses."""
+    options = task.options
     length = system.extent_at(first)
-    problem = _problem(system, options.formulation, length)
+    problem = formulations.problem(system, options.formulation, length, task.time)
     solve = methods.levenberg_marquardt
     q = first.copy()
-    target = _target(system, length, options.tolerance)
-    run = solve(problem, q, target, Budget(options.iterations, options.deadline))
-    if _met(system, run, q, length, options.tolerance):
+    target = _target(system, length, options.tolerance, q)
+    budget = Budget(options.iterations, task.deadline)
+    run = solve(problem, q, target, budget)
+    if _met(system, run, q, length, task):
         return _End(run, q, 1, run.iterations, length)
     best = run, q
     costs = [run.cost]
     iterations, attempts = run.iterations, 1
-    draws = Restarts(system, formulations.to_reference(system, system.authored), length, options.seed)
+    authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
+    draws = Restarts(system, authored, length, options.seed)
     while True:
         same = sum(cost <= best[0].cost * (1.0 + SAME_COST) for cost in costs)
         agreed = same == attempts == CONFLICT_ENOUGH
-        late = options.deadline is not None and time.perf_counter() >= options.deadline
+        late = task.is_late()
         if agreed or late or attempts > options.restarts:
             conflict = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * attempts and not late
             return _End(*best, attempts, iterations, length, conflict)
         tried = problem
         if attempts == 1 and run.outcome is Outcome.RUNNING:
             q = first.copy()
-            tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length)
+            tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length, task.time)
         elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
-            q = draws.near(first, attempts, DISTURBANCE)
+            q = formulations.rewound(system, draws.near(first, attempts, DISTURBANCE))
         else:
-            q = draws.anywhere(attempts)
-        run = solve(tried, q, target, Budget(options.iterations, options.deadline))
+            q = formulations.rewound(system, draws.anywhere(attempts))
+        run = solve(tried, q, target, budget)
         attempts += 1
         iterations += run.iterations
-        if _met(system, run, q, length, options.tolerance):
+        if _met(system, run, q, length, task):
             return _End(run, q, attempts, iterations, length)
         if tried is not problem:
             run = _remeasured(run, problem, q)  # costs are compared in one measure
@@ -222,13 +273,14 @@ def _auto(system: System, first: FloatArray, options: _Options) -> _End:
         costs.append(run.cost)
 
 
-def _met(system: System, run: Run, q: FloatArray, length: float, tolerance: float) -> bool:
+def _met(system: System, run: Run, q: FloatArray, length: float, task: _Task) -> bool:
     """The solver has met its target, or came as near to it as rounding lets it and the verdict is satisfied."""
     if run.outcome is Outcome.CONVERGED:
         return True
     if not run.residual <= NEAR:
         return False
-    found, bound = verdict.judge(system, formulations.from_reference(system, q), length, tolerance)
+    poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
+    found, bound = verdict.judge(system, poses, length, task.options.tolerance, None, angles, task.time)
     return found <= bound
 
 
@@ -238,24 +290,35 @@ def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
 
 
 def _verdict(
-    system: System, coordinates: FloatArray, ends: list[_End], options: _Options, began: float
+    system: System,
+    coordinates: FloatArray,
+    angles: FloatArray,
+    ends: list[_End],
+    task: _Task,
+    began: float,
 ) -> AssemblyResult:
     """Evaluate every constraint at the poses that are returned; only that decides.
 
     Each connected piece is judged by its own extent: a watch in a ship is held to the tolerance of a watch.
     """
-    residuals = verdict.residuals(system, coordinates)
-    residual, allowed, met = 0.0, options.tolerance, True
-    for (bodies, piece), end in zip(system.components(), ends, strict=True):
-        known = residuals if piece is system else None
-        found, bound = verdict.judge(piece, coordinates[bodies], end.length, options.tolerance, known)
-        if not found <= bound:
-            met = False
-        if found / bound > residual / allowed or not np.isfinite(found):
-            residual, allowed = found, bound
+    options = task.options
+    residuals = verdict.residuals(system, coordinates, angles, task.time)
+    if system.in_one_piece:
+        residual, allowed = verdict.judge(system, coordinates, ends[0].length, options.tolerance, residuals, angles)
+        met = residual <= allowed
+    else:
+        residual, allowed, met = 0.0, options.tolerance, True
+        for (bodies, piece), end in zip(system.components(), ends, strict=True):
+            mine = angles[[system.turns.index(key) for key in piece.turns]]
+            where = coordinates[bodies]
+            found, bound = verdict.judge(piece, where, end.length, options.tolerance, None, mine, task.time)
+            if not found <= bound:
+                met = False
+            if found / bound > residual / allowed or not np.isfinite(found):
+                residual, allowed = found, bound
     if met:
         status = Status.ASSEMBLED
-    elif options.deadline is not None and time.perf_counter() >= options.deadline:
+    elif task.is_late():
         status = Status.TIME_LIMIT
     elif any(end.conflict for end in ends):
         status = Status.CONFLICT
@@ -264,13 +327,13 @@ def _verdict(
         status = _STATUS[max(unmet, key=lambda run: run.residual).outcome]
     return AssemblyResult(
         system,
-        system.state(coordinates),
+        system.state(coordinates, angles if system.turns else None, task.time),
         residuals,
         status=status,
         residual=residual,
         tolerance=allowed,
-        iterations=sum(end.iterations for end in ends),
-        restarts=sum(end.attempts - 1 for end in ends),
+        iterations=sum([end.iterations for end in ends]),
+        restarts=sum([end.attempts for end in ends]) - len(ends),
         seconds=time.perf_counter() - began,
         method=options.method,
         formulation=options.formulation,

@@ -24,7 +24,8 @@ class Restarts:
         """authored: solver coordinates of the authored poses, flat; length [m]: the measure of distances."""
         self._length = length
         self._authored = authored
-        self._center = np.zeros(3) if system.grounded else authored.reshape(-1, 7)[:, :3].mean(axis=0)
+        poses = authored[: 7 * len(system.names)].reshape(-1, 7)
+        self._center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in system.names]
         self._seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
 
@@ -32,7 +33,7 @@ class Restarts:
         """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat."""
         from cardan.analysis import _draws
 
-        out: FloatArray = np.empty_like(self._authored)
+        out: FloatArray = self._authored.copy()
         _draws.draw_anywhere(self._seeds, attempt, self._authored, self._center, REACH * self._length, out)
         return out
 
@@ -40,6 +41,6 @@ class Restarts:
         """q with every body turned by up to about ``size`` rad and moved by up to ``size``·L."""
         from cardan.analysis import _draws
 
-        out: FloatArray = np.empty_like(q)
+        out: FloatArray = q.copy()
         _draws.draw_near(self._seeds, attempt, q, size, self._length, out)
         return out

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.assemble import TARGET, start_coordinates
+from cardan.analysis.assemble import TARGET, start_angles, start_coordinates, start_time
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.solvers import abi, methods
@@ -28,15 +28,21 @@ class Stepper:
     """
 
     def __init__(
-        self, system: System, start: State | Mapping[Any, Any] | None, formulation: Formulation, tolerance: float
+        self,
+        system: System,
+        start: State | Mapping[Any, Any] | None,
+        at_time: float | None,
+        formulation: Formulation,
+        tolerance: float,
     ) -> None:
         from cardan.solvers import _levenberg_marquardt as kernel
 
         check.choice(formulation, "formulation", formulations.REGISTRY)
         self._system = system
-        self._q: FloatArray = formulations.to_reference(system, start_coordinates(system, start))
-        length = system.extent_at(self._q)
-        p = formulations.problem(system, formulation, None if length == system.length else length)
+        coordinates, near = start_coordinates(system, start), start_angles(system, start)
+        self._q: FloatArray = formulations.to_reference(system, coordinates, near)
+        self._time = start_time(start, at_time)
+        p = formulations.problem(system, formulation, system.extent_at(self._q), self._time)
         self._control: FloatArray = np.zeros(abi.CONTROL)
         self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
         self._control[abi.DAMPING] = methods.INITIAL_DAMPING
@@ -70,4 +76,5 @@ class Stepper:
     @property
     def state(self) -> State:
         """The poses now."""
-        return self._system.state(formulations.from_reference(self._system, self._q))
+        angles = formulations.angles(self._system, self._q).copy() if self._system.turns else None
+        return self._system.state(formulations.from_reference(self._system, self._q), angles, self._time)

@@ -1,22 +1,27 @@
 """Kernels of the primitives, written by cardan.constraints.codegen; not to be edited."""
 
-from math import atan2, cos, sin, sqrt  # noqa: F401
+from math import acos, asin, atan, atan2, cos, cosh, exp, log, sin, sinh, sqrt, tan, tanh  # noqa: F401
 
-from cardan._jit import inner
+from cardan._jit import inner, view  # noqa: F401
 from cardan.math._kernels import (  # noqa: F401
     angle_ratio,
     angle_ratio_s,
     angle_ratio_ss,
+    beyond,
     inverse_norm3,
+    inverse_square2,
     norm3,
+    outside,
+    power,
     sign4,
     unit3,
+    unwrapped,
 )
 
 
 @inner
 def coincidence(x, c, f, df):
-    """f and ∂f/∂x of coincidence: 3 rows, 6 feature components."""
+    """f and ∂f/∂x of coincidence: 3 rows, 6 components."""
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -41,7 +46,7 @@ def coincidence(x, c, f, df):
 
 @inner
 def dot_1(x, c, f, df):
-    """f and ∂f/∂x of dot_1: 1 rows, 6 feature components."""
+    """f and ∂f/∂x of dot_1: 1 rows, 6 components."""
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -66,7 +71,7 @@ def dot_1(x, c, f, df):
 
 @inner
 def dot_2(x, c, f, df):
-    """f and ∂f/∂x of dot_2: 1 rows, 9 feature components."""
+    """f and ∂f/∂x of dot_2: 1 rows, 9 components."""
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -104,125 +109,8 @@ def dot_2(x, c, f, df):
 
 
 @inner
-def angle(x, c, f, df):
-    """f and ∂f/∂x of angle: 1 rows, 6 feature components."""
-    x0 = x[0]
-    x1 = x[1]
-    x2 = x[2]
-    x3 = x[3]
-    x4 = x[4]
-    x5 = x[5]
-    c0 = c[0]
-    t7 = x1 * x5
-    t8 = x2 * x4
-    t9 = t7 - t8
-    t10 = x2 * x3
-    t11 = x0 * x5
-    t12 = t10 - t11
-    t13 = x0 * x4
-    t14 = x1 * x3
-    t15 = t13 - t14
-    t16 = norm3(t9, t12, t15)
-    t17 = x0 * x3
-    t18 = x1 * x4
-    t19 = t17 + t18
-    t20 = x2 * x5
-    t21 = t19 + t20
-    t22 = atan2(t16, t21)
-    t23 = t22 - c0
-    t27 = x5 * -1.0
-    t28 = unit3(1, t9, t12, t15)
-    t29 = t27 * t28
-    t30 = unit3(2, t9, t12, t15)
-    t31 = x4 * t30
-    t32 = t29 + t31
-    t33 = t16 * t16
-    t34 = t21 * t21
-    t35 = t33 + t34
-    t36 = t21 / t35
-    t37 = t32 * t36
-    t38 = t16 * -1.0
-    t39 = t38 / t35
-    t40 = x3 * t39
-    t41 = t37 + t40
-    t42 = x3 * -1.0
-    t43 = unit3(0, t9, t12, t15)
-    t44 = x5 * t43
-    t45 = t30 * t42
-    t46 = t44 + t45
-    t47 = t36 * t46
-    t48 = x4 * t39
-    t49 = t47 + t48
-    t50 = x4 * -1.0
-    t51 = t43 * t50
-    t52 = x3 * t28
-    t53 = t51 + t52
-    t54 = t36 * t53
-    t55 = x5 * t39
-    t56 = t54 + t55
-    t57 = x1 * -1.0
-    t58 = x2 * t28
-    t59 = t30 * t57
-    t60 = t58 + t59
-    t61 = t36 * t60
-    t62 = x0 * t39
-    t63 = t61 + t62
-    t64 = x2 * -1.0
-    t65 = t43 * t64
-    t66 = x0 * t30
-    t67 = t65 + t66
-    t68 = t36 * t67
-    t69 = x1 * t39
-    t70 = t68 + t69
-    t71 = x0 * -1.0
-    t72 = x1 * t43
-    t73 = t28 * t71
-    t74 = t72 + t73
-    t75 = t36 * t74
-    t76 = x2 * t39
-    t77 = t75 + t76
-    f[0] = t23
-    for i in range(6):
-        df[i] = 0.0
-    df[0] = t41
-    df[1] = t49
-    df[2] = t56
-    df[3] = t63
-    df[4] = t70
-    df[5] = t77
-
-
-@inner
-def angle_cosine(x, c, f, df):
-    """f and ∂f/∂x of angle_cosine: 1 rows, 6 feature components."""
-    x0 = x[0]
-    x1 = x[1]
-    x2 = x[2]
-    x3 = x[3]
-    x4 = x[4]
-    x5 = x[5]
-    c0 = c[0]
-    t7 = x0 * x3
-    t8 = x1 * x4
-    t9 = t7 + t8
-    t10 = x2 * x5
-    t11 = t9 + t10
-    t12 = cos(c0)
-    t13 = t11 - t12
-    f[0] = t13
-    for i in range(6):
-        df[i] = 0.0
-    df[0] = x3
-    df[1] = x4
-    df[2] = x5
-    df[3] = x0
-    df[4] = x1
-    df[5] = x2
-
-
-@inner
 def distance(x, c, f, df):
-    """f and ∂f/∂x of distance: 1 rows, 6 feature components."""
+    """f and ∂f/∂x of distance: 1 rows, 6 components."""
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -253,48 +141,8 @@ def distance(x, c, f, df):
 
 
 @inner
-def distance_squared(x, c, f, df):
-    """f and ∂f/∂x of distance_squared: 1 rows, 6 feature components."""
-    x0 = x[0]
-    x1 = x[1]
-    x2 = x[2]
-    x3 = x[3]
-    x4 = x[4]
-    x5 = x[5]
-    c0 = c[0]
-    t7 = x3 - x0
-    t8 = x4 - x1
-    t9 = x5 - x2
-    t10 = t7 * t7
-    t11 = t8 * t8
-    t12 = t10 + t11
-    t13 = t9 * t9
-    t14 = t12 + t13
-    t15 = c0 * c0
-    t16 = t14 - t15
-    t20 = t7 * -1.0
-    t21 = t20 + t20
-    t22 = t8 * -1.0
-    t23 = t22 + t22
-    t24 = t9 * -1.0
-    t25 = t24 + t24
-    t26 = t7 + t7
-    t27 = t8 + t8
-    t28 = t9 + t9
-    f[0] = t16
-    for i in range(6):
-        df[i] = 0.0
-    df[0] = t21
-    df[1] = t23
-    df[2] = t25
-    df[3] = t26
-    df[4] = t27
-    df[5] = t28
-
-
-@inner
 def aligned(x, c, f, df):
-    """f and ∂f/∂x of aligned: 3 rows, 12 feature components."""
+    """f and ∂f/∂x of aligned: 3 rows, 12 components."""
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -348,9 +196,11 @@ def aligned(x, c, f, df):
     df[35] = x8
 
 
-@inner
 def rotation_vector(x, c, f, df):
-    """f and ∂f/∂x of rotation_vector: 3 rows, 8 feature components."""
+    """f and ∂f/∂x of rotation_vector: 3 rows, 8 components."""
+    x = view(x, 8)
+    f = view(f, 3)
+    df = view(df, 24)
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -605,11 +455,763 @@ def rotation_vector(x, c, f, df):
     df[7] = t223
     df[15] = t226
     df[23] = t228
+    return 0
+
+
+def angle(x, c, f, df):
+    """f and ∂f/∂x of angle: 1 rows, 6 components."""
+    x = view(x, 6)
+    c = view(c, 1)
+    f = view(f, 1)
+    df = view(df, 6)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    t7 = x1 * x5
+    t8 = x2 * x4
+    t9 = t7 - t8
+    t10 = x2 * x3
+    t11 = x0 * x5
+    t12 = t10 - t11
+    t13 = x0 * x4
+    t14 = x1 * x3
+    t15 = t13 - t14
+    t16 = norm3(t9, t12, t15)
+    t17 = x0 * x3
+    t18 = x1 * x4
+    t19 = t17 + t18
+    t20 = x2 * x5
+    t21 = t19 + t20
+    t22 = atan2(t16, t21)
+    t23 = t22 - c0
+    t27 = x5 * -1.0
+    t28 = unit3(1, t9, t12, t15)
+    t29 = t27 * t28
+    t30 = unit3(2, t9, t12, t15)
+    t31 = x4 * t30
+    t32 = t29 + t31
+    t33 = t16 * t16
+    t34 = t21 * t21
+    t35 = t33 + t34
+    t36 = t21 / t35
+    t37 = t32 * t36
+    t38 = t16 * -1.0
+    t39 = t38 / t35
+    t40 = x3 * t39
+    t41 = t37 + t40
+    t42 = x3 * -1.0
+    t43 = unit3(0, t9, t12, t15)
+    t44 = x5 * t43
+    t45 = t30 * t42
+    t46 = t44 + t45
+    t47 = t36 * t46
+    t48 = x4 * t39
+    t49 = t47 + t48
+    t50 = x4 * -1.0
+    t51 = t43 * t50
+    t52 = x3 * t28
+    t53 = t51 + t52
+    t54 = t36 * t53
+    t55 = x5 * t39
+    t56 = t54 + t55
+    t57 = x1 * -1.0
+    t58 = x2 * t28
+    t59 = t30 * t57
+    t60 = t58 + t59
+    t61 = t36 * t60
+    t62 = x0 * t39
+    t63 = t61 + t62
+    t64 = x2 * -1.0
+    t65 = t43 * t64
+    t66 = x0 * t30
+    t67 = t65 + t66
+    t68 = t36 * t67
+    t69 = x1 * t39
+    t70 = t68 + t69
+    t71 = x0 * -1.0
+    t72 = x1 * t43
+    t73 = t28 * t71
+    t74 = t72 + t73
+    t75 = t36 * t74
+    t76 = x2 * t39
+    t77 = t75 + t76
+    f[0] = t23
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t41
+    df[1] = t49
+    df[2] = t56
+    df[3] = t63
+    df[4] = t70
+    df[5] = t77
+    return 0
+
+
+def angle_cosine(x, c, f, df):
+    """f and ∂f/∂x of angle_cosine: 1 rows, 6 components."""
+    x = view(x, 6)
+    c = view(c, 1)
+    f = view(f, 1)
+    df = view(df, 6)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    t7 = x0 * x3
+    t8 = x1 * x4
+    t9 = t7 + t8
+    t10 = x2 * x5
+    t11 = t9 + t10
+    t12 = cos(c0)
+    t13 = t11 - t12
+    f[0] = t13
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = x3
+    df[1] = x4
+    df[2] = x5
+    df[3] = x0
+    df[4] = x1
+    df[5] = x2
+    return 0
+
+
+def distance_squared(x, c, f, df):
+    """f and ∂f/∂x of distance_squared: 1 rows, 6 components."""
+    x = view(x, 6)
+    c = view(c, 1)
+    f = view(f, 1)
+    df = view(df, 6)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    t7 = x3 - x0
+    t8 = x4 - x1
+    t9 = x5 - x2
+    t10 = t7 * t7
+    t11 = t8 * t8
+    t12 = t10 + t11
+    t13 = t9 * t9
+    t14 = t12 + t13
+    t15 = c0 * c0
+    t16 = t14 - t15
+    t20 = t7 * -1.0
+    t21 = t20 + t20
+    t22 = t8 * -1.0
+    t23 = t22 + t22
+    t24 = t9 * -1.0
+    t25 = t24 + t24
+    t26 = t7 + t7
+    t27 = t8 + t8
+    t28 = t9 + t9
+    f[0] = t16
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t21
+    df[1] = t23
+    df[2] = t25
+    df[3] = t26
+    df[4] = t27
+    df[5] = t28
+    return 0
+
+
+def gear(x, c, f, df):
+    """f and ∂f/∂x of gear: 1 rows, 20 components."""
+    x = view(x, 20)
+    c = view(c, 2)
+    f = view(f, 1)
+    df = view(df, 20)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    x9 = x[9]
+    x10 = x[10]
+    x11 = x[11]
+    x12 = x[12]
+    x13 = x[13]
+    x14 = x[14]
+    x15 = x[15]
+    x16 = x[16]
+    x17 = x[17]
+    x18 = x[18]
+    x19 = x[19]
+    c0 = c[0]
+    c1 = c[1]
+    t22 = x3 * x6
+    t23 = x4 * x7
+    t24 = t22 + t23
+    t25 = x5 * x8
+    t26 = t24 + t25
+    t27 = x0 * x6
+    t28 = x1 * x7
+    t29 = t27 + t28
+    t30 = x2 * x8
+    t31 = t29 + t30
+    t32 = unwrapped(t26, t31, x9)
+    t33 = x13 * x16
+    t34 = x14 * x17
+    t35 = t33 + t34
+    t36 = x15 * x18
+    t37 = t35 + t36
+    t38 = x10 * x16
+    t39 = x11 * x17
+    t40 = t38 + t39
+    t41 = x12 * x18
+    t42 = t40 + t41
+    t43 = unwrapped(t37, t42, x19)
+    t44 = c0 * t32
+    t45 = t43 - t44
+    t46 = t45 - c1
+    t50 = t26 * -1.0
+    t51 = inverse_square2(t26, t31)
+    t52 = t50 * t51
+    t53 = x6 * t52
+    t54 = c0 * t53
+    t55 = -1.0 * t54
+    t56 = x7 * t52
+    t57 = c0 * t56
+    t58 = -1.0 * t57
+    t59 = x8 * t52
+    t60 = c0 * t59
+    t61 = -1.0 * t60
+    t62 = t31 * t51
+    t63 = x6 * t62
+    t64 = c0 * t63
+    t65 = -1.0 * t64
+    t66 = x7 * t62
+    t67 = c0 * t66
+    t68 = -1.0 * t67
+    t69 = x8 * t62
+    t70 = c0 * t69
+    t71 = -1.0 * t70
+    t72 = x3 * t62
+    t73 = x0 * t52
+    t74 = t72 + t73
+    t75 = c0 * t74
+    t76 = -1.0 * t75
+    t77 = x4 * t62
+    t78 = x1 * t52
+    t79 = t77 + t78
+    t80 = c0 * t79
+    t81 = -1.0 * t80
+    t82 = x5 * t62
+    t83 = x2 * t52
+    t84 = t82 + t83
+    t85 = c0 * t84
+    t86 = -1.0 * t85
+    t87 = t37 * -1.0
+    t88 = inverse_square2(t37, t42)
+    t89 = t87 * t88
+    t90 = x16 * t89
+    t91 = x17 * t89
+    t92 = x18 * t89
+    t93 = t42 * t88
+    t94 = x16 * t93
+    t95 = x17 * t93
+    t96 = x18 * t93
+    t97 = x13 * t93
+    t98 = x10 * t89
+    t99 = t97 + t98
+    t100 = x14 * t93
+    t101 = x11 * t89
+    t102 = t100 + t101
+    t103 = x15 * t93
+    t104 = x12 * t89
+    t105 = t103 + t104
+    f[0] = t46
+    for i in range(20):
+        df[i] = 0.0
+    df[0] = t55
+    df[1] = t58
+    df[2] = t61
+    df[3] = t65
+    df[4] = t68
+    df[5] = t71
+    df[6] = t76
+    df[7] = t81
+    df[8] = t86
+    df[10] = t90
+    df[11] = t91
+    df[12] = t92
+    df[13] = t94
+    df[14] = t95
+    df[15] = t96
+    df[16] = t99
+    df[17] = t102
+    df[18] = t105
+    return 0
+
+
+def rack(x, c, f, df):
+    """f and ∂f/∂x of rack: 1 rows, 19 components."""
+    x = view(x, 19)
+    c = view(c, 2)
+    f = view(f, 1)
+    df = view(df, 19)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    x9 = x[9]
+    x10 = x[10]
+    x11 = x[11]
+    x12 = x[12]
+    x13 = x[13]
+    x14 = x[14]
+    x15 = x[15]
+    x16 = x[16]
+    x17 = x[17]
+    x18 = x[18]
+    c0 = c[0]
+    c1 = c[1]
+    t21 = x3 * x6
+    t22 = x4 * x7
+    t23 = t21 + t22
+    t24 = x5 * x8
+    t25 = t23 + t24
+    t26 = x0 * x6
+    t27 = x1 * x7
+    t28 = t26 + t27
+    t29 = x2 * x8
+    t30 = t28 + t29
+    t31 = unwrapped(t25, t30, x9)
+    t32 = x16 - x13
+    t33 = x17 - x14
+    t34 = x18 - x15
+    t35 = x10 * t32
+    t36 = x11 * t33
+    t37 = t35 + t36
+    t38 = x12 * t34
+    t39 = t37 + t38
+    t40 = c0 * t31
+    t41 = t39 - t40
+    t42 = t41 - c1
+    t46 = t25 * -1.0
+    t47 = inverse_square2(t25, t30)
+    t48 = t46 * t47
+    t49 = x6 * t48
+    t50 = c0 * t49
+    t51 = -1.0 * t50
+    t52 = x7 * t48
+    t53 = c0 * t52
+    t54 = -1.0 * t53
+    t55 = x8 * t48
+    t56 = c0 * t55
+    t57 = -1.0 * t56
+    t58 = t30 * t47
+    t59 = x6 * t58
+    t60 = c0 * t59
+    t61 = -1.0 * t60
+    t62 = x7 * t58
+    t63 = c0 * t62
+    t64 = -1.0 * t63
+    t65 = x8 * t58
+    t66 = c0 * t65
+    t67 = -1.0 * t66
+    t68 = x3 * t58
+    t69 = x0 * t48
+    t70 = t68 + t69
+    t71 = c0 * t70
+    t72 = -1.0 * t71
+    t73 = x4 * t58
+    t74 = x1 * t48
+    t75 = t73 + t74
+    t76 = c0 * t75
+    t77 = -1.0 * t76
+    t78 = x5 * t58
+    t79 = x2 * t48
+    t80 = t78 + t79
+    t81 = c0 * t80
+    t82 = -1.0 * t81
+    t83 = x10 * -1.0
+    t84 = x11 * -1.0
+    t85 = x12 * -1.0
+    f[0] = t42
+    for i in range(19):
+        df[i] = 0.0
+    df[0] = t51
+    df[1] = t54
+    df[2] = t57
+    df[3] = t61
+    df[4] = t64
+    df[5] = t67
+    df[6] = t72
+    df[7] = t77
+    df[8] = t82
+    df[10] = t32
+    df[11] = t33
+    df[12] = t34
+    df[13] = t83
+    df[14] = t84
+    df[15] = t85
+    df[16] = x10
+    df[17] = x11
+    df[18] = x12
+    return 0
+
+
+def turned(x, c, f, df):
+    """f and ∂f/∂x of turned: 1 rows, 10 components."""
+    x = view(x, 10)
+    c = view(c, 1)
+    f = view(f, 1)
+    df = view(df, 10)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    x9 = x[9]
+    c0 = c[0]
+    t11 = x3 * x6
+    t12 = x4 * x7
+    t13 = t11 + t12
+    t14 = x5 * x8
+    t15 = t13 + t14
+    t16 = x0 * x6
+    t17 = x1 * x7
+    t18 = t16 + t17
+    t19 = x2 * x8
+    t20 = t18 + t19
+    t21 = unwrapped(t15, t20, x9)
+    t22 = t21 - c0
+    t26 = t15 * -1.0
+    t27 = inverse_square2(t15, t20)
+    t28 = t26 * t27
+    t29 = x6 * t28
+    t30 = x7 * t28
+    t31 = x8 * t28
+    t32 = t20 * t27
+    t33 = x6 * t32
+    t34 = x7 * t32
+    t35 = x8 * t32
+    t36 = x3 * t32
+    t37 = x0 * t28
+    t38 = t36 + t37
+    t39 = x4 * t32
+    t40 = x1 * t28
+    t41 = t39 + t40
+    t42 = x5 * t32
+    t43 = x2 * t28
+    t44 = t42 + t43
+    f[0] = t22
+    for i in range(10):
+        df[i] = 0.0
+    df[0] = t29
+    df[1] = t30
+    df[2] = t31
+    df[3] = t33
+    df[4] = t34
+    df[5] = t35
+    df[6] = t38
+    df[7] = t41
+    df[8] = t44
+    return 0
+
+
+def turn_limit(x, c, f, df):
+    """f and ∂f/∂x of turn_limit: 1 rows, 10 components."""
+    x = view(x, 10)
+    c = view(c, 2)
+    f = view(f, 1)
+    df = view(df, 10)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    x9 = x[9]
+    c0 = c[0]
+    c1 = c[1]
+    t12 = x3 * x6
+    t13 = x4 * x7
+    t14 = t12 + t13
+    t15 = x5 * x8
+    t16 = t14 + t15
+    t17 = x0 * x6
+    t18 = x1 * x7
+    t19 = t17 + t18
+    t20 = x2 * x8
+    t21 = t19 + t20
+    t22 = unwrapped(t16, t21, x9)
+    t23 = beyond(t22, c0, c1)
+    t27 = t16 * -1.0
+    t28 = inverse_square2(t16, t21)
+    t29 = t27 * t28
+    t30 = x6 * t29
+    t31 = outside(t22, c0, c1)
+    t32 = t30 * t31
+    t33 = x7 * t29
+    t34 = t31 * t33
+    t35 = x8 * t29
+    t36 = t31 * t35
+    t37 = t21 * t28
+    t38 = x6 * t37
+    t39 = t31 * t38
+    t40 = x7 * t37
+    t41 = t31 * t40
+    t42 = x8 * t37
+    t43 = t31 * t42
+    t44 = x3 * t37
+    t45 = x0 * t29
+    t46 = t44 + t45
+    t47 = t31 * t46
+    t48 = x4 * t37
+    t49 = x1 * t29
+    t50 = t48 + t49
+    t51 = t31 * t50
+    t52 = x5 * t37
+    t53 = x2 * t29
+    t54 = t52 + t53
+    t55 = t31 * t54
+    f[0] = t23
+    for i in range(10):
+        df[i] = 0.0
+    df[0] = t32
+    df[1] = t34
+    df[2] = t36
+    df[3] = t39
+    df[4] = t41
+    df[5] = t43
+    df[6] = t47
+    df[7] = t51
+    df[8] = t55
+    return 0
+
+
+def displacement_limit(x, c, f, df):
+    """f and ∂f/∂x of displacement_limit: 1 rows, 9 components."""
+    x = view(x, 9)
+    c = view(c, 2)
+    f = view(f, 1)
+    df = view(df, 9)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    c0 = c[0]
+    c1 = c[1]
+    t11 = x6 - x3
+    t12 = x7 - x4
+    t13 = x8 - x5
+    t14 = x0 * t11
+    t15 = x1 * t12
+    t16 = t14 + t15
+    t17 = x2 * t13
+    t18 = t16 + t17
+    t19 = beyond(t18, c0, c1)
+    t22 = outside(t18, c0, c1)
+    t23 = t11 * t22
+    t24 = t12 * t22
+    t25 = t13 * t22
+    t27 = x0 * -1.0
+    t28 = t22 * t27
+    t29 = x1 * -1.0
+    t30 = t22 * t29
+    t31 = x2 * -1.0
+    t32 = t22 * t31
+    t33 = x0 * t22
+    t34 = x1 * t22
+    t35 = x2 * t22
+    f[0] = t19
+    for i in range(9):
+        df[i] = 0.0
+    df[0] = t23
+    df[1] = t24
+    df[2] = t25
+    df[3] = t28
+    df[4] = t30
+    df[5] = t32
+    df[6] = t33
+    df[7] = t34
+    df[8] = t35
+    return 0
+
+
+def distance_limit(x, c, f, df):
+    """f and ∂f/∂x of distance_limit: 1 rows, 6 components."""
+    x = view(x, 6)
+    c = view(c, 2)
+    f = view(f, 1)
+    df = view(df, 6)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    c1 = c[1]
+    t8 = x3 - x0
+    t9 = x4 - x1
+    t10 = x5 - x2
+    t11 = norm3(t8, t9, t10)
+    t12 = beyond(t11, c0, c1)
+    t16 = unit3(0, t8, t9, t10)
+    t17 = -1.0 * t16
+    t18 = outside(t11, c0, c1)
+    t19 = t17 * t18
+    t20 = unit3(1, t8, t9, t10)
+    t21 = -1.0 * t20
+    t22 = t18 * t21
+    t23 = unit3(2, t8, t9, t10)
+    t24 = -1.0 * t23
+    t25 = t18 * t24
+    t26 = t16 * t18
+    t27 = t18 * t20
+    t28 = t18 * t23
+    f[0] = t12
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t19
+    df[1] = t22
+    df[2] = t25
+    df[3] = t26
+    df[4] = t27
+    df[5] = t28
+    return 0
+
+
+def inclination_limit(x, c, f, df):
+    """f and ∂f/∂x of inclination_limit: 1 rows, 6 components."""
+    x = view(x, 6)
+    c = view(c, 2)
+    f = view(f, 1)
+    df = view(df, 6)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    c1 = c[1]
+    t8 = x1 * x5
+    t9 = x2 * x4
+    t10 = t8 - t9
+    t11 = x2 * x3
+    t12 = x0 * x5
+    t13 = t11 - t12
+    t14 = x0 * x4
+    t15 = x1 * x3
+    t16 = t14 - t15
+    t17 = norm3(t10, t13, t16)
+    t18 = x0 * x3
+    t19 = x1 * x4
+    t20 = t18 + t19
+    t21 = x2 * x5
+    t22 = t20 + t21
+    t23 = atan2(t17, t22)
+    t24 = beyond(t23, c0, c1)
+    t28 = x5 * -1.0
+    t29 = unit3(1, t10, t13, t16)
+    t30 = t28 * t29
+    t31 = unit3(2, t10, t13, t16)
+    t32 = x4 * t31
+    t33 = t30 + t32
+    t34 = t17 * t17
+    t35 = t22 * t22
+    t36 = t34 + t35
+    t37 = t22 / t36
+    t38 = t33 * t37
+    t39 = t17 * -1.0
+    t40 = t39 / t36
+    t41 = x3 * t40
+    t42 = t38 + t41
+    t43 = outside(t23, c0, c1)
+    t44 = t42 * t43
+    t45 = x3 * -1.0
+    t46 = unit3(0, t10, t13, t16)
+    t47 = x5 * t46
+    t48 = t31 * t45
+    t49 = t47 + t48
+    t50 = t37 * t49
+    t51 = x4 * t40
+    t52 = t50 + t51
+    t53 = t43 * t52
+    t54 = x4 * -1.0
+    t55 = t46 * t54
+    t56 = x3 * t29
+    t57 = t55 + t56
+    t58 = t37 * t57
+    t59 = x5 * t40
+    t60 = t58 + t59
+    t61 = t43 * t60
+    t62 = x1 * -1.0
+    t63 = x2 * t29
+    t64 = t31 * t62
+    t65 = t63 + t64
+    t66 = t37 * t65
+    t67 = x0 * t40
+    t68 = t66 + t67
+    t69 = t43 * t68
+    t70 = x2 * -1.0
+    t71 = t46 * t70
+    t72 = x0 * t31
+    t73 = t71 + t72
+    t74 = t37 * t73
+    t75 = x1 * t40
+    t76 = t74 + t75
+    t77 = t43 * t76
+    t78 = x0 * -1.0
+    t79 = x1 * t46
+    t80 = t29 * t78
+    t81 = t79 + t80
+    t82 = t37 * t81
+    t83 = x2 * t40
+    t84 = t82 + t83
+    t85 = t43 * t84
+    f[0] = t24
+    for i in range(6):
+        df[i] = 0.0
+    df[0] = t44
+    df[1] = t53
+    df[2] = t61
+    df[3] = t69
+    df[4] = t77
+    df[5] = t85
+    return 0
 
 
 @inner
 def evaluate_primitive(code, x, c, f, df):
-    """f and ∂f/∂x of a primitive."""
+    """f and ∂f/∂x of an inline primitive."""
     if code == 0:
         coincidence(x, c, f, df)
     elif code == 1:
@@ -617,17 +1219,9 @@ def evaluate_primitive(code, x, c, f, df):
     elif code == 2:
         dot_2(x, c, f, df)
     elif code == 3:
-        angle(x, c, f, df)
-    elif code == 4:
-        angle_cosine(x, c, f, df)
-    elif code == 5:
         distance(x, c, f, df)
-    elif code == 6:
-        distance_squared(x, c, f, df)
-    elif code == 7:
+    elif code == 4:
         aligned(x, c, f, df)
-    elif code == 8:
-        rotation_vector(x, c, f, df)
 
 
 @inner
@@ -682,192 +1276,6 @@ def dot_2_curvature(x, rate, c, g):
     t49 = t48 + t48
     t50 = t47 + t49
     g[0] = t50
-
-
-@inner
-def angle_curvature(x, rate, c, g):
-    """ẋᵀ f_xx ẋ of angle, 1 rows."""
-    x0 = x[0]
-    x1 = x[1]
-    x2 = x[2]
-    x3 = x[3]
-    x4 = x[4]
-    x5 = x[5]
-    t7 = x1 * x5
-    t8 = x2 * x4
-    t9 = t7 - t8
-    t10 = x2 * x3
-    t11 = x0 * x5
-    t12 = t10 - t11
-    t13 = x0 * x4
-    t14 = x1 * x3
-    t15 = t13 - t14
-    t16 = norm3(t9, t12, t15)
-    t17 = x0 * x3
-    t18 = x1 * x4
-    t19 = t17 + t18
-    t20 = x2 * x5
-    t21 = t19 + t20
-    v0 = rate[0]
-    v1 = rate[1]
-    v2 = rate[2]
-    v3 = rate[3]
-    v4 = rate[4]
-    v5 = rate[5]
-    t31 = x5 * v1
-    t32 = x1 * v5
-    t33 = t31 + t32
-    t34 = x4 * v2
-    t35 = x2 * v4
-    t36 = t34 + t35
-    t37 = t33 - t36
-    t38 = x3 * v2
-    t39 = x2 * v3
-    t40 = t38 + t39
-    t41 = x5 * v0
-    t42 = x0 * v5
-    t43 = t41 + t42
-    t44 = t40 - t43
-    t45 = x4 * v0
-    t46 = x0 * v4
-    t47 = t45 + t46
-    t48 = x3 * v1
-    t49 = x1 * v3
-    t50 = t48 + t49
-    t51 = t47 - t50
-    t52 = unit3(0, t9, t12, t15)
-    t53 = t37 * t52
-    t54 = unit3(1, t9, t12, t15)
-    t55 = t44 * t54
-    t56 = t53 + t55
-    t57 = unit3(2, t9, t12, t15)
-    t58 = t51 * t57
-    t59 = t56 + t58
-    t60 = x3 * v0
-    t61 = x0 * v3
-    t62 = t60 + t61
-    t63 = x4 * v1
-    t64 = x1 * v4
-    t65 = t63 + t64
-    t66 = t62 + t65
-    t67 = x5 * v2
-    t68 = x2 * v5
-    t69 = t67 + t68
-    t70 = t66 + t69
-    t71 = t16 * t16
-    t72 = t21 * t21
-    t73 = t71 + t72
-    t74 = t21 / t73
-    t77 = t16 * -1.0
-    t78 = t77 / t73
-    t81 = v1 * v5
-    t82 = t81 + t81
-    t83 = v2 * v4
-    t84 = t83 + t83
-    t85 = t82 - t84
-    t86 = t52 * t52
-    t88 = 1.0 - t86
-    t89 = inverse_norm3(t9, t12, t15)
-    t90 = t88 * t89
-    t91 = t37 * t90
-    t92 = t52 * t54
-    t93 = -1.0 * t92
-    t94 = t89 * t93
-    t95 = t44 * t94
-    t96 = t91 + t95
-    t97 = t52 * t57
-    t98 = -1.0 * t97
-    t99 = t89 * t98
-    t100 = t51 * t99
-    t101 = t96 + t100
-    t102 = t52 * t85
-    t103 = t37 * t101
-    t104 = t102 + t103
-    t105 = v2 * v3
-    t106 = t105 + t105
-    t107 = v0 * v5
-    t108 = t107 + t107
-    t109 = t106 - t108
-    t110 = t37 * t94
-    t111 = t54 * t54
-    t112 = 1.0 - t111
-    t113 = t89 * t112
-    t114 = t44 * t113
-    t115 = t110 + t114
-    t116 = t54 * t57
-    t117 = -1.0 * t116
-    t118 = t89 * t117
-    t119 = t51 * t118
-    t120 = t115 + t119
-    t121 = t54 * t109
-    t122 = t44 * t120
-    t123 = t121 + t122
-    t124 = t104 + t123
-    t125 = v0 * v4
-    t126 = t125 + t125
-    t127 = v1 * v3
-    t128 = t127 + t127
-    t129 = t126 - t128
-    t130 = t37 * t99
-    t131 = t44 * t118
-    t132 = t130 + t131
-    t133 = t57 * t57
-    t134 = 1.0 - t133
-    t135 = t89 * t134
-    t136 = t51 * t135
-    t137 = t132 + t136
-    t138 = t57 * t129
-    t139 = t51 * t137
-    t140 = t138 + t139
-    t141 = t124 + t140
-    t142 = t16 * t59
-    t143 = t142 + t142
-    t144 = t21 * t70
-    t145 = t144 + t144
-    t146 = t143 + t145
-    t147 = t74 * t146
-    t148 = t70 - t147
-    t149 = t148 / t73
-    t150 = t74 * t141
-    t151 = t59 * t149
-    t152 = t150 + t151
-    t153 = v0 * v3
-    t154 = t153 + t153
-    t155 = v1 * v4
-    t156 = t155 + t155
-    t157 = t154 + t156
-    t158 = v2 * v5
-    t159 = t158 + t158
-    t160 = t157 + t159
-    t161 = t59 * -1.0
-    t162 = t78 * t146
-    t163 = t161 - t162
-    t164 = t163 / t73
-    t165 = t78 * t160
-    t166 = t70 * t164
-    t167 = t165 + t166
-    t168 = t152 + t167
-    g[0] = t168
-
-
-@inner
-def angle_cosine_curvature(x, rate, c, g):
-    """ẋᵀ f_xx ẋ of angle_cosine, 1 rows."""
-    v0 = rate[0]
-    v1 = rate[1]
-    v2 = rate[2]
-    v3 = rate[3]
-    v4 = rate[4]
-    v5 = rate[5]
-    t32 = v0 * v3
-    t33 = t32 + t32
-    t34 = v1 * v4
-    t35 = t34 + t34
-    t36 = t33 + t35
-    t37 = v2 * v5
-    t38 = t37 + t37
-    t39 = t36 + t38
-    g[0] = t39
 
 
 @inner
@@ -937,29 +1345,6 @@ def distance_curvature(x, rate, c, g):
 
 
 @inner
-def distance_squared_curvature(x, rate, c, g):
-    """ẋᵀ f_xx ẋ of distance_squared, 1 rows."""
-    v0 = rate[0]
-    v1 = rate[1]
-    v2 = rate[2]
-    v3 = rate[3]
-    v4 = rate[4]
-    v5 = rate[5]
-    t24 = v3 - v0
-    t27 = v4 - v1
-    t31 = v5 - v2
-    t35 = t24 * t24
-    t36 = t35 + t35
-    t37 = t27 * t27
-    t38 = t37 + t37
-    t39 = t36 + t38
-    t40 = t31 * t31
-    t41 = t40 + t40
-    t42 = t39 + t41
-    g[0] = t42
-
-
-@inner
 def aligned_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of aligned, 3 rows."""
     v0 = rate[0]
@@ -1003,9 +1388,11 @@ def aligned_curvature(x, rate, c, g):
     g[2] = t98
 
 
-@inner
 def rotation_vector_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ of rotation_vector, 3 rows."""
+    x = view(x, 8)
+    rate = view(rate, 8)
+    g = view(g, 3)
     x0 = x[0]
     x1 = x[1]
     x2 = x[2]
@@ -1236,11 +1623,1067 @@ def rotation_vector_curvature(x, rate, c, g):
     g[0] = t230
     g[1] = t236
     g[2] = t242
+    return 0
+
+
+def angle_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of angle, 1 rows."""
+    x = view(x, 6)
+    rate = view(rate, 6)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    t7 = x1 * x5
+    t8 = x2 * x4
+    t9 = t7 - t8
+    t10 = x2 * x3
+    t11 = x0 * x5
+    t12 = t10 - t11
+    t13 = x0 * x4
+    t14 = x1 * x3
+    t15 = t13 - t14
+    t16 = norm3(t9, t12, t15)
+    t17 = x0 * x3
+    t18 = x1 * x4
+    t19 = t17 + t18
+    t20 = x2 * x5
+    t21 = t19 + t20
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    t31 = x5 * v1
+    t32 = x1 * v5
+    t33 = t31 + t32
+    t34 = x4 * v2
+    t35 = x2 * v4
+    t36 = t34 + t35
+    t37 = t33 - t36
+    t38 = x3 * v2
+    t39 = x2 * v3
+    t40 = t38 + t39
+    t41 = x5 * v0
+    t42 = x0 * v5
+    t43 = t41 + t42
+    t44 = t40 - t43
+    t45 = x4 * v0
+    t46 = x0 * v4
+    t47 = t45 + t46
+    t48 = x3 * v1
+    t49 = x1 * v3
+    t50 = t48 + t49
+    t51 = t47 - t50
+    t52 = unit3(0, t9, t12, t15)
+    t53 = t37 * t52
+    t54 = unit3(1, t9, t12, t15)
+    t55 = t44 * t54
+    t56 = t53 + t55
+    t57 = unit3(2, t9, t12, t15)
+    t58 = t51 * t57
+    t59 = t56 + t58
+    t60 = x3 * v0
+    t61 = x0 * v3
+    t62 = t60 + t61
+    t63 = x4 * v1
+    t64 = x1 * v4
+    t65 = t63 + t64
+    t66 = t62 + t65
+    t67 = x5 * v2
+    t68 = x2 * v5
+    t69 = t67 + t68
+    t70 = t66 + t69
+    t71 = t16 * t16
+    t72 = t21 * t21
+    t73 = t71 + t72
+    t74 = t21 / t73
+    t77 = t16 * -1.0
+    t78 = t77 / t73
+    t81 = v1 * v5
+    t82 = t81 + t81
+    t83 = v2 * v4
+    t84 = t83 + t83
+    t85 = t82 - t84
+    t86 = t52 * t52
+    t88 = 1.0 - t86
+    t89 = inverse_norm3(t9, t12, t15)
+    t90 = t88 * t89
+    t91 = t37 * t90
+    t92 = t52 * t54
+    t93 = -1.0 * t92
+    t94 = t89 * t93
+    t95 = t44 * t94
+    t96 = t91 + t95
+    t97 = t52 * t57
+    t98 = -1.0 * t97
+    t99 = t89 * t98
+    t100 = t51 * t99
+    t101 = t96 + t100
+    t102 = t52 * t85
+    t103 = t37 * t101
+    t104 = t102 + t103
+    t105 = v2 * v3
+    t106 = t105 + t105
+    t107 = v0 * v5
+    t108 = t107 + t107
+    t109 = t106 - t108
+    t110 = t37 * t94
+    t111 = t54 * t54
+    t112 = 1.0 - t111
+    t113 = t89 * t112
+    t114 = t44 * t113
+    t115 = t110 + t114
+    t116 = t54 * t57
+    t117 = -1.0 * t116
+    t118 = t89 * t117
+    t119 = t51 * t118
+    t120 = t115 + t119
+    t121 = t54 * t109
+    t122 = t44 * t120
+    t123 = t121 + t122
+    t124 = t104 + t123
+    t125 = v0 * v4
+    t126 = t125 + t125
+    t127 = v1 * v3
+    t128 = t127 + t127
+    t129 = t126 - t128
+    t130 = t37 * t99
+    t131 = t44 * t118
+    t132 = t130 + t131
+    t133 = t57 * t57
+    t134 = 1.0 - t133
+    t135 = t89 * t134
+    t136 = t51 * t135
+    t137 = t132 + t136
+    t138 = t57 * t129
+    t139 = t51 * t137
+    t140 = t138 + t139
+    t141 = t124 + t140
+    t142 = t16 * t59
+    t143 = t142 + t142
+    t144 = t21 * t70
+    t145 = t144 + t144
+    t146 = t143 + t145
+    t147 = t74 * t146
+    t148 = t70 - t147
+    t149 = t148 / t73
+    t150 = t74 * t141
+    t151 = t59 * t149
+    t152 = t150 + t151
+    t153 = v0 * v3
+    t154 = t153 + t153
+    t155 = v1 * v4
+    t156 = t155 + t155
+    t157 = t154 + t156
+    t158 = v2 * v5
+    t159 = t158 + t158
+    t160 = t157 + t159
+    t161 = t59 * -1.0
+    t162 = t78 * t146
+    t163 = t161 - t162
+    t164 = t163 / t73
+    t165 = t78 * t160
+    t166 = t70 * t164
+    t167 = t165 + t166
+    t168 = t152 + t167
+    g[0] = t168
+    return 0
+
+
+def angle_cosine_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of angle_cosine, 1 rows."""
+    x = view(x, 6)
+    rate = view(rate, 6)
+    g = view(g, 1)
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    t32 = v0 * v3
+    t33 = t32 + t32
+    t34 = v1 * v4
+    t35 = t34 + t34
+    t36 = t33 + t35
+    t37 = v2 * v5
+    t38 = t37 + t37
+    t39 = t36 + t38
+    g[0] = t39
+    return 0
+
+
+def distance_squared_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of distance_squared, 1 rows."""
+    x = view(x, 6)
+    rate = view(rate, 6)
+    g = view(g, 1)
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    t24 = v3 - v0
+    t27 = v4 - v1
+    t31 = v5 - v2
+    t35 = t24 * t24
+    t36 = t35 + t35
+    t37 = t27 * t27
+    t38 = t37 + t37
+    t39 = t36 + t38
+    t40 = t31 * t31
+    t41 = t40 + t40
+    t42 = t39 + t41
+    g[0] = t42
+    return 0
+
+
+def gear_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of gear, 1 rows."""
+    x = view(x, 20)
+    rate = view(rate, 20)
+    c = view(c, 1)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    x10 = x[10]
+    x11 = x[11]
+    x12 = x[12]
+    x13 = x[13]
+    x14 = x[14]
+    x15 = x[15]
+    x16 = x[16]
+    x17 = x[17]
+    x18 = x[18]
+    c0 = c[0]
+    t22 = x3 * x6
+    t23 = x4 * x7
+    t24 = t22 + t23
+    t25 = x5 * x8
+    t26 = t24 + t25
+    t27 = x0 * x6
+    t28 = x1 * x7
+    t29 = t27 + t28
+    t30 = x2 * x8
+    t31 = t29 + t30
+    t33 = x13 * x16
+    t34 = x14 * x17
+    t35 = t33 + t34
+    t36 = x15 * x18
+    t37 = t35 + t36
+    t38 = x10 * x16
+    t39 = x11 * x17
+    t40 = t38 + t39
+    t41 = x12 * x18
+    t42 = t40 + t41
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
+    v10 = rate[10]
+    v11 = rate[11]
+    v12 = rate[12]
+    v13 = rate[13]
+    v14 = rate[14]
+    v15 = rate[15]
+    v16 = rate[16]
+    v17 = rate[17]
+    v18 = rate[18]
+    t68 = x16 * v13
+    t69 = x13 * v16
+    t70 = t68 + t69
+    t71 = x17 * v14
+    t72 = x14 * v17
+    t73 = t71 + t72
+    t74 = t70 + t73
+    t75 = x18 * v15
+    t76 = x15 * v18
+    t77 = t75 + t76
+    t78 = t74 + t77
+    t79 = x16 * v10
+    t80 = x10 * v16
+    t81 = t79 + t80
+    t82 = x17 * v11
+    t83 = x11 * v17
+    t84 = t82 + t83
+    t85 = t81 + t84
+    t86 = x18 * v12
+    t87 = x12 * v18
+    t88 = t86 + t87
+    t89 = t85 + t88
+    t90 = inverse_square2(t37, t42)
+    t91 = t42 * t90
+    t94 = t37 * -1.0
+    t95 = t90 * t94
+    t98 = x6 * v3
+    t99 = x3 * v6
+    t100 = t98 + t99
+    t101 = x7 * v4
+    t102 = x4 * v7
+    t103 = t101 + t102
+    t104 = t100 + t103
+    t105 = x8 * v5
+    t106 = x5 * v8
+    t107 = t105 + t106
+    t108 = t104 + t107
+    t109 = x6 * v0
+    t110 = x0 * v6
+    t111 = t109 + t110
+    t112 = x7 * v1
+    t113 = x1 * v7
+    t114 = t112 + t113
+    t115 = t111 + t114
+    t116 = x8 * v2
+    t117 = x2 * v8
+    t118 = t116 + t117
+    t119 = t115 + t118
+    t120 = inverse_square2(t26, t31)
+    t121 = t31 * t120
+    t123 = t26 * -1.0
+    t124 = t120 * t123
+    t129 = v13 * v16
+    t130 = t129 + t129
+    t131 = v14 * v17
+    t132 = t131 + t131
+    t133 = t130 + t132
+    t134 = v15 * v18
+    t135 = t134 + t134
+    t136 = t133 + t135
+    t138 = t37 * -2.0
+    t139 = t90 * t138
+    t140 = t90 * t139
+    t141 = t78 * t140
+    t142 = t42 * -2.0
+    t143 = t90 * t142
+    t144 = t90 * t143
+    t145 = t89 * t144
+    t146 = t141 + t145
+    t147 = t89 * t90
+    t148 = t42 * t146
+    t149 = t147 + t148
+    t150 = t91 * t136
+    t151 = t78 * t149
+    t152 = t150 + t151
+    t153 = v10 * v16
+    t154 = t153 + t153
+    t155 = v11 * v17
+    t156 = t155 + t155
+    t157 = t154 + t156
+    t158 = v12 * v18
+    t159 = t158 + t158
+    t160 = t157 + t159
+    t161 = t78 * -1.0
+    t162 = t94 * t146
+    t163 = t90 * t161
+    t164 = t162 + t163
+    t165 = t95 * t160
+    t166 = t89 * t164
+    t167 = t165 + t166
+    t168 = t152 + t167
+    t169 = v3 * v6
+    t170 = t169 + t169
+    t171 = v4 * v7
+    t172 = t171 + t171
+    t173 = t170 + t172
+    t174 = v5 * v8
+    t175 = t174 + t174
+    t176 = t173 + t175
+    t177 = t26 * -2.0
+    t178 = t120 * t177
+    t179 = t120 * t178
+    t180 = t108 * t179
+    t181 = t31 * -2.0
+    t182 = t120 * t181
+    t183 = t120 * t182
+    t184 = t119 * t183
+    t185 = t180 + t184
+    t186 = t119 * t120
+    t187 = t31 * t185
+    t188 = t186 + t187
+    t189 = t121 * t176
+    t190 = t108 * t188
+    t191 = t189 + t190
+    t192 = v0 * v6
+    t193 = t192 + t192
+    t194 = v1 * v7
+    t195 = t194 + t194
+    t196 = t193 + t195
+    t197 = v2 * v8
+    t198 = t197 + t197
+    t199 = t196 + t198
+    t200 = -1.0 * t108
+    t201 = t123 * t185
+    t202 = t120 * t200
+    t203 = t201 + t202
+    t204 = t124 * t199
+    t205 = t119 * t203
+    t206 = t204 + t205
+    t207 = t191 + t206
+    t208 = c0 * t207
+    t209 = t168 - t208
+    g[0] = t209
+    return 0
+
+
+def rack_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of rack, 1 rows."""
+    x = view(x, 19)
+    rate = view(rate, 19)
+    c = view(c, 1)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    c0 = c[0]
+    t21 = x3 * x6
+    t22 = x4 * x7
+    t23 = t21 + t22
+    t24 = x5 * x8
+    t25 = t23 + t24
+    t26 = x0 * x6
+    t27 = x1 * x7
+    t28 = t26 + t27
+    t29 = x2 * x8
+    t30 = t28 + t29
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
+    v10 = rate[10]
+    v11 = rate[11]
+    v12 = rate[12]
+    v13 = rate[13]
+    v14 = rate[14]
+    v15 = rate[15]
+    v16 = rate[16]
+    v17 = rate[17]
+    v18 = rate[18]
+    t63 = v16 - v13
+    t67 = v17 - v14
+    t72 = v18 - v15
+    t77 = x6 * v3
+    t78 = x3 * v6
+    t79 = t77 + t78
+    t80 = x7 * v4
+    t81 = x4 * v7
+    t82 = t80 + t81
+    t83 = t79 + t82
+    t84 = x8 * v5
+    t85 = x5 * v8
+    t86 = t84 + t85
+    t87 = t83 + t86
+    t88 = x6 * v0
+    t89 = x0 * v6
+    t90 = t88 + t89
+    t91 = x7 * v1
+    t92 = x1 * v7
+    t93 = t91 + t92
+    t94 = t90 + t93
+    t95 = x8 * v2
+    t96 = x2 * v8
+    t97 = t95 + t96
+    t98 = t94 + t97
+    t99 = inverse_square2(t25, t30)
+    t100 = t30 * t99
+    t103 = t25 * -1.0
+    t104 = t99 * t103
+    t109 = v10 * t63
+    t110 = t109 + t109
+    t111 = v11 * t67
+    t112 = t111 + t111
+    t113 = t110 + t112
+    t114 = v12 * t72
+    t115 = t114 + t114
+    t116 = t113 + t115
+    t117 = v3 * v6
+    t118 = t117 + t117
+    t119 = v4 * v7
+    t120 = t119 + t119
+    t121 = t118 + t120
+    t122 = v5 * v8
+    t123 = t122 + t122
+    t124 = t121 + t123
+    t126 = t25 * -2.0
+    t127 = t99 * t126
+    t128 = t99 * t127
+    t129 = t87 * t128
+    t130 = t30 * -2.0
+    t131 = t99 * t130
+    t132 = t99 * t131
+    t133 = t98 * t132
+    t134 = t129 + t133
+    t135 = t98 * t99
+    t136 = t30 * t134
+    t137 = t135 + t136
+    t138 = t100 * t124
+    t139 = t87 * t137
+    t140 = t138 + t139
+    t141 = v0 * v6
+    t142 = t141 + t141
+    t143 = v1 * v7
+    t144 = t143 + t143
+    t145 = t142 + t144
+    t146 = v2 * v8
+    t147 = t146 + t146
+    t148 = t145 + t147
+    t149 = t87 * -1.0
+    t150 = t103 * t134
+    t151 = t99 * t149
+    t152 = t150 + t151
+    t153 = t104 * t148
+    t154 = t98 * t152
+    t155 = t153 + t154
+    t156 = t140 + t155
+    t157 = c0 * t156
+    t158 = t116 - t157
+    g[0] = t158
+    return 0
+
+
+def turned_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of turned, 1 rows."""
+    x = view(x, 10)
+    rate = view(rate, 10)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    t11 = x3 * x6
+    t12 = x4 * x7
+    t13 = t11 + t12
+    t14 = x5 * x8
+    t15 = t13 + t14
+    t16 = x0 * x6
+    t17 = x1 * x7
+    t18 = t16 + t17
+    t19 = x2 * x8
+    t20 = t18 + t19
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
+    t34 = x6 * v3
+    t35 = x3 * v6
+    t36 = t34 + t35
+    t37 = x7 * v4
+    t38 = x4 * v7
+    t39 = t37 + t38
+    t40 = t36 + t39
+    t41 = x8 * v5
+    t42 = x5 * v8
+    t43 = t41 + t42
+    t44 = t40 + t43
+    t45 = x6 * v0
+    t46 = x0 * v6
+    t47 = t45 + t46
+    t48 = x7 * v1
+    t49 = x1 * v7
+    t50 = t48 + t49
+    t51 = t47 + t50
+    t52 = x8 * v2
+    t53 = x2 * v8
+    t54 = t52 + t53
+    t55 = t51 + t54
+    t56 = inverse_square2(t15, t20)
+    t57 = t20 * t56
+    t60 = t15 * -1.0
+    t61 = t56 * t60
+    t64 = v3 * v6
+    t65 = t64 + t64
+    t66 = v4 * v7
+    t67 = t66 + t66
+    t68 = t65 + t67
+    t69 = v5 * v8
+    t70 = t69 + t69
+    t71 = t68 + t70
+    t73 = t15 * -2.0
+    t74 = t56 * t73
+    t75 = t56 * t74
+    t76 = t44 * t75
+    t77 = t20 * -2.0
+    t78 = t56 * t77
+    t79 = t56 * t78
+    t80 = t55 * t79
+    t81 = t76 + t80
+    t82 = t55 * t56
+    t83 = t20 * t81
+    t84 = t82 + t83
+    t85 = t57 * t71
+    t86 = t44 * t84
+    t87 = t85 + t86
+    t88 = v0 * v6
+    t89 = t88 + t88
+    t90 = v1 * v7
+    t91 = t90 + t90
+    t92 = t89 + t91
+    t93 = v2 * v8
+    t94 = t93 + t93
+    t95 = t92 + t94
+    t96 = t44 * -1.0
+    t97 = t60 * t81
+    t98 = t56 * t96
+    t99 = t97 + t98
+    t100 = t61 * t95
+    t101 = t55 * t99
+    t102 = t100 + t101
+    t103 = t87 + t102
+    g[0] = t103
+    return 0
+
+
+def turn_limit_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of turn_limit, 1 rows."""
+    x = view(x, 10)
+    rate = view(rate, 10)
+    c = view(c, 2)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    x9 = x[9]
+    c0 = c[0]
+    c1 = c[1]
+    t12 = x3 * x6
+    t13 = x4 * x7
+    t14 = t12 + t13
+    t15 = x5 * x8
+    t16 = t14 + t15
+    t17 = x0 * x6
+    t18 = x1 * x7
+    t19 = t17 + t18
+    t20 = x2 * x8
+    t21 = t19 + t20
+    t22 = unwrapped(t16, t21, x9)
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
+    t35 = x6 * v3
+    t36 = x3 * v6
+    t37 = t35 + t36
+    t38 = x7 * v4
+    t39 = x4 * v7
+    t40 = t38 + t39
+    t41 = t37 + t40
+    t42 = x8 * v5
+    t43 = x5 * v8
+    t44 = t42 + t43
+    t45 = t41 + t44
+    t46 = x6 * v0
+    t47 = x0 * v6
+    t48 = t46 + t47
+    t49 = x7 * v1
+    t50 = x1 * v7
+    t51 = t49 + t50
+    t52 = t48 + t51
+    t53 = x8 * v2
+    t54 = x2 * v8
+    t55 = t53 + t54
+    t56 = t52 + t55
+    t57 = inverse_square2(t16, t21)
+    t58 = t21 * t57
+    t61 = t16 * -1.0
+    t62 = t57 * t61
+    t65 = outside(t22, c0, c1)
+    t67 = v3 * v6
+    t68 = t67 + t67
+    t69 = v4 * v7
+    t70 = t69 + t69
+    t71 = t68 + t70
+    t72 = v5 * v8
+    t73 = t72 + t72
+    t74 = t71 + t73
+    t76 = t16 * -2.0
+    t77 = t57 * t76
+    t78 = t57 * t77
+    t79 = t45 * t78
+    t80 = t21 * -2.0
+    t81 = t57 * t80
+    t82 = t57 * t81
+    t83 = t56 * t82
+    t84 = t79 + t83
+    t85 = t56 * t57
+    t86 = t21 * t84
+    t87 = t85 + t86
+    t88 = t58 * t74
+    t89 = t45 * t87
+    t90 = t88 + t89
+    t91 = v0 * v6
+    t92 = t91 + t91
+    t93 = v1 * v7
+    t94 = t93 + t93
+    t95 = t92 + t94
+    t96 = v2 * v8
+    t97 = t96 + t96
+    t98 = t95 + t97
+    t99 = t45 * -1.0
+    t100 = t61 * t84
+    t101 = t57 * t99
+    t102 = t100 + t101
+    t103 = t62 * t98
+    t104 = t56 * t102
+    t105 = t103 + t104
+    t106 = t90 + t105
+    t107 = t65 * t106
+    g[0] = t107
+    return 0
+
+
+def displacement_limit_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of displacement_limit, 1 rows."""
+    x = view(x, 9)
+    rate = view(rate, 9)
+    c = view(c, 2)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    x6 = x[6]
+    x7 = x[7]
+    x8 = x[8]
+    c0 = c[0]
+    c1 = c[1]
+    t11 = x6 - x3
+    t12 = x7 - x4
+    t13 = x8 - x5
+    t14 = x0 * t11
+    t15 = x1 * t12
+    t16 = t14 + t15
+    t17 = x2 * t13
+    t18 = t16 + t17
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    v6 = rate[6]
+    v7 = rate[7]
+    v8 = rate[8]
+    t30 = v6 - v3
+    t34 = v7 - v4
+    t39 = v8 - v5
+    t44 = outside(t18, c0, c1)
+    t46 = v0 * t30
+    t47 = t46 + t46
+    t48 = v1 * t34
+    t49 = t48 + t48
+    t50 = t47 + t49
+    t51 = v2 * t39
+    t52 = t51 + t51
+    t53 = t50 + t52
+    t54 = t44 * t53
+    g[0] = t54
+    return 0
+
+
+def distance_limit_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of distance_limit, 1 rows."""
+    x = view(x, 6)
+    rate = view(rate, 6)
+    c = view(c, 2)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    c1 = c[1]
+    t8 = x3 - x0
+    t9 = x4 - x1
+    t10 = x5 - x2
+    t11 = norm3(t8, t9, t10)
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    t20 = v3 - v0
+    t21 = v4 - v1
+    t22 = v5 - v2
+    t23 = unit3(0, t8, t9, t10)
+    t25 = unit3(1, t8, t9, t10)
+    t28 = unit3(2, t8, t9, t10)
+    t31 = outside(t11, c0, c1)
+    t33 = t23 * t23
+    t35 = 1.0 - t33
+    t36 = inverse_norm3(t8, t9, t10)
+    t37 = t35 * t36
+    t38 = t20 * t37
+    t39 = t23 * t25
+    t41 = t39 * -1.0
+    t42 = t36 * t41
+    t43 = t21 * t42
+    t44 = t38 + t43
+    t45 = t23 * t28
+    t46 = -1.0 * t45
+    t47 = t36 * t46
+    t48 = t22 * t47
+    t49 = t44 + t48
+    t50 = t20 * t49
+    t51 = t20 * t42
+    t52 = t25 * t25
+    t53 = 1.0 - t52
+    t54 = t36 * t53
+    t55 = t21 * t54
+    t56 = t51 + t55
+    t57 = t25 * t28
+    t58 = -1.0 * t57
+    t59 = t36 * t58
+    t60 = t22 * t59
+    t61 = t56 + t60
+    t62 = t21 * t61
+    t63 = t50 + t62
+    t64 = t20 * t47
+    t65 = t21 * t59
+    t66 = t64 + t65
+    t67 = t28 * t28
+    t68 = 1.0 - t67
+    t69 = t36 * t68
+    t70 = t22 * t69
+    t71 = t66 + t70
+    t72 = t22 * t71
+    t73 = t63 + t72
+    t74 = t31 * t73
+    g[0] = t74
+    return 0
+
+
+def inclination_limit_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ of inclination_limit, 1 rows."""
+    x = view(x, 6)
+    rate = view(rate, 6)
+    c = view(c, 2)
+    g = view(g, 1)
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
+    x3 = x[3]
+    x4 = x[4]
+    x5 = x[5]
+    c0 = c[0]
+    c1 = c[1]
+    t8 = x1 * x5
+    t9 = x2 * x4
+    t10 = t8 - t9
+    t11 = x2 * x3
+    t12 = x0 * x5
+    t13 = t11 - t12
+    t14 = x0 * x4
+    t15 = x1 * x3
+    t16 = t14 - t15
+    t17 = norm3(t10, t13, t16)
+    t18 = x0 * x3
+    t19 = x1 * x4
+    t20 = t18 + t19
+    t21 = x2 * x5
+    t22 = t20 + t21
+    t23 = atan2(t17, t22)
+    v0 = rate[0]
+    v1 = rate[1]
+    v2 = rate[2]
+    v3 = rate[3]
+    v4 = rate[4]
+    v5 = rate[5]
+    t32 = x5 * v1
+    t33 = x1 * v5
+    t34 = t32 + t33
+    t35 = x4 * v2
+    t36 = x2 * v4
+    t37 = t35 + t36
+    t38 = t34 - t37
+    t39 = x3 * v2
+    t40 = x2 * v3
+    t41 = t39 + t40
+    t42 = x5 * v0
+    t43 = x0 * v5
+    t44 = t42 + t43
+    t45 = t41 - t44
+    t46 = x4 * v0
+    t47 = x0 * v4
+    t48 = t46 + t47
+    t49 = x3 * v1
+    t50 = x1 * v3
+    t51 = t49 + t50
+    t52 = t48 - t51
+    t53 = unit3(0, t10, t13, t16)
+    t54 = t38 * t53
+    t55 = unit3(1, t10, t13, t16)
+    t56 = t45 * t55
+    t57 = t54 + t56
+    t58 = unit3(2, t10, t13, t16)
+    t59 = t52 * t58
+    t60 = t57 + t59
+    t61 = x3 * v0
+    t62 = x0 * v3
+    t63 = t61 + t62
+    t64 = x4 * v1
+    t65 = x1 * v4
+    t66 = t64 + t65
+    t67 = t63 + t66
+    t68 = x5 * v2
+    t69 = x2 * v5
+    t70 = t68 + t69
+    t71 = t67 + t70
+    t72 = t17 * t17
+    t73 = t22 * t22
+    t74 = t72 + t73
+    t75 = t22 / t74
+    t78 = t17 * -1.0
+    t79 = t78 / t74
+    t82 = outside(t23, c0, c1)
+    t84 = v1 * v5
+    t85 = t84 + t84
+    t86 = v2 * v4
+    t87 = t86 + t86
+    t88 = t85 - t87
+    t89 = t53 * t53
+    t91 = 1.0 - t89
+    t92 = inverse_norm3(t10, t13, t16)
+    t93 = t91 * t92
+    t94 = t38 * t93
+    t95 = t53 * t55
+    t96 = -1.0 * t95
+    t97 = t92 * t96
+    t98 = t45 * t97
+    t99 = t94 + t98
+    t100 = t53 * t58
+    t101 = -1.0 * t100
+    t102 = t92 * t101
+    t103 = t52 * t102
+    t104 = t99 + t103
+    t105 = t53 * t88
+    t106 = t38 * t104
+    t107 = t105 + t106
+    t108 = v2 * v3
+    t109 = t108 + t108
+    t110 = v0 * v5
+    t111 = t110 + t110
+    t112 = t109 - t111
+    t113 = t38 * t97
+    t114 = t55 * t55
+    t115 = 1.0 - t114
+    t116 = t92 * t115
+    t117 = t45 * t116
+    t118 = t113 + t117
+    t119 = t55 * t58
+    t120 = -1.0 * t119
+    t121 = t92 * t120
+    t122 = t52 * t121
+    t123 = t118 + t122
+    t124 = t55 * t112
+    t125 = t45 * t123
+    t126 = t124 + t125
+    t127 = t107 + t126
+    t128 = v0 * v4
+    t129 = t128 + t128
+    t130 = v1 * v3
+    t131 = t130 + t130
+    t132 = t129 - t131
+    t133 = t38 * t102
+    t134 = t45 * t121
+    t135 = t133 + t134
+    t136 = t58 * t58
+    t137 = 1.0 - t136
+    t138 = t92 * t137
+    t139 = t52 * t138
+    t140 = t135 + t139
+    t141 = t58 * t132
+    t142 = t52 * t140
+    t143 = t141 + t142
+    t144 = t127 + t143
+    t145 = t17 * t60
+    t146 = t145 + t145
+    t147 = t22 * t71
+    t148 = t147 + t147
+    t149 = t146 + t148
+    t150 = t75 * t149
+    t151 = t71 - t150
+    t152 = t151 / t74
+    t153 = t75 * t144
+    t154 = t60 * t152
+    t155 = t153 + t154
+    t156 = v0 * v3
+    t157 = t156 + t156
+    t158 = v1 * v4
+    t159 = t158 + t158
+    t160 = t157 + t159
+    t161 = v2 * v5
+    t162 = t161 + t161
+    t163 = t160 + t162
+    t164 = t60 * -1.0
+    t165 = t79 * t149
+    t166 = t164 - t165
+    t167 = t166 / t74
+    t168 = t79 * t163
+    t169 = t71 * t167
+    t170 = t168 + t169
+    t171 = t155 + t170
+    t172 = t82 * t171
+    g[0] = t172
+    return 0
 
 
 @inner
 def primitive_curvature(code, x, rate, c, g):
-    """ẋᵀ f_xx ẋ."""
+    """ẋᵀ f_xx ẋ of an inline primitive."""
     if code == 0:
         coincidence_curvature(x, rate, c, g)
     elif code == 1:
@@ -1248,14 +2691,6 @@ def primitive_curvature(code, x, rate, c, g):
     elif code == 2:
         dot_2_curvature(x, rate, c, g)
     elif code == 3:
-        angle_curvature(x, rate, c, g)
-    elif code == 4:
-        angle_cosine_curvature(x, rate, c, g)
-    elif code == 5:
         distance_curvature(x, rate, c, g)
-    elif code == 6:
-        distance_squared_curvature(x, rate, c, g)
-    elif code == 7:
+    elif code == 4:
         aligned_curvature(x, rate, c, g)
-    elif code == 8:
-        rotation_vector_curvature(x, rate, c, g)

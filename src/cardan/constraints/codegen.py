@@ -1,7 +1,8 @@
-"""Write the kernels of all registered primitives: ``python -m cardan.constraints.codegen``.
+"""Write the kernels of primitives: ``python -m cardan.constraints.codegen`` for the built-in ones.
 
 From each primitive's graph come f with ∂f/∂x (one function: they share most of their terms) and the velocity-product
-term ẋᵀ f_xx ẋ of γ (another, compiled only where accelerations are asked for), and one chooser over the codes for each.
+term ẋᵀ f_xx ẋ of γ (another, compiled only where accelerations are asked for).  Inline primitives get one chooser over
+their codes for each of the two; all others are functions of pointers, called by address.
 """
 
 from __future__ import annotations
@@ -9,27 +10,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import cardan.constraints.primitives  # noqa: F401  (fills the registry)
 from cardan.constraints.expression import Graph, Scalar
-from cardan.constraints.registry import REGISTRY, Primitive
+from cardan.constraints.registry import REGISTRY
 
 TARGET = Path(__file__).with_name("_generated.py")
 
-_HEADER = '''"""Kernels of the primitives, written by cardan.constraints.codegen; not to be edited."""
-
-from math import atan2, cos, sin, sqrt  # noqa: F401
-
-from cardan._jit import inner
-from cardan.math._kernels import (  # noqa: F401
-    angle_ratio,
-    angle_ratio_s,
-    angle_ratio_ss,
-    inverse_norm3,
-    norm3,
-    sign4,
-    unit3,
+_FUNCTIONS = (
+    "angle_ratio",
+    "angle_ratio_s",
+    "angle_ratio_ss",
+    "beyond",
+    "inverse_norm3",
+    "inverse_square2",
+    "norm3",
+    "outside",
+    "power",
+    "sign4",
+    "unit3",
+    "unwrapped",
 )
-'''
+
+_IMPORTS = f"""
+from math import acos, asin, atan, atan2, cos, cosh, exp, log, sin, sinh, sqrt, tan, tanh  # noqa: F401
+
+from cardan._jit import inner, view  # noqa: F401
+from cardan.math._kernels import (  # noqa: F401
+    {f",{chr(10)}    ".join(_FUNCTIONS)},
+)
+"""
+
+_HEADER = f'''"""Kernels of the primitives, written by cardan.constraints.codegen; not to be edited."""
+{_IMPORTS}'''
 
 
 class _Writer:
@@ -48,6 +59,7 @@ class _Writer:
                 needed.add(node.index)
                 stack.extend(node.arguments)
         self.lines: list[str] = []
+        self.parameters = 0  # the highest that is read, counted from one
         self._names: dict[int, str] = {}
         for node in graph.nodes:
             if node.index in needed:
@@ -65,6 +77,8 @@ class _Writer:
         self._names[node.index] = name
         if node.operation == "variable":
             kind, position = name[0], int(name[1:])
+            if kind == "c":
+                self.parameters = max(self.parameters, position + 1)
             source = {"x": f"x[{position}]", "v": f"rate[{position}]", "c": f"c[{position}]"}[kind]
             self.lines.append(f"    {name} = {source}")
         elif node.operation.startswith("call "):
@@ -76,33 +90,32 @@ class _Writer:
             self.lines.append(f"    {name} = {f' {node.operation} '.join(arguments)}")
 
 
-def _value_kernel(primitive: Primitive) -> str:
-    graph, variables, rows = primitive.trace()
+Trace = tuple[Graph, list[Scalar], list[Scalar]]
+
+
+def value_kernel(name: str, trace: Trace, inline: bool) -> str:
+    """The function of f and ∂f/∂x."""
+    graph, variables, rows = trace
     one = graph.constant(1.0)
     partials = []
     for variable in variables:
         memo: dict[int, Scalar] = {}
         partials.append([graph.derivative(row, {variable: one}, memo) for row in rows])
-    outputs = [*rows, *(p for column in partials for p in column)]
-    writer = _Writer(graph, [output for output in outputs if not output.is_zero])
+    outputs = [*rows, *(p for column in partials for p in column if not p.is_zero)]
+    writer = _Writer(graph, outputs)
     width = len(variables)
     body = list(writer.lines)
     body += [f"    f[{i}] = {writer.name(row)}" for i, row in enumerate(rows)]
     body += [f"    for i in range({width * len(rows)}):", "        df[i] = 0.0"]
     for j, column in enumerate(partials):
         body += [f"    df[{i * width + j}] = {writer.name(p)}" for i, p in enumerate(column) if not p.is_zero]
-    return "\n".join(
-        [
-            "@inner",
-            f"def {primitive.name}(x, c, f, df):",
-            f'    """f and ∂f/∂x of {primitive.name}: {primitive.rows} rows, {width} feature components."""',
-            *body,
-        ]
-    )
+    sizes = {"x": width, "c": writer.parameters, "f": len(rows), "df": width * len(rows)}
+    return _function(name, sizes, f"f and ∂f/∂x of {name}: {len(rows)} rows, {width} components.", body, inline)
 
 
-def _curvature_kernel(primitive: Primitive) -> str:
-    graph, variables, rows = primitive.trace()
+def curvature_kernel(name: str, trace: Trace, inline: bool) -> str:
+    """The function of ẋᵀ f_xx ẋ."""
+    graph, variables, rows = trace
     seeds = {variable: graph.variable(f"v{i}") for i, variable in enumerate(variables)}
     first: dict[int, Scalar] = {}
     rates = [graph.derivative(row, seeds, first) for row in rows]
@@ -110,19 +123,34 @@ def _curvature_kernel(primitive: Primitive) -> str:
     curvatures = [graph.derivative(rate, seeds, second) for rate in rates]
     writer = _Writer(graph, curvatures)
     body = [*writer.lines, *(f"    g[{i}] = {writer.name(c)}" for i, c in enumerate(curvatures))]
+    sizes = {"x": len(variables), "rate": len(variables), "c": writer.parameters, "g": len(rows)}
+    return _function(f"{name}_curvature", sizes, f"ẋᵀ f_xx ẋ of {name}, {len(rows)} rows.", body, inline)
+
+
+def _function(name: str, sizes: dict[str, int], text: str, body: list[str], inline: bool) -> str:
+    views = [] if inline else [f"    {argument} = view({argument}, {size})" for argument, size in sizes.items() if size]
     return "\n".join(
         [
-            "@inner",
-            f"def {primitive.name}_curvature(x, rate, c, g):",
-            f'    """ẋᵀ f_xx ẋ of {primitive.name}, {primitive.rows} rows."""',
+            *(["@inner"] if inline else []),
+            f"def {name}({', '.join(sizes)}):",
+            f'    """{text}"""',
+            *views,
             *body,
+            *([] if inline else ["    return 0"]),
         ]
     )
 
 
+def user_module(name: str, trace: Trace) -> str:
+    """The text of the module of one primitive that is not built in."""
+    opening = f'"""Kernels of the primitive {name}, written by cardan.constraints.codegen; not to be edited."""'
+    kernels = [value_kernel("primitive", trace, False), curvature_kernel("primitive", trace, False)]
+    return "\n\n\n".join([f"{opening}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
+
+
 def _chooser(name: str, arguments: str, suffix: str, text: str) -> str:
     lines = ["@inner", f"def {name}(code, {arguments}):", f'    """{text}"""']
-    for position, primitive in enumerate(REGISTRY.values()):
+    for position, primitive in enumerate(p for p in REGISTRY.values() if p.inline):
         keyword = "if" if position == 0 else "elif"
         lines += [f"    {keyword} code == {primitive.code}:", f"        {primitive.name}{suffix}({arguments})"]
     return "\n".join(lines)
@@ -130,11 +158,13 @@ def _chooser(name: str, arguments: str, suffix: str, text: str) -> str:
 
 def generate() -> str:
     """The text of the module of generated kernels."""
+    import cardan.constraints.primitives  # noqa: F401  (fills the registry)
+
     parts = [_HEADER]
-    parts += [_value_kernel(p) for p in REGISTRY.values()]
-    parts.append(_chooser("evaluate_primitive", "x, c, f, df", "", "f and ∂f/∂x of a primitive."))
-    parts += [_curvature_kernel(p) for p in REGISTRY.values()]
-    parts.append(_chooser("primitive_curvature", "x, rate, c, g", "_curvature", "ẋᵀ f_xx ẋ."))
+    parts += [value_kernel(p.name, p.trace(), p.inline) for p in REGISTRY.values()]
+    parts.append(_chooser("evaluate_primitive", "x, c, f, df", "", "f and ∂f/∂x of an inline primitive."))
+    parts += [curvature_kernel(p.name, p.trace(), p.inline) for p in REGISTRY.values()]
+    parts.append(_chooser("primitive_curvature", "x, rate, c, g", "_curvature", "ẋᵀ f_xx ẋ of an inline primitive."))
     return "\n\n\n".join(part.rstrip() for part in parts) + "\n"
 
 

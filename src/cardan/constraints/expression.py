@@ -245,6 +245,10 @@ def _zero(node: Scalar, *_: Scalar) -> Scalar:
     return node.graph.constant(0.0)
 
 
+def _one_within(node: Scalar, *_: Scalar) -> Scalar:
+    raise AssertionError("the bounds of a limit are parameters: nothing is derived by them")
+
+
 # Partial derivatives of every function a graph may call, each given (node, *arguments).
 FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
     "sqrt": (lambda node, a: 0.5 / node,),
@@ -257,6 +261,17 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
     "unit3_2": tuple(_unit_partial(2, j) for j in range(3)),
     "inverse_norm3": tuple(_inverse_norm_partial(j) for j in range(3)),
     "sign4": (_zero, _zero, _zero, _zero),
+    "unwrapped": (
+        lambda node, s, c, near: c * node.graph.call("inverse_square2", s, c),
+        lambda node, s, c, near: -s * node.graph.call("inverse_square2", s, c),
+        _zero,
+    ),
+    "inverse_square2": (
+        lambda node, s, c: -2.0 * s * node * node,
+        lambda node, s, c: -2.0 * c * node * node,
+    ),
+    "beyond": (lambda node, a, lower, upper: node.graph.call("outside", a, lower, upper), _one_within, _one_within),
+    "outside": (_zero, _zero, _zero),
     "angle_ratio": (
         lambda node, s, w: node.graph.call("angle_ratio_s", s, w),
         lambda node, s, w: -2.0 / (s + w * w),
@@ -299,6 +314,22 @@ def sqrt(a: Scalar) -> Scalar:
 
 def atan2(s: Scalar, c: Scalar) -> Scalar:
     return s.graph.call("atan2", s, c)
+
+
+def turn(x: Vector, y: Vector, v: Vector, near: Scalar) -> Scalar:
+    """Angle [rad] of v about x × y, from x towards y: of all that differ by whole turns, the one nearest ``near``."""
+    s, c = dot(y, v), dot(x, v)
+    return s.graph.call("unwrapped", s, c, near)
+
+
+def inclination(u: Vector, v: Vector) -> Scalar:
+    """Angle [rad] between two axes, in [0, π]: atan2(|u × v|, u·v)."""
+    return atan2(norm(cross(u, v)), dot(u, v))
+
+
+def beyond(a: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
+    """How far a is outside [lower, upper], with its sign; zero within."""
+    return a.graph.call("beyond", a, lower, upper)
 
 
 def relative_rotation_vector(a: Quaternion, b: Quaternion) -> Vector:

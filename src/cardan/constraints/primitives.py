@@ -1,5 +1,7 @@
 """The built-in primitives.  After a change run ``python -m cardan.constraints.codegen``; a test checks it was done.
 
+The first five are compiled into every evaluator, since most mechanisms are made of them; the others when first used.
+
 Sign: what body b exceeds body a by.  Vectors are unit vectors, so dot products of two of them count as radians.
 """
 
@@ -9,60 +11,40 @@ from cardan.constraints.expression import (
     Quaternion,
     Scalar,
     Vector,
-    atan2,
+    beyond,
     cos,
-    cross,
     dot,
     norm,
     relative_rotation_vector,
 )
-from cardan.constraints.registry import primitive
+from cardan.constraints.registry import builtin
 
 
-@primitive(unit="m", p="point", q="point")
+@builtin(inline=True, unit="m", p="point", q="point")
 def coincidence(p: Vector, q: Vector) -> Vector:
     """Φ = Q − P [m], shape (3,).  [NelsonCohen1998] eq. 2."""
     return q - p
 
 
-@primitive(unit="rad", measure="sine", u="vector", v="vector")
+@builtin(inline=True, unit="rad", measure="sine", u="vector", v="vector")
 def dot_1(u: Vector, v: Vector) -> Scalar:
     """Φ = u·v [rad near zero], shape (1,): u ⟂ v.  [Liu2013] eq. 18a."""
     return dot(u, v)
 
 
-@primitive(unit="m", v="vector", p="point", q="point")
+@builtin(inline=True, unit="m", v="vector", p="point", q="point")
 def dot_2(v: Vector, p: Vector, q: Vector, *, offset: Scalar) -> Scalar:
     """Φ = v·(Q − P) − offset [m], shape (1,).  [Liu2013] eq. 18b, with an offset."""
     return dot(v, q - p) - offset
 
 
-@primitive(unit="rad", u="vector", v="vector")
-def angle(u: Vector, v: Vector, *, angle: Scalar) -> Scalar:
-    """Φ = atan2(|u × v|, u·v) − α [rad], shape (1,), 0 < α < π: as sharp at every angle.  Variant: angle_cosine."""
-    return atan2(norm(cross(u, v)), dot(u, v)) - angle
-
-
-@primitive(unit="rad", sharp="angle", u="vector", v="vector")
-def angle_cosine(u: Vector, v: Vector, *, angle: Scalar) -> Scalar:
-    """Φ = u·v − cos α [1], shape (1,): the paper's form; its gradient vanishes at α = 0, π.  [Liu2013] eq. 18c."""
-    return dot(u, v) - cos(angle)
-
-
-@primitive(unit="m", p="point", q="point")
+@builtin(inline=True, unit="m", p="point", q="point")
 def distance(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
     """Φ = |Q − P| − L [m], shape (1,).  Variant: distance_squared."""
     return norm(q - p) - length
 
 
-@primitive(unit="m²", sharp="distance", p="point", q="point")
-def distance_squared(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
-    """Φ = d·d − L² [m²], d = Q − P, shape (1,): the paper's form; no gradient at d = 0.  [Liu2013] eq. 18d."""
-    d = q - p
-    return dot(d, d) - length * length
-
-
-@primitive(unit="rad", guards=(2,), measure="chord", x="vector", y="vector", z="vector", v="vector")
+@builtin(inline=True, unit="rad", guards=(2,), measure="chord", x="vector", y="vector", z="vector", v="vector")
 def aligned(x: Vector, y: Vector, z: Vector, v: Vector) -> list[Scalar]:
     """Φ = (x·v, y·v, z·v − 1) [rad], shape (3,), for axes x, y, z of frame a and an axis v of body b: v = z.
 
@@ -73,10 +55,71 @@ def aligned(x: Vector, y: Vector, z: Vector, v: Vector) -> list[Scalar]:
     return [dot(x, v), dot(y, v), dot(z, v) - 1.0]
 
 
-@primitive(unit="rad", a="orientation", b="orientation")
+@builtin(unit="rad", a="orientation", b="orientation")
 def rotation_vector(a: Quaternion, b: Quaternion) -> Vector:
     """Φ = log(a* ⊗ b) [rad], shape (3,), in the axes of frame a: one solution, b = a.
 
     At a half turn the first non-zero component of the axis is taken positive.
     """
     return relative_rotation_vector(a, b)
+
+
+@builtin(unit="rad", between="inclination")
+def angle(between: Scalar, *, angle: Scalar) -> Scalar:
+    """Φ = atan2(|u × v|, u·v) − α [rad], shape (1,), 0 < α < π: as sharp at every angle.  Variant: angle_cosine."""
+    return between - angle
+
+
+@builtin(unit="rad", sharp="angle", u="vector", v="vector")
+def angle_cosine(u: Vector, v: Vector, *, angle: Scalar) -> Scalar:
+    """Φ = u·v − cos α [1], shape (1,): the paper's form; its gradient vanishes at α = 0, π.  [Liu2013] eq. 18c."""
+    return dot(u, v) - cos(angle)
+
+
+@builtin(unit="m²", sharp="distance", p="point", q="point")
+def distance_squared(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
+    """Φ = d·d − L² [m²], d = Q − P, shape (1,): the paper's form; no gradient at d = 0.  [Liu2013] eq. 18d."""
+    d = q - p
+    return dot(d, d) - length * length
+
+
+@builtin(unit="rad", first="angle", second="angle")
+def gear(first: Scalar, second: Scalar, *, ratio: Scalar, phase: Scalar) -> Scalar:
+    """Φ = θ₂ − ratio·θ₁ − phase [rad], shape (1,): two angles in proportion, whole turns counted."""
+    return second - ratio * first - phase
+
+
+@builtin(unit="m", first="angle", second="displacement")
+def rack(first: Scalar, second: Scalar, *, radius: Scalar, offset: Scalar) -> Scalar:
+    """Φ = d − radius·θ − offset [m], shape (1,): a pinion on a rack, and with radius = pitch/2π a screw."""
+    return second - radius * first - offset
+
+
+@builtin(unit="rad", coordinate="angle")
+def turned(coordinate: Scalar, *, angle: Scalar) -> Scalar:
+    """Φ = θ − angle [rad], shape (1,), whole turns counted: what drives a hinge."""
+    return coordinate - angle
+
+
+@builtin(unit="rad", guards=(0,), coordinate="angle")
+def turn_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
+    """Φ = how far θ is beyond [lower, upper] [rad], shape (1,), zero within: an inequality."""
+    return beyond(coordinate, lower, upper)
+
+
+@builtin(unit="m", guards=(0,), coordinate="displacement")
+def displacement_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
+    """Φ = how far z·(Q − P) is beyond [lower, upper] [m], shape (1,), zero within: an inequality."""
+    return beyond(coordinate, lower, upper)
+
+
+@builtin(unit="m", guards=(0,), coordinate="distance")
+def distance_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
+    """Φ = how far |Q − P| is beyond [lower, upper] [m], shape (1,), zero within: an inequality."""
+    return beyond(coordinate, lower, upper)
+
+
+@builtin(unit="rad", guards=(0,), coordinate="inclination")
+def inclination_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
+    """Φ = how far the angle between two axes is beyond [lower, upper] [rad], shape (1,), zero within."""
+    return beyond(coordinate, lower, upper)

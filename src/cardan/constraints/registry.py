@@ -1,4 +1,4 @@
-"""What a primitive constraint is, and the list of all of them.
+"""What a primitive constraint is, and the list of all that are built in.
 
 A primitive knows only its features (world points, vectors, orientations), its equations f and their derivatives with
 respect to the features.  Which coordinates the features depend on is the formulation's business, so every primitive
@@ -8,102 +8,213 @@ works in every formulation.  [Liu2013] Definition 1 and eq. 8.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
+from cardan.constraints import expression
 from cardan.constraints.expression import Graph, Quaternion, Scalar, Vector
 
 
 class FeatureKind(IntEnum):
-    """What a primitive's argument is; the values are part of the packed tables."""
+    """What a primitive reads; the values are part of the packed tables."""
 
     POINT = 0  # world position of a point fixed on a body [m], 3 components
     VECTOR = 1  # world direction of a vector fixed on a body, 3 components
     ORIENTATION = 2  # quaternion (w, x, y, z) of a frame fixed on a body, 4 components
+    TURN = 3  # angle of a joint when last accepted, whole turns included [rad], 1 component; no derivative
 
     @property
     def components(self) -> int:
-        return 4 if self is FeatureKind.ORIENTATION else 3
+        return _COMPONENTS[self]
 
+
+_COMPONENTS: Final = (3, 3, 4, 1)
 
 Unit = Literal["m", "m²", "rad"]
 Measure = Literal["value", "chord", "sine"]
 LENGTH_POWER: dict[str, int] = {"m": 1, "m²": 2, "rad": 0}  # a row is divided by L to this power before it is judged
 
-_KINDS = {"point": FeatureKind.POINT, "vector": FeatureKind.VECTOR, "orientation": FeatureKind.ORIENTATION}
+Traced = Vector | Quaternion | Scalar
 
 
-@dataclass(frozen=True, slots=True)
+class Kind(NamedTuple):
+    """What an argument of a primitive may be: the features it stands for, and what the function is given."""
+
+    features: tuple[FeatureKind, ...]
+    given: Callable[..., Traced]
+    unit: Unit | None = None  # of a coordinate; None for a plain feature
+
+    @property
+    def is_coordinate(self) -> bool:
+        return self.unit is not None
+
+
+_P, _V, _Q, _T = FeatureKind.POINT, FeatureKind.VECTOR, FeatureKind.ORIENTATION, FeatureKind.TURN
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "point": Kind((_P,), lambda p: p),
+    "vector": Kind((_V,), lambda v: v),
+    "orientation": Kind((_Q,), lambda q: q),
+    "angle": Kind((_V, _V, _V, _T), expression.turn, "rad"),
+    "displacement": Kind((_V, _P, _P), lambda axis, p, q: expression.dot(axis, q - p), "m"),
+    "distance": Kind((_P, _P), lambda p, q: expression.norm(q - p), "m"),
+    "inclination": Kind((_V, _V), expression.inclination, "rad"),
+}
+
+
+class Argument(NamedTuple):
+    """An argument of a primitive: its name, what it is, and the argument on whose body it must be ("" for any)."""
+
+    name: str
+    kind: str
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
     """One kind of constraint equation.
 
-    ``guards`` are rows whose gradient vanishes on the solution: they tell the wanted solution from a mirror image
-    (aligned from opposed axes) while a solver is far away, and count neither as equations nor in rank or reactions.
+    ``guards`` are rows whose gradient vanishes on the solution, or that are inequalities: they count neither as
+    equations nor in rank or reactions.
     ``measure`` says what the norm of the rows is for a misalignment θ, so that θ itself can be reported: 2 sin(θ/2) for
     ``chord``, sin θ for ``sine``, and θ, or a length, for ``value``.
+    ``code``: number of a built-in primitive, −1 for one of the user's.  The first few are compiled into the evaluators
+    (``inline``), all others are called by address and compiled when first used.
     """
 
     code: int
     name: str
-    features: tuple[tuple[str, FeatureKind], ...]
+    arguments: tuple[Argument, ...]
     parameters: tuple[str, ...]
-    unit: Unit  # of every row
-    rows: int
+    defaults: tuple[tuple[str, float], ...]
+    units: tuple[Unit, ...]  # of every row
     guards: tuple[int, ...]
     measure: Measure
-    function: Callable[..., Any]
-    components: int  # scalar components of all features together
-    equations: int  # independent at a regular solution: rows that are no guards
-    powers: tuple[int, ...]  # of length, per row
+    function: Callable[..., Any] | None
     sharp: str  # the primitive of the same features that says in metres or radians what this one does; often itself
+    inline: bool = False
+    features: tuple[FeatureKind, ...] = ()
+    components: int = 0  # scalar components of all features together
+    rows: int = 0
+    equations: int = 0  # independent at a regular solution: rows that are no guards
+    powers: tuple[int, ...] = ()  # of length, per row
+    text: str = ""  # source of the kernels of a primitive of the user's; "" for one built in
+    origin: Any = None  # what a primitive of the user's is rebuilt from when unpickled
 
     def trace(self) -> tuple[Graph, list[Scalar], list[Scalar]]:
         """The graph of f, its feature variables x0, x1, …, and its rows."""
+        assert self.function is not None
         graph = Graph()
         variables = [graph.variable(f"x{i}") for i in range(self.components)]
-        arguments: list[Vector | Quaternion] = []
-        at = 0
-        for _, kind in self.features:
-            mine = variables[at : at + kind.components]
-            arguments.append(Quaternion(*mine) if kind is FeatureKind.ORIENTATION else Vector(*mine))
-            at += kind.components
         options = {name: graph.variable(f"c{i}") for i, name in enumerate(self.parameters)}
-        return graph, variables, list(_rows(self.function(*arguments, **options)))
+        result = self.function(*_given(self.arguments, variables), **options)
+        return graph, variables, list(flat_rows(result))
 
-    def __reduce__(self) -> tuple[Callable[[str], Primitive], tuple[str]]:
-        return find, (self.name,)
+    @property
+    def unit(self) -> str:
+        """Of all rows, or "mixed"."""
+        return self.units[0] if len(set(self.units)) == 1 else "mixed"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Primitive):
+            return NotImplemented
+        if self.code >= 0 or other.code >= 0:
+            return self.code == other.code
+        return (self.name, self.arguments, self.units, self.text) == (
+            other.name,
+            other.arguments,
+            other.units,
+            other.text,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.name, self.text))
+
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Primitive:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Primitive], tuple[Any, ...]]:
+        if self.code >= 0:
+            return find, (self.name,)
+        return self.origin.rebuild, (self.origin,)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name!r} of {', '.join(f'{a.name}: {a.kind}' for a in self.arguments)}>"
 
 
-def _rows(result: Any) -> Iterator[Scalar]:
+def _given(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Traced]:
+    """What the function of a primitive is called with: one traced value per argument."""
+    given: list[Traced] = []
+    at = 0
+    for argument in arguments:
+        kind = KINDS[argument.kind]
+        parts: list[Traced] = []
+        for feature in kind.features:
+            mine = variables[at : at + feature.components]
+            at += feature.components
+            if feature is FeatureKind.TURN:
+                parts.append(mine[0])
+            else:
+                parts.append(Quaternion(*mine) if feature is FeatureKind.ORIENTATION else Vector(*mine))
+        given.append(kind.given(*parts))
+    return given
+
+
+def flat_rows(result: Any) -> Iterator[Scalar]:
+    """The rows of what a primitive's function returned: scalars, vectors, and lists of them."""
     if isinstance(result, Scalar):
         yield result
     elif isinstance(result, Vector):
         yield from result.components
     else:
         for part in result:
-            yield from _rows(part)
+            yield from flat_rows(part)
+
+
+def completed(made: Primitive, rows: int) -> Primitive:
+    """The primitive with all that follows from its arguments and the number of its rows."""
+    features = tuple(feature for argument in made.arguments for feature in KINDS[argument.kind].features)
+    units = made.units * rows if len(made.units) == 1 else made.units
+    return replace(
+        made,
+        units=units,
+        features=features,
+        components=sum(feature.components for feature in features),
+        rows=rows,
+        equations=rows - len(made.guards),
+        powers=tuple(LENGTH_POWER[unit] for unit in units),
+    )
 
 
 REGISTRY: dict[str, Primitive] = {}
 
 
 def find(name: str) -> Primitive:
-    """The registered primitive of that name."""
+    """The built-in primitive of that name."""
     try:
         return REGISTRY[name]
     except KeyError:
         raise KeyError(f"no primitive is named {name!r}; there are {', '.join(sorted(REGISTRY))}") from None
 
 
-def primitive(
-    *, unit: Unit, guards: tuple[int, ...] = (), measure: Measure = "value", sharp: str = "", **kinds: str
+def builtin(
+    *,
+    unit: Unit,
+    guards: tuple[int, ...] = (),
+    measure: Measure = "value",
+    sharp: str = "",
+    inline: bool = False,
+    **kinds: str,
 ) -> Callable[[Callable[..., Any]], Primitive]:
-    """Register a function of world features as a primitive: ``@primitive(unit="m", a="point", b="point")``.
+    """Register a function of world features as a built-in: ``@builtin(unit="m", a="point", b="point")``.
 
     Keyword-only arguments of the function are its parameters.  ``sharp`` names a registered primitive with the same
-    features, parameters and rows by which a verdict judges this one.
+    features, parameters and rows by which a verdict judges this one.  ``inline`` ones come first.
     """
 
     def register(function: Callable[..., Any]) -> Primitive:
@@ -111,19 +222,25 @@ def primitive(
         positional = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
         parameters = tuple(p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY)
         name = function.__name__
-        if positional != list(kinds):
-            raise TypeError(f"primitive {name!r} takes {positional}, but the kinds given are for {list(kinds)}")
-        if name in REGISTRY:
-            raise ValueError(f"primitive {name!r} is registered already")
-        features = tuple((argument, _KINDS[kind]) for argument, kind in kinds.items())
-        components = sum(kind.components for _, kind in features)
-        code, sharp_name = len(REGISTRY), sharp or name
+        assert positional == list(kinds), f"primitive {name!r} takes {positional}, the kinds are for {list(kinds)}"
+        assert name not in REGISTRY, f"primitive {name!r} is registered already"
+        assert not inline or all(p.inline for p in REGISTRY.values()), f"primitive {name!r} comes too late"
+        arguments = tuple(Argument(argument, kind) for argument, kind in kinds.items())
         made = Primitive(
-            code, name, features, parameters, unit, 0, guards, measure, function, components, 0, (), sharp_name
+            len(REGISTRY),
+            name,
+            arguments,
+            parameters,
+            (),
+            (unit,),
+            guards,
+            measure,
+            function,
+            sharp or name,
+            inline,
         )
-        rows = len(made.trace()[2])
-        powers = (LENGTH_POWER[unit],) * rows
-        made = REGISTRY[name] = replace(made, rows=rows, equations=rows - len(guards), powers=powers)
+        made = completed(made, 0)  # the features must be known to trace it
+        made = REGISTRY[name] = completed(replace(made, units=(unit,)), len(made.trace()[2]))
         return made
 
     return register

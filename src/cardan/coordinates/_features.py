@@ -1,27 +1,34 @@
 """From poses to world features, and from features to constraint values: the part all formulations share."""
 
-from cardan._jit import inner
+from cardan._jit import FIRST_ADDRESS, call_primitive, inner
 from cardan.constraints._generated import evaluate_primitive
+from cardan.math._kernels import unwrapped
 from cardan.system.layout import (
     BODIES,
     BODY,
     CODE,
     COLUMN,
     FEATURE,
-    FEATURES,
     KIND,
-    MAX_COMPONENTS,
-    MAX_ROWS,
+    NEXT,
+    ORIENTATION,
     PAR,
+    POINT,
     POSE,
     RECORD,
     ROW,
     SLOTS,
     SOURCE,
+    TALLEST,
+    TURN,
+    TURN_A,
+    TURN_B,
+    TURN_RECORD,
+    TURN_SOURCE,
+    TURN_TABLE,
+    TURNS,
+    WIDEST,
 )
-
-ORIENTATION = 2  # FeatureKind.ORIENTATION, as the tables hold it
-POINT = 0
 
 
 @inner
@@ -56,46 +63,85 @@ def multiply(p, s, out):
 
 
 @inner
+def rotate(body, s, work, out):
+    """out ← A s of a body's vector, or s itself on the ground (body < 0)."""
+    for i in range(3):
+        if body < 0:
+            out[i] = s[i]
+        else:
+            a = work[9 * body + 3 * i :]
+            out[i] = a[0] * s[0] + a[1] * s[1] + a[2] * s[2]
+
+
+@inner
 def update_features(record, ints, floats, q, work, x):
     """World values of the features of one constraint into x."""
-    at = record + RECORD + ints[record + SLOTS]
-    for _ in range(ints[record + FEATURES]):
+    for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
         kind = ints[at + KIND]
         body = ints[at + BODY]
-        s = floats[ints[at + SOURCE] :]
         out = x[ints[at + COLUMN] :]
-        if body < 0:
-            for i in range(4 if kind == ORIENTATION else 3):
-                out[i] = s[i]
-        elif kind == ORIENTATION:
-            multiply(q[POSE * body + 3 :], s, out)
-        else:
-            a = work[9 * body :]
-            for i in range(3):
-                out[i] = a[3 * i] * s[0] + a[3 * i + 1] * s[1] + a[3 * i + 2] * s[2]
-            if kind == POINT:
+        if kind == TURN:
+            out[0] = q[POSE * ints[BODIES] + ints[at + SOURCE]]
+            continue
+        s = floats[ints[at + SOURCE] :]
+        if kind != ORIENTATION:
+            rotate(body, s, work, out)
+            if kind == POINT and body >= 0:
                 for i in range(3):
                     out[i] += q[POSE * body + i]
-        at += FEATURE
+        elif body >= 0:
+            multiply(q[POSE * body + 3 :], s, out)
+        else:
+            for i in range(4):
+                out[i] = s[i]
+
+
+@inner
+def update_primitive(code, x, c, f, df):
+    """f and ∂f/∂x of a primitive, by its code or its address."""
+    if code < FIRST_ADDRESS:
+        evaluate_primitive(code, x, c, f, df)
+    else:
+        call_primitive(code, x, c, f, df)
 
 
 @inner
 def update_constraint(record, ints, floats, q, r, work):
     """f of one constraint into r, its ∂f/∂x into work from where :func:`derivatives` says."""
-    at = 9 * ints[BODIES]
-    x = work[at : at + MAX_COMPONENTS]
+    x = work[9 * ints[BODIES] :]
     update_features(record, ints, floats, q, work, x)
-    evaluate_primitive(
-        ints[record + CODE], x, floats[ints[record + PAR] :], r[ints[record + ROW] :], work[at + MAX_COMPONENTS :]
+    update_primitive(
+        ints[record + CODE], x, floats[ints[record + PAR] :], r[ints[record + ROW] :], work[derivatives(ints) :]
     )
 
 
 @inner
 def derivatives(ints):
     """Where ∂f/∂x of the constraint last evaluated begins in work."""
-    return 9 * ints[BODIES] + MAX_COMPONENTS
+    return 9 * ints[BODIES] + max(ints[WIDEST], 9)
+
+
+@inner
+def update_turns(ints, floats, q, out, work):
+    """Angles behind the poses in out ← those of its poses that are within half a turn of the angles in q."""
+    if ints[TURNS] > 0:
+        update_matrices(ints[BODIES], out, work)
+    axes = work[9 * ints[BODIES] :]
+    for k in range(ints[TURNS]):
+        at = ints[TURN_TABLE] + TURN_RECORD * k
+        s = floats[ints[at + TURN_SOURCE] :]
+        sine = 0.0
+        cosine = 0.0
+        for i in range(3):
+            rotate(ints[at + (TURN_B if i == 2 else TURN_A)], s[3 * i :], work, axes[3 * i :])
+        for i in range(3):
+            cosine += axes[i] * axes[6 + i]
+            sine += axes[3 + i] * axes[6 + i]
+        last = POSE * ints[BODIES] + k
+        out[last] = unwrapped(sine, cosine, q[last])
 
 
 def work_size(ints):
     """Floats that an evaluator needs in its work array."""
-    return 9 * int(ints[BODIES]) + MAX_COMPONENTS + MAX_COMPONENTS * MAX_ROWS
+    widest = max(int(ints[WIDEST]), 9)
+    return 9 * int(ints[BODIES]) + widest + widest * int(ints[TALLEST])

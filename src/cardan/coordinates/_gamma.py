@@ -13,9 +13,9 @@ orientation  ½ p ⊗ ω ⊗ s, bias −¼|ω|² x     ṗ ⊗ s, bias 0
 The two γ differ by ¼|ω|² K p, since v̇ = 0 means another motion in each.  [Haug1989]
 """
 
-from cardan._jit import inner, jit
-from cardan.constraints._generated import evaluate_primitive, primitive_curvature
-from cardan.coordinates._features import ORIENTATION, POINT, update_features, update_matrices
+from cardan._jit import FIRST_ADDRESS, call_primitive, inner, jit
+from cardan.constraints._generated import primitive_curvature
+from cardan.coordinates._features import update_features, update_matrices, update_primitive
 from cardan.system.layout import (
     BODIES,
     BODY,
@@ -27,9 +27,10 @@ from cardan.system.layout import (
     FEATURES,
     HEADER,
     KIND,
-    MAX_COMPONENTS,
     NEXT,
+    ORIENTATION,
     PAR,
+    POINT,
     POSE,
     RECORD,
     ROW,
@@ -37,6 +38,8 @@ from cardan.system.layout import (
     ROWS_TOTAL,
     SLOTS,
     SOURCE,
+    TURN,
+    WIDEST,
 )
 
 
@@ -127,17 +130,22 @@ def update_rates_euler(kind, s, k, body, floats, q, v, rate, bias):
 
 
 @jit
-def update_gamma(ints, floats, q, v, euler, gamma, work):
-    """gamma ← γ of every row; work: 9·bodies + 8·MAX_COMPONENTS² floats at least."""
+def update_gamma(ints, floats, curvatures, q, v, euler, gamma, work):
+    """gamma ← γ of every row.
+
+    curvatures: per constraint the code or address of ẋᵀ f_xx ẋ; work: 9·bodies + (3 + rows)·width floats, where rows and
+    width are the most a constraint has, of rows and of components.
+    """
     bodies = ints[BODIES]
     update_matrices(bodies, q, work)
     at = 9 * bodies
-    x = work[at : at + MAX_COMPONENTS]
-    rate = work[at + MAX_COMPONENTS : at + 2 * MAX_COMPONENTS]
-    bias = work[at + 2 * MAX_COMPONENTS : at + 3 * MAX_COMPONENTS]
-    partial = work[at + 3 * MAX_COMPONENTS :]
+    width = ints[WIDEST]
+    x = work[at : at + width]
+    rate = work[at + width : at + 2 * width]
+    bias = work[at + 2 * width : at + 3 * width]
+    partial = work[at + 3 * width :]
     record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
+    for number in range(ints[CONSTRAINTS]):
         update_features(record, ints, floats, q, work, x)
         feature = record + RECORD + ints[record + SLOTS]
         components = ints[record + COMPONENTS]
@@ -146,9 +154,9 @@ def update_gamma(ints, floats, q, v, euler, gamma, work):
             body = ints[feature + BODY]
             k = ints[feature + COLUMN]
             if body < 0:
-                for i in range(4 if kind == ORIENTATION else 3):
-                    rate[k + i] = 0.0
-                    bias[k + i] = 0.0
+                for i in range(k, k + (4 if kind == ORIENTATION else 1 if kind == TURN else 3)):
+                    rate[i] = 0.0
+                    bias[i] = 0.0
             elif euler:
                 update_rates_euler(kind, ints[feature + SOURCE], k, body, floats, q, v, rate, bias)
             else:
@@ -157,8 +165,12 @@ def update_gamma(ints, floats, q, v, euler, gamma, work):
         row = ints[record + ROW]
         code = ints[record + CODE]
         par = ints[record + PAR]
-        evaluate_primitive(code, x, floats[par:], gamma[row:], partial)
-        primitive_curvature(code, x, rate, floats[par:], gamma[row:])
+        update_primitive(code, x, floats[par:], gamma[row:], partial)
+        code = curvatures[number]
+        if code < FIRST_ADDRESS:
+            primitive_curvature(code, x, rate, floats[par:], gamma[row:])
+        else:
+            call_primitive(code, x, rate, floats[par:], gamma[row:])
         for i in range(ints[record + ROWS]):
             s = gamma[row + i]
             for j in range(components):

@@ -7,7 +7,7 @@ a vector has no part in δr; an orientation x = p ⊗ s has ∂x/∂δθ = ½ p 
 from math import cos, sin, sqrt
 
 from cardan._jit import evaluator, inner
-from cardan.coordinates._features import ORIENTATION, POINT, derivatives, update_constraint, update_matrices
+from cardan.coordinates._features import derivatives, update_constraint, update_matrices, update_turns
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
     BLOCK,
@@ -21,6 +21,8 @@ from cardan.system.layout import (
     HEADER,
     KIND,
     NEXT,
+    ORIENTATION,
+    POINT,
     POSE,
     RECORD,
     ROWS,
@@ -120,6 +122,7 @@ def retract(bodies, q, step, out):
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, step, out)
+        update_turns(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

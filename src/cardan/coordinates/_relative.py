@@ -30,14 +30,7 @@ z = 0 leaves δθ = 0, and the argument above holds as it stands.
 from math import atan2, cos, pi, sin, sqrt
 
 from cardan._jit import evaluator, inner
-from cardan.coordinates._features import (
-    ORIENTATION,
-    POINT,
-    derivatives,
-    multiply,
-    update_constraint,
-    update_matrices,
-)
+from cardan.coordinates._features import derivatives, multiply, update_constraint, update_matrices, update_turns
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
     BODIES,
@@ -47,12 +40,14 @@ from cardan.system.layout import (
     FEATURE,
     FEATURES,
     KIND,
-    MAX_COMPONENTS,
+    ORIENTATION,
+    POINT,
     POSE,
     RECORD,
     ROWS,
     SLOT,
     SLOTS,
+    TURNS,
 )
 
 # operations beside those of the solvers: poses ↔ joint coordinates
@@ -83,7 +78,8 @@ T_COORDINATE = 4
 T_UNKNOWN = 5
 T_FLOATS = 6  # c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch/2π
 T_REF = 7  # body, −1: the ground
-T_RECORD = 8
+T_COUNTED = 8  # number of the turn that the angle about z is, −1: none
+T_RECORD = 9
 
 STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
 
@@ -254,7 +250,7 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
 
 
 @inner
-def choose(at, retracting, ints, floats, old, step, wanted, poses, frame, scratch, c):
+def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, frame, scratch, c):
     """c ← coordinates of the joint: those of wanted's pose, or those moved by a step from the poses wanted."""
     f = ints[at + T_FLOATS]
     o = POSE * ints[at + T_BODY]
@@ -303,6 +299,8 @@ def choose(at, retracting, ints, floats, old, step, wanted, poses, frame, scratc
         return
     if turn != STILL:
         read_turn(turn, relative, c[count:])
+        if ints[at + T_COUNTED] >= 0:
+            c[count] = nearest_turn(c[count], wanted[poses_size + ints[at + T_COUNTED]])
     # the reference point as near as the translations let it be to where it was, the body turned as it will be
     set_relative(turn, c[count:], turned)
     multiply(scratch, turned, relative)
@@ -314,12 +312,6 @@ def choose(at, retracting, ints, floats, old, step, wanted, poses, frame, scratc
         c[k] = 0.0
         for i in range(3):
             c[k] += frame[3 * i + first + k] * (wanted[o + i] + arm[i] - scratch[4 + i])
-    pitch = floats[f + 14]
-    if turn == ABOUT_Z and pitch != 0.0:
-        along = 0.0
-        for i in range(3):
-            along += frame[3 * i + 2] * (wanted[o + i] + arm[i] - scratch[4 + i])
-        c[count] = nearest_turn(c[count], along / pitch)
 
 
 @inner
@@ -327,8 +319,8 @@ def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
     """Poses of all bodies, parents first; for ENTER and RETRACT with coordinates that are chosen on the way, into out."""
     unit = ints[EULER] == 0 or op == ENTER
     at = ints[TREE]
-    system = ints[ints[SYSTEM] :]
-    for _ in range(system[BODIES]):
+    count = POSE * ints[ints[SYSTEM] + BODIES]
+    for _ in range(ints[ints[SYSTEM] + BODIES]):
         k = ints[at + T_COORDINATE]
         frame = frames[FRAME * ints[at + T_BODY] :]
         set_frame(at, ints, floats, poses, frame, scratch)
@@ -336,8 +328,28 @@ def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
         if op == ENTER or op == RETRACT:
             coordinates = out[k:]
             u = step[ints[at + T_UNKNOWN] :]
-            choose(at, op == RETRACT, ints, floats, q[k:], u, wanted, poses, frame, scratch, coordinates)
+            choose(at, op == RETRACT, count, ints, floats, q[k:], u, wanted, poses, frame, scratch, coordinates)
         place(at, unit, ints, floats, coordinates, poses, frame, scratch)
+        at += T_RECORD
+
+
+@inner
+def count_turns(ints, floats, before, poses, own, out):
+    """Angles behind the coordinates in out ← those of the poses, within half a turn of the angles behind ``before``.
+
+    An angle that is a coordinate of the tree itself has its whole turns from there.
+    """
+    system = ints[ints[SYSTEM] :]
+    first = POSE * system[BODIES]
+    tail = out[ints[COORDINATE_COUNT] :]
+    update_turns(system, floats, before, poses, own)
+    for k in range(system[TURNS]):
+        tail[k] = poses[first + k]
+    at = ints[TREE]
+    for _ in range(system[BODIES]):
+        k = ints[at + T_COUNTED]
+        if k >= 0:
+            tail[k] = nearest_turn(tail[k], out[ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS]])
         at += T_RECORD
 
 
@@ -354,11 +366,11 @@ def gather(record, cut, ints, system, frames, own, wrenches):
     at = record + RECORD + slots
     for _ in range(system[record + FEATURES]):
         slot = system[at + SLOT]
-        where = ints[cut + C_HEADER + slot] if slot >= 0 else -1
+        where = ints[cut + C_HEADER + slot] if slot >= 0 else -1  # turns have no derivative, and no body
         if where >= 0:
             kind = system[at + KIND]
             column = system[at + COLUMN]
-            x = own[derivatives(system) - MAX_COMPONENTS + column :]
+            x = own[9 * system[BODIES] + column :]
             d = own[derivatives(system) + column :]
             body = ints[ints[path + P_ENTRY * where + P_TREE] + T_BODY]
             c = frames[FRAME * body + 10 :]
@@ -509,25 +521,33 @@ def normalise(ints, q, out, jacobian, with_jacobian):
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     euler = ints[EULER] == 1
-    if op == RETRACT and euler:
-        for i in range(ints[COORDINATE_COUNT]):
-            out[i] = q[i] + step[i]
-        return 0
     system = ints[ints[SYSTEM] :]
     bodies = system[BODIES]
-    poses = work[: POSE * bodies]
+    coordinates = ints[COORDINATE_COUNT]
+    poses = work[: POSE * bodies + system[TURNS]]
     frames = work[ints[FRAMES] :]
     new = work[ints[NEW] :]
     wrenches = work[ints[WRENCHES] :]
     own = work[ints[OWN] :]
+    added = op == RETRACT and euler
+    if added:
+        for i in range(coordinates + system[TURNS]):
+            out[i] = q[i] + step[i] if i < coordinates else q[i]
+        if system[TURNS] == 0:
+            return 0
     if op != ENTER:
         walk(RESIDUAL, ints, floats, q, step, q, poses, frames, wrenches, out)
+        for i in range(system[TURNS]):
+            poses[POSE * bodies + i] = q[coordinates + i]
     if op == LEAVE:
-        for i in range(POSE * bodies):
+        for i in range(POSE * bodies + system[TURNS]):
             out[i] = poses[i]
         return 0
     if op == ENTER or op == RETRACT:
-        walk(op, ints, floats, q, step, q if op == ENTER else poses, new, frames, wrenches, out)
+        before = q if op == ENTER else poses
+        walk(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, wrenches, out)
+        if system[TURNS] > 0:
+            count_turns(ints, floats, before, new, own, out)
         return 0
     update_matrices(bodies, poses, own)
     cut = ints[CUTS]

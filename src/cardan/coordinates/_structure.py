@@ -15,11 +15,12 @@ S_JACOBIAN, S_COORDINATES, S_OFFSETS, S_WORK, S_LIMITS = (
     abi.LIMITS,
 )
 S_HEADER = abi.HEADER
-BODIES, CONSTRAINTS, ROWS_TOTAL, BLOCKS, HEADER = (
+BODIES, CONSTRAINTS, ROWS_TOTAL, BLOCKS, TURNS, HEADER = (
     layout.BODIES,
     layout.CONSTRAINTS,
     layout.ROWS_TOTAL,
     layout.BLOCKS,
+    layout.TURNS,
     layout.HEADER,
 )
 ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
@@ -34,13 +35,14 @@ ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
 
 
 @jit
-def fill_structure(ints, width, normalised, out):
-    """Constraints, block offsets and limits: ``width`` unknowns per body, a rotation from the third on.
+def fill_structure(ints, width, normalised, work, out):
+    """Header, constraints, block offsets and limits: ``width`` unknowns per body, a rotation from the third on.
 
-    ``normalised`` adds one row per body.  Returns where the block offsets begin.
+    ``normalised`` adds one row per body.  ``work``: floats the evaluator needs.
     """
     bodies = ints[BODIES]
     count = ints[CONSTRAINTS]
+    extra = bodies if normalised else 0
     at = S_HEADER
     record = HEADER
     for _ in range(count):
@@ -48,37 +50,50 @@ def fill_structure(ints, width, normalised, out):
         out[at] = ints[record + ROW]
         out[at + 1] = ints[record + ROWS]
         out[at + 2] = ints[record + BLOCK] * width
-        for s in range(slots + 1):
-            out[at + 3 + s] = slots if s == 0 else ints[record + RECORD + s - 1]
+        out[at + 3] = slots
+        for s in range(slots):
+            out[at + 4 + s] = ints[record + RECORD + s]
         at += 4 + slots
         record = ints[record + NEXT]
-    if normalised:
-        for b in range(bodies):
-            out[at] = ints[ROWS_TOTAL] + b
-            out[at + 1] = 1
-            out[at + 2] = (ints[BLOCKS] + b) * width
-            out[at + 3] = 1
-            out[at + 4] = b
-            at += 5
+    for b in range(extra):
+        out[at] = ints[ROWS_TOTAL] + b
+        out[at + 1] = 1
+        out[at + 2] = (ints[BLOCKS] + b) * width
+        out[at + 3] = 1
+        out[at + 4] = b
+        at += 5
     for b in range(bodies + 1):
         out[at + b] = width * b
         out[at + bodies + 1 + b] = 3
-    return at
+    out[S_ROWS] = ints[ROWS_TOTAL] + extra
+    out[S_UNKNOWNS] = width * bodies
+    out[S_CONSTRAINTS] = count + extra
+    out[S_BLOCKS] = bodies
+    out[S_JACOBIAN] = (ints[BLOCKS] + extra) * width
+    out[S_COORDINATES] = POSE * bodies + ints[TURNS]
+    out[S_OFFSETS] = at
+    out[S_WORK] = work
+    out[S_LIMITS] = at + bodies + 1
 
 
 def structure(ints, width, normalised, work):
     """The table of a system in a formulation; ``work``: floats the evaluator needs."""
-    bodies, constraints, blocks = int(ints[BODIES]), int(ints[CONSTRAINTS]), int(ints[BLOCKS])
+    bodies, constraints, _, blocks = ints[:HEADER].tolist()[:4]
     extra = bodies if normalised else 0
     out = np.empty(S_HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64)
-    offsets = fill_structure(ints, width, normalised, out)
-    out[S_ROWS] = int(ints[ROWS_TOTAL]) + extra
-    out[S_UNKNOWNS] = width * bodies
-    out[S_CONSTRAINTS] = constraints + extra
-    out[S_BLOCKS] = bodies
-    out[S_JACOBIAN] = (blocks + extra) * width
-    out[S_COORDINATES] = POSE * bodies
-    out[S_OFFSETS] = offsets
-    out[S_WORK] = work
-    out[S_LIMITS] = offsets + bodies + 1
+    fill_structure(ints, width, normalised, work, out)
     return out
+
+
+@jit
+def fill_scales(powers, length, angular, bodies, width, out):
+    """Scales of the rows, L to the power of each, and of the unknowns: L for lengths, ``angular`` for the rest."""
+    rows = powers.size
+    for i in range(rows):
+        out[i] = 1.0 if powers[i] == 0 else 1.0 / length if powers[i] == 1 else 1.0 / (length * length)
+    columns = out.size - bodies * width
+    for i in range(rows, columns):
+        out[i] = 1.0
+    for b in range(bodies):
+        for i in range(width):
+            out[columns + b * width + i] = length if i < 3 else angular

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Literal
 
@@ -63,26 +63,37 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     return found
 
 
-def problem(system: System, formulation: str, length: float | None = None) -> Problem:
-    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's)."""
-    if length is None:
-        own = system.length or 1.0
-        found: Problem = system.cached(("problem", formulation), lambda: problem(system, formulation, own))
+def problem(system: System, formulation: str, length: float | None = None, time: float = 0.0) -> Problem:
+    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's).
+
+    time [s]: of the drivers, where there are any.
+    """
+    own = system.length or 1.0
+    key = ("problem", formulation) if length is None or length == own else None
+    found: Problem | None = system.cached(key, lambda: _problem(system, formulation, own)) if key else None
+    if found is None:
+        assert length is not None
+        found = _problem(system, formulation, length)
+    if not system.signals:
         return found
+    floats = system.floats_at(time)
+    own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system
+    return replace(found, floats=np.concatenate([floats, own_floats]) if own_floats.size else floats)
+
+
+def _problem(system: System, formulation: str, length: float) -> Problem:
+    from cardan.coordinates import _structure
+
     if formulation in relative.FORMULATIONS:
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
-    rows = system.powers.size
     extra = bodies if kind.normalised else 0
-    scales = np.ones(rows + extra + kind.width * bodies)
-    scales[:rows] = np.array([1.0, 1.0 / length, 1.0 / (length * length)])[system.powers]
-    columns = scales[rows + extra :].reshape(bodies, kind.width)
-    columns[:, :3] = length
-    columns[:, 3:] = kind.angular
+    scales: FloatArray = np.empty(system.powers.size + extra + kind.width * bodies)
+    _structure.fill_scales(system.powers, length, kind.angular, bodies, kind.width, scales)
     table = structure(system, kind)
     linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
-    return Problem(kind.evaluate(), system.ints, system.floats, table, scales, linear)
+    return Problem(kind.evaluate(), system.addressed, system.floats, table, scales, linear)
 
 
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
@@ -96,27 +107,46 @@ def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> Non
         relative.leave(system, formulation, x, q)
 
 
-def to_reference(system: System, coordinates: FloatArray) -> FloatArray:
-    """Solver coordinates q, flat: r of the reference points, from the system's origin, in place of r of the bodies."""
+def to_reference(system: System, coordinates: FloatArray, near: FloatArray | None = None) -> FloatArray:
+    """Solver coordinates q, flat: r of the reference points, from the system's origin, in place of r of the bodies.
+
+    Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
+    """
     from cardan.system import _tables
 
-    q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
+    turns = len(system.turns)
+    if not turns:
+        q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
+    else:
+        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), np.zeros(turns) if near is None else near])
     _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, 1.0, q)
-    return q
+    return rewound(system, q) if turns else q
+
+
+def rewound(system: System, q: FloatArray) -> FloatArray:
+    """q with the angle of every turn as its poses have it, within half a turn of what q says."""
+    turns = len(system.turns)
+    if not turns:
+        return q
+    moved = problem(system, "manifold").retract(q, np.zeros(6 * len(system.names)))
+    out = q.copy()
+    out[-turns:] = moved[-turns:]
+    return out
+
+
+def angles(system: System, q: FloatArray) -> FloatArray:
+    """Angles of the system's turns in solver coordinates [rad], shape (turns,)."""
+    return q[layout.POSE * len(system.names) :]
 
 
 def from_reference(system: System, q: FloatArray) -> FloatArray:
     """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
     from cardan.system import _tables
 
-    out: FloatArray = q.copy()
-    poses = out.reshape(-1, layout.POSE)
-    norms = np.sqrt(np.einsum("ij,ij->i", poses[:, 3:], poses[:, 3:]))
-    if not norms.all():
-        norms[norms == 0.0] = np.nan  # a quaternion that collapsed has no direction
-    poses[:, 3:] /= norms[:, None]
-    _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, -1.0, out)
-    return poses
+    count = len(system.names)
+    out: FloatArray = q[: layout.POSE * count].copy()
+    _tables.shift_reference(count, system.centers.reshape(-1), system.origin, -1.0, out)
+    return out.reshape(count, layout.POSE)
 
 
 def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> FloatArray:
@@ -130,6 +160,8 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
     bodies = len(system.names)
     rows = system.powers.size + (bodies if kind.normalised else 0)
     out: FloatArray = np.zeros(rows)
-    work = np.empty(9 * bodies + 8 * layout.MAX_COMPONENTS**2)
-    _gamma.update_gamma(system.ints, system.floats, q, v, kind.normalised, out, work)
+    widest, tallest = (int(system.ints[k]) for k in (layout.WIDEST, layout.TALLEST))
+    work = np.empty(9 * bodies + (3 + tallest) * widest)
+    codes = system.curvature_codes()
+    _gamma.update_gamma(system.addressed, system.floats, codes, q, v, kind.normalised, out, work)
     return out

@@ -2,7 +2,8 @@
 
 ``relative`` turns bodies on the manifold and measures their turns from the ground; ``relative_euler_parameters`` is the
 paper's form, with Euler parameters and a normalisation row in every ball joint, and changes of the coordinates as
-unknowns.  Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters.
+unknowns.  Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters;
+behind them, as behind poses, the angles of the system's turns.
 See :mod:`cardan.coordinates._relative` for the equations, :mod:`cardan.coordinates.tree` for the tree.  [Liu2013] 2.2
 """
 
@@ -33,7 +34,7 @@ class _Packed:
 
         grown = tree.spanning_tree(system)
         bodies = len(system.names)
-        source = system.ints.copy()  # its records get new rows; tables of a System are never written to
+        source = system.addressed.copy()  # its records get new rows; tables of a System are never written to
 
         limbs: list[int] = []
         places: list[float] = []
@@ -46,6 +47,7 @@ class _Packed:
             start = system.floats.size + len(places)
             seen_from = tree.GROUND if reference == tree.GROUND else grown.limbs[reference].body
             limbs += (limb.body, limb.parent, motion.translations, motion.turn, at, offsets[-1], start, seen_from)
+            limbs.append(limb.turn)
             places += (*limb.on_parent.quaternion, *limb.on_parent.place)
             places += (*limb.on_body.quaternion, *limb.on_body.place, limb.pitch)
             at += motion.coordinates()
@@ -58,14 +60,14 @@ class _Packed:
                 limits.append(motion.translations)
                 turned = EULER_ANGULAR if euler and motion.turn == tree.ANYHOW else 1.0
                 unit_columns += [0.0] * motion.translations + [turned] * (width - motion.translations)
-        self.coordinates = at
+        self.coordinates = at + len(system.turns)
         first = kernel.TREE_HEADER + len(limbs)  # of the cuts
         cuts: list[int] = []
         table: list[int] = []
         powers: list[int] = []
         row = entry = longest = 0
         widths = np.diff(offsets).tolist()
-        by_record = dict(zip(tree.record_starts(source.tolist()), system.rows, strict=True))
+        by_record = dict(zip(system.starts[:-1].tolist(), system.rows, strict=True))
         for path in grown.paths:
             rows = int(source[path.record + layout.ROWS])
             on_path = {limb: k for k, limb in enumerate(path.limbs)}
@@ -100,9 +102,10 @@ class _Packed:
         header[kernel.NORMS] = row
         header[kernel.NORM_ENTRIES] = entry
         header[kernel.COORDINATE_COUNT] = at
-        header[kernel.FRAMES] = layout.POSE * bodies
+        poses = layout.POSE * bodies + len(system.turns)
+        header[kernel.FRAMES] = poses
         header[kernel.NEW] = header[kernel.FRAMES] + kernel.FRAME * bodies
-        header[kernel.WRENCHES] = header[kernel.NEW] + layout.POSE * bodies
+        header[kernel.WRENCHES] = header[kernel.NEW] + poses
         header[kernel.OWN] = header[kernel.WRENCHES] + kernel.WRENCH * longest + LEAST_SCRATCH
         self.ints: IntArray = np.concatenate([np.array(header + limbs + cuts, dtype=np.int64), source])
         self.floats: FloatArray = np.concatenate([system.floats, places])
@@ -123,7 +126,7 @@ class _Packed:
         structure[abi.CONSTRAINTS] = len(grown.paths) + len(norms)
         structure[abi.BLOCKS] = len(limits)
         structure[abi.JACOBIAN_SIZE] = entry
-        structure[abi.COORDINATES] = at
+        structure[abi.COORDINATES] = self.coordinates
         structure[abi.OFFSETS] = start
         structure[abi.WORK] = header[kernel.OWN] + _features.work_size(source)
         structure[abi.LIMITS] = start + len(offsets)

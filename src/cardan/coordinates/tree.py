@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from cardan.constraints.registry import FeatureKind, Primitive
+from cardan.constraints.registry import FeatureKind
 from cardan.system import layout
-from cardan.system.parts import Body, Feature
-from cardan.system.system import System, Use
+from cardan.system.state import FloatArray
+from cardan.system.system import Row, System
 
 Floats = tuple[float, ...]
 
@@ -86,6 +86,7 @@ class Edge(NamedTuple):
     end_a: End
     end_b: End
     pitch: float  # [m] per radian
+    turn: int  # number of the angle whose whole turns the coordinate counts, −1: none
     records: tuple[int, ...]
 
 
@@ -99,6 +100,7 @@ class Limb(NamedTuple):
     on_parent: End
     on_body: End
     pitch: float
+    turn: int
 
 
 class Path(NamedTuple):
@@ -144,12 +146,12 @@ def _grow(system: System) -> Tree:
         depth[k] = depth[parent] + 1
     paths = []
     references = [GROUND] * len(limbs)
-    for record, row in zip(record_starts(table), system.rows, strict=True):
+    for record, row in zip(system.starts[:-1].tolist(), system.rows, strict=True):
         if record in replaced:
             continue
         bodies, grounded = _bodies(table, record)
         ends = [number[body] for body in bodies]
-        if grounded or not is_indifferent(row.primitive):
+        if grounded or not is_indifferent(system, row):
             ends.append(GROUND)
         ancestor = ends[0]
         for end in ends[1:]:
@@ -182,20 +184,12 @@ def _bodies(table: list[int], record: int) -> tuple[list[int], bool]:
     first = record + layout.RECORD
     at = first + table[record + layout.SLOTS]
     count = table[record + layout.FEATURES]
-    grounded = any(table[at + layout.FEATURE * k + layout.BODY] < 0 for k in range(count))
+    features = range(at, at + layout.FEATURE * count, layout.FEATURE)
+    grounded = any(table[f + layout.BODY] < 0 and table[f + layout.KIND] != layout.TURN for f in features)
     return table[first:at], grounded
 
 
 # --- the joints that can be edges -------------------------------------------------------------------------------------
-
-
-def record_starts(table: list[int]) -> list[int]:
-    """Where each constraint's record begins."""
-    starts, at = [], layout.HEADER
-    for _ in range(table[layout.CONSTRAINTS]):
-        starts.append(at)
-        at = table[at + layout.NEXT]
-    return starts
 
 
 class _Reader:
@@ -212,7 +206,7 @@ class _Reader:
         at = record + layout.RECORD + table[record + layout.SLOTS]
         for _ in range(table[record + layout.FEATURES]):
             source = table[at + layout.SOURCE]
-            size = 4 if table[at + layout.KIND] == FeatureKind.ORIENTATION else 3
+            size = FeatureKind(table[at + layout.KIND]).components
             found.append((table[at + layout.BODY], tuple(self._floats[source : source + size])))
             at += layout.FEATURE
         return found
@@ -224,7 +218,7 @@ class _Reader:
 def _edges(system: System, table: list[int]) -> Iterator[Edge]:
     """Every joint of a pattern whose frames are those of a joint: on two bodies, with axes that belong together."""
     reader = _Reader(table, system.floats.tolist())
-    starts = record_starts(table)
+    starts = system.starts.tolist()
     rows = system.rows
     at = 0
     while at < len(rows):
@@ -275,7 +269,7 @@ def _read(
     if a == b or not _belong(normals, _axis(turn_a)):
         return None
     place_a, place_b = places.pop() if places else (IDENTITY.place, IDENTITY.place)
-    return Edge(name, weight, motion, a, b, End(turn_a, place_a), End(turn_b, place_b), 0.0, records)
+    return Edge(name, weight, motion, a, b, End(turn_a, place_a), End(turn_b, place_b), 0.0, -1, records)
 
 
 def _with_axis(z: Floats) -> Floats:
@@ -326,11 +320,11 @@ def _hang(system: System, edges: list[Edge]) -> list[Limb]:
             if depth[body] >= 0:
                 continue
             ends = (edge.end_a, edge.end_b) if forward else (edge.end_b, edge.end_a)
-            limbs.append(Limb(body, parent, edge.name, edge.motion, *ends, edge.pitch))
+            limbs.append(Limb(body, parent, edge.name, edge.motion, *ends, edge.pitch, edge.turn))
         else:
             body = next(body for body in unhung if depth[body] < 0)
             level = 1
-            limbs.append(Limb(body, GROUND, "", FREE, IDENTITY, IDENTITY, 0.0))
+            limbs.append(Limb(body, GROUND, "", FREE, IDENTITY, IDENTITY, 0.0, -1))
         depth[body] = level
         for k in at_body[body]:
             other = edges[k].b if edges[k].a == body else edges[k].a
@@ -346,44 +340,46 @@ def _chosen(edges: list[Edge], limbs: list[Limb]) -> list[Edge]:
 
 # --- constraints that a rigid motion of all their features leaves alone -----------------------------------------------
 
-_indifferent: dict[str, bool] = {}
 
+def is_indifferent(system: System, row: Row) -> bool:
+    """Whether a constraint depends only on how its features lie to each other, as all built-in primitives do.
 
-def is_indifferent(primitive: Primitive) -> bool:
-    """Whether a primitive depends only on how its features lie to each other, as all built-in ones do.
-
-    Each feature is put on a body of its own, anyhow; then a rigid motion of them all must leave the value as it is, to
-    first order, at that place.  A function that knows of the world's axes or origin fails it (but for one in
-    ever so many places, of which a fixed one is taken).
+    A primitive of the user's is tried: at random poses of the system a rigid motion of all bodies must leave its value as
+    it is, to first order.  A function that knows of the world's axes or origin fails it, but for one in ever so many
+    places, of which a fixed one is taken.
     """
-    found = _indifferent.get(primitive.name)
-    if found is None:
-        found = _indifferent[primitive.name] = _try_rigid_motions(primitive)
-    return found
+    if row.primitive.code >= 0:
+        return True
+    tried: FloatArray = system.cached("rigid motions", lambda: _try_rigid_motions(system))
+    return bool((tried[row.start : row.start + row.primitive.rows] <= INDIFFERENT).all())  # not so where it is NaN
 
 
-def _try_rigid_motions(primitive: Primitive) -> bool:
+def _try_rigid_motions(system: System) -> FloatArray:
+    """Per row, how much a rigid motion changes it, in parts of the size of its derivatives; shape (rows,)."""
     from cardan.coordinates import formulations
-
-    rng = np.random.default_rng(1)
-    count = len(primitive.features)
-    bodies = [Body(None, f"body {k}") for k in range(count)]
-    features = []
-    for body, (_, kind) in zip(bodies, primitive.features, strict=True):
-        value = rng.normal(size=kind.components)
-        features.append(Feature(kind, body, tuple((value / np.linalg.norm(value)).tolist())))
-    parameters = tuple(rng.uniform(0.5, 1.0, len(primitive.parameters)).tolist())
-    system = System(bodies, [("it", [Use(primitive, tuple(features), parameters)])])
-    quaternions = rng.normal(size=(count, 4))
-    quaternions /= np.linalg.norm(quaternions, axis=1)[:, None]
-    q = np.hstack([rng.normal(size=(count, 3)), quaternions])
-    jacobian = formulations.problem(system, "manifold").jacobian(q.ravel())[1].reshape(-1, count, 6)
     from cardan.math import euler
 
-    moments = np.zeros((jacobian.shape[0], 3))
-    for k in range(count):
-        forces = jacobian[:, k, :3]
-        moments += jacobian[:, k, 3:] @ euler.matrix(q[k, 3:]).T + np.cross(q[k, :3], forces)
-    size = float(np.abs(jacobian).max(initial=0.0))
-    change = max(float(np.abs(jacobian[:, :, :3].sum(axis=1)).max()), float(np.abs(moments).max()))
-    return change <= INDIFFERENT * size  # not so where a number is not finite
+    rng = np.random.default_rng(1)
+    count = len(system.names)
+    poses = rng.normal(size=(count, layout.POSE))
+    poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1)[:, None]
+    problem = formulations.problem(system, "manifold", 1.0)
+    q = formulations.rewound(system, np.concatenate([poses.ravel(), np.zeros(len(system.turns))]))
+    _, entries = problem.entries(q)
+    changes: FloatArray = np.empty(system.powers.size)
+    table, starts = system.ints, system.starts.tolist()
+    matrices = [euler.matrix(p) for p in poses[:, 3:]]
+    for record in starts[:-1]:
+        first, rows, block, slots = (int(table[record + k]) for k in _PLACES)
+        bodies = table[record + layout.RECORD :][:slots]
+        J = entries[6 * block : 6 * (block + rows * slots)].reshape(rows, slots, 6)
+        moments = np.zeros((rows, 3))
+        for k, body in enumerate(bodies):
+            moments += J[:, k, 3:] @ matrices[body].T + np.cross(poses[body, :3], J[:, k, :3])
+        change = np.hstack([J[:, :, :3].sum(axis=1), moments])
+        size = np.abs(J).max(axis=(1, 2), initial=np.finfo(float).tiny)
+        changes[first : first + rows] = np.abs(change).max(axis=1) / size
+    return changes
+
+
+_PLACES = (layout.ROW, layout.ROWS, layout.BLOCK, layout.SLOTS)

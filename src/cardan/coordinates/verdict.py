@@ -15,43 +15,54 @@ from cardan.system.system import System
 
 TOLERANCE: Final = 1e-12  # where nobody asks for another: lengths relative to the extent, angles in radians
 # Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
-ROUNDING = 64 * np.finfo(float).eps
+ROUNDING = 64 * float(np.finfo(float).eps)
 ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
 
 
-def residuals(system: System, coordinates: FloatArray) -> FloatArray:
-    """Of every row in sharp form, unscaled, shape (rows,), with r, p of each body, shape (bodies, 7)."""
+def residuals(
+    system: System, coordinates: FloatArray, near: FloatArray | None = None, time: float = 0.0
+) -> FloatArray:
+    """Of every row in sharp form, unscaled, shape (rows,), with r, p of each body, shape (bodies, 7).
+
+    near [rad], shape (turns,): angles that whole turns are counted from.  time [s]: of the drivers.
+    """
     judged = system.judged()
-    return formulations.problem(judged, "manifold").residual(formulations.to_reference(judged, coordinates))
+    problem = formulations.problem(judged, "manifold", None, time)
+    return problem.residual(formulations.to_reference(judged, coordinates, near))
 
 
 def judge(
-    piece: System, coordinates: FloatArray, length: float, tolerance: float, known: FloatArray | None = None
+    piece: System,
+    coordinates: FloatArray,
+    length: float,
+    tolerance: float,
+    known: FloatArray | None = None,
+    near: FloatArray | None = None,
+    time: float = 0.0,
 ) -> tuple[float, float]:
     """The residual of a piece that is largest for what it may be, and that bound; inf where a pose is not finite.
 
     Only lengths are allowed the rounding of far-away coordinates: an orientation is as sharp there as anywhere.
+    known: the residuals, where they have been computed already.
     """
-    if not np.isfinite(coordinates).all():
-        return float("inf"), tolerance
-    found = residuals(piece, coordinates) if known is None else known
-    powers = piece.judged().powers
-    bounds = np.array([max(tolerance, ROUNDING), _allowed(piece, coordinates, length, tolerance)])[powers]
-    scaled = np.abs(found) * np.array([1.0, 1.0 / length])[powers]
-    if not scaled.size:
-        return 0.0, tolerance
-    if not np.isfinite(scaled).all():
-        return float("inf"), tolerance
-    worst = int(np.argmax(scaled / bounds))
-    return float(scaled[worst]), float(bounds[worst])
+    from cardan.coordinates import _verdict
+
+    found = residuals(piece, coordinates, near, time) if known is None else known
+    out = np.empty(2)
+    _verdict.judge(
+        found,
+        piece.judged().powers,
+        np.array(coordinates).reshape(-1),
+        _NONE if near is None else near,
+        piece.centers.reshape(-1),
+        piece.origin,
+        length,
+        tolerance,
+        ROUNDING,
+        ROUNDING_MOST,
+        out,
+    )
+    return float(out[0]), float(out[1])
 
 
-def _allowed(piece: System, coordinates: FloatArray, length: float, tolerance: float) -> float:
-    """For a length: the tolerance, or what rounding of the poses alone can cause, whichever is more.
-
-    A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
-    body's origin.
-    """
-    largest = float(np.abs(coordinates[:, :3]).max(initial=0.0))
-    largest = max(largest, float(np.abs(piece.origin).max()), float(np.abs(piece.centers).max()))
-    return max(tolerance, min(ROUNDING * max(1.0, largest / length), ROUNDING_MOST))
+_NONE: FloatArray = np.empty(0)

@@ -178,7 +178,7 @@ class _Freedom:
 def _freedom(piece: System, coordinates: FloatArray) -> _Freedom:
     q = formulations.to_reference(piece, coordinates)
     length = piece.extent_at(q)
-    problem = formulations.problem(piece, "manifold", None if length == piece.length else length)
+    problem = formulations.problem(piece, "manifold", length)
     equations = {
         start + i: Equation(name, primitive.name, i)
         for name, primitive, start in piece.rows

@@ -1,6 +1,6 @@
 """Scalar functions that generated primitives call: smooth where the mathematics is, with fixed tie-breaks where not."""
 
-from math import atan2, sqrt
+from math import atan2, cos, sin, sqrt
 
 from cardan._jit import inner
 
@@ -75,3 +75,40 @@ def angle_ratio_ss(s, w):
         return 2.0 / (w * w * w * w * w) * (2 / 5 - t * (6 / 7 - t * (12 / 9 - t * tail)))
     r = s + w * w
     return -(w / (r * r) + 1.5 * angle_ratio_s(s, w)) / s
+
+
+@inner
+def unwrapped(s, c, near):
+    """Angle whose sine and cosine are proportional to s and c, within half a turn of ``near``."""
+    u = cos(near)
+    v = sin(near)
+    return near + atan2(s * u - c * v, c * u + s * v)
+
+
+@inner
+def inverse_square2(s, c):
+    """1/(s² + c²), and 0 at the origin, where an angle has no gradient."""
+    n = s * s + c * c
+    return 1.0 / n if n > 0.0 else 0.0
+
+
+@inner
+def beyond(a, lower, upper):
+    """How far a is outside [lower, upper], with its sign; zero within, NaN for NaN."""
+    if a > upper:
+        return a - upper
+    if a < lower:
+        return a - lower
+    return a - a
+
+
+@inner
+def outside(a, lower, upper):
+    """Slope of beyond: 1 outside, 0 within and on the bounds."""
+    return 1.0 if a > upper or a < lower else 0.0
+
+
+@inner
+def power(a, n):
+    """aⁿ for a constant n; a whole n keeps the sign of a negative a."""
+    return a**n

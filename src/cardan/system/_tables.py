@@ -1,12 +1,15 @@
-"""Kernels over the packed tables: reference points, the characteristic length, the change of reference."""
+"""Kernels over the packed tables: packing, reference points, the characteristic length, the change of reference."""
 
 from math import sqrt
 
 from cardan._jit import inner, jit
 from cardan.system.layout import (
+    BLOCK,
+    BLOCKS,
     BODIES,
     BODY,
     CODE,
+    COMPONENTS,
     CONSTRAINTS,
     FEATURE,
     FEATURES,
@@ -14,16 +17,86 @@ from cardan.system.layout import (
     KIND,
     NEXT,
     PAR,
+    POINT,
     POSE,
     RECORD,
+    ROW,
+    ROWS,
+    ROWS_TOTAL,
+    SLOT,
     SLOTS,
     SOURCE,
+    TALLEST,
+    TURN,
+    TURN_RECORD,
+    TURN_SOURCE,
+    TURN_TABLE,
+    TURNS,
+    WIDEST,
 )
 
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
 
-@jit
+@inner
+def number_records(ints, floats, starts, bodies, turns):
+    """Templates become records, in place: offsets counted on, serial numbers replaced, slots in ascending order.
+
+    bodies and turns: numbers by serial number.  starts ← where the records begin, and where they end.
+    """
+    at = HEADER
+    row = 0
+    block = 0
+    par = 0
+    for k in range(ints[CONSTRAINTS]):
+        starts[k] = at
+        rows = ints[at + ROWS]
+        slots = ints[at + SLOTS]
+        size = ints[at + PAR]
+        ints[at + ROW] = row
+        ints[at + BLOCK] = block
+        ints[at + PAR] = par
+        ints[at + NEXT] += at
+        ints[TALLEST] = max(ints[TALLEST], rows)
+        ints[WIDEST] = max(ints[WIDEST], ints[at + COMPONENTS])
+        first = at + RECORD
+        for s in range(slots):
+            number = bodies[ints[first + s]]
+            i = s
+            while i > 0 and ints[first + i - 1] > number:
+                ints[first + i] = ints[first + i - 1]
+                i -= 1
+            ints[first + i] = number
+        for f in range(first + slots, ints[at + NEXT], FEATURE):
+            if ints[f + KIND] == TURN:
+                ints[f + SOURCE] = turns[ints[f + SOURCE]]
+                continue
+            ints[f + SOURCE] += par
+            if ints[f + BODY] >= 0:
+                number = bodies[ints[f + BODY]]
+                ints[f + BODY] = number
+                i = 0
+                while ints[first + i] != number:
+                    i += 1
+                ints[f + SLOT] = i
+        row += rows
+        block += rows * slots
+        par += size
+        at = ints[at + NEXT]
+    starts[ints[CONSTRAINTS]] = at
+    ints[ROWS_TOTAL] = row
+    ints[BLOCKS] = block
+    ints[TURN_TABLE] = at
+    for _ in range(ints[TURNS]):
+        for i in range(2):
+            if ints[at + i] >= 0:
+                ints[at + i] = bodies[ints[at + i]]
+        ints[at + TURN_SOURCE] = par
+        at += TURN_RECORD
+        par += 9
+
+
+@inner
 def center_features(ints, floats, centers, sizes, counts):
     """Move each body's reference to the centroid of its points, in place; sizes ← extent of each body's points.
 
@@ -34,45 +107,39 @@ def center_features(ints, floats, centers, sizes, counts):
     for sweep in range(3):
         record = HEADER
         for _ in range(ints[CONSTRAINTS]):
-            at = record + RECORD + ints[record + SLOTS]
-            for _ in range(ints[record + FEATURES]):
-                if ints[at + KIND] == 0:
+            for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
+                if ints[at + KIND] == POINT:
                     body = ints[at + BODY]
                     if body < 0:
                         body = bodies
-                    s = ints[at + SOURCE]
+                    s = floats[ints[at + SOURCE] :]
+                    c = centers[3 * body :]
                     if sweep == 0:
                         counts[body] += 1.0
                         for i in range(3):
-                            centers[3 * body + i] += floats[s + i]
+                            c[i] += s[i]
+                    elif sweep == 1:
+                        m = max(abs(s[0] - c[0]), abs(s[1] - c[1]), abs(s[2] - c[2]))
+                        if m > 0.0:  # scaled, so that the squares neither overflow nor vanish
+                            square = 0.0
+                            for i in range(3):
+                                square += ((s[i] - c[i]) / m) ** 2
+                            sizes[body] = max(sizes[body], 2.0 * m * sqrt(square))
                     else:
-                        x = floats[s] - centers[3 * body]
-                        y = floats[s + 1] - centers[3 * body + 1]
-                        z = floats[s + 2] - centers[3 * body + 2]
-                        if sweep == 1:
-                            m = max(abs(x), abs(y), abs(z))
-                            if m > 0.0:  # scaled, so that the squares neither overflow nor vanish
-                                x /= m
-                                y /= m
-                                z /= m
-                                sizes[body] = max(sizes[body], 2.0 * m * sqrt(x * x + y * y + z * z))
-                        else:
-                            floats[s] = x
-                            floats[s + 1] = y
-                            floats[s + 2] = z
-                at += FEATURE
+                        for i in range(3):
+                            s[i] -= c[i]
             record = ints[record + NEXT]
         for b in range(bodies + 1):
             largest = 0.0
-            for i in range(3):
+            for i in range(3 * b, 3 * b + 3):
                 if sweep == 0 and counts[b] > 0.0:
-                    centers[3 * b + i] /= counts[b]
-                largest = max(largest, abs(centers[3 * b + i]))
+                    centers[i] /= counts[b]
+                largest = max(largest, abs(centers[i]))
             if sizes[b] <= SAME_POINT * largest:  # equal points, whose mean is off by rounding
                 sizes[b] = 0.0
 
 
-@jit
+@inner
 def link_bodies(ints, starts, links):
     """Constraints by body: those that touch body b have their records in links[starts[b]:starts[b + 1]]."""
     bodies = ints[BODIES]
@@ -81,8 +148,8 @@ def link_bodies(ints, starts, links):
     for sweep in range(2):
         record = HEADER
         for _ in range(ints[CONSTRAINTS]):
-            for i in range(ints[record + SLOTS]):
-                b = ints[record + RECORD + i]
+            for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
+                b = ints[i]
                 if sweep == 0:
                     starts[b + 2] += 1
                 else:
@@ -95,24 +162,21 @@ def link_bodies(ints, starts, links):
 
 
 @inner
-def on_ground(ints, record):
-    """Whether a constraint has a feature on the ground."""
-    at = record + RECORD + ints[record + SLOTS]
-    for _ in range(ints[record + FEATURES]):
-        if ints[at + BODY] < 0:
-            return True
-        at += FEATURE
-    return False
+def rod(ints, floats, record, rods):
+    """Length of the rod that a constraint stands for; zero for most.  rods: the codes that have a length."""
+    code = ints[record + CODE]
+    return floats[ints[record + PAR]] if code == rods[0] or code == rods[1] else 0.0
 
 
-@jit
-def characteristic_length(ints, floats, sizes, distance_codes, order, starts, links, queue, level, depth):
+@inner
+def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue, level, depth):
     """Extent of the assembled mechanism [m]: the ground's extent, or the longest chain of bodies.  Fills level.
 
     Bodies are visited level by level from the ground; what it does not reach is visited from the first body by name
     (order), and its levels count down from −1, so that level < 0 says: not connected to the ground.
     depth of a body = least depth of a neighbour one level nearer + its size + the length of a rod between them.
     None of this depends on the order of bodies or constraints.
+    Returns −1 where order is needed and has not the size of it.
     """
     bodies = ints[BODIES]
     for b in range(bodies):
@@ -123,19 +187,23 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
     tail = 0
     record = HEADER
     for _ in range(ints[CONSTRAINTS]):
-        code = ints[record + CODE]
-        rod = floats[ints[record + PAR]] if code == distance_codes[0] or code == distance_codes[1] else 0.0
-        longest = max(longest, rod)
-        if on_ground(ints, record):
-            for i in range(ints[record + SLOTS]):
-                b = ints[record + RECORD + i]
+        length = rod(ints, floats, record, rods)
+        longest = max(longest, length)
+        first = record + RECORD
+        slots = ints[record + SLOTS]
+        grounded = False
+        for at in range(first + slots, ints[record + NEXT], FEATURE):
+            grounded = grounded or (ints[at + BODY] < 0 and ints[at + KIND] != TURN)
+        if grounded:
+            for i in range(first, first + slots):
+                b = ints[i]
+                reach = sizes[b] + length
                 if level[b] == 0:
                     level[b] = 1
-                    depth[b] = sizes[b] + rod
+                    depth[b] = reach
                     queue[tail] = b
                     tail += 1
-                else:
-                    depth[b] = min(depth[b], sizes[b] + rod)
+                depth[b] = min(depth[b], reach)
         record = ints[record + NEXT]
     seed = 0
     sign = 1
@@ -146,11 +214,10 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
             longest = max(longest, depth[b])
             for k in range(starts[b], starts[b + 1]):
                 record = links[k]
-                code = ints[record + CODE]
-                rod = floats[ints[record + PAR]] if code == distance_codes[0] or code == distance_codes[1] else 0.0
-                for i in range(ints[record + SLOTS]):
-                    other = ints[record + RECORD + i]
-                    reach = depth[b] + sizes[other] + rod
+                length = rod(ints, floats, record, rods)
+                for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
+                    other = ints[i]
+                    reach = depth[b] + sizes[other] + length
                     if level[other] == 0:
                         level[other] = level[b] + sign
                         depth[other] = reach
@@ -158,10 +225,12 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
                         tail += 1
                     elif level[other] == level[b] + sign:
                         depth[other] = min(depth[other], reach)
-        while seed < bodies and level[order[seed]] != 0:
-            seed += 1
-        if seed == bodies:
+        if tail == bodies:
             return longest
+        if order.size < bodies:
+            return -1.0
+        while level[order[seed]] != 0:
+            seed += 1
         sign = -1
         level[order[seed]] = -1
         depth[order[seed]] = sizes[order[seed]]
@@ -169,22 +238,95 @@ def characteristic_length(ints, floats, sizes, distance_codes, order, starts, li
         tail += 1
 
 
+@inner
+def group_bodies(ints, leader):
+    """leader ← for each body the first of those that constraints connect it with, −1 where it has no constraint.
+
+    Returns whether all bodies are of one group.
+    """
+    bodies = ints[BODIES]
+    for b in range(bodies):
+        leader[b] = -1
+    record = HEADER
+    for _ in range(ints[CONSTRAINTS]):
+        first = ints[record + RECORD] if ints[record + SLOTS] > 0 else 0
+        for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
+            b = ints[i]
+            if leader[b] < 0:
+                leader[b] = b
+            while leader[b] != b:
+                leader[b] = leader[leader[b]]
+                b = leader[b]
+            while leader[first] != first:
+                first = leader[first]
+            if first < b:
+                leader[b] = first
+            else:
+                leader[first] = b
+                first = b
+        record = ints[record + NEXT]
+    whole = True
+    for b in range(bodies):
+        if leader[b] >= 0:
+            leader[b] = leader[leader[b]]  # earlier bodies point to their first one already
+        if leader[b] != 0:
+            whole = False
+    return whole
+
+
+@jit
+def measure(ints, floats, bodies, turns, rods, order, starts, level, leader, scratch, measures, centers):
+    """Pack the templates in ints, and measure what they describe, in place; returns L [m].
+
+    Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
+    that, and with no numbers of bodies, since all is packed already.
+    bodies, turns, rods: see number_records and rod.  starts ← where the records begin; level, leader ← as above;
+    centers ← reference points of the bodies, then of the ground, 3 floats each.
+    scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
+    measures: 3·(bodies + 1) floats, the last of which says how many points are on the ground.
+    """
+    count = ints[BODIES]
+    if bodies.size > 0:
+        number_records(ints, floats, starts, bodies, turns)
+        for i in range(3 * count + 3):
+            centers[i] = 0.0
+            measures[i] = 0.0
+        center_features(ints, floats, centers, measures, measures[2 * count + 2 :])
+        scratch[scratch.size - 1] = 1 if group_bodies(ints, leader) else 0
+    links = scratch[2 * count + 2 :]
+    link_bodies(ints, scratch, links)
+    return characteristic_length(
+        ints, floats, measures, rods, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
+    )
+
+
 @jit
 def shift_reference(bodies, centers, origin, sign, q):
-    """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1)."""
+    """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1).
+
+    On the way back quaternions are made of unit length first, where they are not so to the last bit; a quaternion that
+    collapsed has no direction and becomes NaN.
+    """
     for b in range(bodies):
-        o = POSE * b
-        e0 = q[o + 3]
-        e1 = q[o + 4]
-        e2 = q[o + 5]
-        e3 = q[o + 6]
-        c0 = sign * centers[3 * b]
-        c1 = sign * centers[3 * b + 1]
-        c2 = sign * centers[3 * b + 2]
+        p = q[POSE * b + 3 :]
+        if sign < 0.0:
+            square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
+            norm = sqrt(square)
+            for i in range(4):
+                p[i] /= norm
+        c = centers[3 * b :]
+        r = q[POSE * b :]
+        e0 = p[0]
+        e1 = p[1]
+        e2 = p[2]
+        e3 = p[3]
+        c0 = sign * c[0]
+        c1 = sign * c[1]
+        c2 = sign * c[2]
         # A c = c + 2 e₀ (e × c) + 2 e × (e × c) for a unit quaternion
         u0 = 2.0 * (e2 * c2 - e3 * c1)
         u1 = 2.0 * (e3 * c0 - e1 * c2)
         u2 = 2.0 * (e1 * c1 - e2 * c0)
-        q[o] = (q[o] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
-        q[o + 1] = (q[o + 1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
-        q[o + 2] = (q[o + 2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)
+        r[0] = (r[0] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
+        r[1] = (r[1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
+        r[2] = (r[2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,11 +17,33 @@ PARALLEL_SINE = 1e-9
 
 
 class Feature(NamedTuple):
-    """An argument of a primitive: a point, direction or orientation in the axes of its body."""
+    """What a primitive reads: a point, direction or orientation in the axes of its body, or a turn."""
 
     kind: FeatureKind
-    body: Body
+    body: Body | Turn
     value: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """An angle whose whole turns are counted: of v, fixed on body b, about x × y, from x towards y, fixed on body a.
+
+    ``key`` names it in :attr:`State.turns`; ``serial`` numbers it within its mechanism.
+    """
+
+    key: str
+    serial: int
+    a: Body
+    x: Triple
+    y: Triple
+    b: Body
+    v: Triple
+
+    def features(self) -> tuple[Feature, ...]:
+        """What an argument of the kind "angle" reads."""
+        x, y, v = ((self.a, self.x), (self.a, self.y), (self.b, self.v))
+        vectors = [Feature(FeatureKind.VECTOR, body, value) for body, value in (x, y, v)]
+        return (*vectors, Feature(FeatureKind.TURN, self, ()))
 
 
 class Body:
@@ -30,7 +53,18 @@ class Body:
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
-    __slots__ = ("_center", "_inertia", "_is_ground", "_mass", "_name", "_orientation", "_owner", "_position")
+    __slots__ = (
+        "_center",
+        "_inertia",
+        "_is_ground",
+        "_mass",
+        "_name",
+        "_orientation",
+        "_owner",
+        "_position",
+        "packed",
+        "serial",
+    )
 
     def __init__(
         self,
@@ -43,7 +77,9 @@ class Body:
         inertia: Any = None,
         center: Any = (0.0, 0.0, 0.0),
         is_ground: bool = False,
+        serial: int = -1,
     ) -> None:
+        self.serial = serial  # its number among all ever made by the mechanism; −1 for the ground
         self._owner = owner
         self._name = name
         self._is_ground = is_ground
@@ -52,6 +88,11 @@ class Body:
         self._mass = check.positive(mass, f"the mass of body {name!r}", zero=is_ground)
         self._inertia = None if inertia is None else check.inertia(inertia, f"the inertia of body {name!r}")
         self._center = check.vector(center, f"the center of body {name!r}")
+        self._pack()
+
+    def _pack(self) -> None:
+        """Lay out r, p as the tables want them."""
+        self.packed = struct.pack("7d", *self._position, *self._orientation)
 
     @property
     def name(self) -> str:
@@ -77,6 +118,7 @@ class Body:
     def position(self, value: Any) -> None:
         self._refuse_ground("position")
         self._position = check.vector(value, f"the position of body {self.name!r}")
+        self._pack()
         self.owner.touch()
 
     @property
@@ -88,6 +130,7 @@ class Body:
     def orientation(self, value: Any) -> None:
         self._refuse_ground("orientation")
         self._orientation = check.quaternion(value, f"the orientation of body {self.name!r}")
+        self._pack()
         self.owner.touch()
 
     @property
@@ -139,6 +182,11 @@ class Body:
         """
         return Frame.build(self, origin, z, x)
 
+    def vector(self, *components: Any) -> Direction:
+        """A direction fixed on this body, ``body.vector(0, 0, 1)`` in body axes; made of unit length."""
+        given = components[0] if len(components) == 1 else components
+        return Direction(self, check.direction(given, f"a vector on body {self.name!r}"))
+
     def __repr__(self) -> str:
         return f"<Body {self.name!r}>"
 
@@ -159,6 +207,20 @@ class Point:
 
     def description(self) -> tuple[Any, ...]:
         return "point", self.body.name, self.position
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """A unit vector fixed on a body, in body axes."""
+
+    body: Body
+    components: Triple
+
+    def feature(self) -> Feature:
+        return Feature(FeatureKind.VECTOR, self.body, self.components)
+
+    def description(self) -> tuple[Any, ...]:
+        return "vector", self.body.name, self.components
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,13 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
     system = system.judged()
     squares: dict[tuple[str, str], float] = {}
     for name, primitive, start in system.rows:
-        rows = residuals[start : start + primitive.rows]
-        value = float(np.sqrt(rows @ rows))
-        if primitive.measure == "chord":
-            value = 2.0 * math.asin(min(1.0, 0.5 * value))
-        elif primitive.measure == "sine":
-            value = math.asin(min(1.0, value))
-        key = (name, primitive.unit)
-        squares[key] = squares.get(key, 0.0) + value * value
+        for unit in set(primitive.units):
+            mine = [start + i for i in range(primitive.rows) if primitive.units[i] == unit]
+            value = float(np.sqrt(residuals[mine] @ residuals[mine]))
+            if primitive.measure == "chord":
+                value = 2.0 * math.asin(min(1.0, 0.5 * value))
+            elif primitive.measure == "sine":
+                value = math.asin(min(1.0, value))
+            squares[name, unit] = squares.get((name, unit), 0.0) + value * value
     found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
     return sorted(found, key=lambda v: -v.residual / (system.length or 1.0) ** LENGTH_POWER[v.unit])

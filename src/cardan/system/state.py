@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -60,11 +61,11 @@ class State(Mapping[str, Pose]):
 
     ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.
     ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in world and ω in body axes, or None at rest.
-    ``turns``: whole turns of joint coordinates, by joint.  ``time`` [s].
+    ``angles`` [rad]: of joints whose whole turns are counted, by joint; ``turns``: how many.  ``time`` [s].
     A state does not change: ``moved`` gives a new one.
     """
 
-    __slots__ = ("_index", "coordinates", "names", "time", "turns", "velocities")
+    __slots__ = ("_index", "angles", "coordinates", "names", "time", "velocities")
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class State(Mapping[str, Pose]):
         coordinates: FloatArray,
         *,
         velocities: FloatArray | None = None,
-        turns: Mapping[str, int] | None = None,
+        angles: Mapping[str, float] | None = None,
         time: float = 0.0,
     ) -> None:
         self.names = names
@@ -83,7 +84,7 @@ class State(Mapping[str, Pose]):
         if velocities is not None:
             velocities.setflags(write=False)
         self.velocities = velocities
-        self.turns: dict[str, int] = dict(turns) if turns else {}
+        self.angles: dict[str, float] = dict(angles) if angles else {}
         self.time = time
 
     def __getitem__(self, body: Any) -> Pose:
@@ -101,6 +102,11 @@ class State(Mapping[str, Pose]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def turns(self) -> dict[str, int]:
+        """Whole turns by joint: what an angle has beyond (−π, π], in turns."""
+        return {key: math.ceil(angle / (2.0 * math.pi) - 0.5) for key, angle in self.angles.items()}
 
     @property
     def positions(self) -> FloatArray:
@@ -125,13 +131,13 @@ class State(Mapping[str, Pose]):
             given.add(name)
             coordinates[self._index[name]] = _row(name, pose)
         return State(
-            self.names, self._index, coordinates, velocities=self.velocities, turns=self.turns, time=self.time
+            self.names, self._index, coordinates, velocities=self.velocities, angles=self.angles, time=self.time
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, State):
             return NotImplemented
-        if self.names != other.names or self.time != other.time or self.turns != other.turns:
+        if self.names != other.names or self.time != other.time or self.angles != other.angles:
             return False
         if not np.array_equal(self.coordinates, other.coordinates):
             return False
@@ -142,7 +148,7 @@ class State(Mapping[str, Pose]):
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.names, np.array(self.coordinates), self.velocities, self.turns, self.time)
+        return _rebuild, (self.names, np.array(self.coordinates), self.velocities, self.angles, self.time)
 
     def __repr__(self) -> str:
         return f"<State of {len(self.names)} bodies at t = {self.time:g} s>"
@@ -152,11 +158,11 @@ def _rebuild(
     names: tuple[str, ...],
     coordinates: FloatArray,
     velocities: FloatArray | None,
-    turns: dict[str, int],
+    angles: dict[str, float],
     time: float,
 ) -> State:
     index = {name: k for k, name in enumerate(names)}
-    return State(names, index, coordinates, velocities=velocities, turns=turns, time=time)
+    return State(names, index, coordinates, velocities=velocities, angles=angles, time=time)
 
 
 def _row(name: str, pose: Any) -> FloatArray:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.constraints import primitives
-from cardan.constraints.registry import FeatureKind, Primitive, find
+from cardan.constraints import kernels, primitives
+from cardan.constraints.registry import Primitive, find
 from cardan.errors import ModelError
 from cardan.system import layout
-from cardan.system.parts import Body, Feature
+from cardan.system.parts import Body, Feature, Turn
 from cardan.system.state import FloatArray, State
 
 IntArray = NDArray[np.int64]
@@ -24,41 +26,58 @@ COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one p
 
 
 class Use:
-    """One primitive on its features, with its parameters: what joints are bundles of."""
+    """One primitive on its features, with its parameters: what joints are bundles of.
 
-    __slots__ = ("constants", "features", "floats", "movable", "parameters", "places", "primitive")
+    ``signal``: what gives its last parameter at a time, for a driver; None for all others.
+    """
+
+    __slots__ = ("bodies", "features", "floats", "ints", "parameters", "powers", "primitive", "signal", "turns")
 
     def __init__(
-        self, primitive: Primitive, features: tuple[Feature, ...], parameters: tuple[float, ...] = ()
+        self,
+        primitive: Primitive,
+        features: tuple[Feature, ...],
+        parameters: tuple[float, ...] = (),
+        signal: Signal | None = None,
     ) -> None:
         self.primitive = primitive
         self.features = features
         self.parameters = parameters
-        # What packing needs, laid out once: the movable bodies, the floats of the record, and per feature its kind,
-        # which of these bodies it is on (−1: the ground), its first float and its first column.
-        self.movable: list[Body] = []
-        self.floats = list(parameters)
-        self.places: list[tuple[int, int, int, int]] = []
+        self.signal = signal
+        self.bodies: list[Body] = []  # the movable ones
+        self.turns: list[Turn] = []
+        # The template of its record, laid out once: see layout.
+        floats = list(parameters)
+        places: list[int] = []
         column = 0
         for kind, body, value in features:
-            if body.is_ground:
-                which = -1
-            else:
-                if body not in self.movable:
-                    self.movable.append(body)
-                which = self.movable.index(body)
-            self.places.append((int(kind), which, len(self.floats), column))
-            self.floats += value
+            if isinstance(body, Turn):
+                self.turns.append(body)
+                places += (kind, -1, -1, body.serial, column)
+                column += 1
+                continue
+            if not body.is_ground and body not in self.bodies:
+                self.bodies.append(body)
+            places += (kind, body.serial, -1, len(floats), column)
+            floats += value
             column += len(value)
-        self.constants = (
-            primitive.code,
-            primitive.rows,
-            primitive.components,
-            primitive.equations,
-            primitive.powers,
-            len(self.places),
-            layout.RECORD + layout.FEATURE * len(self.places),
-        )
+        slots = [body.serial for body in self.bodies]
+        size = layout.RECORD + len(slots) + len(places)
+        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, size)
+        self.ints = array("q", [*record, *slots, *places]).tobytes()
+        self.floats = array("d", floats).tobytes()
+        self.powers = array("q", primitive.powers).tobytes()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signal:
+    """What drives a coordinate: its value as a function of time, by the name of the driver.
+
+    ``jet(t)`` gives the value, its rate and its acceleration.
+    """
+
+    name: str
+    jet: Callable[[float], tuple[float, float, float]]
 
 
 class Row(NamedTuple):
@@ -82,6 +101,8 @@ class System:
     ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
     Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
+    ``turns``: keys of the angles whose whole turns are counted.  ``signals``: where in ``floats`` a driver has its
+    value, and what gives it.
     """
 
     __slots__ = (
@@ -92,84 +113,73 @@ class System:
         "equations",
         "floats",
         "grounded",
+        "in_one_piece",
         "index",
         "ints",
+        "leader",
         "length",
         "level",
         "names",
         "origin",
         "powers",
+        "signals",
+        "starts",
+        "turns",
     )
 
-    def __init__(self, bodies: Sequence[Body], uses: Sequence[tuple[str, Sequence[Use]]]) -> None:
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        uses: Sequence[tuple[str, Sequence[Use]]],
+        turns: Sequence[Turn] = (),
+    ) -> None:
+        flat = [use for _, bundle in uses for use in bundle]
         self.names = tuple([body.name for body in bodies])
-        self.index = {name: k for k, name in enumerate(self.names)}
-        numbers: dict[Body, int] = {body: k for k, body in enumerate(bodies)}
-        ints = [len(bodies), 0, 0, 0, 0, 0, 0, 0]
-        floats: list[float] = []
-        powers: list[int] = []
-        constraints: list[str] = []
-        kinds: list[Primitive] = []
-        starts: list[int] = []
-        row = block = equations = 0
-        for name, bundle in uses:
-            for use in bundle:
-                code, count, components, independent, unit_powers, features, size = use.constants
-                own = [numbers[body] for body in use.movable]
-                slots = len(own)
-                touched = own if slots < 2 or (slots == 2 and own[0] < own[1]) else sorted(own)
-                base = len(floats)
-                ints += (code, row, count, block, base, features, slots, components, len(ints) + slots + size)
-                ints += touched
-                floats += use.floats
-                for kind, which, source, column in use.places:
-                    if which < 0:
-                        ints += (kind, -1, -1, base + source, column)
-                    else:
-                        slot = which if touched is own else touched.index(own[which])
-                        ints += (kind, own[which], slot, base + source, column)
-                constraints.append(name)
-                kinds.append(use.primitive)
-                starts.append(row)
-                powers += unit_powers
-                row += count
-                equations += independent
-                block += count * slots
-        ints[layout.CONSTRAINTS] = len(kinds)
-        ints[layout.ROWS_TOTAL] = row
-        ints[layout.BLOCKS] = block
+        self.index = dict(zip(self.names, range(len(self.names)), strict=True))
         # Three flat tuples, not one of Rows: a thousand small objects would set the garbage collector going.
-        self._uses = (tuple(constraints), tuple(kinds), tuple(starts))
-        self.equations = equations
-        self.powers: IntArray = np.array(powers, dtype=np.int64)
-        self.ints: IntArray = np.array(ints, dtype=np.int64)
-        self.floats: FloatArray = np.array(floats, dtype=np.float64)
-        self.authored: FloatArray = np.array([b.position + b.orientation for b in bodies], dtype=np.float64)
-        self._measure()
+        kinds = tuple([use.primitive for use in flat])
+        self._uses = (tuple([name for name, bundle in uses for _ in bundle]), kinds)
+        self.equations = sum([use.primitive.equations for use in flat if use.signal is None])
+        self.turns = tuple([turn.key for turn in turns])
+        header = array("q", (len(bodies), len(kinds), 0, 0, len(turns), 0, 0, 0)).tobytes()
+        ends = [array("q", (turn.a.serial, turn.b.serial, 0)).tobytes() for turn in turns]
+        axes = [array("d", (*turn.x, *turn.y, *turn.v)).tobytes() for turn in turns]
+        self.ints: IntArray = _joined([header, *[use.ints for use in flat], *ends], np.int64)
+        self.floats: FloatArray = _joined([use.floats for use in flat] + axes, np.float64)
+        self.powers: IntArray = _joined([use.powers for use in flat], np.int64)
+        authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
+        self.authored = authored.reshape(len(bodies), layout.POSE)
+        self._measure(_numbers([body.serial for body in bodies]), _numbers([turn.serial for turn in turns]))
+        par = self.ints[self.starts[:-1] + layout.PAR] if len(kinds) else self.starts[:-1]
+        self.signals = tuple(
+            [
+                (int(par[k]) + len(use.parameters) - 1, use.signal)
+                for k, use in enumerate(flat)
+                if use.signal is not None
+            ]
+        )
         self._cache: dict[Any, Any] = {}
 
-    def _measure(self) -> None:
-        """Reference points, body extents, characteristic length and connection to the ground."""
+    def _measure(self, bodies: IntArray, turns: IntArray) -> None:
+        """Pack the templates; reference points, body extents, characteristic length and connection to the ground."""
         from cardan.system import _tables
 
         count = len(self.names)
-        centers = np.zeros(3 * count + 3)
-        sizes = np.zeros(count + 1)
-        counts = np.zeros(count + 1)
-        _tables.center_features(self.ints, self.floats, centers, sizes, counts)
-        starts = np.empty(count + 2, dtype=np.int64)
-        links = np.empty(int(self.ints[layout.BLOCKS]) + 1, dtype=np.int64)
-        _tables.link_bodies(self.ints, starts, links)
-        order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-        codes = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
-        level = np.empty(count, dtype=np.int64)
-        length = _tables.characteristic_length(
-            self.ints, self.floats, sizes, codes, order, starts, links, np.empty_like(level), level, np.empty(count)
-        )
+        self.starts: IntArray = np.empty(len(self._uses[0]) + 1, dtype=np.int64)
+        self.level: IntArray = np.empty(count, dtype=np.int64)
+        self.leader: IntArray = np.empty(count, dtype=np.int64)
+        scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
+        measures = np.empty(3 * count + 3)
+        centers: FloatArray = np.empty(3 * count + 3)
+        tables = (self.starts, self.level, self.leader, scratch, measures, centers)
+        length = _tables.measure(self.ints, self.floats, bodies, turns, _RODS, _NONE, *tables)
+        if length < 0.0:
+            order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
+            length = _tables.measure(self.ints, self.floats, _NONE, turns, _RODS, order, *tables)
         self.centers: FloatArray = centers[:-3].reshape(count, 3)
-        self.origin: FloatArray = centers[-3:].copy()
-        self.grounded = bool(counts[-1])
-        self.level: IntArray = level
+        self.origin: FloatArray = centers[-3:]
+        self.grounded = bool(measures[-1])
+        self.in_one_piece = bool(scratch[-1])
         self.length = float(length)
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
             raise ModelError(
@@ -181,7 +191,7 @@ class System:
         """L [m], or where nothing in the model has a size the spread of the bodies in solver coordinates q."""
         if self.length:
             return self.length
-        points = q.reshape(-1, layout.POSE)[:, :3]
+        points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
         spread = 2.0 * float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1)).max(initial=0.0))
@@ -191,8 +201,38 @@ class System:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Every use of a primitive with its place in the residual vector, in the order of the tables."""
-        found: tuple[Row, ...] = self.cached("rows", lambda: tuple(map(Row, *self._uses)))
+        found: tuple[Row, ...] = self.cached("rows", self._rows)
         return found
+
+    def _rows(self) -> tuple[Row, ...]:
+        return tuple(map(Row, *self._uses, self.ints[self.starts[:-1] + layout.ROW].tolist()))
+
+    @property
+    def addressed(self) -> IntArray:
+        """The integers with addresses for codes, as evaluators want them; valid in this process only."""
+        found: IntArray = self.cached("addressed", self._addressed)
+        return found
+
+    def _addressed(self) -> IntArray:
+        if all([primitive.inline for primitive in self._uses[1]]):
+            return self.ints
+        ints = self.ints.copy()
+        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self._uses[1]]
+        return ints
+
+    def curvature_codes(self) -> IntArray:
+        """Per constraint, the code or address of ẋᵀ f_xx ẋ."""
+        codes = [kernels.curvature_address(primitive) for primitive in self._uses[1]]
+        return np.array(codes, dtype=np.int64)
+
+    def floats_at(self, time: float) -> FloatArray:
+        """The floats with the values of all drivers at a time; the system's own where there is none."""
+        if not self.signals:
+            return self.floats
+        floats = self.floats.copy()
+        for position, signal in self.signals:
+            floats[position] = signal.jet(time)[0]
+        return floats
 
     def components(self) -> list[tuple[IntArray, System]]:
         """Groups of bodies that constraints connect without the ground, each with a system of its own; made once.
@@ -203,51 +243,51 @@ class System:
         return found
 
     @classmethod
-    def part(cls, whole: System, ints: list[int], starts: list[int], bodies: list[int], chosen: list[int]) -> System:
+    def part(cls, whole: System, bodies: list[int], chosen: list[int]) -> System:
         """The system of some bodies and the constraints among them, from the tables of the whole."""
         made = cls.__new__(cls)
         made.names = tuple([whole.names[b] for b in bodies])
         made.index = {name: k for k, name in enumerate(made.names)}
         made.authored = whole.authored[bodies]
-        numbers = {body: k for k, body in enumerate(bodies)}
-        numbers[-1] = -1
+        made._uses = tuple([tuple([column[k] for k in chosen]) for column in whole._uses])  # type: ignore[assignment]  # of two columns
+        driven = {signal.name for _, signal in whole.signals}
+        made.equations = sum(kind.equations for name, kind in zip(*made._uses, strict=True) if name not in driven)
+        made.powers = np.array([power for kind in made._uses[1] for power in kind.powers], dtype=np.int64)
+        ints, floats = whole.ints.tolist(), whole.floats
         table = [len(bodies), len(chosen), 0, 0, 0, 0, 0, 0]
-        floats: list[FloatArray] = []
-        rows: list[Row] = []
-        numbered = whole.rows
-        size = row = block = equations = 0
-        for number in chosen:
-            at = starts[number]
-            old = numbered[number]
-            count, features, slots = (ints[at + k] for k in (layout.ROWS, layout.FEATURES, layout.SLOTS))
-            first = at + layout.RECORD + slots
-            base = ints[at + layout.PAR]
-            last = first + layout.FEATURE * (features - 1)
-            end = ints[last + layout.SOURCE] + FeatureKind(ints[last + layout.KIND]).components
-            start = len(table)
-            table += ints[at : at + layout.RECORD]
-            table[start + layout.ROW] = row
-            table[start + layout.BLOCK] = block
-            table[start + layout.PAR] = size
-            table[start + layout.NEXT] = start + layout.RECORD + slots + layout.FEATURE * features
-            table += [numbers[b] for b in ints[at + layout.RECORD : first]]
-            for f in range(first, first + layout.FEATURE * features, layout.FEATURE):
-                kind, body, slot, source, column = ints[f : f + layout.FEATURE]
-                table += (kind, numbers[body], slot, size + source - base, column)
-            floats.append(whole.floats[base:end])
-            rows.append(Row(old.constraint, old.primitive, row))
-            size += end - base
-            row += count
-            equations += old.primitive.equations
-            block += count * slots
-        table[layout.ROWS_TOTAL], table[layout.BLOCKS] = row, block
-        made._uses = tuple(zip(*rows, strict=True))  # type: ignore[assignment]  # of three columns
-        made.equations = equations
-        made.powers = np.array([power for r in rows for power in r.primitive.powers], dtype=np.int64)
+        pieces: list[FloatArray] = []
+        ends = [*ints_at(whole, layout.PAR), floats.size - 9 * len(whole.turns)]
+        signals = dict(whole.signals)
+        made_signals, size = [], 0
+        for k in chosen:
+            at, base = int(whole.starts[k]), ends[k]
+            record = ints[at : int(whole.starts[k + 1])]
+            record[layout.PAR] = ends[k + 1] - base
+            record[layout.NEXT] -= at
+            for f in range(layout.RECORD + record[layout.SLOTS], len(record), layout.FEATURE):
+                if record[f + layout.KIND] != layout.TURN:
+                    record[f + layout.SOURCE] -= base
+            table += record
+            pieces.append(floats[base : ends[k + 1]])
+            made_signals += [(size + i - base, signals[i]) for i in range(base, ends[k + 1]) if i in signals]
+            size += ends[k + 1] - base
+        numbers = _numbers(bodies)
+        mine = set(bodies)
+        turns, at = [], ints[layout.TURN_TABLE]
+        for k in range(len(whole.turns)):
+            a, b, source = ints[at : at + layout.TURN_RECORD]
+            if (a < 0 or a in mine) and (b < 0 or b in mine):
+                turns.append(k)
+                table += (a, b, 0)
+                pieces.append(floats[source : source + 9])
+            at += layout.TURN_RECORD
+        table[layout.TURNS] = len(turns)
+        made.turns = tuple([whole.turns[k] for k in turns])
+        made.signals = tuple(made_signals)
         made.ints = np.array(table, dtype=np.int64)
-        made.floats = np.concatenate(floats)
+        made.floats = np.concatenate(pieces)
         made._cache = {}
-        made._measure()  # moves the references once more, by rounding at the most
+        made._measure(numbers, _numbers(turns))  # moves the references once more, by rounding at the most
         made.centers = made.centers + whole.centers[bodies]
         made.origin = made.origin + whole.origin
         return made
@@ -265,10 +305,10 @@ class System:
         if self.judged() is self:
             return 1.0
         factor = 1.0
-        for at, row in zip(_record_starts(self.ints.tolist()), self.rows, strict=True):
-            if row.primitive.sharp != row.primitive.name:
-                value = float(self.floats[self.ints[at + layout.PAR]])
-                factor = min(factor, 2.0 * value / length if row.primitive.unit == "m²" else math.sin(value))
+        for par, primitive in zip(ints_at(self, layout.PAR), self._uses[1], strict=True):
+            if primitive.sharp != primitive.name:
+                value = float(self.floats[par])
+                factor = min(factor, 2.0 * value / length if primitive.unit == "m²" else math.sin(value))
         return factor
 
     @property
@@ -281,9 +321,17 @@ class System:
         """6 × bodies − equations: the freedom a count of equations predicts."""
         return 6 * len(self.names) - self.equations
 
-    def state(self, coordinates: FloatArray | None = None) -> State:
-        """A state of this system: the authored one, or that with r, p of each body given, shape (bodies, 7)."""
-        return State(self.names, self.index, self.authored.copy() if coordinates is None else coordinates)
+    def state(
+        self, coordinates: FloatArray | None = None, angles: FloatArray | None = None, time: float = 0.0
+    ) -> State:
+        """A state of this system: the authored one, or that with r, p of each body given, shape (bodies, 7).
+
+        angles [rad], shape (turns,): of the turns that are counted.  time [s].
+        """
+        if coordinates is None:
+            coordinates = self.authored.copy()
+        counted = None if angles is None else dict(zip(self.turns, angles.tolist(), strict=True))
+        return State(self.names, self.index, coordinates, angles=counted, time=time)
 
     def cached(self, key: Any, make: Any) -> Any:
         """What make() returned the first time: derived tables, the same for everyone."""
@@ -303,7 +351,9 @@ class System:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, System):
             return NotImplemented
-        if self.names != other.names or self._uses != other._uses:
+        if self.names != other.names or self._uses != other._uses or self.turns != other.turns:
+            return False
+        if [(at, signal.name) for at, signal in self.signals] != [(at, signal.name) for at, signal in other.signals]:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)
@@ -314,68 +364,58 @@ class System:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
 
 
+def _joined(parts: list[bytes], kind: Any) -> Any:
+    """One array of packed parts: a view of a bytearray, since what bytes hold cannot be written to."""
+    return np.frombuffer(bytearray(b"".join(parts)), dtype=kind) if parts else np.empty(0, dtype=kind)
+
+
+def _numbers(serials: Sequence[int]) -> IntArray:
+    """Number by serial number, for numbers in the order given."""
+    if not serials:
+        return _NONE
+    numbers: IntArray = np.empty(max(serials) + 1, dtype=np.int64)
+    numbers[serials] = range(len(serials))
+    return numbers
+
+
+_NONE: IntArray = np.empty(0, dtype=np.int64)
+_RODS: IntArray = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
+
+
+def ints_at(system: System, field: int) -> list[int]:
+    """One field of every record."""
+    found: list[int] = system.ints[system.starts[:-1] + field].tolist()
+    return found
+
+
 def split(system: System) -> list[tuple[IntArray, System]]:
     """The components of a system, in the order of their first bodies."""
     count = len(system.names)
-    ints = system.ints.tolist()
-    starts = _record_starts(ints)
-    group = _groups(count, ints, starts)
+    if system.in_one_piece:
+        return [(np.arange(count, dtype=np.int64), system)]
+    group = system.leader.tolist()
     members: dict[int, list[int]] = {}
     for body, first in enumerate(group):
         if first >= 0:
             members.setdefault(first, []).append(body)
-    if len(members.get(0, ())) == count:
-        return [(np.arange(count, dtype=np.int64), system)]
     records: dict[int, list[int]] = {key: [] for key in members}
-    for number, at in enumerate(starts):
-        records[group[ints[at + layout.RECORD]]].append(number)
+    ints = system.ints
+    for number, at in enumerate(system.starts[:-1].tolist()):
+        if ints[at + layout.SLOTS]:
+            records[group[ints[at + layout.RECORD]]].append(number)
     return [
-        (np.array(bodies, dtype=np.int64), System.part(system, ints, starts, bodies, records[key]))
-        for key, bodies in members.items()
+        (np.array(bodies, dtype=np.int64), System.part(system, bodies, records[key])) for key, bodies in members.items()
     ]
-
-
-def _groups(count: int, ints: list[int], starts: list[int]) -> list[int]:
-    """For each body the first body of those that constraints connect it with, −1 where it has no constraint."""
-    leader = [-1] * count
-    for at in starts:
-        first = ints[at + layout.RECORD]
-        for b in ints[at + layout.RECORD : at + layout.RECORD + ints[at + layout.SLOTS]]:
-            if leader[b] < 0:
-                leader[b] = b
-            while leader[b] != b:
-                leader[b] = leader[leader[b]]
-                b = leader[b]
-            while leader[first] != first:
-                first = leader[first]
-            if first < b:
-                leader[b] = first
-            else:
-                leader[first] = first = b
-    for b in range(count):
-        if leader[b] >= 0:
-            leader[b] = leader[leader[b]]  # earlier bodies point to their first one already
-    return leader
-
-
-def _record_starts(ints: list[int]) -> list[int]:
-    starts = []
-    at = layout.HEADER
-    for _ in range(ints[layout.CONSTRAINTS]):
-        starts.append(at)
-        at = ints[at + layout.NEXT]
-    return starts
 
 
 def sharpened(system: System) -> System:
     """A system whose primitives are the sharp forms of the given one's: the same tables but for codes and units."""
     if all([primitive.sharp == primitive.name for primitive in system._uses[1]]):
         return system
-    sharp = [Row(row.constraint, find(row.primitive.sharp), row.start) for row in system.rows]
+    sharp = tuple(p if p.sharp == p.name else find(p.sharp) for p in system._uses[1])
     made = copy(system)
-    made._uses = (system._uses[0], tuple(row.primitive for row in sharp), system._uses[2])
-    made.powers = np.array([power for row in sharp for power in row.primitive.powers], dtype=np.int64)
+    made._uses = (system._uses[0], sharp)
+    made.powers = np.array([power for primitive in sharp for power in primitive.powers], dtype=np.int64)
     made.ints = system.ints.copy()
-    for at, row in zip(_record_starts(system.ints.tolist()), sharp, strict=True):
-        made.ints[at + layout.CODE] = row.primitive.code
+    made.ints[system.starts[:-1] + layout.CODE] = [primitive.code for primitive in sharp]
     return made

@@ -1,0 +1,116 @@
+"""Where the compiled kernels of a primitive are: a code of the choosers for inline ones, an address for all others.
+
+A primitive of the user's has its generated source in a module of its own, kept beside the compiled kernels:
+
+* the directory is the user's alone (0700, owner checked); where it is not, nothing is read from it or written to it;
+* the file is named after a digest of its text, written to another name and moved into place, so that two processes
+  that do so at once end with the same file;
+* what is executed is the text in memory, and only if the file holds that very text; the file is there for Numba, which
+  keeps machine code by file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cardan.constraints.registry import Primitive
+
+log = logging.getLogger("cardan")
+
+_addresses: dict[tuple[Primitive, str], int] = {}
+
+
+def address(primitive: Primitive) -> int:
+    """What the tables hold in CODE: the code of an inline primitive, or the address of f and ∂f/∂x."""
+    return primitive.code if primitive.inline else _address(primitive, "")
+
+
+def curvature_address(primitive: Primitive) -> int:
+    """The same for ẋᵀ f_xx ẋ."""
+    return primitive.code if primitive.inline else _address(primitive, "_curvature")
+
+
+def _address(primitive: Primitive, suffix: str) -> int:
+    found = _addresses.get((primitive, suffix))
+    if found is None:
+        from cardan import _jit
+
+        function, kept = _function(primitive, suffix)
+        found = _addresses[primitive, suffix] = _jit.primitive_address(function, kept)
+    return found
+
+
+def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bool]:
+    """The Python function to compile, and whether there is a file by which its machine code can be kept."""
+    if primitive.code >= 0:
+        from cardan.constraints import _generated
+
+        return getattr(_generated, primitive.name + suffix), True
+    namespace, kept = _load(primitive.text)
+    return namespace[f"primitive{suffix}"], kept
+
+
+def _load(text: str) -> tuple[dict[str, Any], bool]:
+    """Execute the text of a generated module, as the file that keeps it where there is one."""
+    from cardan import _jit
+
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    path = _kept(_jit.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
+    name = str(path) if path is not None else f"<primitive {digest}>"
+    namespace: dict[str, Any] = {"__name__": f"cardan_primitive_{digest}", "__file__": name}
+    exec(compile(text, name, "exec"), namespace)
+    return namespace, path is not None
+
+
+def _kept(root: Path | None, name: str, text: str) -> Path | None:
+    """The file of that text in the private directory under root; None where it cannot be kept safely."""
+    if root is None:
+        return None
+    directory = root / "primitives"
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(directory):
+            log.warning("%s is open to others: primitives are compiled anew in every process", directory)
+            return None
+        path = directory / name
+        if not _holds(path, text):
+            _write(path, text)
+        return path if _holds(path, text) else None
+    except OSError as error:
+        log.warning("primitives are compiled anew in every process: %s", error)
+        return None
+
+
+def _is_private(path: Path) -> bool:
+    """A real directory, or file, that belongs to this user and that nobody else can write to."""
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        return False
+    if not hasattr(os, "getuid"):  # Windows: a user's profile is private as it is
+        return True
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return _is_private(path) and path.read_bytes() == text.encode()
+    except FileNotFoundError:
+        return False
+
+
+def _write(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-", suffix=".py")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,49 @@
+"""The kernel of the verdict: which residual is largest for what it may be."""
+
+from math import inf, isfinite
+
+from cardan._jit import jit
+from cardan.system.layout import POSE
+
+
+@jit
+def judge(residuals, powers, coordinates, turned, centers, origin, length, tolerance, rounding, most, out):
+    """out ← the residual that is largest for what it may be, scaled, and that bound.
+
+    A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
+    body's origin, a rounded angle of many turns by an ulp of all of them.
+    """
+    out[0] = 0.0
+    out[1] = tolerance
+    far = 0.0
+    for i in range(coordinates.size):
+        if not isfinite(coordinates[i]):
+            out[0] = inf
+            return
+        if i % POSE < 3:
+            far = max(far, abs(coordinates[i]))
+    for i in range(centers.size):
+        far = max(far, abs(centers[i]))
+    for i in range(3):
+        far = max(far, abs(origin[i]))
+    wound = 1.0
+    for i in range(turned.size):
+        wound = max(wound, abs(turned[i]))
+    largest = 0.0
+    for i in range(residuals.size):
+        if powers[i] == 0:
+            value = abs(residuals[i])
+            bound = max(tolerance, rounding * wound)
+        else:
+            value = abs(residuals[i]) / length
+            if powers[i] == 2:
+                value /= length
+            bound = max(tolerance, min(rounding * max(1.0, far / length), most))
+        if not isfinite(value):
+            out[0] = inf
+            out[1] = tolerance
+            return
+        if value / bound > largest:
+            largest = value / bound
+            out[0] = value
+            out[1] = bound
