@@ -48,7 +48,8 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         for method in get_args(Method):
             solve = partial(mechanism.assemble, formulation=formulation, method=method, max_iterations=2)
             yield f"{method} in {formulation}", solve
-        yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+        if formulation in formulations.REGISTRY:
+            yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
     yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
     yield "diagnosis", mechanism.diagnose

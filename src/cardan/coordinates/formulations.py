@@ -84,7 +84,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 def _problem(system: System, formulation: str, length: float) -> Problem:
     from cardan.coordinates import _structure
 
-    if formulation in relative.FORMULATIONS:
+    if projects(formulation):
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
@@ -96,14 +96,19 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     return Problem(kind.evaluate(), system.addressed, system.floats, table, scales, linear)
 
 
+def projects(formulation: str) -> bool:
+    """Whether its coordinates cannot hold every pose: a start is then moved to where they can."""
+    return formulation in relative.FORMULATIONS
+
+
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
     """The formulation's own coordinates of the poses q, which are q itself (no copy) but for relative ones."""
-    return relative.enter(system, formulation, q) if formulation in relative.FORMULATIONS else q
+    return relative.enter(system, formulation, q) if projects(formulation) else q
 
 
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
     """q ← poses of the formulation's own coordinates x, where these are not the poses themselves."""
-    if formulation in relative.FORMULATIONS:
+    if projects(formulation):
         relative.leave(system, formulation, x, q)
 
 
