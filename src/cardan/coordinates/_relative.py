@@ -2,51 +2,64 @@
 
 One body hangs on another, i → j, by a joint with frames C_ij at s_ij on i and C_ji at s_ji on j:
 
-    A_j = A_i C_ij A″ C_jiᵀ,   r_j = r_i + A_i s_ij + A_i C_ij d″ − A_j s_ji.                          [Liu2013] eqs. 9, 10
+    A_j = A_i C_ij A″ C_jiᵀ,   r_j = r_i + A_i s_ij + A_i C_ij d″ − A_j s_ji.                       [Liu2013] eqs. 9, 10
 
 A″ and d″ depend on the joint's own coordinates: d″ has TRANSLATIONS of them (1: z, 2: x and y, 3: all), then A″ has
 those of its TURN: none, an angle about z, two angles of a cross, Rz(α) B Rz(−β) with B swapping z and x, or four
-Euler parameters.  A screw turns about z and is carried along by ``pitch``/2π per radian.
+Euler parameters.  A screw turns about z and is carried along by ``pitch`` per radian.
 
-The derivative of a constraint f(x₁, …) is the sum (17) of ∂f/∂x·∂x/∂q.  The recursions (13) and (16) carry ∂x/∂q from the
-root to the body; multiplied from the left by the one row ∂f/∂x they run the other way, from the body to the root, and
-the row that is carried is a force F = Σ∂f/∂P and a moment M about the joint's point: a joint k with axis a at c_k has
-the entries a·F for a displacement and a·M for an angle.  So the cost is that of the path, not of its square.
+The derivative of a constraint f(x₁, …) is the sum (17) of ∂f/∂x·∂x/∂q.  The recursions (13) and (16) carry ∂x/∂q from
+the root to the body; multiplied from the left by the one row ∂f/∂x they run the other way, from the body to the root.
+The row that is carried then is a force F = Σ∂f/∂P and a moment M about the joint's point: a joint with axis a has the
+entries a·F for a displacement and a·M for an angle.  So the cost is that of the path, not of its square.
 
-Above the lowest common ancestor c of all bodies of f nothing is computed.  Let c move by any twist, and all bodies
-below it on the paths with it, as one rigid body: f is a function of features relative to each other (tested for each
-primitive by :func:`cardan.coordinates.tree.is_indifferent`; where it is not, or where a feature is on the ground, c is
-the root), so f does not change: the forces and moments that reach c add up to zero.
+Nothing above the lowest common ancestor c of all bodies of f is computed.  f is taken of the features as c sees them,
+A_c⁻¹(P − r_c), A_c⁻¹v, p_c⁻¹ ⊗ x.  These are products of the transformations (9), (10) of the joints from c down to
+each body, all above having cancelled; so f depends on the coordinates of the joints on these paths below c, on no
+others.  Nor does it matter whose eyes are taken: a primitive states how features lie to each other, so that its value
+is the same in all axes, or is a vector that is turned along with them, as Q − P is (a primitive of the user's is tried,
+by :func:`cardan.coordinates.tree.is_indifferent`).  Where it is neither, and where a feature is on the ground, c is
+the ground.
 
 What an unknown means.  In the paper's form (EULER) unknowns are changes of the coordinates: turning joint k swings
 all that hangs on it.  A thousand small angles then add up to many turns, and no step of a long chain is short enough.
 So the other form asks each body to turn by z about its own joint's axis *as seen from a body REF above it*, mostly the
-ground:  δθ_k = z_k − a·(ω_parent − ω_ref).  In the row, the moment Σ a τ that is taken up by the unknowns of joint k goes
-to REF, only the rest to the parent.  REF is the lowest of the common ancestors of the constraints whose paths go
-through k: with c moving rigidly, parent and REF turn alike for every joint below c, by induction from c on, so that
-z = 0 leaves δθ = 0, and the argument above holds as it stands.
+ground:  δθ_k = z_k − a·(ω_parent − ω_ref).  In the row, the moment Σ a τ that is taken up by the unknowns of joint k
+goes to REF, only the rest to the parent.  REF is the lowest of the common ancestors of the constraints whose paths go
+through k.  It is c or below c for each of them, so ω_parent − ω_ref is a sum of rates between bodies that are not
+above c, and of unknowns z below c alone: the rows stay as short as they were.
 """
 
 from math import atan2, cos, pi, sin, sqrt
 
 from cardan._jit import evaluator, inner
-from cardan.coordinates._features import derivatives, multiply, update_constraint, update_matrices, update_turns
+from cardan.coordinates._features import (
+    derivatives,
+    multiply,
+    update_features,
+    update_matrices,
+    update_primitive,
+    update_turns,
+)
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
     BODIES,
-    BODY,
+    CODE,
     COLUMN,
     COMPONENTS,
     FEATURE,
     FEATURES,
     KIND,
     ORIENTATION,
+    PAR,
     POINT,
     POSE,
     RECORD,
+    ROW,
     ROWS,
     SLOT,
     SLOTS,
+    TURN,
     TURNS,
 )
 
@@ -76,19 +89,20 @@ T_TRANSLATIONS = 2
 T_TURN = 3
 T_COORDINATE = 4
 T_UNKNOWN = 5
-T_FLOATS = 6  # c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch/2π
+T_FLOATS = 6  # c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
 T_REF = 7  # body, −1: the ground
 T_COUNTED = 8  # number of the turn that the angle about z is, −1: none
 T_RECORD = 9
 
 STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
 
-# one record per cut constraint: then the place of each slot's body on the path (−1: above it), then the path
+# one record per cut constraint, then the place of each slot's body on the path (−1: above it), then the path
 C_RECORD = 0
 C_LENGTH = 1
 C_START = 2
 C_STRIDE = 3
-C_HEADER = 4
+C_FROM = 4  # body that the features are seen from, −1: the ground
+C_HEADER = 5
 P_TREE = 0  # record of the body in the tree
 P_PARENT = 1  # place of the parent on the path, −1: above it
 P_REF = 2  # place of REF on the path, −1: above it
@@ -316,7 +330,7 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
 
 @inner
 def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
-    """Poses of all bodies, parents first; for ENTER and RETRACT with coordinates that are chosen on the way, into out."""
+    """Poses of all bodies, parents first; for ENTER and RETRACT of coordinates that are chosen on the way, into out."""
     unit = ints[EULER] == 0 or op == ENTER
     at = ints[TREE]
     count = POSE * ints[ints[SYSTEM] + BODIES]
@@ -354,8 +368,42 @@ def count_turns(ints, floats, before, poses, own, out):
 
 
 @inner
+def see_from(body, forward, record, system, poses, values, offset, rows, scratch):
+    """Features as a body sees them (``forward``), or ∂f/∂x, row by row, from what it is for those to that in world.
+
+    With A = s R, s = |p|²:  P ← A⁻¹(P − r), v ← A⁻¹ v, x ← p* ⊗ x / s;  and by the chain rule d ← A⁻ᵀ d = R d / s for
+    points and vectors, d ← p ⊗ d / s for orientations.
+    """
+    pose = poses[POSE * body :]
+    p = pose[3:7]
+    square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
+    turn = scratch[:4]
+    for i in range(4):
+        turn[i] = p[i] if i == 0 or not forward else -p[i]
+    out = scratch[4:8]
+    first = record + RECORD + system[record + SLOTS]
+    for at in range(first, first + FEATURE * system[record + FEATURES], FEATURE):
+        kind = system[at + KIND]
+        if kind == TURN:
+            continue
+        for row in range(rows):
+            x = values[offset + row * system[record + COMPONENTS] + system[at + COLUMN] :]
+            if kind == ORIENTATION:
+                multiply(turn, x, out)
+                for i in range(4):
+                    x[i] = out[i] / square
+            else:
+                if forward and kind == POINT:
+                    for i in range(3):
+                        x[i] -= pose[i]
+                turn_vector(turn, x, out)  # by |p|² R, so that 1/s² is left
+                for i in range(3):
+                    x[i] = out[i] / (square * square)
+
+
+@inner
 def gather(record, cut, ints, system, frames, own, wrenches):
-    """Force and moment of every row on every body that the constraint's features are on."""
+    """Force and moment of every row on every body that the constraint's features are on, features in world."""
     rows = system[record + ROWS]
     slots = system[record + SLOTS]
     components = system[record + COMPONENTS]
@@ -402,11 +450,11 @@ def gather(record, cut, ints, system, frames, own, wrenches):
 
 @inner
 def take_up(turn, euler, pitch, c, frame, p, w, free, row):
-    """Entries of a joint's turn into row; free ← the moment that its unknowns take up, and returns how many there are."""
+    """Entries of a joint's turn into row; free ← the moment that its unknowns take up."""
     for i in range(3):
         free[i] = 0.0
     if turn == STILL:
-        return 0
+        return
     if turn == ANYHOW:
         if euler:
             # (σ, ω/2) = c* ⊗ δc / |c|² with ω in the axes of frame b: the row is c ⊗ (2 D, 2 R_bᵀ M) / |c|²
@@ -420,7 +468,7 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
                 j = i % 3 + 1
                 k = j % 3 + 1
                 row[i] = 2.0 * (w[6] * c[i] + m[i - 1] * c[0] + m[j - 1] * c[k] - m[k - 1] * c[j]) / square
-            return 4
+            return
         for i in range(3):
             free[i] = w[3 + i]
         # Aᵀ M with A(p): the vector part of p* ⊗ (0, M) ⊗ p
@@ -430,7 +478,7 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
             j = (i + 1) % 3
             k = (i + 2) % 3
             row[i] = trace * w[3 + i] + es * p[i + 1] - 2.0 * p[0] * (p[j + 1] * w[3 + k] - p[k + 1] * w[3 + j])
-        return 3
+        return
     moment = frame[2] * w[3] + frame[5] * w[4] + frame[8] * w[5]
     if turn == ABOUT_Z:
         moment += pitch * frame[9] * (frame[2] * w[0] + frame[5] * w[1] + frame[8] * w[2])
@@ -438,7 +486,7 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
     for i in range(3):
         free[i] = moment * frame[3 * i + 2]
     if turn == ABOUT_Z:
-        return 1
+        return
     # z_b is x_a turned by α about z_a
     ca = cos(c[0])
     sa = sin(c[0])
@@ -448,7 +496,6 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
     row[1] = -moment
     for i in range(3):
         free[i] += moment * (ca * frame[3 * i] + sa * frame[3 * i + 1])
-    return 2
 
 
 @inner
@@ -554,9 +601,18 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     for _ in range(ints[CUT_COUNT]):
         record = ints[cut + C_RECORD]
         slots = system[record + SLOTS]
-        update_constraint(record, system, floats, poses, out, own)
+        rows = system[record + ROWS]
+        x = own[9 * bodies :]
+        update_features(record, system, floats, poses, own, x)
+        viewer = ints[cut + C_FROM]
+        if viewer >= 0:
+            see_from(viewer, True, record, system, poses, x, 0, 1, wrenches)
+        d = derivatives(system)
+        update_primitive(system[record + CODE], x, floats[system[record + PAR] :], out[system[record + ROW] :], own[d:])
         if op != RESIDUAL:
-            rows = system[record + ROWS]
+            if viewer >= 0:
+                see_from(viewer, False, record, system, poses, own, d, rows, wrenches)
+                update_features(record, system, floats, poses, own, x)
             gather(record, cut, ints, system, frames, own, wrenches)
             free = wrenches[WRENCH * rows * ints[cut + C_LENGTH] :]
             descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian)

@@ -39,7 +39,9 @@ class _Packed:
         limbs: list[int] = []
         places: list[float] = []
         block: list[int] = []  # of each limb, −1 where its joint leaves nothing free
-        offsets, limits, unit_columns = [0], [], []
+        offsets = [0]
+        limits: list[int] = []
+        unit_columns: list[float] = []  # scales of the unknowns, zero for a length
         norms = []
         at = 0
         for limb, reference in zip(grown.limbs, grown.references, strict=True):
@@ -74,7 +76,8 @@ class _Packed:
             touched = [grown.limbs[k].body for k in path.limbs]
             place_of = {body: k for k, body in enumerate(touched)}
             slots = source[path.record + layout.RECORD :][: source[path.record + layout.SLOTS]].tolist()
-            entries, column = [], 0
+            entries: list[int] = []
+            column = 0
             for k in path.limbs:
                 limb = grown.limbs[k]
                 reference = grown.references[k]
@@ -85,7 +88,9 @@ class _Packed:
                     column,
                 )
                 column += widths[block[k]] if block[k] >= 0 else 0
-            cuts += (path.record, len(path.limbs), entry, column, *(place_of.get(b, -1) for b in slots), *entries)
+            viewer = tree.GROUND if path.ancestor == tree.GROUND else grown.limbs[path.ancestor].body
+            cuts += (path.record, len(path.limbs), entry, column, viewer)
+            cuts += [place_of.get(body, -1) for body in slots] + entries
             blocks = [block[k] for k in path.limbs if block[k] >= 0]
             table += (row, rows, entry, len(blocks), *blocks)
             source[path.record + layout.ROW] = row

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from cardan.constraints.registry import FeatureKind
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import Row, System
@@ -33,7 +32,7 @@ ANYHOW: Final = 3
 
 GROUND: Final = -1
 AXES_ATOL = 1e-14  # axes of one frame are orthogonal to rounding, and differ by no more where they are stored twice
-INDIFFERENT = 1e-9  # of the size of its derivatives: what a rigid motion of all its features may change of a constraint
+INDIFFERENT = 1e-9  # of its derivatives' size: what a rigid motion of all bodies may change of a constraint
 
 
 class Motion(NamedTuple):
@@ -134,7 +133,7 @@ def spanning_tree(system: System) -> Tree:
 
 def _grow(system: System) -> Tree:
     table = system.ints.tolist()
-    edges = list(_edges(system, table))
+    edges = _edges(system, table)
     limbs = _hang(system, edges)
     replaced = {record for edge in _chosen(edges, limbs) for record in edge.records}
     number = {limb.body: k for k, limb in enumerate(limbs)}
@@ -192,87 +191,72 @@ def _bodies(table: list[int], record: int) -> tuple[list[int], bool]:
 # --- the joints that can be edges -------------------------------------------------------------------------------------
 
 
-class _Reader:
-    """Features of the records of one joint."""
-
-    def __init__(self, table: list[int], floats: list[float]) -> None:
-        self._table = table
-        self._floats = floats
-
-    def features(self, record: int) -> list[tuple[int, Floats]]:
-        """Body and value of each feature."""
-        table = self._table
-        found = []
-        at = record + layout.RECORD + table[record + layout.SLOTS]
-        for _ in range(table[record + layout.FEATURES]):
-            source = table[at + layout.SOURCE]
-            size = FeatureKind(table[at + layout.KIND]).components
-            found.append((table[at + layout.BODY], tuple(self._floats[source : source + size])))
-            at += layout.FEATURE
-        return found
-
-    def parameter(self, record: int) -> float:
-        return self._floats[self._table[record + layout.PAR]]
-
-
-def _edges(system: System, table: list[int]) -> Iterator[Edge]:
+def _edges(system: System, table: list[int]) -> list[Edge]:
     """Every joint of a pattern whose frames are those of a joint: on two bodies, with axes that belong together."""
-    reader = _Reader(table, system.floats.tolist())
+    floats = system.floats.tolist()
     starts = system.starts.tolist()
-    rows = system.rows
-    at = 0
-    while at < len(rows):
-        name = rows[at].constraint
+    names = [row.constraint for row in system.rows]
+    kinds = [row.primitive.name for row in system.rows]
+    equations = [row.primitive.equations for row in system.rows]
+    edges = []
+    at, count = 0, len(names)
+    while at < count:
         end = at + 1
-        while end < len(rows) and rows[end].constraint == name:
+        while end < count and names[end] == names[at]:
             end += 1
-        pattern = tuple([row.primitive.name for row in rows[at:end]])
+        pattern = tuple(kinds[at:end])
         motion = PATTERNS.get(pattern)
         if motion is not None:
-            records = tuple(starts[at:end])
-            weight = sum([row.primitive.equations for row in rows[at:end]])
-            edge = _read(reader, name, weight, pattern, motion, records)
-            if edge is not None:
-                yield edge
+            read = _read(table, floats, pattern, starts[at:end])
+            if read is not None:
+                edges.append(Edge(names[at], sum(equations[at:end]), motion, *read, tuple(starts[at:end])))
         at = end
+    return edges
 
 
 def _read(
-    reader: _Reader, name: str, weight: int, pattern: tuple[str, ...], motion: Motion, records: tuple[int, ...]
-) -> Edge | None:
-    pairs = set()
-    places: set[tuple[Floats, Floats]] = set()
-    normals: list[Floats] = []
+    table: list[int], floats: list[float], pattern: tuple[str, ...], records: list[int]
+) -> tuple[int, int, End, End, float, int] | None:
+    """Bodies and frames of a joint of that pattern, or None where its features do not make it one."""
+    bodies: tuple[int, int] | None = None
+    place_a = place_b = None
     turn_a = turn_b = IDENTITY.quaternion
+    normals = []
     for primitive, record in zip(pattern, records, strict=True):
-        features = reader.features(record)
-        (body_a, first), (body_b, last) = features[0], features[-1]
-        pairs.add((body_a, body_b))
-        if primitive == "coincidence":
-            places.add((first, last))
-        elif primitive == "dot_2":
-            if features[1][0] != body_a or reader.parameter(record) != 0.0:
+        first = record + layout.RECORD + table[record + layout.SLOTS]
+        last = first + layout.FEATURE * (table[record + layout.FEATURES] - 1)
+        pair = table[first + layout.BODY], table[last + layout.BODY]
+        between = range(first + layout.FEATURE, last, layout.FEATURE)
+        if pair[0] == pair[1] or bodies not in (None, pair):
+            return None
+        if any([table[at + layout.BODY] != pair[0] for at in between]):  # of frame a, all but the last
+            return None
+        bodies = pair
+        a, b = table[first + layout.SOURCE], table[last + layout.SOURCE]
+        if primitive == "coincidence" or primitive == "dot_2":
+            if primitive == "dot_2":
+                if floats[table[record + layout.PAR]] != 0.0:
+                    return None
+                normals.append(floats[a : a + 3])
+                a = table[last - layout.FEATURE + layout.SOURCE]
+            places = floats[a : a + 3], floats[b : b + 3]
+            if place_a is not None and places != (place_a, place_b):
                 return None
-            places.add((features[1][1], last))
-            normals.append(first)
+            place_a, place_b = places
         elif primitive == "rotation_vector":
-            turn_a, turn_b = first, last
-        elif primitive == "aligned":
-            if features[1][0] != body_a or features[2][0] != body_a:
-                return None
-            turn_a, turn_b = _with_axis(features[2][1]), _with_axis(last)
-        else:
-            turn_a, turn_b = _with_axis(first), _with_axis(last)
-    if len(pairs) != 1 or len(places) > 1:
+            turn_a, turn_b = tuple(floats[a : a + 4]), tuple(floats[b : b + 4])
+        else:  # the axis z of a is the last of what is on a
+            a = table[last - layout.FEATURE + layout.SOURCE]
+            turn_a, turn_b = _with_axis(floats[a : a + 3]), _with_axis(floats[b : b + 3])
+    assert bodies is not None
+    if normals and not _belong(normals, _axis(turn_a)):
         return None
-    a, b = pairs.pop()
-    if a == b or not _belong(normals, _axis(turn_a)):
-        return None
-    place_a, place_b = places.pop() if places else (IDENTITY.place, IDENTITY.place)
-    return Edge(name, weight, motion, a, b, End(turn_a, place_a), End(turn_b, place_b), 0.0, -1, records)
+    on_a = End(turn_a, IDENTITY.place if place_a is None else tuple(place_a))
+    on_b = End(turn_b, IDENTITY.place if place_b is None else tuple(place_b))
+    return *bodies, on_a, on_b, 0.0, -1
 
 
-def _with_axis(z: Floats) -> Floats:
+def _with_axis(z: Sequence[float]) -> Floats:
     """Quaternion of a frame with that unit axis z, whatever its x: the least turn from z or −z, which is nearer."""
     if z[2] >= 0.0:
         n = math.sqrt(2.0 * (1.0 + z[2]))
@@ -287,14 +271,12 @@ def _axis(p: Floats) -> Floats:
     return 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
-def _belong(normals: list[Floats], z: Floats) -> bool:
+def _belong(normals: list[list[float]], z: Floats) -> bool:
     """Whether translations that the normals leave are those along z (two normals), or those across z (one)."""
-    along = [u[0] * z[0] + u[1] * z[1] + u[2] * z[2] for u in normals]
     if len(normals) == 1:
         return math.dist(normals[0], z) <= AXES_ATOL
-    if any(abs(part) > AXES_ATOL for part in along):
-        return False
-    return len(normals) < 2 or abs(sum(u * v for u, v in zip(*normals, strict=True))) <= AXES_ATOL
+    pairs = ((normals[0], z), (normals[1], z), (normals[0], normals[1]))
+    return all([abs(u[0] * v[0] + u[1] * v[1] + u[2] * v[2]) <= AXES_ATOL for u, v in pairs])
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------
@@ -338,15 +320,16 @@ def _chosen(edges: list[Edge], limbs: list[Limb]) -> list[Edge]:
     return [edge for edge in edges if edge.name in names]
 
 
-# --- constraints that a rigid motion of all their features leaves alone -----------------------------------------------
+# --- constraints that know nothing of the world -----------------------------------------------------------------------
 
 
 def is_indifferent(system: System, row: Row) -> bool:
-    """Whether a constraint depends only on how its features lie to each other, as all built-in primitives do.
+    """Whether a constraint states only how its features lie to each other, as all built-in primitives do: its value is
+    the same in all axes, or is a vector that is turned along with them.
 
-    A primitive of the user's is tried: at random poses of the system a rigid motion of all bodies must leave its value as
-    it is, to first order.  A function that knows of the world's axes or origin fails it, but for one in ever so many
-    places, of which a fixed one is taken.
+    A primitive of the user's is tried: at random poses of the system a rigid motion of all bodies, a displacement and
+    a turn ω, must change its value f by 0, or by ω × f, to first order.  A function that knows of the world's axes or
+    origin fails it, but for one in ever so many places, of which a fixed one is taken.
     """
     if row.primitive.code >= 0:
         return True
@@ -355,7 +338,7 @@ def is_indifferent(system: System, row: Row) -> bool:
 
 
 def _try_rigid_motions(system: System) -> FloatArray:
-    """Per row, how much a rigid motion changes it, in parts of the size of its derivatives; shape (rows,)."""
+    """Per row, by how much a rigid motion changes it otherwise, in parts of its derivatives' size; shape (rows,)."""
     from cardan.coordinates import formulations
     from cardan.math import euler
 
@@ -364,21 +347,25 @@ def _try_rigid_motions(system: System) -> FloatArray:
     poses = rng.normal(size=(count, layout.POSE))
     poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1)[:, None]
     problem = formulations.problem(system, "manifold", 1.0)
-    q = formulations.rewound(system, np.concatenate([poses.ravel(), np.zeros(len(system.turns))]))
-    _, entries = problem.entries(q)
+    f, entries = problem.entries(
+        formulations.rewound(system, np.concatenate([poses.ravel(), np.zeros(len(system.turns))]))
+    )
     changes: FloatArray = np.empty(system.powers.size)
-    table, starts = system.ints, system.starts.tolist()
     matrices = [euler.matrix(p) for p in poses[:, 3:]]
-    for record in starts[:-1]:
-        first, rows, block, slots = (int(table[record + k]) for k in _PLACES)
-        bodies = table[record + layout.RECORD :][:slots]
+    for record in system.starts[:-1].tolist():
+        row, rows, block, slots = (int(system.ints[record + k]) for k in _PLACES)
+        bodies = system.ints[record + layout.RECORD :][:slots]
         J = entries[6 * block : 6 * (block + rows * slots)].reshape(rows, slots, 6)
         moments = np.zeros((rows, 3))
         for k, body in enumerate(bodies):
             moments += J[:, k, 3:] @ matrices[body].T + np.cross(poses[body, :3], J[:, k, :3])
-        change = np.hstack([J[:, :, :3].sum(axis=1), moments])
+        turned = np.abs(moments).max(axis=1)
+        if rows == 3:
+            along = np.abs(moments + euler.tilde(f[row : row + 3])).max(axis=1)  # ω × f = −f̃ ω
+            turned = min(turned, along, key=np.max)
+        shifted = np.abs(J[:, :, :3].sum(axis=1)).max(axis=1)
         size = np.abs(J).max(axis=(1, 2), initial=np.finfo(float).tiny)
-        changes[first : first + rows] = np.abs(change).max(axis=1) / size
+        changes[row : row + rows] = np.maximum(shifted, turned) / size
     return changes
 
 

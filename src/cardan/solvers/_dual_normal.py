@@ -2,8 +2,8 @@
 
     (JᵀJ + λI)⁻¹ Jᵀr = Jᵀ (JJᵀ + λI)⁻¹ r
 
-A loop closed by one joint has six equations whose rows are as long as the loop: JᵀJ is full, JJᵀ is 6×6.  Such a step is
-a combination of rows of J, whatever rounding does, so nothing is pushed along free motions.
+A loop closed by one joint has six equations whose rows are as long as the loop: JᵀJ is full, JJᵀ is 6×6.  Such a step
+is a combination of rows of J, whatever rounding does, so nothing is pushed along free motions.
 
 JJᵀ is what other linear algebra makes of Jᵀ.  So this one transposes the blocks of J and calls that by its address,
 with S = (JJᵀ + λI)⁻¹ as its answer.
@@ -12,9 +12,9 @@ A gradient g that is not Jᵀr, as in the refinement of a step, is split.  With 
 
     (JᵀJ + λI)⁻¹ g = JᵀS t + (h − JᵀS J h)/λ.
 
-The first term has no small divisor.  In the second, h has of the rows' space only the part λ/(σ² + λ), for each singular
-value σ, and what is left of h is what g has along free motions, where 1/λ is the answer.  Applied to g at once, the
-second formula alone would lose all digits below eps/λ.
+The first term has no small divisor.  In the second, h has of the rows' space only the part λ/(σ² + λ), for each
+singular value σ, and what is left of h is what g has along free motions, where 1/λ is the answer.  The second formula
+alone, with g for h, would lose all digits below eps/λ.
 """
 
 from cardan._jit import call_evaluator, evaluator, inner

@@ -33,28 +33,29 @@ def _dense(structure: IntArray, *, room: bool = True) -> Linear:
 def path_algebra(structure: IntArray) -> Linear:
     """As :func:`linear_algebra`, or by way of the rows where these are few and long, as those of closed loops are.
 
-    Both have dense blocks that no order of elimination avoids: JᵀJ the unknowns of one constraint, JJᵀ the rows that touch
-    one block.  Forming and factorising these is what is compared.
+    Both have dense blocks that no order of elimination avoids: JᵀJ the unknowns of one constraint, JJᵀ the rows that
+    touch one block.  Forming and factorising these is what is compared.
     """
     if not structure[abi.ROWS]:
         return _dense(structure, room=False)  # never asked for anything
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
         return _dense(structure)
-    turned, permutation = transposed(structure)
-    if _clique_cost(turned) <= _clique_cost(structure):
-        return _dual(structure, turned, permutation)
-    return sparse(structure)
+    by_unknowns, by_rows = _clique_costs(structure)
+    return dual(structure) if by_rows <= by_unknowns else sparse(structure)
 
 
-def _clique_cost(structure: IntArray) -> float:
-    """Multiplications of forming JᵀJ, and of factorising its largest dense block."""
-    offsets = structure[structure[abi.OFFSETS] :]
-    cost, largest = 0.0, 0
-    for row in _constraints(structure):
-        width = int((offsets[row.blocks + 1] - offsets[row.blocks]).sum())
-        cost += 0.5 * row.rows * width * width
-        largest = max(largest, width)
-    return cost + largest**3 / 6.0
+def _clique_costs(structure: IntArray) -> tuple[float, float]:
+    """Multiplications of forming JᵀJ and of factorising its largest dense block; and those of JJᵀ."""
+    widths = np.diff(structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1])
+    rows = list(_constraints(structure))
+    heights = np.array([row.rows for row in rows])
+    lengths = np.array([widths[row.blocks].sum() for row in rows])
+    touching = np.zeros(widths.size, dtype=np.int64)  # rows that touch a block
+    for row in rows:
+        touching[row.blocks] += row.rows
+    by_unknowns = 0.5 * float(heights @ (lengths * lengths)) + float(lengths.max()) ** 3 / 6.0
+    by_rows = 0.5 * float(widths @ (touching * touching)) + float(touching.max()) ** 3 / 6.0
+    return by_unknowns, by_rows
 
 
 class _Constraint(NamedTuple):
@@ -73,8 +74,8 @@ def _constraints(structure: IntArray) -> Iterator[_Constraint]:
 
 
 def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
-    """The structure of Jᵀ, whose constraints are the blocks and whose blocks are the constraints, and where in J each of
-    its entries is."""
+    """The structure of Jᵀ, whose constraints are the blocks of J and whose blocks its constraints; and where in J each
+    entry of Jᵀ is."""
     offsets = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1]
     widths = np.diff(offsets)
     rows = list(_constraints(structure))
@@ -103,7 +104,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
         table[places + k] = part
     within = np.arange(owner.size) - np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     table[places[block] + 4 + within.astype(np.int64)] = owner
-    table[size : size + len(rows) + 1] = [*(row.first for row in rows), int(structure[abi.ROWS])]
+    table[size : size + len(rows) + 1] = [*[row.first for row in rows], int(structure[abi.ROWS])]
     table[abi.ROWS] = structure[abi.UNKNOWNS]
     table[abi.UNKNOWNS] = structure[abi.ROWS]
     table[abi.CONSTRAINTS] = widths.size
@@ -112,7 +113,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     table[abi.OFFSETS] = size
     table[abi.LIMITS] = size + len(rows) + 1
 
-    # entry (i of the block, k of the constraint) of Jᵀ is entry (k, i) of J
+    # Row by row of Jᵀ, an entry is one of J at the same block, across and down exchanged.
     permutation: IntArray = np.empty(int(structure[abi.JACOBIAN_SIZE]), dtype=np.int64)
     height, width = heights[owner], widths[block]
     before = np.cumsum(height) - height
@@ -120,20 +121,17 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     area = height * width
     piece = np.repeat(np.arange(owner.size), area)
     place = np.arange(piece.size) - np.repeat(np.cumsum(area) - area, area)
-    i, k = np.divmod(place, height[piece])
-    target = begins[block[piece]] + i * lengths[block[piece]] + column[piece] + k
-    permutation[target.astype(np.int64)] = first[piece] + k * stride[piece] + i
+    across, down = np.divmod(place, height[piece])
+    target = begins[block[piece]] + across * lengths[block[piece]] + column[piece] + down
+    permutation[target.astype(np.int64)] = first[piece] + down * stride[piece] + across
     return table, permutation
 
 
 def dual(structure: IntArray) -> Linear:
     """Normal equations by way of the rows, for the linear algebra that suits JJᵀ."""
-    return _dual(structure, *transposed(structure))
-
-
-def _dual(structure: IntArray, turned: IntArray, permutation: IntArray) -> Linear:
     from cardan.solvers import _dual_normal as kernel
 
+    turned, permutation = transposed(structure)
     within = linear_algebra(turned)
     header = np.zeros(kernel.PATTERN, dtype=np.int64)
     header[kernel.INNER] = within.address
