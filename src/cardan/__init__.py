@@ -5,12 +5,34 @@ from __future__ import annotations
 import logging
 from math import pi
 
+from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
+from cardan.constraints.functions import (
+    acos,
+    asin,
+    atan,
+    atan2,
+    cos,
+    cosh,
+    cross,
+    dot,
+    exp,
+    log,
+    norm,
+    rotation_vector,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from cardan.constraints.jets import Jet
+from cardan.constraints.user import primitive
 from cardan.diagnosis.freedom import Diagnosis
 from cardan.errors import CardanError, ModelError, UnknownNameError
-from cardan.joints import Joint
+from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
-from cardan.system.parts import Body, Frame, Point
+from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.residuals import Violation
 from cardan.system.state import Pose, State
 from cardan.system.system import System
@@ -23,11 +45,16 @@ __all__ = [
     "AssemblyResult",
     "Body",
     "CardanError",
+    "Coordinate",
     "Diagnosis",
+    "Direction",
     "Frame",
+    "Jet",
     "Joint",
     "Mechanism",
     "ModelError",
+    "Motion",
+    "MotionStatus",
     "Point",
     "Pose",
     "State",
@@ -36,5 +63,24 @@ __all__ = [
     "UnknownNameError",
     "Violation",
     "__version__",
+    "coordinate",
+    "primitive",
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "cosh",
+    "cross",
+    "dot",
+    "exp",
+    "log",
+    "norm",
     "pi",
+    "rotation_vector",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
 ]

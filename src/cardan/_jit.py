@@ -29,6 +29,7 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import config
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
@@ -140,13 +141,25 @@ PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
 FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller number is a code of the chooser
 
 
+COMPILE_ERRORS = (NumbaError,)
+
+
+def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function of the user's, for kernels to call; it may allocate."""
+    if JIT_DISABLED or hasattr(function, "py_func"):
+        return function
+    compiled: Callable[..., Any] = numba.njit(error_model="numpy")(function)
+    return compiled
+
+
 def primitive_address(function: Callable[..., int], kept: bool) -> int:
     """Compile a kernel of one primitive, a function of four pointers; cached if the file it stands in is kept."""
     if JIT_DISABLED:
         _python_primitives.append(function)
         return FIRST_ADDRESS + len(_python_primitives) - 1
+    options = _OPTIONS if kept else {**_OPTIONS, "_nrt": True}
     compiled = _with_cache_directory(
-        lambda cache: numba.cfunc(PRIMITIVE_SIGNATURE, cache=cache and kept, nopython=True, **_OPTIONS)(function)
+        lambda cache: numba.cfunc(PRIMITIVE_SIGNATURE, cache=cache and kept, nopython=True, **options)(function)
     )
     _keep_alive.append(compiled)
     return int(compiled.address)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import copy as copying
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec
 
 from cardan import joints
 from cardan.analysis.assemble import AUTO, Method, assemble
+from cardan.analysis.motion import Motion
+from cardan.analysis.move import move
 from cardan.analysis.result import AssemblyResult
 from cardan.analysis.stepper import Stepper
+from cardan.constraints.registry import Primitive
 from cardan.coordinates.formulations import Formulation
 from cardan.diagnosis.freedom import Diagnosis, diagnose
 from cardan.errors import ModelError
-from cardan.joints import Joint, JointKind
+from cardan.joints import Coordinate, Joint, JointKind, own
+from cardan.joints.coordinates import make_turn
 from cardan.system import check
 from cardan.system.check import Triple
-from cardan.system.parts import Body, Frame, Point
+from cardan.system.parts import Body, Frame, Point, Turn
 from cardan.system.state import State
 from cardan.system.system import System
 
@@ -37,7 +42,7 @@ def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]
     method.__doc__ = kind.build.__doc__
     built = inspect.signature(kind.build)
     first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
-    options = list(built.parameters.values())
+    options = [p for p in built.parameters.values() if p.name != "own"]
     method.__signature__ = inspect.Signature([*first, *options], return_annotation=Joint)  # type: ignore[attr-defined]
     return method
 
@@ -103,35 +108,153 @@ class Mechanism:
     perpendicular = _adds(joints.perpendicular)
     point_on_line = _adds(joints.point_on_line)
     point_in_plane = _adds(joints.point_in_plane)
+    screw = _adds(joints.screw)
+
+    gear = _adds(joints.gear)
+    rack = _adds(joints.rack)
+    belt = _adds(joints.belt)
+    couple = _adds(joints.couple)
+
+    def drive(
+        self,
+        name: str,
+        coordinate: Joint | Coordinate,
+        function: Callable[[Any], Any] | float,
+        *,
+        of: str | None = None,
+    ) -> Joint:
+        """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
+
+        coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
+        function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a number to hold.
+        """
+        return self._add(joints.drive, name, (self._chosen(name, coordinate, of), function), {})
+
+    def limit(
+        self,
+        name: str,
+        coordinate: Joint | Coordinate,
+        *,
+        lower: float = -math.inf,
+        upper: float = math.inf,
+        of: str | None = None,
+    ) -> Joint:
+        """Keep a coordinate within bounds, in metres or radians; either bound may be left out."""
+        chosen = self._chosen(name, coordinate, of)
+        return self._add(joints.limit, name, (chosen,), {"lower": lower, "upper": upper})
+
+    def constrain(self, name: str, primitive: Primitive, /, **given: Any) -> Joint:
+        """Add a constraint of your own: a primitive made by :func:`cardan.primitive`, with its features and parameters.
+
+        ``m.constrain("level", equal_height, i=a.point(…), j=b.point(…), up=a.vector(0, 0, 1), offset=0.1)``
+        """
+        name = self._new_name(name, "a constraint")
+        what = f"constraint {name!r}"
+        kind = own.checked(primitive, what)
+        try:
+            ends, use = own.resolved(kind, given, self._coordinate)
+        except ModelError as error:
+            raise ModelError(f"{what}: {error}") from None
+        for end in ends:
+            for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
+                self._check_body(what, body)
+        if not use.bodies:
+            raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
+        if len({feature.body for feature in use.features if isinstance(feature.body, Body)}) == 1:
+            raise ModelError(f"{what} is on body {use.bodies[0].name!r} alone; a constraint needs two different bodies")
+        values = zip(kind.parameters, use.parameters, strict=True)
+        return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (use,)))
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         name = self._new_name(name, f"a {kind.name} joint")
         what = f"{kind.name} {name!r}"
-        given = list(args[:2])
-        given += [options[key] for key in ("a", "b") if key in options]
-        if len(given) == 2:
-            self._check_ends(what, kind, given[0], given[1])
         try:
-            uses = tuple(kind.build(*args, **options))
+            ends, rest, named = self._ends(what, kind, args, options)
+            turns = tuple(
+                (word, make_turn(name if word == "angle" else f"{name}.{word}", self, features))
+                for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
+                if sort == "angle"
+            )
+            extra: dict[str, Any] = {}
+            if kind.own:
+                bare = Joint(name, kind, ends, (), (), turns)
+                extra["own"] = {w: bare.of(w) for w in kind.coordinates} if kind.coordinates else name
+            uses = tuple(kind.build(*ends, *rest, **named, **extra))
         except ModelError as error:
-            raise ModelError(f"{what}: {error}") from None
+            text = str(error)
+            raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
-        named = {key: value for key, value in options.items() if key not in ("a", "b")}
-        parameters = (*zip(kind.options, args[2:], strict=False), *named.items())
-        made = Joint(name, kind, given[0], given[1], tuple((key, _plain(value)) for key, value in parameters), uses)
-        self._joints[name] = made
+        parameters = (*zip(kind.options, rest, strict=False), *named.items())
+        return self._keep(Joint(name, kind, ends, tuple((k, _plain(v)) for k, v in parameters), uses, turns))
+
+    def _keep(self, made: Joint) -> Joint:
+        self._joints[made.name] = made
         self.touch()
         return made
 
-    def _check_ends(self, what: str, kind: JointKind[Any], a: Any, b: Any) -> None:
-        for end, frame_only in ((a, kind.frames_only[0]), (b, kind.frames_only[1])):
-            valid = "a frame (body.frame(…))" if frame_only else "a point or frame (body.point(…), body.frame(…))"
-            if not isinstance(end, Frame if frame_only else Frame | Point):
-                raise ModelError(f"{what} was given {end!r}; it must be {valid}")
-            self._check_body(what, end.body)
-        if a.body is b.body:
-            raise ModelError(f"{what} connects body {a.body.name!r} to itself; a joint needs two different bodies")
+    def _ends(
+        self, what: str, kind: JointKind[Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+        """The ends of a joint, checked, and what is left of its arguments."""
+        count = len(kind.takes)
+        named = dict(options)
+        ends = [*args[:count], *(named.pop(word) for word in kind.ends[len(args) :] if word in named)]
+        if len(ends) < count:
+            missing = ", ".join(map(repr, kind.ends[len(ends) :]))
+            raise ModelError(f"{what} was not given {missing}; see help(Mechanism.{kind.name})")
+        for k, takes in enumerate(kind.takes):
+            if takes in ("frame", "point"):
+                self._check_end(what, takes, ends[k])
+            else:
+                ends[k] = self._coordinate(ends[k], takes)
+                for body in ends[k].bodies:
+                    self._check_body(what, body)
+        if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
+            body = ends[0].body.name
+            raise ModelError(f"{what} connects body {body!r} to itself; a joint needs two different bodies")
+        return tuple(ends), args[count:], named
+
+    def _check_end(self, what: str, takes: str, end: Any) -> None:
+        frame_only = takes == "frame"
+        valid = "a frame (body.frame(…))" if frame_only else "a point or frame (body.point(…), body.frame(…))"
+        if not isinstance(end, Frame if frame_only else Frame | Point):
+            raise ModelError(f"{what} was given {end!r}; it must be {valid}")
+        self._check_body(what, end.body)
+
+    def _coordinate(self, given: Any, kind: str) -> Coordinate:
+        """The coordinate meant by a joint that has one of that kind ("" for any), or by a coordinate."""
+        if isinstance(given, Coordinate):
+            if kind and given.kind != kind:
+                raise ModelError(f"{given!r} was given where {_article(kind)} is needed")
+            return given
+        if not isinstance(given, Joint):
+            raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…)")
+        self._coordinate_owner(given)
+        every = [given.of(word) for word in given.kind.coordinates]
+        found = [coordinate for coordinate in every if not kind or coordinate.kind == kind]
+        if len(found) != 1:
+            words = ", ".join(repr(c.name) for c in found) if found else "none"
+            wanted = _article(kind) if kind else "a coordinate"
+            way = "choose one with joint.of(name)" if found else "take one with cd.coordinate(frame_a, frame_b, of)"
+            raise ModelError(f"joint {given.name!r} ({given.kind.name}) was given for {wanted}; it has {words}: {way}")
+        return found[0]
+
+    def _chosen(self, name: Any, given: Any, of: str | None) -> Coordinate:
+        """The coordinate of a joint by name, or its only one."""
+        try:
+            if of is not None and isinstance(given, Joint):
+                self._coordinate_owner(given)
+                return given.of(of)
+            if of is not None and isinstance(given, Coordinate) and given.name != of:
+                raise ModelError(f"{given!r} was given with of={of!r}; leave that out, it is a coordinate already")
+            return self._coordinate(given, "")
+        except ModelError as error:
+            raise ModelError(f"{name!r}: {error}") from None
+
+    def _coordinate_owner(self, joint: Joint) -> None:
+        if self._joints.get(joint.name) is not joint:
+            raise ModelError(f"{joint!r} is not, or no longer, a joint of mechanism {self.name!r}")
 
     def _check_body(self, what: str, body: Body) -> None:
         if body is self._ground or self._bodies.get(body.name) is body:
@@ -153,7 +276,7 @@ class Mechanism:
         return name
 
     def remove(self, name: str | Body | Joint, *, joints: bool = False) -> None:
-        """Remove a joint, or a body; with ``joints`` a body's joints go too, otherwise it must have none."""
+        """Remove a joint, or a body; with ``joints`` what is attached to it goes too, otherwise nothing may be."""
         if not isinstance(name, str | Body | Joint):
             raise ModelError(f"remove was given {name!r}; it must be a body, a joint, or the name of one")
         key = name if isinstance(name, str) else name.name
@@ -161,9 +284,16 @@ class Mechanism:
         if not isinstance(name, str) and mine is not name:
             raise ModelError(f"{name!r} is of another mechanism, not of {self.name!r}; remove it there, or by name")
         if key in self._joints:
-            del self._joints[key]
+            users = [j.name for j in self._joints.values() if key in j.joints]
+            if users and not joints:
+                raise ModelError(
+                    f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on; remove them first, or "
+                    "pass joints=True"
+                )
+            for name_of_user in (key, *users):
+                del self._joints[name_of_user]
         elif key in self._bodies:
-            attached = [j.name for j in self._joints.values() if self._bodies[key] in (j.a.body, j.b.body)]
+            attached = [j.name for j in self._joints.values() if self._bodies[key] in j.bodies]
             if attached and not joints:
                 raise ModelError(
                     f"body {key!r} has the joints {', '.join(map(repr, attached))}; remove them first, or pass "
@@ -237,8 +367,17 @@ class Mechanism:
         if self._system is None:
             if not self._bodies:
                 raise ModelError(f"mechanism {self.name!r} has no bodies; add one with m.body(name)")
-            self._system = System(list(self._bodies.values()), [(j.name, j.uses) for j in self._joints.values()])
+            uses = [(j.name, j.uses) for j in self._joints.values()]
+            self._system = System(list(self._bodies.values()), uses, self._turns())
         return self._system
+
+    def _turns(self) -> list[Turn]:
+        """Angles whose whole turns are counted: those of all joints, as soon as anything depends on one."""
+        needed = [turn for joint in self._joints.values() for use in joint.uses for turn in use.turns]
+        if not needed:
+            return []
+        found = {turn: None for joint in self._joints.values() for _, turn in joint.turns}
+        return [*found, *(turn for turn in dict.fromkeys(needed) if turn not in found)]
 
     @property
     def state(self) -> State:
@@ -263,6 +402,7 @@ class Mechanism:
         """Find poses that satisfy every joint, from the authored poses or from ``start``.
 
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
+        time [s]: of the drivers; that of the start, or 0, where none is given.
         method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``,
         ``"gradient"``, ``"hybrid"``.  formulation: ``"manifold"`` or ``"euler_parameters"``.
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
@@ -291,6 +431,26 @@ class Mechanism:
     ) -> Stepper:
         """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
         return Stepper(self.system, start, time, formulation, tolerance)
+
+    def move(
+        self,
+        times: Sequence[float],
+        start: State | Mapping[Any, Any] | None = None,
+        *,
+        tolerance: float = 1e-12,
+        max_seconds: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Motion:
+        """Positions, velocities and accelerations at times [s] of a driven motion, on one branch.
+
+        The mechanism is assembled at the first time, from ``start``, and followed from there: steps are as small as
+        the motion needs, the branch is kept, and at a dead point or a limit the motion ends and says so.
+        times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
+        Interrupted by the keyboard, it returns what was reached.
+        """
+        return move(
+            self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
+        )
 
     def diagnose(self, state: State | None = None) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""
@@ -333,6 +493,10 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints>"
+
+
+def _article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _plain(value: Any) -> Any:

@@ -115,7 +115,8 @@ class Case:
         self.places = places
         rng = np.random.default_rng([seed, crc32(f"{name} {places}".encode())])
         mechanism = cd.Mechanism()
-        bodies = {body: mechanism.body(body) for body in PLACES[:2]} | {"ground": mechanism.ground}
+        for body in PLACES[:2]:
+            mechanism.body(body)
         while True:
             self.values = [self._value(kind, rng) for kind in self.primitive.features]
             self.parameters = tuple(rng.uniform(0.3, 2.5, len(self.primitive.parameters)))

@@ -60,6 +60,8 @@ def add(m, kind, name, a, b, rng):
         m.distance(name, *ends, rng.uniform(0.5, 2.0))
     elif kind == "angle":
         m.angle(name, *ends, rng.uniform(0.5, 2.0))
+    elif kind == "screw":
+        m.screw(name, *ends, pitch=rng.uniform(0.5, 2.0), offset=rng.uniform(-1.0, 1.0))
     else:
         getattr(m, kind)(name, *ends)
 
@@ -76,7 +78,7 @@ def random_mechanism(seed, bodies=12, loops=9):
         made.append(body)
     for k in range(loops):
         a, b = rng.choice(len(made), 2, replace=False)
-        add(m, (JOINTS + CUT_ONLY)[(3 * seed + k) % 13], f"loop {k}", made[a], made[b], rng)
+        add(m, (JOINTS + CUT_ONLY)[(3 * seed + k) % 14], f"loop {k}", made[a], made[b], rng)
     return m
 
 
@@ -101,7 +103,7 @@ def one_piece(seed):
 
 
 SYSTEMS = {
-    **{f"random {seed}": lambda seed=seed: random_mechanism(seed).system for seed in range(9)},
+    **{f"random {seed}": lambda seed=seed: random_mechanism(seed).system for seed in range(10)},
     **{f"tree {seed} and a loop": lambda seed=seed: random_mechanism(seed, loops=2).system for seed in range(4)},
     **{f"piece {seed}": lambda seed=seed: one_piece(seed) for seed in (2, 5)},
     **{f"three bodies {seed}": lambda seed=seed: triple(seed) for seed in range(3)},
@@ -342,7 +344,7 @@ def test_jacobian_by_differences_in_every_mechanism(name, form):
 
 def test_these_mechanisms_have_every_joint_in_the_tree_and_every_constraint_cut():
     in_tree, cut = set(), set()
-    mechanisms = [random_mechanism(seed, loops=loops) for seed in range(9) for loops in (2, 9)]
+    mechanisms = [random_mechanism(seed, loops=loops) for seed in range(10) for loops in (2, 9)]
     for m in mechanisms + [example.build() for example in examples.REGISTRY.values()]:
         names = set(tree.spanning_tree(m.system).joints)
         in_tree |= {j.kind.name for j in m.joints.values() if j.name in names}
@@ -483,7 +485,7 @@ def test_equations_20_are_the_rows_of_the_evaluator(which):
 # --- the tree ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_tree_leaves_fewest_equations(seed):
     """SciPy's minimum spanning tree of the negative weights, with a free joint of weight zero to every body."""
     m = random_mechanism(seed, loops=25)

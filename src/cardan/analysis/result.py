@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cardan.system.residuals import Violation, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
+
+if TYPE_CHECKING:
+    from cardan.analysis.limits import ActiveLimit
 
 
 class Status(StrEnum):
@@ -38,7 +41,7 @@ class AssemblyResult:
     ``ok``: every constraint met.  ``residual``: the largest for what it may be, lengths relative to the extent of the
     piece, angles in radians; it is what ``tolerance`` bounds.  ``iterations`` of all attempts together; ``restarts``:
     attempts after the first.  ``worst``: (name, residual, unit) in metres and radians, largest first.
-    ``unconnected``: bodies that nothing connects to the ground.
+    ``active``: limits that are reached.  ``unconnected``: bodies that nothing connects to the ground.
     """
 
     __slots__ = (
@@ -93,6 +96,13 @@ class AssemblyResult:
         return violations(self._system, self._residuals)
 
     @property
+    def active(self) -> list[ActiveLimit]:
+        """Limits whose bound is reached: (name, "lower" or "upper", value, unit)."""
+        from cardan.analysis.limits import active_limits
+
+        return active_limits(self._system, self.state)
+
+    @property
     def unconnected(self) -> tuple[str, ...]:
         """Bodies that no chain of constraints connects to the ground."""
         return self._system.unconnected
@@ -106,6 +116,8 @@ class AssemblyResult:
         if not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
             lines.append(f"  {_ADVICE[self.status]}")
+        for limit in self.active if self.ok else ():
+            lines.append(f"  limit {limit.name!r} is at its {limit.bound} bound")
         if self.unconnected:
             lines.append(f"  not connected to the ground: {_few(self.unconnected)}")
         return "\n".join(lines)
@@ -123,6 +135,7 @@ class AssemblyResult:
             "method": self.method,
             "formulation": self.formulation,
             "unconnected": list(self.unconnected),
+            "active": [limit._asdict() for limit in self.active],
             "worst": [{"name": v.name, "residual": _finite(v.residual), "unit": v.unit} for v in self.worst[:10]],
             "bodies": {
                 name: {

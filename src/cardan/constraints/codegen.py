@@ -141,11 +141,56 @@ def _function(name: str, sizes: dict[str, int], text: str, body: list[str], inli
     )
 
 
-def user_module(name: str, trace: Trace) -> str:
-    """The text of the module of one primitive that is not built in."""
-    opening = f'"""Kernels of the primitive {name}, written by cardan.constraints.codegen; not to be edited."""'
+_OPENING = '"""Kernels of a primitive, written by cardan.constraints.codegen; not to be edited."""'
+
+
+def user_module(trace: Trace) -> str:
+    """The text of the module of one primitive that is not built in.
+
+    Nothing of the user's own text goes into it, not even a name: only operations, numbers and positions.
+    """
     kernels = [value_kernel("primitive", trace, False), curvature_kernel("primitive", trace, False)]
-    return "\n\n\n".join([f"{opening}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
+    return "\n\n\n".join([f"{_OPENING}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
+
+
+CURVATURE_STEP = 1e-4  # of the differences along the velocity; their error is some 1e-8 of a curvature of order one
+
+
+def by_hand_module(width: int, parameters: int, rows: int) -> str:
+    """The text around two kernels written by hand, ``value_by_hand`` and ``derivative_by_hand``.
+
+    ẋᵀ f_xx ẋ is taken by differences of ∂f ẋ along ẋ.
+    """
+    views = f"    x = view(x, {width})\n    c = view(c, {parameters})\n"
+    return f'''{_OPENING}
+
+from cardan._jit import view
+
+
+def primitive(x, c, f, df):
+    """f and ∂f/∂x: {rows} rows, {width} components."""
+{views}    value_by_hand(x, c, view(f, {rows}))
+    derivative_by_hand(x, c, view(df, {rows * width}))
+    return 0
+
+
+def primitive_curvature(x, rate, c, g):
+    """ẋᵀ f_xx ẋ, {rows} rows."""
+{views}    rate = view(rate, {width})
+    g = view(g, {rows})
+    moved = empty({width})
+    partials = empty({rows * width})
+    for i in range({rows}):
+        g[i] = 0.0
+    for side in (1.0, -1.0):
+        for j in range({width}):
+            moved[j] = x[j] + side * {CURVATURE_STEP!r} * rate[j]
+        derivative_by_hand(moved, c, partials)
+        for i in range({rows}):
+            for j in range({width}):
+                g[i] += side * partials[i * {width} + j] * rate[j] / {2 * CURVATURE_STEP!r}
+    return 0
+'''
 
 
 def _chooser(name: str, arguments: str, suffix: str, text: str) -> str:

@@ -11,10 +11,22 @@ once along a unit vector of each feature component (∂f) and twice along a symb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Final, Union, overload
+import numbers
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn, Union, overload
 
 Number = Union["Scalar", float, int]
+
+MOST_NODES = 20_000  # of a graph: more is a loop that ran away, and would take minutes to compile
+
+BY_HAND = (
+    "what cannot be written with operators and cd.sin, cd.sqrt, … can be given by hand with its derivative: see "
+    "help(cd.primitive)"
+)
+
+
+class TracingError(TypeError):
+    """A primitive's function did with a traced value what no recorded equation can do."""
 
 
 class Scalar:
@@ -61,13 +73,42 @@ class Scalar:
     def __rtruediv__(self, other: Number) -> Scalar:
         return self.graph.divide(self.graph.lift(other), self)
 
+    def __pow__(self, exponent: Number) -> Scalar:
+        return self.graph.power(self, self.graph.lift(exponent))
+
+    def __rpow__(self, base: Number) -> Scalar:
+        return self.graph.power(self.graph.lift(base), self)
+
     def __neg__(self) -> Scalar:
         return self.graph.multiply(self.graph.constant(-1.0), self)
 
-    def __bool__(self) -> bool:
-        raise TypeError(
-            "a primitive must not branch on a traced value: its equations are recorded once and hold for every pose"
+    def __pos__(self) -> Scalar:
+        return self
+
+    # What would end the recording, or record one branch for all poses, is refused.
+
+    def _refuse_branch(self, *_: object) -> NoReturn:
+        raise TracingError(
+            "a primitive must not branch on a traced value (if, and, or, not, min, max, abs, a comparison): its "
+            f"equations are recorded once and hold for every pose; {BY_HAND}"
         )
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __eq__ = __ne__ = _refuse_branch
+    __hash__ = object.__hash__
+
+    def _refuse_number(self, *_: object) -> NoReturn:
+        raise TracingError(
+            "a traced value is no number: use cd.sin, cd.sqrt, … where the function has math.sin, math.sqrt, …, and "
+            f"neither round nor index with it; {BY_HAND}"
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = _refuse_number
+    __mod__ = __floordiv__ = __rmod__ = __rfloordiv__ = __divmod__ = __len__ = __iter__ = _refuse_number
+    __getitem__ = __and__ = __or__ = __xor__ = __invert__ = _refuse_number
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's functions of numbers are recorded like the library's own."""
+        return traced_ufunc(ufunc, method, inputs, options)
 
     @property
     def is_zero(self) -> bool:
@@ -77,28 +118,93 @@ class Scalar:
     def is_one(self) -> bool:
         return self.operation == "constant" and self.value == 1.0
 
+    def __repr__(self) -> str:
+        return f"<traced {self.operation}>"
+
 
 class Vector:
-    """Three scalars: a world point or vector."""
+    """Three scalars: a world point or vector, with components x, y, z."""
 
     __slots__ = ("components",)
 
     def __init__(self, x: Scalar, y: Scalar, z: Scalar) -> None:
         self.components = (x, y, z)
 
-    def __add__(self, other: Vector) -> Vector:
-        return Vector(*(a + b for a, b in zip(self.components, other.components, strict=True)))
+    @property
+    def x(self) -> Scalar:
+        return self.components[0]
 
-    def __sub__(self, other: Vector) -> Vector:
-        return Vector(*(a - b for a, b in zip(self.components, other.components, strict=True)))
+    @property
+    def y(self) -> Scalar:
+        return self.components[1]
+
+    @property
+    def z(self) -> Scalar:
+        return self.components[2]
+
+    def __getitem__(self, k: int) -> Scalar:
+        return self.components[k]
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return 3
+
+    def lifted(self, other: Any) -> Vector:
+        """other as a vector: it may be a vector, or three numbers."""
+        if isinstance(other, Vector):
+            return other
+        if isinstance(other, Scalar | Quaternion | str | numbers.Number) or not _has_length(other, 3):
+            raise TracingError(f"a vector can be added to a vector or to three numbers, not to {other!r}")
+        graph = self.components[0].graph
+        return Vector(*(graph.lift(c) for c in other))
+
+    def __add__(self, other: Any) -> Vector:
+        return Vector(*(a + b for a, b in zip(self.components, self.lifted(other).components, strict=True)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Vector:
+        return Vector(*(a - b for a, b in zip(self.components, self.lifted(other).components, strict=True)))
+
+    def __rsub__(self, other: Any) -> Vector:
+        return self.lifted(other) - self
 
     def __mul__(self, factor: Number) -> Vector:
+        if isinstance(factor, Vector | Quaternion) or not isinstance(factor, Scalar | numbers.Real):
+            raise TracingError(
+                f"a vector can be multiplied by a number, not by {factor!r}; for products of two vectors use cd.dot or "
+                "cd.cross"
+            )
         return Vector(*(a * factor for a in self.components))
 
     __rmul__ = __mul__
 
+    def __truediv__(self, divisor: Number) -> Vector:
+        return Vector(*(a / divisor for a in self.components))
+
+    def __matmul__(self, other: Any) -> Scalar:
+        return dot(self, self.lifted(other))
+
+    __rmatmul__ = __matmul__
+
     def __neg__(self) -> Vector:
         return self * -1.0
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __eq__ = __ne__ = Scalar._refuse_branch
+    __hash__ = object.__hash__
+    __float__ = Scalar._refuse_number
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return traced_ufunc(ufunc, method, inputs, options)
+
+    def __repr__(self) -> str:
+        return "<traced vector>"
+
+
+def _has_length(value: Any, length: int) -> bool:
+    return (isinstance(value, Sequence) and len(value) == length) or getattr(value, "shape", None) == (length,)
 
 
 class Quaternion:
@@ -108,6 +214,21 @@ class Quaternion:
 
     def __init__(self, w: Scalar, x: Scalar, y: Scalar, z: Scalar) -> None:
         self.components = (w, x, y, z)
+
+    def __getitem__(self, k: int) -> Scalar:
+        return self.components[k]
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return 4
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = Scalar._refuse_branch
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return "<traced quaternion>"
 
 
 class Graph:
@@ -122,6 +243,8 @@ class Graph:
         key = (operation, tuple(argument.index for argument in arguments), value)
         found = self._interned.get(key)
         if found is None:
+            if len(self.nodes) >= MOST_NODES:
+                raise TracingError(f"a primitive has more than {MOST_NODES} operations; {BY_HAND}")
             found = Scalar(self, len(self.nodes), operation, arguments, value)
             self._interned[key] = found
             self.nodes.append(found)
@@ -135,10 +258,12 @@ class Graph:
 
     def lift(self, value: Number) -> Scalar:
         if isinstance(value, Scalar):
+            if value.graph is not self:
+                raise TracingError("a primitive used a value that another call of a primitive traced")
             return value
-        if isinstance(value, int | float) and math.isfinite(value):
-            return self.constant(value)
-        raise TypeError(f"a primitive can compute with numbers and its own features only, not with {value!r}")
+        if isinstance(value, numbers.Real) and math.isfinite(value):
+            return self.constant(float(value))
+        raise TracingError(f"a primitive can compute with finite numbers and its own features only, not with {value!r}")
 
     def add(self, a: Scalar, b: Scalar) -> Scalar:
         if a.is_zero:
@@ -167,14 +292,23 @@ class Graph:
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
         if b.is_zero:
-            raise ZeroDivisionError("a primitive divides by the constant zero")
+            raise TracingError("a primitive divides by the constant zero")
         if a.is_zero or b.is_one:
             return a
         return self._fold("/", a, b)
 
+    def power(self, a: Scalar, n: Scalar) -> Scalar:
+        if n.operation != "constant":
+            return self.call("exp", n * self.call("log", a))
+        if n.value == 2.0:
+            return self.multiply(a, a)
+        if n.is_one or n.is_zero:
+            return a if n.is_one else self.constant(1.0)
+        return self.call("power", a, n)
+
     def _fold(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
         if isinstance(a.value, float) and isinstance(b.value, float):
-            return self.constant(_ARITHMETIC[operation](a.value, b.value))
+            return self.lift(_ARITHMETIC[operation](a.value, b.value))
         if operation in "+*" and a.index > b.index:  # commutative: one order, so that equal expressions meet
             a, b = b, a
         return self.node(operation, (a, b))
@@ -185,17 +319,24 @@ class Graph:
 
     def derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
         """D[of], with D[variable] = seeds[variable] and zero for every other variable."""
-        found = memo.get(of.index)
-        if found is None:
-            found = memo[of.index] = self._derivative(of, seeds, memo)
-        return found
+        stack = [of]
+        while stack:  # no recursion: a graph may be deeper than Python's stack
+            node = stack[-1]
+            missing = [argument for argument in node.arguments if argument.index not in memo]
+            if missing and node.index not in memo:
+                stack += missing
+                continue
+            stack.pop()
+            if node.index not in memo:
+                memo[node.index] = self._derivative(node, seeds, memo)
+        return memo[of.index]
 
     def _derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
         if of.operation == "constant":
             return self.constant(0.0)
         if of.operation == "variable":
             return seeds.get(of, self.constant(0.0))
-        inner = [self.derivative(argument, seeds, memo) for argument in of.arguments]
+        inner = [memo[argument.index] for argument in of.arguments]
         if all(d.is_zero for d in inner):
             return self.constant(0.0)
         if of.operation in _ARITHMETIC:
@@ -245,8 +386,8 @@ def _zero(node: Scalar, *_: Scalar) -> Scalar:
     return node.graph.constant(0.0)
 
 
-def _one_within(node: Scalar, *_: Scalar) -> Scalar:
-    raise AssertionError("the bounds of a limit are parameters: nothing is derived by them")
+def _of_parameters_only(node: Scalar, *_: Scalar) -> Scalar:
+    raise AssertionError("bounds and exponents are parameters or constants: nothing is derived by them")
 
 
 # Partial derivatives of every function a graph may call, each given (node, *arguments).
@@ -254,6 +395,16 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
     "sqrt": (lambda node, a: 0.5 / node,),
     "sin": (lambda node, a: node.graph.call("cos", a),),
     "cos": (lambda node, a: -node.graph.call("sin", a),),
+    "tan": (lambda node, a: 1.0 + node * node,),
+    "exp": (lambda node, a: node,),
+    "log": (lambda node, a: 1.0 / a,),
+    "asin": (lambda node, a: 1.0 / node.graph.call("sqrt", 1.0 - a * a),),
+    "acos": (lambda node, a: -1.0 / node.graph.call("sqrt", 1.0 - a * a),),
+    "atan": (lambda node, a: 1.0 / (1.0 + a * a),),
+    "sinh": (lambda node, a: node.graph.call("cosh", a),),
+    "cosh": (lambda node, a: node.graph.call("sinh", a),),
+    "tanh": (lambda node, a: 1.0 - node * node,),
+    "power": (lambda node, a, n: n * node.graph.power(a, n - 1.0), _of_parameters_only),
     "atan2": (lambda node, s, c: c / (s * s + c * c), lambda node, s, c: -s / (s * s + c * c)),
     "norm3": tuple((lambda node, x, y, z, j=j: node.graph.call(f"unit3_{j}", x, y, z)) for j in range(3)),
     "unit3_0": tuple(_unit_partial(0, j) for j in range(3)),
@@ -270,7 +421,11 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, c: -2.0 * s * node * node,
         lambda node, s, c: -2.0 * c * node * node,
     ),
-    "beyond": (lambda node, a, lower, upper: node.graph.call("outside", a, lower, upper), _one_within, _one_within),
+    "beyond": (
+        lambda node, a, lower, upper: node.graph.call("outside", a, lower, upper),
+        _of_parameters_only,
+        _of_parameters_only,
+    ),
     "outside": (_zero, _zero, _zero),
     "angle_ratio": (
         lambda node, s, w: node.graph.call("angle_ratio_s", s, w),
@@ -304,14 +459,6 @@ def cos(a: Scalar) -> Scalar:
     return a.graph.call("cos", a)
 
 
-def sin(a: Scalar) -> Scalar:
-    return a.graph.call("sin", a)
-
-
-def sqrt(a: Scalar) -> Scalar:
-    return a.graph.call("sqrt", a)
-
-
 def atan2(s: Scalar, c: Scalar) -> Scalar:
     return s.graph.call("atan2", s, c)
 
@@ -343,3 +490,36 @@ def relative_rotation_vector(a: Quaternion, b: Quaternion) -> Vector:
     sign = graph.call("sign4", w, x, y, z)
     ratio = graph.call("angle_ratio", x * x + y * y + z * z, sign * w)
     return Vector(x, y, z) * (sign * ratio)
+
+
+_UFUNCS: Final[Mapping[str, str]] = {
+    **{name: name for name in ("sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh")},
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+}
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "true_divide": lambda a, b: a / b,
+    "power": lambda a, b: a**b,
+    "matmul": lambda a, b: a @ b,
+}
+
+
+def traced_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What NumPy's function of traced values records."""
+    name = ufunc.__name__
+    if method == "__call__" and not options:
+        if name in _OPERATORS:
+            first, second = (a.tolist() if hasattr(a, "tolist") else a for a in inputs)
+            return _OPERATORS[name](first, second)
+        if name == "negative":
+            return -inputs[0]
+        if name in _UFUNCS and not any(isinstance(a, Vector) for a in inputs):
+            graph = next(a.graph for a in inputs if isinstance(a, Scalar))
+            return graph.call(_UFUNCS[name], *(graph.lift(a) for a in inputs))
+    raise TracingError(f"numpy.{name} of a traced value cannot be recorded; {BY_HAND}")

@@ -15,12 +15,18 @@ import hashlib
 import logging
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from pickle import UnpicklingError
+from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from cardan.constraints.registry import Primitive
+from cardan.errors import ModelError
 
 log = logging.getLogger("cardan")
 
@@ -43,7 +49,20 @@ def _address(primitive: Primitive, suffix: str) -> int:
         from cardan import _jit
 
         function, kept = _function(primitive, suffix)
-        found = _addresses[primitive, suffix] = _jit.primitive_address(function, kept)
+        try:
+            try:
+                found = _jit.primitive_address(function, kept)
+            except (OSError, ImportError, EOFError, UnpicklingError, RuntimeError) as error:
+                if not kept:
+                    raise
+                log.warning("the cached kernel of %r cannot be loaded and is compiled anew: %s", primitive.name, error)
+                found = _jit.primitive_address(function, False)
+        except _jit.COMPILE_ERRORS as error:
+            raise ModelError(
+                f"primitive {primitive.name!r} by hand cannot be compiled: {str(error).strip().splitlines()[-1]}; its "
+                "functions may use numbers, math and NumPy on arrays of floats, as Numba compiles them"
+            ) from error
+        _addresses[primitive, suffix] = found
     return found
 
 
@@ -53,8 +72,23 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
         from cardan.constraints import _generated
 
         return getattr(_generated, primitive.name + suffix), True
+    by_hand = getattr(primitive.origin, "derivative", None)
+    if by_hand is not None:
+        return _by_hand(primitive, suffix), False
     namespace, kept = _load(primitive.text)
     return namespace[f"primitive{suffix}"], kept
+
+
+def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
+    """The text around two functions of the user's; never kept, since Numba would not notice an edit of them."""
+    from cardan import _jit
+
+    namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand", "empty": np.empty}
+    for name in ("value", "derivative"):
+        namespace[f"{name}_by_hand"] = _jit.by_hand(getattr(primitive.origin, name))
+    exec(compile(primitive.text, f"<primitive {primitive.name}>", "exec"), namespace)
+    function: Callable[..., int] = namespace[f"primitive{suffix}"]
+    return function
 
 
 def _load(text: str) -> tuple[dict[str, Any], bool]:
@@ -64,9 +98,11 @@ def _load(text: str) -> tuple[dict[str, Any], bool]:
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
     path = _kept(_jit.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
     name = str(path) if path is not None else f"<primitive {digest}>"
-    namespace: dict[str, Any] = {"__name__": f"cardan_primitive_{digest}", "__file__": name}
-    exec(compile(text, name, "exec"), namespace)
-    return namespace, path is not None
+    module = ModuleType(f"cardan_primitive_{digest}")
+    module.__file__ = name
+    sys.modules[module.__name__] = module  # where Numba looks for it when machine code is loaded
+    exec(compile(text, name, "exec"), module.__dict__)
+    return module.__dict__, path is not None
 
 
 def _kept(root: Path | None, name: str, text: str) -> Path | None:

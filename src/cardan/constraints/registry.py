@@ -109,7 +109,7 @@ class Primitive:
         graph = Graph()
         variables = [graph.variable(f"x{i}") for i in range(self.components)]
         options = {name: graph.variable(f"c{i}") for i, name in enumerate(self.parameters)}
-        result = self.function(*_given(self.arguments, variables), **options)
+        result = self.function(*given(self.arguments, variables), **options)
         return graph, variables, list(flat_rows(result))
 
     @property
@@ -122,12 +122,11 @@ class Primitive:
             return NotImplemented
         if self.code >= 0 or other.code >= 0:
             return self.code == other.code
-        return (self.name, self.arguments, self.units, self.text) == (
-            other.name,
-            other.arguments,
-            other.units,
-            other.text,
-        )
+        return self._identity() == other._identity()
+
+    def _identity(self) -> tuple[Any, ...]:
+        by_hand = getattr(self.origin, "value", None), getattr(self.origin, "derivative", None)
+        return self.name, self.arguments, self.parameters, self.units, self.text, *by_hand
 
     def __hash__(self) -> int:
         return hash((self.code, self.name, self.text))
@@ -147,9 +146,9 @@ class Primitive:
         return f"<primitive {self.name!r} of {', '.join(f'{a.name}: {a.kind}' for a in self.arguments)}>"
 
 
-def _given(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Traced]:
+def given(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Traced]:
     """What the function of a primitive is called with: one traced value per argument."""
-    given: list[Traced] = []
+    found: list[Traced] = []
     at = 0
     for argument in arguments:
         kind = KINDS[argument.kind]
@@ -161,8 +160,8 @@ def _given(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Tra
                 parts.append(mine[0])
             else:
                 parts.append(Quaternion(*mine) if feature is FeatureKind.ORIENTATION else Vector(*mine))
-        given.append(kind.given(*parts))
-    return given
+        found.append(kind.given(*parts))
+    return found
 
 
 def flat_rows(result: Any) -> Iterator[Scalar]:

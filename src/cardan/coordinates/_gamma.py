@@ -133,8 +133,8 @@ def update_rates_euler(kind, s, k, body, floats, q, v, rate, bias):
 def update_gamma(ints, floats, curvatures, q, v, euler, gamma, work):
     """gamma ← γ of every row.
 
-    curvatures: per constraint the code or address of ẋᵀ f_xx ẋ; work: 9·bodies + (3 + rows)·width floats, where rows and
-    width are the most a constraint has, of rows and of components.
+    curvatures: per constraint the code or address of ẋᵀ f_xx ẋ; work: 9·bodies + (3 + rows)·width floats, where rows
+    and width are the most a constraint has, of rows and of components.
     """
     bodies = ints[BODIES]
     update_matrices(bodies, q, work)

@@ -91,7 +91,7 @@ T_COORDINATE = 4
 T_UNKNOWN = 5
 T_FLOATS = 6  # c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
 T_REF = 7  # body, −1: the ground
-T_COUNTED = 8  # number of the turn that the angle about z is, −1: none
+T_COUNTED = 8  # ± (1 + number of the turn that the angle about z is, as its sign says), 0: none
 T_RECORD = 9
 
 STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
@@ -313,8 +313,11 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
         return
     if turn != STILL:
         read_turn(turn, relative, c[count:])
-        if ints[at + T_COUNTED] >= 0:
-            c[count] = nearest_turn(c[count], wanted[poses_size + ints[at + T_COUNTED]])
+        counted = ints[at + T_COUNTED]
+        if counted > 0:
+            c[count] = nearest_turn(c[count], wanted[poses_size + counted - 1])
+        elif counted < 0:
+            c[count] = nearest_turn(c[count], -wanted[poses_size - counted - 1])
     # the reference point as near as the translations let it be to where it was, the body turned as it will be
     set_relative(turn, c[count:], turned)
     multiply(scratch, turned, relative)
@@ -361,9 +364,12 @@ def count_turns(ints, floats, before, poses, own, out):
         tail[k] = poses[first + k]
     at = ints[TREE]
     for _ in range(system[BODIES]):
-        k = ints[at + T_COUNTED]
-        if k >= 0:
-            tail[k] = nearest_turn(tail[k], out[ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS]])
+        counted = ints[at + T_COUNTED]
+        angle = out[ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS] :]
+        if counted > 0:
+            tail[counted - 1] = nearest_turn(tail[counted - 1], angle[0])
+        elif counted < 0:
+            tail[-counted - 1] = nearest_turn(tail[-counted - 1], -angle[0])
         at += T_RECORD
 
 

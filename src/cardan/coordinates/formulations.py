@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
@@ -78,7 +78,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
         return found
     floats = system.floats_at(time)
     own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system
-    return replace(found, floats=np.concatenate([floats, own_floats]) if own_floats.size else floats)
+    return found.with_floats(np.concatenate([floats, own_floats]) if own_floats.size else floats)
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
@@ -123,7 +123,8 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
     if not turns:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
-        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), np.zeros(turns) if near is None else near])
+        counted = np.zeros(turns) if near is None else near
+        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
     _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, 1.0, q)
     return rewound(system, q) if turns else q
 

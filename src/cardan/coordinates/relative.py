@@ -49,7 +49,7 @@ class _Packed:
             start = system.floats.size + len(places)
             seen_from = tree.GROUND if reference == tree.GROUND else grown.limbs[reference].body
             limbs += (limb.body, limb.parent, motion.translations, motion.turn, at, offsets[-1], start, seen_from)
-            limbs.append(limb.turn)
+            limbs.append(limb.counted)
             places += (*limb.on_parent.quaternion, *limb.on_parent.place)
             places += (*limb.on_body.quaternion, *limb.on_body.place, limb.pitch)
             at += motion.coordinates()

@@ -56,6 +56,7 @@ PATTERNS: dict[tuple[str, ...], Motion] = {
     ("coincidence", "aligned"): Motion(0, ABOUT_Z),  # revolute
     ("dot_2", "dot_2", "rotation_vector"): Motion(1, STILL),  # prismatic
     ("dot_2", "dot_2", "aligned"): Motion(1, ABOUT_Z),  # cylindrical
+    ("dot_2", "dot_2", "aligned", "rack"): Motion(0, ABOUT_Z),  # screw
     ("coincidence",): Motion(0, ANYHOW),  # spherical
     ("coincidence", "dot_1"): Motion(0, CROSSED),  # universal
     ("dot_2", "aligned"): Motion(2, ABOUT_Z),  # planar
@@ -85,7 +86,7 @@ class Edge(NamedTuple):
     end_a: End
     end_b: End
     pitch: float  # [m] per radian
-    turn: int  # number of the angle whose whole turns the coordinate counts, −1: none
+    counted: int  # 1 + number of the turn that its angle is, 0: none
     records: tuple[int, ...]
 
 
@@ -99,7 +100,7 @@ class Limb(NamedTuple):
     on_parent: End
     on_body: End
     pitch: float
-    turn: int
+    counted: int  # ± (1 + number of the turn that its angle is), − where that is measured from this body; 0: none
 
 
 class Path(NamedTuple):
@@ -226,13 +227,16 @@ def _read(
         first = record + layout.RECORD + table[record + layout.SLOTS]
         last = first + layout.FEATURE * (table[record + layout.FEATURES] - 1)
         pair = table[first + layout.BODY], table[last + layout.BODY]
-        between = range(first + layout.FEATURE, last, layout.FEATURE)
         if pair[0] == pair[1] or bodies not in (None, pair):
-            return None
-        if any([table[at + layout.BODY] != pair[0] for at in between]):  # of frame a, all but the last
             return None
         bodies = pair
         a, b = table[first + layout.SOURCE], table[last + layout.SOURCE]
+        if primitive == "rack":
+            assert place_a is not None and place_b is not None  # of the slide before it
+            ends = End(turn_a, tuple(place_a)), End(turn_b, tuple(place_b))
+            return _read_thread(table, floats, record, bodies, *ends) if _belong(normals, _axis(turn_a)) else None
+        if any([table[at + layout.BODY] != pair[0] for at in range(first, last, layout.FEATURE)]):
+            return None  # all but the last are on a
         if primitive == "coincidence" or primitive == "dot_2":
             if primitive == "dot_2":
                 if floats[table[record + layout.PAR]] != 0.0:
@@ -253,7 +257,54 @@ def _read(
         return None
     on_a = End(turn_a, IDENTITY.place if place_a is None else tuple(place_a))
     on_b = End(turn_b, IDENTITY.place if place_b is None else tuple(place_b))
-    return *bodies, on_a, on_b, 0.0, -1
+    return *bodies, on_a, on_b, 0.0, 0
+
+
+def _read_thread(
+    table: list[int], floats: list[float], record: int, bodies: tuple[int, int], on_a: End, on_b: End
+) -> tuple[int, int, End, End, float, int] | None:
+    """A screw: d = radius·θ + offset on the axis of a slide that turns.  Its angle counts from x of both frames."""
+    features = []
+    at = record + layout.RECORD + table[record + layout.SLOTS]
+    for _ in range(table[record + layout.FEATURES]):
+        source = table[at + layout.SOURCE]
+        features.append((table[at + layout.BODY], source, floats[source : source + 3]))
+        at += layout.FEATURE
+    (_, _, x), (_, _, y), (_, _, v), (_, turn, _), (_, _, axis), (_, _, p), (_, _, q) = features
+    a, b = bodies
+    if [body for body, _, _ in features] != [a, a, b, -1, a, a, b]:
+        return None
+    turned_a, turned_b = _with_axes(on_a.quaternion, x), _with_axes(on_b.quaternion, v)
+    z = _axis(turned_a)
+    same = (axis, z), (p, on_a.place), (q, on_b.place), (x, _turned(turned_a, _X)), (y, _turned(turned_a, _Y))
+    if any([math.dist(u, w) > AXES_ATOL for u, w in (*same, (v, _turned(turned_b, _X)))]):
+        return None
+    par = table[record + layout.PAR]
+    radius, offset = floats[par : par + 2]
+    place = tuple([c + offset * k for c, k in zip(on_a.place, z, strict=True)])
+    return a, b, End(turned_a, place), End(turned_b, on_b.place), radius, turn + 1
+
+
+_X, _Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+
+
+def _turned(p: Floats, u: Floats) -> Floats:
+    """A(p) u of a unit quaternion."""
+    w, x, y, z = p
+    t = (2.0 * (y * u[2] - z * u[1]), 2.0 * (z * u[0] - x * u[2]), 2.0 * (x * u[1] - y * u[0]))
+    return (
+        u[0] + w * t[0] + y * t[2] - z * t[1],
+        u[1] + w * t[1] + z * t[0] - x * t[2],
+        u[2] + w * t[2] + x * t[1] - y * t[0],
+    )
+
+
+def _with_axes(p: Floats, x: Sequence[float]) -> Floats:
+    """The frame p turned about its z until its x is there."""
+    one, two = _turned(p, _X), _turned(p, _Y)
+    half = 0.5 * math.atan2(sum(map(float.__mul__, two, x)), sum(map(float.__mul__, one, x)))
+    c, s = math.cos(half), math.sin(half)
+    return p[0] * c - p[3] * s, p[1] * c + p[2] * s, p[2] * c - p[1] * s, p[3] * c + p[0] * s
 
 
 def _with_axis(z: Sequence[float]) -> Floats:
@@ -302,11 +353,11 @@ def _hang(system: System, edges: list[Edge]) -> list[Limb]:
             if depth[body] >= 0:
                 continue
             ends = (edge.end_a, edge.end_b) if forward else (edge.end_b, edge.end_a)
-            limbs.append(Limb(body, parent, edge.name, edge.motion, *ends, edge.pitch, edge.turn))
+            limbs.append(Limb(body, parent, edge.name, edge.motion, *ends, edge.pitch, edge.counted if forward else -edge.counted))
         else:
             body = next(body for body in unhung if depth[body] < 0)
             level = 1
-            limbs.append(Limb(body, GROUND, "", FREE, IDENTITY, IDENTITY, 0.0, -1))
+            limbs.append(Limb(body, GROUND, "", FREE, IDENTITY, IDENTITY, 0.0, 0))
         depth[body] = level
         for k in at_body[body]:
             other = edges[k].b if edges[k].a == body else edges[k].a

@@ -47,7 +47,8 @@ class Equation(NamedTuple):
 class Diagnosis:
     """What a mechanism can do in one pose.
 
-    ``dof``: independent motions there.  ``gruebler``: 6·bodies − equations.  ``rank`` of the Jacobian, with
+    ``dof``: independent motions there, drivers and limits not counted; ``undriven``: those that drivers leave.
+    ``gruebler``: 6·bodies − equations.  ``rank`` of the Jacobian, with
     ``singular_values`` (scaled, largest first) and ``gap``, the ratio on both sides of the cut, the smallest of all
     pieces (inf where nothing was dropped).  For large mechanisms the values are those of the elimination, body by body.
     ``certain``: the values leave no doubt.  ``redundant``: equations that follow from others, the later ones named.
@@ -57,6 +58,7 @@ class Diagnosis:
     """
 
     dof: int
+    undriven: int
     gruebler: int
     rank: int
     equations: int
@@ -105,6 +107,8 @@ class Diagnosis:
             f"redundant:          {len(self.redundant)}"
             + "".join(f"\n  {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant),
         ]
+        if self.undriven != self.dof:
+            lines.insert(1, f"left by the drivers:  {self.undriven}")
         if not self.certain:
             lines.append("  uncertain: the singular values show no clear gap; the pose may be near a singular one")
         if not self.assembled:
@@ -126,12 +130,17 @@ def diagnose(system: System, state: State) -> Diagnosis:
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
     pieces = system.components()
-    found = [_freedom(piece, state.coordinates[bodies]) for bodies, piece in pieces]
+    near = np.array([state.angles.get(key, 0.0) for key in system.turns])
+    found = [
+        _freedom(piece, state.coordinates[bodies], near[[system.turns.index(key) for key in piece.turns]], state.time)
+        for bodies, piece in pieces
+    ]
     rank = sum(f.rank for f in found)
     judged = [f.judged for f in found]
     residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, verdict.TOLERANCE))
     return Diagnosis(
         dof=6 * len(system.names) - rank,
+        undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
         gruebler=system.gruebler,
         rank=rank,
         equations=system.equations,
@@ -139,7 +148,7 @@ def diagnose(system: System, state: State) -> Diagnosis:
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
         certain=all(f.certain for f in found),
-        residuals=violations(system, verdict.residuals(system, state.coordinates)),
+        residuals=violations(system, verdict.residuals(system, state.coordinates, near, state.time)),
         residual=residual,
         assembled=residual <= allowed,
         unconnected=system.unconnected,
@@ -153,6 +162,7 @@ class _Freedom:
     """What one connected piece can do."""
 
     rank: int
+    driven_rank: int  # with the drivers
     values: FloatArray
     redundant: list[Equation]
     motions: FloatArray | None
@@ -175,20 +185,23 @@ class _Freedom:
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
 
 
-def _freedom(piece: System, coordinates: FloatArray) -> _Freedom:
-    q = formulations.to_reference(piece, coordinates)
+def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float) -> _Freedom:
+    q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
-    problem = formulations.problem(piece, "manifold", length)
+    problem = formulations.problem(piece, "manifold", length, time)
+    drivers = {signal.name for _, signal in piece.signals}
     equations = {
         start + i: Equation(name, primitive.name, i)
         for name, primitive, start in piece.rows
         for i in range(primitive.rows)
         if i not in primitive.guards
     }
+    rows = [row for row, equation in equations.items() if equation.constraint not in drivers]
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
-    rank, values, redundant, motions = find(problem, q, list(equations))
-    judged = verdict.judge(piece, coordinates, length, verdict.TOLERANCE)
-    return _Freedom(rank, values, [equations[row] for row in redundant], motions, judged)
+    rank, values, redundant, motions = find(problem, q, rows)
+    driven_rank = find(problem, q, list(equations))[0] if drivers else rank
+    judged = verdict.judge(piece, coordinates, length, verdict.TOLERANCE, None, near, time)
+    return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions, judged)
 
 
 def _motions(
@@ -221,6 +234,8 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     _, jacobian = problem.jacobian(q)
     scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
     kept = scaled[rows]
+    if not rows:
+        return 0, np.zeros(0), [], np.eye(problem.unknowns)
     _, values, right = np.linalg.svd(kept, full_matrices=True)
     rank = int((values > RANK_RTOL * values[0]).sum())
     return rank, values, [rows[i] for i in dependent_rows(kept, rank)], right[rank:]

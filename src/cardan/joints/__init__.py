@@ -1,5 +1,7 @@
-"""Joints and geometric constraints as bundles of primitives between frames and points."""
+"""Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates."""
 
+from cardan.joints.coordinates import Coordinate, coordinate
+from cardan.joints.couplings import belt, couple, drive, gear, limit, rack
 from cardan.joints.geometric import (
     angle,
     distance,
@@ -14,28 +16,41 @@ from cardan.joints.lower_pairs import (
     planar,
     prismatic,
     revolute,
+    screw,
     spherical,
     universal,
 )
-from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, joint_kind
+from cardan.joints.own import constrain
+from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
     "REGISTRY",
+    "Coordinate",
     "Joint",
     "JointKind",
     "Relative",
     "angle",
+    "belt",
+    "constrain",
+    "coordinate",
+    "couple",
+    "coupling_kind",
     "cylindrical",
     "distance",
+    "drive",
     "fixed",
+    "gear",
     "joint_kind",
+    "limit",
     "parallel",
     "perpendicular",
     "planar",
     "point_in_plane",
     "point_on_line",
     "prismatic",
+    "rack",
     "revolute",
+    "screw",
     "spherical",
     "universal",
 ]

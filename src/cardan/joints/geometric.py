@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from cardan.constraints import primitives
 from cardan.errors import ModelError
+from cardan.joints.coordinates import about_z, along_x, along_y, along_z, apart, between, swapped
 from cardan.joints.lower_pairs import axes_aligned
-from cardan.joints.registry import Relative, joint_kind
+from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
 from cardan.system.system import Use
 
 
-@joint_kind(lambda r: {"distance": float(np.linalg.norm(r.d_A))})
+@joint_kind(distance=apart)
 def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Use]:
     """Two points at a distance [m]: 1 equation; ``squared`` takes the paper's form d·d − L² instead of |d| − L."""
     length = check.positive(length, "the length", instead="where two points meet, use a spherical joint")
@@ -24,12 +23,7 @@ def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool =
     return [Use(kind, (a.feature(), b.feature()), (length,))]
 
 
-def _axis_angle(r: Relative) -> float:
-    """Angle [rad] between z_a and z_b, in [0, π]."""
-    return math.atan2(math.hypot(r.R_AB[0, 2], r.R_AB[1, 2]), r.R_AB[2, 2])
-
-
-@joint_kind(lambda r: {"angle": _axis_angle(r)})
+@joint_kind(angle=between)
 def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
     """The z axes at an angle [rad], 0 < angle < π: 1 equation; ``cosine`` takes the paper's form z_a·z_b − cos α."""
     value = check.number(angle, "the angle")
@@ -42,30 +36,25 @@ def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
     return [Use(kind, (a.axis("z"), b.axis("z")), (value,))]
 
 
-@joint_kind(lambda r: {"angle": r.turn()})
+@joint_kind(angle=about_z)
 def parallel(a: Frame, b: Frame) -> list[Use]:
     """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a."""
     return [axes_aligned(a, b)]
 
 
-@joint_kind(lambda r: {})
+@joint_kind()
 def perpendicular(a: Frame, b: Frame) -> list[Use]:
     """z_a ⟂ z_b: 1 equation."""
     return [Use(primitives.dot_1, (a.axis("z"), b.axis("z")))]
 
 
-@joint_kind(lambda r: {"displacement": -(r.R_AB.T @ r.d_A)[2]})
+@joint_kind(displacement=swapped(along_z))
 def point_on_line(a: Point | Frame, b: Frame) -> list[Use]:
     """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it."""
     return [Use(primitives.dot_2, (b.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy"]
 
 
-def _in_plane(r: Relative) -> dict[str, float]:
-    d_B = -(r.R_AB.T @ r.d_A)
-    return {"x": d_B[0], "y": d_B[1]}
-
-
-@joint_kind(_in_plane)
+@joint_kind(x=swapped(along_x), y=swapped(along_y))
 def point_in_plane(a: Point | Frame, b: Frame) -> list[Use]:
     """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane."""
     return [Use(primitives.dot_2, (b.axis("z"), a.feature(), b.feature()), (0.0,))]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from cardan.constraints import primitives
 from cardan.errors import ModelError
-from cardan.joints.registry import Relative, joint_kind
+from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, along_z, cross_about_z, swapped
+from cardan.joints.registry import joint_kind
+from cardan.system import check
 from cardan.system.parts import Frame, Point
 from cardan.system.system import Use
 
@@ -38,55 +41,57 @@ def on_axis(a: Frame, b: Frame | Point) -> tuple[Use, Use]:
     return tuple(Use(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy")  # type: ignore[return-value]
 
 
-def _none(_: Relative) -> Mapping[str, float]:
-    return {}
-
-
-@joint_kind(_none)
+@joint_kind()
 def fixed(a: Frame, b: Frame) -> list[Use]:
     """Frame b stays on frame a: 6 equations."""
     return [coincident(a, b), same_orientation(a, b)]
 
 
-@joint_kind(lambda r: {"angle": r.turn()})
+@joint_kind(angle=about_z)
 def revolute(a: Frame, b: Frame) -> list[Use]:
     """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a."""
     return [coincident(a, b), axes_aligned(a, b)]
 
 
-@joint_kind(lambda r: {"displacement": r.d_A[2]})
+@joint_kind(displacement=along_z)
 def prismatic(a: Frame, b: Frame) -> list[Use]:
     """A slide along z without turning: 5 equations.  Coordinate: displacement of b along z_a."""
     return [*on_axis(a, b), same_orientation(a, b)]
 
 
-@joint_kind(lambda r: {"angle": r.turn(), "displacement": r.d_A[2]})
+@joint_kind(angle=about_z, displacement=along_z)
 def cylindrical(a: Frame, b: Frame) -> list[Use]:
     """A slide along z and a turn about it: 4 equations.  Coordinates: angle, displacement."""
     return [*on_axis(a, b), axes_aligned(a, b)]
 
 
-@joint_kind(_none)
+@joint_kind()
 def spherical(a: Point | Frame, b: Point | Frame) -> list[Use]:
     """A ball joint: two points meet, 3 equations."""
     return [coincident(a, b)]
 
 
-def _universal_angles(r: Relative) -> Mapping[str, float]:
-    """Angle of z_b about z_a from x_a, and angle of z_a about z_b from x_b."""
-    return {
-        "angle_a": math.atan2(r.R_AB[1, 2], r.R_AB[0, 2]),
-        "angle_b": math.atan2(r.R_AB[2, 1], r.R_AB[2, 0]),
-    }
-
-
-@joint_kind(_universal_angles)
+@joint_kind(angle_a=cross_about_z, angle_b=swapped(cross_about_z))
 def universal(a: Frame, b: Frame) -> list[Use]:
     """Origins meet, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b."""
     return [coincident(a, b), Use(primitives.dot_1, (a.axis("z"), b.axis("z")))]
 
 
-@joint_kind(lambda r: {"x": r.d_A[0], "y": r.d_A[1], "angle": r.turn()})
+@joint_kind(x=along_x, y=along_y, angle=about_z)
 def planar(a: Frame, b: Frame) -> list[Use]:
     """Frame b slides on the xy plane of frame a and turns about its normal: 3 equations.  Coordinates: x, y, angle."""
     return [Use(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
+
+
+@joint_kind(angle=about_z, displacement=along_z)
+def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate]) -> list[Use]:
+    """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
+
+    pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
+    """
+    lead = check.number(pitch, "the pitch")
+    if lead == 0.0:
+        raise ModelError("the pitch is 0 m; it must not be zero (for a nut that only turns use a revolute joint)")
+    parameters = (lead / (2.0 * math.pi), check.number(offset, "the offset"))
+    thread = Use(primitives.rack, (*own["angle"].arguments(), *own["displacement"].arguments()), parameters)
+    return [*on_axis(a, b), axes_aligned(a, b), thread]

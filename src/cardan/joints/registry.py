@@ -15,7 +15,8 @@ from typing import Any, Generic, ParamSpec
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.system.parts import Frame, Point
+from cardan.joints.coordinates import Coordinate, Rule
+from cardan.system.parts import Body, Frame, Point, Turn
 from cardan.system.state import FloatArray, State
 from cardan.system.system import Use
 
@@ -35,18 +36,26 @@ class Relative:
         return math.pi if angle == -math.pi else angle
 
 
-Coordinates = Callable[[Relative], Mapping[str, float]]
-
-
 @dataclass(frozen=True, slots=True)
 class JointKind(Generic[P]):
-    """One kind of joint: how it is built, how many equations it has, which coordinates it leaves or measures."""
+    """One kind of joint, or of constraint between coordinates: how it is built, and which coordinates it leaves free.
+
+    ``takes``: what its first arguments are: "frame", "point" (or a frame), or a kind of coordinate ("" for any).
+    ``own``: whether the builder asks for what is the joint's own: its coordinates by name, or, where it is between
+    coordinates, its name.
+    """
 
     name: str
     build: Callable[P, Sequence[Use]]
-    coordinates: Coordinates
-    frames_only: tuple[bool, bool]  # for a and b: a point will not do
-    options: tuple[str, ...]  # names of the arguments behind a and b
+    coordinates: Mapping[str, Rule]
+    takes: tuple[str, ...]
+    options: tuple[str, ...]  # names of the arguments behind the first ones
+    own: bool
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Names of the first arguments."""
+        return tuple(list(inspect.signature(self.build).parameters)[: len(self.takes)])
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind[Any]], tuple[str]]:
         return find_kind, (self.name,)
@@ -60,14 +69,32 @@ def find_kind(name: str) -> JointKind[Any]:
     return REGISTRY[name]
 
 
-def joint_kind(coordinates: Coordinates) -> Callable[[Callable[P, Sequence[Use]]], JointKind[P]]:
-    """Register a function that builds the primitives of a joint; ``coordinates`` reads its free coordinates."""
+def joint_kind(**coordinates: Rule) -> Callable[[Callable[P, Sequence[Use]]], JointKind[P]]:
+    """Register a function that builds the primitives of a joint; the coordinates it leaves free, by name.
+
+    The first arguments of the function, a and b, are frames, or frames or points where they are annotated so.
+    """
 
     def register(build: Callable[P, Sequence[Use]]) -> JointKind[P]:
         a, b, *options = inspect.signature(build).parameters.values()
-        frames_only = ("Point" not in str(a.annotation), "Point" not in str(b.annotation))
-        kind = JointKind(build.__name__, build, coordinates, frames_only, tuple(o.name for o in options))
-        REGISTRY[kind.name] = kind
+        takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in (a, b))
+        names = tuple(o.name for o in options if o.name != "own")
+        own = len(names) < len(options)
+        kind = REGISTRY[build.__name__] = JointKind(build.__name__, build, coordinates, takes, names, own)
+        return kind
+
+    return register
+
+
+def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Use]]], JointKind[P]]:
+    """Register a function that builds the primitives of a constraint between coordinates, of these kinds ("": any)."""
+
+    def register(build: Callable[P, Sequence[Use]]) -> JointKind[P]:
+        names = tuple(inspect.signature(build).parameters)[len(takes) :]
+        options = tuple(name for name in names if name != "own")
+        kind = REGISTRY[build.__name__] = JointKind(
+            build.__name__, build, {}, takes, options, len(options) < len(names)
+        )
         return kind
 
     return register
@@ -75,25 +102,69 @@ def joint_kind(coordinates: Coordinates) -> Callable[[Callable[P, Sequence[Use]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
-    """A constraint of a mechanism, by name: its kind, what it connects, its parameters."""
+    """A constraint of a mechanism, by name: its kind, what it connects, its parameters.
+
+    ``ends``: the frames, points, vectors or coordinates it is between.  ``turns``: its angles, by coordinate.
+    """
 
     name: str
     kind: JointKind[Any]
-    a: Frame | Point
-    b: Frame | Point
+    ends: tuple[Any, ...]
     parameters: tuple[tuple[str, Any], ...]
     uses: tuple[Use, ...]
+    turns: tuple[tuple[str, Turn], ...] = ()
+
+    @property
+    def a(self) -> Frame | Point:
+        """The first of two frames or points."""
+        return self._end(0)
+
+    @property
+    def b(self) -> Frame | Point:
+        """The second of two frames or points."""
+        return self._end(1)
+
+    def _end(self, k: int) -> Frame | Point:
+        if len(self.ends) != 2 or not all(isinstance(end, Frame | Point) for end in self.ends):
+            raise ModelError(f"{self.kind.name} {self.name!r} is not between two frames; see its ends")
+        end: Frame | Point = self.ends[k]
+        return end
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Every body it is on, the ground too where it is."""
+        found: dict[Body, None] = {}
+        for end in self.ends:
+            found.update(dict.fromkeys(end.bodies if isinstance(end, Coordinate) else (end.body,)))
+        return tuple(found)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints whose coordinates it is between."""
+        return tuple(end.joint for end in self.ends if isinstance(end, Coordinate) and end.joint)
 
     @property
     def equations(self) -> int:
-        """Number of constraint equations."""
-        return sum(use.primitive.equations for use in self.uses)
+        """Number of constraint equations; limits and drivers are none."""
+        return sum(use.primitive.equations for use in self.uses if use.signal is None)
+
+    def of(self, name: str) -> Coordinate:
+        """One of its coordinates, for drivers, limits and couplings: ``joint.of("displacement")``."""
+        rule = self.kind.coordinates.get(name)
+        if rule is None:
+            offered = ", ".join(map(repr, self.kind.coordinates)) or "none"
+            raise ModelError(f"joint {self.name!r} ({self.kind.name}) has no coordinate {name!r}; it has {offered}")
+        kind, features = rule(*self.ends)
+        return Coordinate(kind, features, dict(self.turns).get(name), self.name, name, *self.ends)
 
     def coordinates(self, state: State) -> dict[str, float]:
-        """The joint's coordinates in a state, by name: angles [rad] in (−π, π], displacements [m]."""
+        """The joint's coordinates in a state, by name: angles [rad], displacements [m].
+
+        Angles are in (−π, π], or count whole turns where the state does, as in a mechanism with drivers or gears.
+        """
         if not isinstance(state, State):
             raise ModelError(f"joint {self.name!r} was given {state!r}; it must be a State, such as result.state")
-        return {name: float(value) for name, value in self.kind.coordinates(self.relative(state)).items()}
+        return {name: self.of(name).value(state) for name in self.kind.coordinates}
 
     def coordinate(self, state: State, name: str | None = None) -> float:
         """One coordinate; the name may be left out where there is only one."""
@@ -112,10 +183,11 @@ class Joint:
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""
-        return self.name, self.kind.name, self.a.description(), self.b.description(), self.parameters
+        ends = tuple(end.description() for end in self.ends)
+        return self.name, self.kind.name, ends, self.parameters
 
     def __repr__(self) -> str:
-        return f"<{self.kind.name} {self.name!r}: {self.a.body.name!r} – {self.b.body.name!r}>"
+        return f"<{self.kind.name} {self.name!r}: {' – '.join(repr(body.name) for body in self.bodies)}>"
 
 
 def _world(item: Frame | Point, state: State) -> tuple[FloatArray, FloatArray]:

@@ -118,3 +118,29 @@ def spread(structure, jacobian, dense):
 def call_at(address, op, ints, floats, q, step, out, jacobian, work):
     """One call of an evaluator, or of linear algebra, from Python."""
     return call_evaluator(address, op, ints, floats, q, step, out, jacobian, work)
+
+
+@jit
+def scale(structure, scales, r, jacobian):
+    """scale_rows, from Python."""
+    scale_rows(structure, scales, r, jacobian)
+
+
+@jit
+def apply(structure, jacobian, x, out):
+    """out ← J x, from block rows."""
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            total = 0.0
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    total += jacobian[entry] * x[k]
+                    entry += 1
+            out[i] = total
+        at += 4 + slots

@@ -7,10 +7,13 @@ J and Φ are scaled, so that the pseudo-inverse of a rank-deficient J does not d
 runs while the residual exceeds the tolerance (printed with the sign reversed in the paper).
 """
 
-from cardan._jit import call_evaluator, jit
+from math import sqrt
+
+from cardan._jit import call_evaluator, inner, jit
 from cardan.math._dense import minimum_norm
 from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
 from cardan.solvers.abi import (
+    BLOCKS,
     BROKEN,
     CHUNK,
     CONVERGED,
@@ -21,13 +24,18 @@ from cardan.solvers.abi import (
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
+    LIMITS,
+    OFFSETS,
     OVERFLOW,
+    PIVOT,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
     RUNNING,
     SOLVE,
     STATUS,
+    STEP_SIZE,
+    STEP_TURN,
     TOLERANCE,
     UNKNOWNS,
     WORK,
@@ -35,6 +43,25 @@ from cardan.solvers.abi import (
 
 SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as singular and is left alone
 SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared is below their rounding
+
+
+@inner
+def measure_step(structure, step, control):
+    """STEP_SIZE and STEP_TURN of a scaled step."""
+    offsets = structure[OFFSETS]
+    total = 0.0
+    turned = 0.0
+    for b in range(structure[BLOCKS]):
+        first = structure[offsets + b]
+        rotation = first + structure[structure[LIMITS] + b]
+        square = 0.0
+        for k in range(first, structure[offsets + b + 1]):
+            total += step[k] * step[k]
+            if k >= rotation:
+                square += step[k] * step[k]
+        turned = max(turned, square)
+    control[STEP_SIZE] = sqrt(total)
+    control[STEP_TURN] = sqrt(turned)
 
 
 @jit
@@ -62,6 +89,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
     matrix = work[at:]
     control[DAMPING] = SPARSE_DAMPING
     control[STATUS] = RUNNING
+    control[PIVOT] = 1.0
     done = 0
     limit = int(control[CHUNK])
     while True:
@@ -81,9 +109,9 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             for i in range(m * n):
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
-            minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
-            for i in range(n):
-                step[i] *= -scales[m + i]
+            rank = minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
+            if rank > 0:
+                control[PIVOT] = abs(matrix[(rank - 1) * (n + 1)] / matrix[0])
         else:
             gradient = scratch[:n]
             correction = scratch[n : 2 * n]
@@ -94,7 +122,10 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             add_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
             call_evaluator(linear, SOLVE, pattern, control, r, gradient, correction, jacobian, matrix)
             for i in range(n):
-                step[i] = (step[i] + correction[i]) * scales[m + i]
+                step[i] = -(step[i] + correction[i])
+        measure_step(structure, step, control)
+        for i in range(n):
+            step[i] *= -scales[m + i]
         call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, inner)
         for i in range(coordinates):
             q[i] = moved[i]

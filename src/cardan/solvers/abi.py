@@ -59,7 +59,10 @@ HELD: Final = 8  # work holds r and J at q: 0 no, 1 in the first place, 2 in the
 STEP_GAIN: Final = 9  # k of the gradient step
 MARK_COST: Final = 10  # cost when the search was last found to be getting on, and at which iteration
 MARK_ITERATION: Final = 11
-CONTROL: Final = 12
+STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
+STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
+PIVOT: Final = 14  # least pivot of Newton's last step, of the largest; 1 where it was not computed
+CONTROL: Final = 15
 
 
 # values of STATUS, as the kernels write them; Outcome names them for the layer above

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class Problem:
     @property
     def unknowns(self) -> int:
         return int(self.structure[abi.UNKNOWNS])
+
+    def with_floats(self, floats: NDArray[np.float64]) -> Problem:
+        """The same problem with other parameters."""
+        return replace(self, floats=floats)
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""

@@ -12,7 +12,6 @@ from cardan.system.layout import (
     COMPONENTS,
     CONSTRAINTS,
     FEATURE,
-    FEATURES,
     HEADER,
     KIND,
     NEXT,

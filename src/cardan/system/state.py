@@ -60,12 +60,13 @@ class State(Mapping[str, Pose]):
     """Poses of the bodies of a mechanism by name, with velocities and time.
 
     ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.
-    ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in world and ω in body axes, or None at rest.
+    ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in world and ω in body axes, or None where they are not known;
+    ``accelerations`` their derivatives.
     ``angles`` [rad]: of joints whose whole turns are counted, by joint; ``turns``: how many.  ``time`` [s].
     A state does not change: ``moved`` gives a new one.
     """
 
-    __slots__ = ("_index", "angles", "coordinates", "names", "time", "velocities")
+    __slots__ = ("_index", "accelerations", "angles", "coordinates", "names", "time", "velocities")
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class State(Mapping[str, Pose]):
         coordinates: FloatArray,
         *,
         velocities: FloatArray | None = None,
+        accelerations: FloatArray | None = None,
         angles: Mapping[str, float] | None = None,
         time: float = 0.0,
     ) -> None:
@@ -84,6 +86,9 @@ class State(Mapping[str, Pose]):
         if velocities is not None:
             velocities.setflags(write=False)
         self.velocities = velocities
+        if accelerations is not None:
+            accelerations.setflags(write=False)
+        self.accelerations = accelerations
         self.angles: dict[str, float] = dict(angles) if angles else {}
         self.time = time
 
@@ -130,8 +135,18 @@ class State(Mapping[str, Pose]):
                 raise ModelError(f"body {name!r} is given twice, by name and as a body; give it once")
             given.add(name)
             coordinates[self._index[name]] = _row(name, pose)
+        return State(self.names, self._index, coordinates, angles=self.angles, time=self.time)
+
+    def with_rates(self, velocities: FloatArray, accelerations: FloatArray | None = None) -> State:
+        """The same poses, with velocities and accelerations, shape (bodies, 6) each."""
         return State(
-            self.names, self._index, coordinates, velocities=self.velocities, angles=self.angles, time=self.time
+            self.names,
+            self._index,
+            self.coordinates,
+            velocities=velocities,
+            accelerations=accelerations,
+            angles=self.angles,
+            time=self.time,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -141,14 +156,14 @@ class State(Mapping[str, Pose]):
             return False
         if not np.array_equal(self.coordinates, other.coordinates):
             return False
-        if self.velocities is None or other.velocities is None:
-            return self.velocities is other.velocities
-        return bool(np.array_equal(self.velocities, other.velocities))
+        pairs = ((self.velocities, other.velocities), (self.accelerations, other.accelerations))
+        return all(a is b if a is None or b is None else bool(np.array_equal(a, b)) for a, b in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.names, np.array(self.coordinates), self.velocities, self.angles, self.time)
+        rates = self.velocities, self.accelerations
+        return _rebuild, (self.names, np.array(self.coordinates), *rates, self.angles, self.time)
 
     def __repr__(self) -> str:
         return f"<State of {len(self.names)} bodies at t = {self.time:g} s>"
@@ -158,11 +173,14 @@ def _rebuild(
     names: tuple[str, ...],
     coordinates: FloatArray,
     velocities: FloatArray | None,
+    accelerations: FloatArray | None,
     angles: dict[str, float],
     time: float,
 ) -> State:
     index = {name: k for k, name in enumerate(names)}
-    return State(names, index, coordinates, velocities=velocities, angles=angles, time=time)
+    return State(
+        names, index, coordinates, velocities=velocities, accelerations=accelerations, angles=angles, time=time
+    )
 
 
 def _row(name: str, pose: Any) -> FloatArray:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from cardan.constraints import kernels, primitives
 from cardan.constraints.registry import Primitive, find
+from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.system import layout
 from cardan.system.parts import Body, Feature, Turn
@@ -67,17 +67,6 @@ class Use:
         self.ints = array("q", [*record, *slots, *places]).tobytes()
         self.floats = array("d", floats).tobytes()
         self.powers = array("q", primitive.powers).tobytes()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Signal:
-    """What drives a coordinate: its value as a function of time, by the name of the driver.
-
-    ``jet(t)`` gives the value, its rate and its acceleration.
-    """
-
-    name: str
-    jet: Callable[[float], tuple[float, float, float]]
 
 
 class Row(NamedTuple):
@@ -150,10 +139,9 @@ class System:
         authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
         self.authored = authored.reshape(len(bodies), layout.POSE)
         self._measure(_numbers([body.serial for body in bodies]), _numbers([turn.serial for turn in turns]))
-        par = self.ints[self.starts[:-1] + layout.PAR] if len(kinds) else self.starts[:-1]
         self.signals = tuple(
             [
-                (int(par[k]) + len(use.parameters) - 1, use.signal)
+                (int(self.ints[self.starts[k] + layout.PAR]) + len(use.parameters) - 1, use.signal)
                 for k, use in enumerate(flat)
                 if use.signal is not None
             ]
@@ -231,7 +219,7 @@ class System:
             return self.floats
         floats = self.floats.copy()
         for position, signal in self.signals:
-            floats[position] = signal.jet(time)[0]
+            floats[position] = signal.value(time)
         return floats
 
     def components(self) -> list[tuple[IntArray, System]]:

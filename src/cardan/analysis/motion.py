@@ -1,0 +1,112 @@
+"""What a motion returns: states at the times asked for, as far as they were reached, and why it ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.joints import Coordinate, Joint
+from cardan.system import check
+from cardan.system.parts import Body
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+
+class MotionStatus(StrEnum):
+    """How a motion ended."""
+
+    DONE = "done"  # every time asked for was reached
+    NOT_ASSEMBLED = "not assembled"  # at the first time already
+    DEAD_POINT = "dead point"  # the drivers can take it no further
+    LIMIT = "limit"  # a limit was run into
+    LOST = "lost"  # no pose was found next to the last one
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+
+
+class Motion:
+    """States along a driven motion.
+
+    ``ok``: all times were reached.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s] that were reached,
+    and the ``states`` there, each with velocities; ``state``: where it ended, between two times where it was stopped.
+    ``steps``: how many were made in all.
+    """
+
+    __slots__ = ("_system", "reason", "state", "states", "status", "steps")
+
+    def __init__(
+        self,
+        system: System,
+        states: list[State],
+        status: MotionStatus,
+        reason: str,
+        last: State | None = None,
+        steps: int = 0,
+    ) -> None:
+        self._system = system
+        self.states = tuple(states)
+        self.status = status
+        self.reason = reason
+        self.state = last if last is not None else states[-1] if states else None
+        self.steps = steps
+
+    @property
+    def ok(self) -> bool:
+        """Every time asked for was reached."""
+        return self.status is MotionStatus.DONE
+
+    @property
+    def times(self) -> FloatArray:
+        """Times reached [s]."""
+        return np.array([state.time for state in self.states])
+
+    def positions(self, body: str | Body) -> FloatArray:
+        """Of a body's origin [m] in world, shape (times, 3)."""
+        return self._of(body, lambda state, k: state.positions[k], 3)
+
+    def quaternions(self, body: str | Body) -> FloatArray:
+        """Of a body, shape (times, 4)."""
+        return self._of(body, lambda state, k: state.quaternions[k], 4)
+
+    def velocities(self, body: str | Body) -> FloatArray:
+        """ṙ of a body's origin [m/s] in world and ω [rad/s] in body axes, shape (times, 6)."""
+        return self._of(body, lambda state, k: state.velocities[k], 6)
+
+    def accelerations(self, body: str | Body) -> FloatArray:
+        """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
+        return self._of(body, lambda state, k: state.accelerations[k], 6)
+
+    def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
+        """A coordinate of a joint over the motion, shape (times,): [m], or [rad] with whole turns."""
+        if isinstance(joint, Coordinate):
+            return np.array([joint.value(state) for state in self.states])
+        if not isinstance(joint, Joint):
+            raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate of the mechanism")
+        return np.array([joint.coordinate(state, of) for state in self.states])
+
+    def _of(self, body: str | Body, read: Any, width: int) -> FloatArray:
+        name = getattr(body, "name", body)
+        if not isinstance(name, str) or name not in self._system.index:
+            raise check.unknown(name, "movable body of this motion", self._system.names)
+        k = self._system.index[name]
+        return np.array([read(state, k) for state in self.states]).reshape(len(self.states), width)
+
+    def text(self) -> str:
+        """How far it came, and why it ended."""
+        if not self.states:
+            return f"{self.status}: {self.reason}"
+        span = f"t = {self.states[0].time:g} … {self.states[-1].time:g} s, {len(self.states)} times, {self.steps} steps"
+        return f"{self.status}: {span}" + (f"\n  {self.reason}" if self.reason else "")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Motion):
+            return NotImplemented
+        return (self.states, self.status, self.reason) == (other.states, other.status, other.reason)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and states have no hash
+
+    def __repr__(self) -> str:
+        return f"<Motion {self.text().splitlines()[0]}>"

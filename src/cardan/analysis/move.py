@@ -1,0 +1,294 @@
+"""Positions along a driven motion: continuation that keeps the branch, or stops and says why.
+
+From one time to the next Newton's iteration starts where the mechanism is.  Its first step is the tangent of the
+motion; how much smaller the second one is tells whether the step stayed where the linear model holds.  Steps in time
+are chosen so that it does:  |δ₂| ≤ CONTRACTION·|δ₁|, no body turning by more than TURN at once.  [Deuflhard2011]
+
+Two things can end a motion.  At a *dead point* the drivers can take the mechanism no further: the Jacobian becomes
+singular and the rates grow beyond bounds, so that ever smaller steps are refused.  A *limit* that a driver runs into
+leaves no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is singular as well,
+but the motion goes on: it is continued along its tangent, and taken up again on the other side.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.analysis.assemble import TARGET, assemble
+from cardan.analysis.limits import active_limits
+from cardan.analysis.motion import Motion, MotionStatus
+from cardan.coordinates import formulations, rates, verdict
+from cardan.errors import ModelError
+from cardan.solvers import abi
+from cardan.solvers.abi import Outcome
+from cardan.solvers.methods import DENSE_NEWTON
+from cardan.system import check
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
+TURN: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
+MOST_ITERATIONS: Final = 12  # of Newton in one step
+LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
+FIRST_STEP: Final = 1e-2  # of the time span
+# A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
+LEAP_BELOW: Final = 1e-6
+LEAPS: Final = (0.02, 0.1, 0.5)
+LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
+NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
+SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
+
+Progress = Callable[[float], None]
+
+
+def move(
+    system: System,
+    times: Sequence[float],
+    start: State | Mapping[Any, Any] | None,
+    *,
+    tolerance: float,
+    max_seconds: float | None,
+    progress: Progress | None,
+) -> Motion:
+    """See :meth:`cardan.Mechanism.move`."""
+    began = clock.perf_counter()
+    wanted = _check_times(times)
+    if not system.signals:
+        raise ModelError("move was asked of a mechanism without drivers; add one with m.drive(name, joint, function)")
+    tolerance = check.positive(tolerance, "tolerance")
+    deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
+    if progress is not None and not callable(progress):
+        raise ModelError(f"progress is {progress!r}; it must be a function of the part done, from 0 to 1")
+    first = assemble(
+        system,
+        start,
+        at_time=float(wanted[0]),
+        method="auto",
+        formulation="manifold",
+        tolerance=tolerance,
+        max_iterations=None,
+        max_seconds=max_seconds,
+        restarts=None,
+        seed=0,
+    )
+    if not first.ok:
+        return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
+    path = _Path(system, first.state, wanted, tolerance, deadline)
+    states = [path.state()]
+    status, reason = MotionStatus.DONE, ""
+    try:
+        for k, target in enumerate(wanted[1:], start=1):
+            stopped = path.advance(float(target))
+            if stopped is not None:
+                status, reason = stopped
+                break
+            states.append(path.state())
+            if progress is not None:
+                progress(k / (len(wanted) - 1))
+    except KeyboardInterrupt:
+        status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; what was reached is kept"
+    last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
+    return Motion(system, states, status, reason, last, path.steps)
+
+
+def _check_times(times: Any) -> FloatArray:
+    try:
+        wanted = np.array([check.number(t, "a time") for t in times])
+    except TypeError:
+        raise ModelError(f"times is {times!r}; it must be a list of times [s]") from None
+    if not wanted.size:
+        raise ModelError("times is empty; it must hold at least one time [s]")
+    steps = np.diff(wanted)
+    if steps.size and not ((steps > 0).all() or (steps < 0).all()):
+        raise ModelError("times must all increase, or all decrease")
+    return wanted
+
+
+class _Path:
+    """Where a motion has come to, and how it goes on."""
+
+    def __init__(
+        self, system: System, state: State, times: FloatArray, tolerance: float, deadline: float | None
+    ) -> None:
+        from cardan.solvers import _newton as kernel
+
+        self.system = system
+        self.time = state.time
+        self.steps = 0
+        self._tolerance = tolerance
+        self._deadline = deadline
+        near = np.array([state.angles[key] for key in system.turns])
+        self.q = formulations.to_reference(system, state.coordinates, near)
+        self._length = system.extent_at(self.q)
+        problem = formulations.problem(system, "manifold", self._length, self.time)
+        self.problem = problem.with_floats(problem.floats.copy())
+        self._span = float(np.ptp(times)) or 1.0
+        self._step = FIRST_STEP * self._span
+        self._regular = self._step
+        self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
+        self._control = np.zeros(abi.CONTROL)
+        p = self.problem
+        dense = p.rows * p.unknowns <= DENSE_NEWTON
+        work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
+        pivots = np.empty(p.unknowns, dtype=np.int64)
+        tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, dense)
+
+        def iterate(q: FloatArray) -> Outcome:
+            self._control[abi.CHUNK] = 1.0
+            kernel.newton(*tables, q, self._control, work, pivots)
+            return Outcome(int(self._control[abi.STATUS]))
+
+        self._iterate = iterate
+
+    def state(self) -> State:
+        """The state now, with its velocities."""
+        poses = formulations.from_reference(self.system, self.q)
+        angles = formulations.angles(self.system, self.q).copy() if self.system.turns else None
+        bare = self.system.state(poses, angles, self.time)
+        velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time)
+        return bare.with_rates(velocities, accelerations)
+
+    def advance(self, target: float) -> tuple[MotionStatus, str] | None:
+        """Go on to a time; None when it is reached, else why not."""
+        sign = 1.0 if target >= self.time else -1.0
+        while self.time != target:
+            if self._deadline is not None and clock.perf_counter() >= self._deadline:
+                return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
+            if self._tangent is not None and self._leap(self._tangent, sign, target):
+                continue
+            left = abs(target - self.time)
+            step = min(self._step, left)
+            time = target if step == left else self.time + sign * step
+            found, contraction = self._newton(self.q, time)
+            if found is not None:
+                self._guard(time)
+                self._accept(found, time)
+                if step > LEAP_BELOW * self._span:
+                    self._regular = step
+                self._step = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
+                continue
+            self._step = 0.4 * step
+            if self._step < LEAP_BELOW * self._span:
+                velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
+                if self._leap(velocity, sign, target):
+                    continue
+            if self._step < LEAST_STEP * self._span:
+                return self._ended(time)
+        met = self._judge()
+        return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
+
+    def _guard(self, time: float) -> None:
+        """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
+        if float(self._control[abi.PIVOT]) >= NEAR_SINGULAR:
+            self._tangent = None
+        elif self._tangent is None:
+            velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
+            self._tangent = velocity + (time - self.time) * acceleration
+
+    def _accept(self, q: FloatArray, time: float) -> None:
+        self.q, self.time = q, time
+        self.steps += 1
+
+    def _drive(self, time: float) -> None:
+        for position, signal in self.system.signals:
+            self.problem.floats[position] = signal.value(time)
+
+    def _newton(self, start: FloatArray, time: float, strict: bool = True) -> tuple[FloatArray | None, float]:
+        """The pose at a time by Newton from a pose, or None where it leaves the linear model; and its contraction."""
+        self._drive(time)
+        q = start.copy()
+        control = self._control
+        wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
+        control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
+        first = last = contraction = 0.0
+        for k in range(MOST_ITERATIONS):
+            outcome = self._iterate(q)
+            if outcome is Outcome.CONVERGED:
+                return q, contraction
+            size = float(control[abi.STEP_SIZE])
+            if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
+                break
+            if k == 0:
+                first = size
+            elif k == 1:
+                contraction = size / first
+                if strict and contraction > CONTRACTION:
+                    break
+            elif size > 0.5 * last and size > 1e-10:
+                break
+            last = size
+        else:
+            if self._iterate(q) is Outcome.CONVERGED:
+                return q, contraction
+        if k >= 2 and last <= 1e-9 and float(control[abi.RESIDUAL_MAX]) <= self._tolerance:
+            return q, contraction  # as near as rounding lets it
+        return None, contraction
+
+    def _leap(self, velocity: FloatArray, sign: float, target: float) -> bool:
+        """Over a singular pose, along the tangent, where the same motion goes on behind it."""
+        if not np.isfinite(velocity).all():
+            return False
+        scale = self.problem.scales[self.problem.rows :]
+        size = float(np.linalg.norm(velocity / scale))
+        for part in LEAPS:
+            leap = sign * part * self._regular
+            if np.abs(velocity.reshape(-1, 6)[:, 3:]).max() * abs(leap) > TURN:
+                return False
+            time = self.time + leap
+            guess = self.problem.retract(self.q, velocity * leap)
+            found, _ = self._newton(guess, time, strict=False)
+            if found is None or float(self._control[abi.PIVOT]) < NEAR_SINGULAR:
+                continue
+            if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
+                continue
+            if abs(target - self.time) >= abs(leap):
+                self._accept(found, time)
+                self._tangent = None
+                self._step = abs(leap)
+                return True
+            # the time asked for lies within the leap: the pose there, and the tangent to go on with
+            between = (target - self.time) / leap * rates.difference(self.system, self.q, found)
+            landed, _ = self._newton(self.problem.retract(self.q, between), target, strict=False)
+            if landed is not None:
+                self._accept(landed, target)
+                self._tangent = velocity
+                return True
+        return False
+
+    def _judge(self) -> bool:
+        poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
+        known = verdict.residuals(self.system, poses, angles, self.time)
+        if self.system.in_one_piece:
+            found, bound = verdict.judge(self.system, poses, self._length, self._tolerance, known, angles)
+            return found <= bound
+        for bodies, piece in self.system.components():
+            mine = angles[[self.system.turns.index(key) for key in piece.turns]]
+            length = piece.extent_at(formulations.to_reference(piece, poses[bodies], mine))
+            found, bound = verdict.judge(piece, poses[bodies], length, self._tolerance, None, mine, self.time)
+            if not found <= bound:
+                return False
+        return True
+
+    def _ended(self, refused: float) -> tuple[MotionStatus, str]:
+        """Why no further step is possible."""
+        poses = formulations.from_reference(self.system, self.q)
+        angles = formulations.angles(self.system, self.q) if self.system.turns else None
+        state = self.system.state(poses, angles, self.time)
+        reached = active_limits(self.system, state)
+        drivers = ", ".join(repr(signal.name) for _, signal in self.system.signals)
+        where = f"at t = {self.time:.9g} s"
+        if reached:
+            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in reached)
+            return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+        least = rates.least_singular_value(self.problem, self.q)
+        if least < SINGULAR:
+            return (
+                MotionStatus.DEAD_POINT,
+                f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
+                f"{drivers} can take the mechanism no further",
+            )
+        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"

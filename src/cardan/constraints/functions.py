@@ -1,0 +1,123 @@
+"""Functions for primitives, couplings and drivers: of a traced value, of time with its derivatives, or of a number."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cardan.constraints import expression, jets
+from cardan.constraints.expression import Quaternion, Scalar, TracingError, Vector
+from cardan.constraints.jets import Jet
+
+
+def _apply(name: str, a: Any) -> Any:
+    if isinstance(a, Scalar):
+        return a.graph.call(name, a)
+    if isinstance(a, Jet):
+        return jets.function(name, a)
+    if isinstance(a, Vector | Quaternion):
+        raise TracingError(f"cd.{name} takes a number, not {a!r}; take a component, cd.norm or cd.dot first")
+    return getattr(math, name)(a)
+
+
+def sin(a: Any) -> Any:
+    """Sine of an angle [rad]."""
+    return _apply("sin", a)
+
+
+def cos(a: Any) -> Any:
+    """Cosine of an angle [rad]."""
+    return _apply("cos", a)
+
+
+def tan(a: Any) -> Any:
+    """Tangent of an angle [rad]."""
+    return _apply("tan", a)
+
+
+def sqrt(a: Any) -> Any:
+    """Square root."""
+    return _apply("sqrt", a)
+
+
+def exp(a: Any) -> Any:
+    """Exponential."""
+    return _apply("exp", a)
+
+
+def log(a: Any) -> Any:
+    """Natural logarithm."""
+    return _apply("log", a)
+
+
+def asin(a: Any) -> Any:
+    """Angle [rad] in [−π/2, π/2] of a sine; it has no derivative at ±1."""
+    return _apply("asin", a)
+
+
+def acos(a: Any) -> Any:
+    """Angle [rad] in [0, π] of a cosine; it has no derivative at ±1: cd.atan2 is as sharp everywhere."""
+    return _apply("acos", a)
+
+
+def atan(a: Any) -> Any:
+    """Angle [rad] in (−π/2, π/2) of a tangent."""
+    return _apply("atan", a)
+
+
+def sinh(a: Any) -> Any:
+    """Hyperbolic sine."""
+    return _apply("sinh", a)
+
+
+def cosh(a: Any) -> Any:
+    """Hyperbolic cosine."""
+    return _apply("cosh", a)
+
+
+def tanh(a: Any) -> Any:
+    """Hyperbolic tangent."""
+    return _apply("tanh", a)
+
+
+def atan2(s: Any, c: Any) -> Any:
+    """Angle [rad] in (−π, π] of a point (c, s)."""
+    for a in (s, c):
+        if isinstance(a, Scalar):
+            return a.graph.call("atan2", a.graph.lift(s), a.graph.lift(c))
+        if isinstance(a, Jet):
+            return jets.atan2(s, c)
+    return math.atan2(s, c)
+
+
+def dot(a: Any, b: Any) -> Any:
+    """a·b of two vectors of a primitive."""
+    first, second = _vectors("dot", a, b)
+    return expression.dot(first, second)
+
+
+def cross(a: Any, b: Any) -> Any:
+    """a × b of two vectors of a primitive."""
+    first, second = _vectors("cross", a, b)
+    return expression.cross(first, second)
+
+
+def norm(a: Any) -> Any:
+    """|a| of a vector of a primitive; at zero its gradient is (1, 0, 0)."""
+    if not isinstance(a, Vector):
+        raise TracingError(f"cd.norm takes a vector, such as the difference of two points, not {a!r}")
+    return expression.norm(a)
+
+
+def rotation_vector(a: Any, b: Any) -> Any:
+    """Rotation [rad] that takes orientation a to orientation b, as a vector in the axes of a."""
+    if not isinstance(a, Quaternion) or not isinstance(b, Quaternion):
+        raise TracingError(f"cd.rotation_vector takes two orientations, not {a!r} and {b!r}")
+    return expression.relative_rotation_vector(a, b)
+
+
+def _vectors(name: str, a: Any, b: Any) -> tuple[Vector, Vector]:
+    for vector in (a, b):
+        if isinstance(vector, Vector):
+            return vector.lifted(a), vector.lifted(b)
+    raise TracingError(f"cd.{name} takes two vectors of a primitive, not {a!r} and {b!r}")

@@ -1,0 +1,61 @@
+"""What drives a coordinate: its value as a function of time, with its rate and its acceleration."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cardan.constraints.jets import Jet
+from cardan.errors import ModelError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signal:
+    """A function of time, by the name of its driver: a callable evaluated on jets, or a number that is held."""
+
+    name: str
+    function: Callable[[Jet], Any] | float
+
+    def jet(self, time: float) -> Jet:
+        """Value, rate and acceleration at a time [s]."""
+        what = f"driver {self.name!r} at t = {time:g} s"
+        if not callable(self.function):
+            result: Any = self.function
+        else:
+            try:
+                result = self.function(Jet(time, 1.0))
+            except ModelError:
+                raise
+            except Exception as error:
+                raise ModelError(f"{what}: its function raised {type(error).__name__}: {error}") from error
+        if isinstance(result, numbers.Real) and not isinstance(result, bool):
+            result = Jet(float(result))
+        if not isinstance(result, Jet):
+            raise ModelError(f"{what} gives {result!r}; it must be a number, or computed from t with cd.sin, …")
+        if not all(map(math.isfinite, (result.value, result.rate, result.acceleration))):
+            raise ModelError(f"{what} gives {result!r}; value, rate and acceleration must be finite")
+        return result
+
+    def value(self, time: float) -> float:
+        """Value at a time [s]."""
+        return self.jet(time).value
+
+    def __copy__(self) -> Signal:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Signal:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            pickle.dumps(self.function)
+        except Exception as error:
+            raise ModelError(
+                f"driver {self.name!r} cannot be pickled, because its function cannot ({error}); use a function that "
+                "a module defines by name"
+            ) from None
+        return Signal, (self.name, self.function)

@@ -1,0 +1,105 @@
+"""Velocities and accelerations of a driven mechanism, on the manifold.
+
+With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈, of which the solutions
+of least norm are taken where the drivers leave a motion free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cardan.coordinates import formulations
+from cardan.math import euler
+from cardan.solvers import abi
+from cardan.solvers.problem import Problem
+from cardan.system import layout
+from cardan.system.state import FloatArray
+from cardan.system.system import System
+
+DENSE_UNKNOWNS = 600  # up to here the whole matrix is decomposed; beyond, by the sparse normal equations
+RANK_RTOL = 1e-9  # of the largest singular value: what is below is no equation
+DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order one
+
+
+def rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
+    """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each."""
+    v, a = solver_rates(system, problem, q, time)
+    v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
+    A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])
+    w, c = v[:, 3:], system.centers
+    v[:, :3] -= np.einsum("kij,kj->ki", A, np.cross(w, c))
+    a[:, :3] -= np.einsum("kij,kj->ki", A, np.cross(a[:, 3:], c) + np.cross(w, np.cross(w, c)))
+    return v, a
+
+
+def solver_rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
+    """v and v̇ in the solvers' coordinates, flat: of the reference points."""
+    rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
+    rows = {row.constraint: row.start for row in system.rows}
+    for _, signal in system.signals:
+        jet = signal.jet(time)
+        rate[rows[signal.name]], acceleration[rows[signal.name]] = jet.rate, jet.acceleration
+    solve = _solver(problem, q)
+    v = solve(rate)
+    a = solve(formulations.gamma(system, "manifold", q, v) + acceleration)
+    return v, a
+
+
+def _solver(problem: Problem, q: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The solution of least norm, in scaled unknowns, of J x = b."""
+    m = problem.rows
+    if problem.unknowns <= DENSE_UNKNOWNS:
+        _, J = problem.jacobian(q)
+        scaled = J * problem.scales[:m, None] * problem.scales[m:]
+        inverse = np.linalg.pinv(scaled, rcond=RANK_RTOL)
+        return lambda b: problem.scales[m:] * (inverse @ (problem.scales[:m] * b))
+
+    from cardan.solvers import _blocks
+
+    _, entries = problem.entries(q)
+    r = np.zeros(m)
+    _blocks.scale(problem.structure, problem.scales, r, entries)
+    control = np.zeros(abi.CONTROL)
+    control[abi.DAMPING] = DAMPING
+    work = np.empty(problem.linear.work)
+    n = problem.unknowns
+
+    def solve(b: FloatArray) -> FloatArray:
+        right = problem.scales[:m] * b
+        total = np.zeros(n)
+        gradient, step = np.empty(n), np.empty(n)
+        for _ in range(2):  # the second takes back what damping and rounding left
+            image = np.zeros(m)
+            _blocks.apply(problem.structure, entries, total, image)
+            rest = right - image
+            arrays = (problem.linear.pattern, control, -rest, gradient, step, entries, work)
+            if _blocks.call_at(problem.linear.address, abi.FACTOR, *arrays):
+                return np.full(n, np.nan)
+            _blocks.call_at(problem.linear.address, abi.SOLVE, *arrays)
+            total += step
+        return problem.scales[m:] * total
+
+    return solve
+
+
+def least_singular_value(problem: Problem, q: FloatArray) -> float:
+    """The least of the singular values that count, of the largest; 0 where there are too many unknowns to tell.
+
+    Scaled; those that are zero, as of redundant equations, do not count.
+    """
+    if problem.unknowns > DENSE_UNKNOWNS:
+        return 0.0
+    _, J = problem.jacobian(q)
+    m = problem.rows
+    values = np.linalg.svd(J * problem.scales[:m, None] * problem.scales[m:], compute_uv=False)
+    counted = values[values > RANK_RTOL * values[0]]
+    return float(counted[-1] / values[0]) if counted.size else 0.0
+
+
+def difference(system: System, a: FloatArray, b: FloatArray) -> FloatArray:
+    """The tangent vector from solver coordinates a to b, flat: retract(a, difference(a, b)) = b."""
+    end = layout.POSE * len(system.names)
+    p, r = a[:end].reshape(-1, layout.POSE), b[:end].reshape(-1, layout.POSE)
+    return np.hstack([r[:, :3] - p[:, :3], euler.difference(p[:, 3:], r[:, 3:])]).ravel()

@@ -1,0 +1,166 @@
+"""Coordinates between two frames or points: what joints leave free, and what drivers, limits and couplings act on.
+
+========== =================================================== =======
+kind       meaning                                             unit
+========== =================================================== =======
+angle      of a vector of b about x × y of a, whole turns      rad
+displacement of a point of b along an axis of a                m
+distance   between two points                                  m
+inclination between two axes, in [0, π]                        rad
+========== =================================================== =======
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.constraints.registry import KINDS, FeatureKind
+from cardan.errors import ModelError
+from cardan.system.parts import Body, Feature, Frame, Point, Turn
+from cardan.system.state import FloatArray, State
+
+Rule = Callable[[Any, Any], tuple[str, tuple[Feature, ...]]]
+"""From two ends to the kind of a coordinate and the features it is computed from (but for the turn of an angle)."""
+
+
+def about_z(a: Frame, b: Frame) -> tuple[str, tuple[Feature, ...]]:
+    """Angle from x_a to x_b about z_a."""
+    return "angle", (a.axis("x"), a.axis("y"), b.axis("x"))
+
+
+def cross_about_z(a: Frame, b: Frame) -> tuple[str, tuple[Feature, ...]]:
+    """Angle from x_a to z_b about z_a."""
+    return "angle", (a.axis("x"), a.axis("y"), b.axis("z"))
+
+
+def along(axis: str) -> Rule:
+    """Displacement of b along an axis of a."""
+    return lambda a, b: ("displacement", (a.axis(axis), a.feature(), b.feature()))
+
+
+along_x, along_y, along_z = along("x"), along("y"), along("z")
+
+
+def apart(a: Frame | Point, b: Frame | Point) -> tuple[str, tuple[Feature, ...]]:
+    """Distance of two points."""
+    return "distance", (a.feature(), b.feature())
+
+
+def between(a: Frame, b: Frame) -> tuple[str, tuple[Feature, ...]]:
+    """Angle between z_a and z_b, in [0, π]."""
+    return "inclination", (a.axis("z"), b.axis("z"))
+
+
+def swapped(rule: Rule) -> Rule:
+    """The same with a and b exchanged."""
+    return lambda a, b: rule(b, a)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coordinate:
+    """One coordinate between two ends, ready to be driven, limited or coupled.
+
+    ``joint``: name of the joint it belongs to, "" where two frames were taken as they are.
+    """
+
+    kind: str
+    features: tuple[Feature, ...]
+    turn: Turn | None
+    joint: str
+    name: str
+    a: Frame | Point
+    b: Frame | Point
+
+    @property
+    def unit(self) -> str:
+        """"m" or "rad"."""
+        return str(KINDS[self.kind].unit)
+
+    @property
+    def bodies(self) -> tuple[Body, Body]:
+        return self.a.body, self.b.body
+
+    def arguments(self) -> tuple[Feature, ...]:
+        """The features a primitive reads for it."""
+        return self.features if self.turn is None else (*self.features, Feature(FeatureKind.TURN, self.turn, ()))
+
+    def value(self, state: State) -> float:
+        """In a state: [m], or [rad] with whole turns where the state counts them, else in (−π, π]."""
+        world = [_world(feature, state) for feature in self.features]
+        if self.kind == "displacement":
+            return float(world[0] @ (world[2] - world[1]))
+        if self.kind == "distance":
+            return float(np.linalg.norm(world[1] - world[0]))
+        if self.kind == "inclination":
+            u, v = world
+            return math.atan2(float(np.linalg.norm(np.cross(u, v))), float(u @ v))
+        x, y, w = world
+        angle = math.atan2(float(y @ w), float(x @ w))
+        near = state.angles.get(self.turn.key) if self.turn is not None else None
+        if near is not None:
+            return angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))
+        return math.pi if angle == -math.pi else angle
+
+    def description(self) -> tuple[Any, ...]:
+        return self.kind, self.joint, self.name, self.a.description(), self.b.description()
+
+    def __repr__(self) -> str:
+        of = f"joint {self.joint!r}" if self.joint else f"{self.a.body.name!r} – {self.b.body.name!r}"
+        return f"<{self.kind} of {of}>"
+
+
+def _world(feature: Feature, state: State) -> FloatArray:
+    assert isinstance(feature.body, Body)
+    pose = state[feature.body]
+    return pose.point(feature.value) if feature.kind is FeatureKind.POINT else pose.vector(feature.value)
+
+
+# What a coordinate between two ends may be asked for by, where there is no joint.
+RULES: Final[Mapping[str, Rule]] = {
+    "angle": about_z,
+    "displacement": along_z,
+    "x": along_x,
+    "y": along_y,
+    "z": along_z,
+    "distance": apart,
+    "inclination": between,
+}
+# Of these the first end, or both, must be frames.
+_NEEDS_FRAMES: Final[Mapping[str, tuple[bool, bool]]] = {
+    **dict.fromkeys(("angle", "inclination"), (True, True)),
+    **dict.fromkeys(("displacement", "x", "y", "z"), (True, False)),
+    "distance": (False, False),
+}
+
+
+def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordinate:
+    """A coordinate between two frames or points, for drivers, limits and couplings, where there is no joint.
+
+    of: ``"angle"`` from x_a to x_b about z_a; ``"displacement"`` (or ``"z"``), ``"x"``, ``"y"`` of b along the axes of
+    a; ``"distance"``; ``"inclination"``, the angle between z_a and z_b in [0, π].
+    """
+    if not isinstance(of, str) or of not in RULES:
+        raise ModelError(f"no coordinate is named {of!r}; there are {', '.join(map(repr, RULES))}")
+    for end, must in zip((a, b), _NEEDS_FRAMES[of], strict=True):
+        if not isinstance(end, Frame if must else Frame | Point):
+            valid = "a frame (body.frame(…))" if must else "a point or frame (body.point(…), body.frame(…))"
+            raise ModelError(f"the coordinate {of!r} was given {end!r}; it must be {valid}")
+    if a.body is b.body:
+        raise ModelError(f"the coordinate {of!r} is between body {a.body.name!r} and itself; it never changes")
+    kind, features = RULES[of](a, b)
+    turn = make_turn("", a.body.owner, features) if kind == "angle" else None
+    return Coordinate(kind, features, turn, "", of, a, b)
+
+
+def make_turn(key: str, owner: Any, features: tuple[Feature, ...]) -> Turn:
+    """A turn of those axes, numbered by the mechanism; without a key, named after its number."""
+    (_, a, x), (_, _, y), (_, b, v) = features
+    assert isinstance(a, Body)
+    assert isinstance(b, Body)
+    serial = owner.next_serial()
+    return Turn(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)  # type: ignore[arg-type]  # triples

@@ -1,0 +1,121 @@
+"""Constraints between coordinates: gears, racks, belts, couplers; what drives a coordinate and what limits it.
+
+Angles count whole turns, so a ratio holds over any number of revolutions.  An angle is that of its joint: where both
+gears turn on a moving carrier, their joints are with the carrier, and no more is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from cardan.constraints import primitives, user
+from cardan.constraints.registry import Primitive
+from cardan.constraints.signal import Signal
+from cardan.errors import ModelError
+from cardan.joints.coordinates import Coordinate
+from cardan.joints.registry import coupling_kind
+from cardan.system import check
+from cardan.system.system import Use
+
+
+def _ratio(value: Any, what: str) -> float:
+    number = check.number(value, what)
+    if number == 0.0:
+        raise ModelError(f"{what} is 0; it must not be zero")
+    return number
+
+
+@coupling_kind("angle", "angle")
+def gear(first: Coordinate, second: Coordinate, *, ratio: Any, phase: Any = 0.0) -> list[Use]:
+    """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
+
+    ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].
+    """
+    parameters = (_ratio(ratio, "the ratio"), check.number(phase, "the phase"))
+    return [Use(primitives.gear, (*first.arguments(), *second.arguments()), parameters)]
+
+
+@coupling_kind("angle", "displacement")
+def rack(first: Coordinate, second: Coordinate, *, radius: Any, offset: Any = 0.0) -> list[Use]:
+    """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m]."""
+    parameters = (_ratio(radius, "the radius"), check.number(offset, "the offset"))
+    return [Use(primitives.rack, (*first.arguments(), *second.arguments()), parameters)]
+
+
+@coupling_kind("angle", "angle")
+def belt(
+    first: Coordinate,
+    second: Coordinate,
+    *,
+    radius_1: Any,
+    radius_2: Any,
+    crossed: bool = False,
+    phase: Any = 0.0,
+) -> list[Use]:
+    """Two pulleys on a belt that does not slip, angle_2 = ± radius_1/radius_2·angle_1 + phase: 1 equation.
+
+    radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys turn against each other.
+    """
+    ratio = check.positive(radius_1, "radius_1") / check.positive(radius_2, "radius_2")
+    parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
+    return [Use(primitives.gear, (*first.arguments(), *second.arguments()), parameters)]
+
+
+@coupling_kind("", "")
+def couple(first: Coordinate, second: Coordinate, function: Any) -> list[Use]:
+    """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
+
+    function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
+    """
+    made = user.coupling("its function", first.kind, second.kind, function)
+    return [Use(made, (*first.arguments(), *second.arguments()))]
+
+
+# The primitive of a driver, whose last parameter is its value, and that of a limit.
+DRIVEN: Final[dict[str, Primitive]] = {
+    "angle": primitives.turned,
+    "displacement": primitives.dot_2,
+    "distance": primitives.distance,
+    "inclination": primitives.angle,
+}
+LIMITED: Final[dict[str, Primitive]] = {
+    "angle": primitives.turn_limit,
+    "displacement": primitives.displacement_limit,
+    "distance": primitives.distance_limit,
+    "inclination": primitives.inclination_limit,
+}
+
+
+@coupling_kind("")
+def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Use]:
+    """coordinate = function(t): a driver.  Metres and radians; angles count whole turns.
+
+    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a coordinate that is held.
+    It is called with t and its derivatives, so that rates and accelerations come with the value.
+    """
+    if not callable(function):
+        function = check.number(function, "the value, if not a function of time,")
+    signal = Signal(own, function)
+    return [Use(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.value(0.0),), signal)]
+
+
+@coupling_kind("")
+def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Use]:
+    """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly keeps.  Either may be left out."""
+    low, high = _bound(lower, "lower"), _bound(upper, "upper")
+    if math.isinf(low) and math.isinf(high):
+        raise ModelError("neither lower nor upper is given; a limit needs one of them, or both")
+    if low > high:
+        raise ModelError(f"lower is {low} and upper is {high}; lower must not be above upper")
+    if coordinate.kind == "distance" and high < 0.0:
+        raise ModelError(f"upper is {high} m; a distance is never negative")
+    if coordinate.kind == "inclination" and (high < 0.0 or low > math.pi):
+        raise ModelError(f"the limits are {low} and {high} rad; the angle between two axes lies in [0, π]")
+    return [Use(LIMITED[coordinate.kind], coordinate.arguments(), (low, high))]
+
+
+def _bound(value: Any, what: str) -> float:
+    if isinstance(value, float) and math.isinf(value) and (value < 0) == (what == "lower"):
+        return value
+    return check.number(value, what)

@@ -1,0 +1,86 @@
+"""A constraint made of a primitive of the user's own, or of a built-in one taken as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cardan.constraints.registry import KINDS, Argument, Primitive
+from cardan.errors import ModelError
+from cardan.joints.coordinates import Coordinate
+from cardan.joints.registry import REGISTRY, JointKind
+from cardan.system import check
+from cardan.system.parts import Direction, Feature, Frame, Point
+from cardan.system.system import Use
+
+_VALID: dict[str, tuple[tuple[type, ...], str]] = {
+    "point": ((Point, Frame), "a point (body.point(…)), or a frame for its origin"),
+    "vector": ((Direction,), "a vector (body.vector(x, y, z))"),
+    "orientation": ((Frame,), "a frame (body.frame(…))"),
+}
+
+
+def resolved(
+    primitive: Primitive, given: Mapping[str, Any], coordinate: Callable[[Any, str], Coordinate]
+) -> tuple[tuple[Any, ...], Use]:
+    """The ends that were given for a primitive, and its use; ``coordinate`` finds the coordinate of a joint."""
+    names = [argument.name for argument in primitive.arguments]
+    unknown = [name for name in given if name not in (*names, *primitive.parameters)]
+    if unknown:
+        offered = ", ".join((*names, *primitive.parameters))
+        raise ModelError(f"primitive {primitive.name!r} has no argument {unknown[0]!r}; it has {offered}")
+    ends: dict[str, Any] = {}
+    features: list[Feature] = []
+    for argument in primitive.arguments:
+        if argument.name not in given:
+            raise ModelError(f"primitive {primitive.name!r} was not given {argument.name!r}, {_wanted(argument)}")
+        value = given[argument.name]
+        if KINDS[argument.kind].is_coordinate:
+            end: Any = coordinate(value, argument.kind)
+            features += end.arguments()
+        else:
+            end = value
+            features.append(_feature(argument, value))
+        ends[argument.name] = end
+        if argument.of and ends[argument.of].body is not end.body:
+            raise ModelError(
+                f"{argument.name!r} is on body {end.body.name!r}, but must be on that of {argument.of!r}, "
+                f"{ends[argument.of].body.name!r}"
+            )
+    parameters = []
+    defaults = dict(primitive.defaults)
+    for name in primitive.parameters:
+        if name not in given and name not in defaults:
+            raise ModelError(f"primitive {primitive.name!r} was not given its parameter {name!r}; it must be a number")
+        parameters.append(check.number(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
+    return tuple(ends.values()), Use(primitive, tuple(features), tuple(parameters))
+
+
+def _wanted(argument: Argument) -> str:
+    kind = KINDS[argument.kind]
+    return f"a joint or coordinate ({argument.kind})" if kind.is_coordinate else _VALID[argument.kind][1]
+
+
+def _feature(argument: Argument, value: Any) -> Feature:
+    types: tuple[Any, ...] = _VALID[argument.kind][0]
+    if not isinstance(value, types):
+        raise ModelError(f"{argument.name!r} was given {value!r}; it must be {_wanted(argument)}")
+    feature: Feature = value.orientation() if argument.kind == "orientation" else value.feature()
+    return feature
+
+
+def _build(*_: Any) -> list[Use]:
+    raise AssertionError("a constraint of the user's own is built from its primitive")
+
+
+constrain: JointKind[Any] = JointKind("constrain", _build, {}, (), (), False)
+REGISTRY["constrain"] = constrain
+
+
+def checked(primitive: Any, what: str) -> Primitive:
+    """A primitive, or a word on how to make one."""
+    if isinstance(primitive, Primitive):
+        return primitive
+    hint = "declare it with @cd.primitive(…)" if callable(primitive) else "it must be made with @cd.primitive(…)"
+    raise ModelError(f"{what} was given {primitive!r}, which is no primitive; {hint}")
+
