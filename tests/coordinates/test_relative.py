@@ -38,6 +38,7 @@ JOINTS = (
     "revolute",
     "prismatic",
     "cylindrical",
+    "screw",
     "universal",
     "planar",
     "spherical",
@@ -298,7 +299,7 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
             close(f[: rows.size][kept], cartesian[rows][kept], EXACT)
             close(J[: rows.size][kept], (J_cartesian[rows] @ T)[kept], EXACT)
             continue
-        along_sphere = np.eye(x.size)  # a step that leaves lengths as they are
+        along_sphere = np.eye(poses.size)  # a step that leaves lengths as they are
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             at += limb.motion.coordinates()
@@ -306,8 +307,8 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
                 c = x[at - 4 : at]
                 along_sphere[at - 4 : at, at - 4 : at] -= np.outer(c, c)
         T = T @ along_sphere
-        rates = T.reshape(-1, 7, x.size)[:, 3:]
-        q = poses_of(system, form, x).reshape(-1, 7)
+        rates = T.reshape(-1, 7, poses.size)[:, 3:]
+        q = poses_of(system, form, x)[: 7 * len(system.names)].reshape(-1, 7)
         turns = [2 * euler.E(q[k, 3:]) @ rates[k] for k in range(len(system.names))]
         expected = seen_by_the_ancestor(system, poses, cartesian[rows], J_cartesian[rows] @ T, turns)
         close(f[: rows.size], expected[0], EXACT)
@@ -396,7 +397,10 @@ def branched(seed):
 def along(system, x, value):
     """Derivative of value(recursion) with respect to every coordinate, by differences."""
     return np.column_stack(
-        [first_difference(lambda t, v=v: value(Recursion(system, x + t * v))) for v in np.eye(x.size)]
+        [
+            first_difference(lambda t, v=v: value(Recursion(system, x + t * v)))
+            for v in np.eye(x.size)[: Recursion(system, x).size]
+        ]
     )
 
 
@@ -775,6 +779,136 @@ def test_the_stepper_steps_in_joint_coordinates():
     while not stepper.step():
         assert not stepper.stalled
     assert built.judge(stepper.state) <= 1e-11
+
+
+# --- couplings, drivers, limits, constraints of the user's own --------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_driven_mechanism_has_the_pose_of_the_manifold(form):
+    built = planar_4r().build()
+    m = built.mechanism
+    m.drive("motor", m["A"], lambda t: 1.0 + 0.4 * t)
+    for t in (0.0, 0.5, 1.0):
+        one, other = (m.assemble(time=t, formulation=f) for f in ("manifold", form))
+        assert one.ok and other.ok and other.state.time == t
+        np.testing.assert_allclose(other.state.positions, one.state.positions, atol=1e-11)
+        assert other.state.angles.keys() == one.state.angles.keys()
+        for key, angle in one.state.angles.items():
+            assert abs(other.state.angles[key] - angle) <= 1e-11
+
+
+def on_carrier():
+    """A carrier on the ground, two gears on it, a rack on the ground, a nut on a screw that turns with a gear."""
+    m = cd.Mechanism()
+    rng = np.random.default_rng(7)
+    names = ("carrier", "sun", "planet", "bar", "nut")
+    carrier, sun, planet, bar, nut = (m.body(n, position=0.3 * rng.normal(size=3)) for n in names)
+    arm = m.revolute("arm", m.ground.frame(), carrier.frame())
+    first = m.revolute("first", carrier.frame(x=(1, 0, 0)), sun.frame(x=(1, 0, 0)))
+    second = m.revolute("second", carrier.frame((1, 0, 0)), planet.frame())
+    slide = m.prismatic("slide", m.ground.frame((0, 2, 0), z=(1, 0, 0)), bar.frame(z=(1, 0, 0)))
+    thread = m.screw("thread", planet.frame((0.2, 0, 0)), nut.frame(), pitch=0.1, offset=0.05)
+    m.gear("mesh", first, second, ratio=-2.0, phase=0.3)
+    m.rack("pinion", arm, slide, radius=0.4)
+    m.couple("cam", slide, cd.coordinate(m.ground.point(), bar.point(), "distance"), lambda s: cd.sqrt(s * s + 4.0))
+    m.drive("motor", first, lambda t: 5.0 * t)
+    m.drive("hand", arm, lambda t: t)
+    m.drive("spin", thread, lambda t: 20.0 * t, of="angle")
+    return m
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_gears_on_a_carrier_racks_and_screws_keep_their_whole_turns(form):
+    m = on_carrier()
+    system = m.system
+    assert "thread" in tree.spanning_tree(system).joints
+    paths = {path.record: path for path in tree.spanning_tree(system).paths}
+    (mesh,) = [
+        paths[record] for record, row in zip(system.starts.tolist(), system.rows, strict=False) if row[0] == "mesh"
+    ]
+    assert {tree.spanning_tree(system).limbs[k].joint for k in mesh.limbs} == {"first", "second"}  # not the arm
+    state = m.assemble(formulation=form, time=0.0).state
+    for t in np.linspace(0.0, 1.0, 9):  # whole turns are those of the state before
+        result = m.assemble(state, formulation=form, time=float(t))
+        assert result.ok and result.restarts == 0, result.text()
+        state = result.state
+    assert 3 in state.turns.values()
+    assert abs(m["second"].coordinate(state) - (-10.0 + 0.3)) <= 1e-9
+    assert abs(m["slide"].coordinate(state) - 0.4) <= 1e-9
+    assert abs(m["thread"].coordinate(state, "displacement") - (0.1 * 20.0 / (2 * np.pi) + 0.05)) <= 1e-9
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_screw_is_a_limb_from_either_side(form, reverse):
+    """Ten turns at once, and the nut has gone ten pitches: from the nut to the thread and from the thread to the nut."""
+    m = cd.Mechanism()
+    thread, nut = m.body("thread"), m.body("nut", position=(0, 0, 0.03))
+    held = nut if reverse else thread
+    m.fixed("held", m.ground.frame(), held.frame())
+    screw = m.screw("screw", thread.frame(), nut.frame(), pitch=0.01)
+    m.drive("hand", screw, lambda t: 20 * cd.pi * t, of="angle")
+    limbs = tree.spanning_tree(m.system).limbs
+    assert [limb.joint for limb in limbs] == ["held", "screw"] and limbs[1].counted in (1, -1)
+    assert (limbs[1].counted < 0) == reverse
+    result = m.assemble(formulation=form, time=1.0, max_iterations=300)
+    assert result.ok, result.text()
+    between = result.state["nut"].position - result.state["thread"].position
+    np.testing.assert_allclose(between, (0, 0, 0.1), atol=1e-12)
+    assert list(result.state.turns.values()) == [10]
+
+
+def test_limits_are_kept():
+    built = planar_4r().build()
+    m = built.mechanism
+    m.limit("stop", m["A"], lower=1.3, upper=2.0)
+    result = m.assemble(formulation="relative")
+    assert result.ok and 1.3 - 1e-11 <= m["A"].coordinate(result.state) <= 2.0
+
+
+@cd.primitive(i="point", j="point", up="vector of i")
+def above(i, j, up, *, height=0.2):
+    """What i sees: the same in all axes."""
+    return cd.dot(up, j - i) - height
+
+
+@cd.primitive(i="point", j="point")
+def level(i, j):
+    """The world's own z: known from the ground only."""
+    return j.z - i.z
+
+
+@cd.primitive(i="point", j="point", k="point")
+def halfway(i, j, k):
+    """A vector of three bodies, turned along with them."""
+    return j - 0.5 * (i + k)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_constraints_of_ones_own_that_know_of_the_world_go_to_the_ground(form):
+    m = cd.Mechanism()
+    rng = np.random.default_rng(2)
+    a, b, c, d = (m.body(n, position=rng.normal(size=3), orientation=random_quaternion(rng)) for n in "abcd")
+    for name, parent, child in (("A", m.ground, a), ("B", a, b), ("C", a, c), ("D", b, d)):
+        add(m, "revolute" if name != "D" else "spherical", name, parent, child, rng)
+    m.constrain("above", above, i=b.point((1, 0, 0)), j=c.point((0, 1, 0)), up=b.vector(0, 0, 1))
+    m.constrain("level", level, i=b.point(), j=c.point((0.2, 0, 0)))
+    m.constrain("halfway", halfway, i=b.point((0, 1, 0)), j=c.point((0, 0, 1)), k=d.point((0, 0, 0.3)))
+    system = m.system
+    grown = tree.spanning_tree(system)
+    names = {row.constraint: record for record, row in zip(system.starts.tolist(), system.rows, strict=False)}
+    seen = {path.record: {grown.limbs[k].joint for k in path.limbs} for path in grown.paths}
+    assert seen[names["above"]] == {"B", "C"}
+    assert seen[names["level"]] == {"A", "B", "C"}
+    assert seen[names["halfway"]] == {"B", "C", "D"}
+    problem = formulations.problem(system, form)
+    x = random_coordinates(system, form, 4)
+    _, J = problem.jacobian(x)
+    columns = [
+        first_difference(lambda t, v=v: problem.residual(problem.retract(x, t * v))) for v in np.eye(problem.unknowns)
+    ]
+    close(J, np.column_stack(columns), DIFFERENCE)
 
 
 # --- long chains ------------------------------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def _edges(system: System, table: list[int]) -> list[Edge]:
     floats = system.floats.tolist()
     starts = system.starts.tolist()
     names = [row.constraint for row in system.rows]
-    kinds = [row.primitive.name for row in system.rows]
+    kinds = [row.primitive.name if row.primitive.code >= 0 else "" for row in system.rows]  # a user's has any name
     equations = [row.primitive.equations for row in system.rows]
     edges = []
     at, count = 0, len(names)
