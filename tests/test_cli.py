@@ -311,7 +311,7 @@ run("warmup")
 before = overloads()
 assert before
 run("examples", "--solve")
-for formulation in ("manifold", "euler_parameters"):
+for formulation in ("manifold", "euler_parameters", "relative", "relative_euler_parameters"):
     for method in ("auto", "levenberg_marquardt", "newton", "hybrid"):
         run("solve", "planar_4r", "--formulation", formulation, "--method", method)
     run("solve", "stewart_distance", "--formulation", formulation, "--random-start", "0")

@@ -404,7 +404,10 @@ class Mechanism:
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
         method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``,
-        ``"gradient"``, ``"hybrid"``.  formulation: ``"manifold"`` or ``"euler_parameters"``.
+        ``"gradient"``, ``"hybrid"``.
+        formulation: what the unknowns are: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row), or
+        the coordinates of joints in a spanning tree, ``"relative"`` (turns on the manifold, measured from the ground)
+        and ``"relative_euler_parameters"`` (the paper's form).
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
         max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
         """

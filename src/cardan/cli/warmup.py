@@ -62,9 +62,11 @@ def _accelerate(mechanism: Mechanism, formulation: str) -> None:
 
 
 def _factorise(mechanism: Mechanism) -> None:
-    from cardan.solvers.linear import sparse
+    from cardan.solvers.linear import dual, sparse
 
-    sparse(formulations.problem(mechanism.system, "manifold").structure)
+    structure = formulations.problem(mechanism.system, "manifold").structure
+    sparse(structure)
+    dual(structure)
 
 
 def _draw(mechanism: Mechanism) -> None:

@@ -17,9 +17,9 @@ Nothing above the lowest common ancestor c of all bodies of f is computed.  f is
 A_c⁻¹(P − r_c), A_c⁻¹v, p_c⁻¹ ⊗ x.  These are products of the transformations (9), (10) of the joints from c down to
 each body, all above having cancelled; so f depends on the coordinates of the joints on these paths below c, on no
 others.  Nor does it matter whose eyes are taken: a primitive states how features lie to each other, so that its value
-is the same in all axes, or is a vector that is turned along with them, as Q − P is (a primitive of the user's is tried,
-by :func:`cardan.coordinates.tree.is_indifferent`).  Where it is neither, and where a feature is on the ground, c is
-the ground.
+is the same in all axes, or is a vector that is turned along with them, as Q − P is (a primitive of the user's is
+tried, see :mod:`cardan.coordinates.indifference`).  Where it is neither, and where a feature is on the ground, c is the
+ground.
 
 What an unknown means.  In the paper's form (EULER) unknowns are changes of the coordinates: turning joint k swings
 all that hangs on it.  A thousand small angles then add up to many turns, and no step of a long chain is short enough.
@@ -79,8 +79,9 @@ COORDINATE_COUNT = 7
 FRAMES = 8  # where each part of the work array begins; the poses are the first
 NEW = 9
 WRENCHES = 10
-OWN = 11  # of the shared kernels
-TREE_HEADER = 12
+WORLD = 11  # features of the constraint at hand, in world
+OWN = 12  # of the shared kernels
+TREE_HEADER = 13
 
 # one record per body, parents first
 T_BODY = 0
@@ -89,10 +90,11 @@ T_TRANSLATIONS = 2
 T_TURN = 3
 T_COORDINATE = 4
 T_UNKNOWN = 5
-T_FLOATS = 6  # c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
+T_FLOATS = 6  # where its floats begin: c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
 T_REF = 7  # body, −1: the ground
 T_COUNTED = 8  # ± (1 + number of the turn that the angle about z is, as its sign says), 0: none
 T_RECORD = 9
+T_FLOATS_SIZE = 15
 
 STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
 
@@ -408,7 +410,7 @@ def see_from(body, forward, record, system, poses, values, offset, rows, scratch
 
 
 @inner
-def gather(record, cut, ints, system, frames, own, wrenches):
+def gather(record, cut, ints, system, frames, features, derivative, wrenches):
     """Force and moment of every row on every body that the constraint's features are on, features in world."""
     rows = system[record + ROWS]
     slots = system[record + SLOTS]
@@ -424,8 +426,8 @@ def gather(record, cut, ints, system, frames, own, wrenches):
         if where >= 0:
             kind = system[at + KIND]
             column = system[at + COLUMN]
-            x = own[9 * system[BODIES] + column :]
-            d = own[derivatives(system) + column :]
+            x = features[column:]
+            d = derivative[column:]
             body = ints[ints[path + P_ENTRY * where + P_TREE] + T_BODY]
             c = frames[FRAME * body + 10 :]
             for row in range(rows):
@@ -581,6 +583,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     frames = work[ints[FRAMES] :]
     new = work[ints[NEW] :]
     wrenches = work[ints[WRENCHES] :]
+    world = work[ints[WORLD] :]
     own = work[ints[OWN] :]
     added = op == RETRACT and euler
     if added:
@@ -610,6 +613,8 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         rows = system[record + ROWS]
         x = own[9 * bodies :]
         update_features(record, system, floats, poses, own, x)
+        for i in range(system[record + COMPONENTS]):
+            world[i] = x[i]
         viewer = ints[cut + C_FROM]
         if viewer >= 0:
             see_from(viewer, True, record, system, poses, x, 0, 1, wrenches)
@@ -618,8 +623,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         if op != RESIDUAL:
             if viewer >= 0:
                 see_from(viewer, False, record, system, poses, own, d, rows, wrenches)
-                update_features(record, system, floats, poses, own, x)
-            gather(record, cut, ints, system, frames, own, wrenches)
+            gather(record, cut, ints, system, frames, world, own[d:], wrenches)
             free = wrenches[WRENCH * rows * ints[cut + C_LENGTH] :]
             descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian)
         cut += C_HEADER + slots + P_ENTRY * ints[cut + C_LENGTH]

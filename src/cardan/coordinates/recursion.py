@@ -97,9 +97,8 @@ class Recursion:
 
     def frames(self, body: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """C and s of the body's joint on its parent, and on the body."""
-        limb = self._limbs[body]
-        C, C_i = (euler.matrix(np.array(end.quaternion)) for end in (limb.on_parent, limb.on_body))
-        return C, np.array(limb.on_parent.place), C_i, np.array(limb.on_body.place)
+        c, s, c_i, s_i = np.split(np.array(self._limbs[body].frames), [4, 7, 11])
+        return euler.matrix(c), s, euler.matrix(c_i), s_i
 
     def J(self, body: int, u: Any) -> FloatArray:
         """∂(A_i u)/∂q for u fixed on the body, shape (3, coordinates): eq. 13."""

@@ -44,24 +44,29 @@ class _Packed:
         unit_columns: list[float] = []  # scales of the unknowns, zero for a length
         norms = []
         at = 0
-        for limb, reference in zip(grown.limbs, grown.references, strict=True):
-            motion = limb.motion
-            start = system.floats.size + len(places)
+        unknown = 0
+        start = system.floats.size
+        for (body, parent, _, motion, frames, pitch, counted), reference in zip(
+            grown.limbs, grown.references, strict=True
+        ):
+            translations, turn = motion
             seen_from = tree.GROUND if reference == tree.GROUND else grown.limbs[reference].body
-            limbs += (limb.body, limb.parent, motion.translations, motion.turn, at, offsets[-1], start, seen_from)
-            limbs.append(limb.counted)
-            places += (*limb.on_parent.quaternion, *limb.on_parent.place)
-            places += (*limb.on_body.quaternion, *limb.on_body.place, limb.pitch)
+            limbs += (body, parent, translations, turn, at, unknown, start, seen_from, counted)
+            places += frames
+            places.append(pitch)
+            start += kernel.T_FLOATS_SIZE
             at += motion.coordinates()
             width = motion.unknowns(euler)
             block.append(len(limits) if width else -1)
             if width:
-                if euler and motion.turn == tree.ANYHOW:
+                normalised = euler and turn == tree.ANYHOW
+                if normalised:
                     norms.append(block[-1])
-                offsets.append(offsets[-1] + width)
-                limits.append(motion.translations)
-                turned = EULER_ANGULAR if euler and motion.turn == tree.ANYHOW else 1.0
-                unit_columns += [0.0] * motion.translations + [turned] * (width - motion.translations)
+                unknown += width
+                offsets.append(unknown)
+                limits.append(translations)
+                turned = EULER_ANGULAR if normalised else 1.0
+                unit_columns += [0.0] * translations + [turned] * (width - translations)
         self.coordinates = at + len(system.turns)
         first = kernel.TREE_HEADER + len(limbs)  # of the cuts
         cuts: list[int] = []
@@ -69,7 +74,6 @@ class _Packed:
         powers: list[int] = []
         row = entry = longest = 0
         widths = np.diff(offsets).tolist()
-        by_record = dict(zip(system.starts[:-1].tolist(), system.rows, strict=True))
         for path in grown.paths:
             rows = int(source[path.record + layout.ROWS])
             on_path = {limb: k for k, limb in enumerate(path.limbs)}
@@ -94,7 +98,7 @@ class _Packed:
             blocks = [block[k] for k in path.limbs if block[k] >= 0]
             table += (row, rows, entry, len(blocks), *blocks)
             source[path.record + layout.ROW] = row
-            powers += by_record[path.record].primitive.powers
+            powers += system.rows[path.use].primitive.powers
             row += rows
             entry += rows * column
             longest = max(longest, rows * len(path.limbs))
@@ -111,7 +115,8 @@ class _Packed:
         header[kernel.FRAMES] = poses
         header[kernel.NEW] = header[kernel.FRAMES] + kernel.FRAME * bodies
         header[kernel.WRENCHES] = header[kernel.NEW] + poses
-        header[kernel.OWN] = header[kernel.WRENCHES] + kernel.WRENCH * longest + LEAST_SCRATCH
+        header[kernel.WORLD] = header[kernel.WRENCHES] + kernel.WRENCH * longest + LEAST_SCRATCH
+        header[kernel.OWN] = header[kernel.WORLD] + int(source[layout.WIDEST])
         self.ints: IntArray = np.concatenate([np.array(header + limbs + cuts, dtype=np.int64), source])
         self.floats: FloatArray = np.concatenate([system.floats, places])
         for k in norms:
