@@ -21,7 +21,9 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,9 +105,26 @@ def _with_cache_directory(decorate: Callable[[bool], Any]) -> Any:
 _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
 
 
+_plain = threading.local()
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Within it, in this thread, the decorators leave functions as they are."""
+    _plain.wanted = True
+    try:
+        yield
+    finally:
+        _plain.wanted = False
+
+
+def _leave() -> bool:
+    return JIT_DISABLED or getattr(_plain, "wanted", False)
+
+
 def jit(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls, on first call; the GIL is released."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = _with_cache_directory(lambda cache: numba.njit(cache=cache, nogil=True, **_OPTIONS)(function))
     return compiled  # type: ignore[no-any-return]  # numba is untyped
@@ -113,7 +132,7 @@ def jit(function: Kernel) -> Kernel:
 
 def inner(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
     return compiled  # type: ignore[no-any-return]

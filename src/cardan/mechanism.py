@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy as copying
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec
 
 from cardan import joints
@@ -437,7 +437,7 @@ class Mechanism:
 
     def move(
         self,
-        times: Sequence[float],
+        times: Iterable[float],
         start: State | Mapping[Any, Any] | None = None,
         *,
         tolerance: float = 1e-12,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -61,8 +61,7 @@ class _Options:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """One assembly: what was asked for, until when it may take, and the time of its drivers."""
 
     options: _Options
@@ -114,8 +113,7 @@ def assemble(
     return _verdict(system, moved, angles, ends, task, began)
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     """Where the attempts at one connected piece ended: the best of them, and what all took."""
 
     run: Run
@@ -142,7 +140,7 @@ def _solve(system: System, q: FloatArray, task: _Task) -> _End:
         if run.residual <= _target(system, length, options.tolerance, q):
             return _End(run, q, 1, 0, length)
         end = _auto(system, q, task) if options.method == AUTO else _attempt(system, q, task)
-        return replace(end, projected=True)
+        return end._replace(projected=True)
     return _auto(system, q, task) if options.method == AUTO else _attempt(system, q, task)
 
 
@@ -304,7 +302,8 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         if _met(system, run, q, length, task):
             return _End(run, q, attempts, iterations, length)
         if tried is not problem:
-            run = _remeasured(run, problem, formulations.enter(system, options.formulation, q))  # costs are compared in one measure
+            # costs are compared in one measure
+            run = _remeasured(run, problem, formulations.enter(system, options.formulation, q))
         if run.cost < best[0].cost:
             best = run, q
         costs.append(run.cost)

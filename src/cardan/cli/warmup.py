@@ -13,8 +13,11 @@ import numpy as np
 
 from cardan.analysis.assemble import Method
 from cardan.cli.output import print_json
+from cardan.constraints import kernels
+from cardan.constraints.registry import REGISTRY
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
+from cardan.lazy import TieredModule
 from cardan.mechanism import Mechanism
 
 HELP = "compile all kernels ahead, once for this version of the library"
@@ -26,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
+    TieredModule.patience = 0
     seconds = {}
     for name, compile_group in groups(_pendulum()):
         start = time.perf_counter()
@@ -50,9 +54,16 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"{method} in {formulation}", solve
         if formulation in formulations.REGISTRY:
             yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+    yield "built-in primitives", _primitives
     yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
     yield "diagnosis", mechanism.diagnose
+
+
+def _primitives() -> None:
+    for primitive in REGISTRY.values():
+        kernels.address(primitive)
+        kernels.curvature_address(primitive)
 
 
 def _accelerate(mechanism: Mechanism, formulation: str) -> None:

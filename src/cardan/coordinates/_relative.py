@@ -94,7 +94,6 @@ T_FLOATS = 6  # where its floats begin: c_ij (4), s_ij (3), c_ji (4), s_ji (3), 
 T_REF = 7  # body, −1: the ground
 T_COUNTED = 8  # ± (1 + number of the turn that the angle about z is, as its sign says), 0: none
 T_RECORD = 9
-T_FLOATS_SIZE = 15
 
 STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
 
@@ -113,6 +112,8 @@ P_ENTRY = 4
 
 FRAME = 13  # floats per body: axes of the joint's frame on the parent as columns (9), their scale, c_k
 WRENCH = 7  # F, M about c_k, and the dilation Σ∂f/∂P·(P − c_k), which Euler parameters off the unit sphere cause
+
+SCRATCH = 32  # floats that placing a body takes, and a free moment behind the wrenches
 
 HALF_ROOT = sqrt(0.5)
 

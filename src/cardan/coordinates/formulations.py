@@ -9,11 +9,18 @@ from typing import Literal
 import numpy as np
 
 from cardan.coordinates import relative
+from cardan.lazy import LazyModule, TieredModule
+from cardan.solvers import abi
 from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Problem
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+
+_features = LazyModule("cardan.coordinates._features")
+_gamma = LazyModule("cardan.coordinates._gamma")
+_structure = TieredModule("cardan.coordinates._structure")
+_tables = TieredModule("cardan.system._tables")
 
 Formulation = Literal["manifold", "euler_parameters", "relative", "relative_euler_parameters"]
 
@@ -53,10 +60,13 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; made once."""
 
     def make() -> IntArray:
-        from cardan.coordinates import _features, _structure
-
-        room = _features.work_size(system.ints)
-        table: IntArray = _structure.structure(system.ints, kind.width, kind.normalised, room)
+        ints = system.ints
+        bodies, constraints, _, blocks = ints[: layout.HEADER].tolist()[:4]
+        extra = bodies if kind.normalised else 0
+        table: IntArray = np.empty(
+            abi.HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64
+        )
+        _structure.fill_structure(ints, kind.width, kind.normalised, _features.work_size(ints), table)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)
@@ -82,8 +92,6 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
-    from cardan.coordinates import _structure
-
     if projects(formulation):
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
@@ -117,8 +125,6 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
 
     Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
     """
-    from cardan.system import _tables
-
     turns = len(system.turns)
     if not turns:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
@@ -147,8 +153,6 @@ def angles(system: System, q: FloatArray) -> FloatArray:
 
 def from_reference(system: System, q: FloatArray) -> FloatArray:
     """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
-    from cardan.system import _tables
-
     count = len(system.names)
     out: FloatArray = q[: layout.POSE * count].copy()
     _tables.shift_reference(count, system.centers.reshape(-1), system.origin, -1.0, out)
@@ -160,8 +164,6 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
 
     q: solver coordinates, flat.  v: velocities of the formulation, flat: (ṙ, ω in body) or (ṙ, ṗ) per body.
     """
-    from cardan.coordinates import _gamma
-
     kind = REGISTRY[formulation]
     bodies = len(system.names)
     rows = system.powers.size + (bodies if kind.normalised else 0)

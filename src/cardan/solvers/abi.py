@@ -62,7 +62,8 @@ MARK_ITERATION: Final = 11
 STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
 STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
 PIVOT: Final = 14  # least pivot of Newton's last step, of the largest; 1 where it was not computed
-CONTROL: Final = 15
+RANK: Final = 15  # of J in that step; 0 where it was not computed
+CONTROL: Final = 16
 
 
 # values of STATUS, as the kernels write them; Outcome names them for the layer above

@@ -8,8 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.lazy import LazyModule
 from cardan.solvers import abi
 from cardan.solvers.problem import Linear
+
+_dense_normal = LazyModule("cardan.solvers._dense_normal")
+_dual_normal = LazyModule("cardan.solvers._dual_normal")
 
 IntArray = NDArray[np.int64]
 
@@ -24,8 +28,6 @@ def linear_algebra(structure: IntArray) -> Linear:
 
 
 def _dense(structure: IntArray, *, room: bool = True) -> Linear:
-    from cardan.solvers import _dense_normal
-
     n = float(structure[abi.UNKNOWNS])
     return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if room else 0, n**3 / 6.0)
 
@@ -129,20 +131,18 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
 
 def dual(structure: IntArray) -> Linear:
     """Normal equations by way of the rows, for the linear algebra that suits JJᵀ."""
-    from cardan.solvers import _dual_normal as kernel
-
     turned, permutation = transposed(structure)
     within = linear_algebra(turned)
-    header = np.zeros(kernel.PATTERN, dtype=np.int64)
-    header[kernel.INNER] = within.address
-    header[kernel.INNER_WORK] = within.work
-    header[kernel.ENTRIES] = permutation.size
-    header[kernel.STRUCTURE] = kernel.PATTERN
-    header[kernel.PERMUTATION] = kernel.PATTERN + structure.size
-    header[kernel.INNER_PATTERN] = kernel.PATTERN + structure.size + permutation.size
+    header = np.zeros(_dual_normal.PATTERN, dtype=np.int64)
+    header[_dual_normal.INNER] = within.address
+    header[_dual_normal.INNER_WORK] = within.work
+    header[_dual_normal.ENTRIES] = permutation.size
+    header[_dual_normal.STRUCTURE] = _dual_normal.PATTERN
+    header[_dual_normal.PERMUTATION] = _dual_normal.PATTERN + structure.size
+    header[_dual_normal.INNER_PATTERN] = _dual_normal.PATTERN + structure.size + permutation.size
     pattern: IntArray = np.concatenate([header, structure, permutation, within.pattern])
     floats = permutation.size + 2 * int(structure[abi.UNKNOWNS]) + 2 * int(structure[abi.ROWS])
-    return Linear(kernel.LINEAR, pattern, within.work + floats, within.cost)
+    return Linear(_dual_normal.LINEAR, pattern, within.work + floats, within.cost)
 
 
 def sparse(structure: IntArray) -> Linear:

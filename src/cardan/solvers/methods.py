@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.lazy import LazyModule
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Problem
+
+_gradient = LazyModule("cardan.solvers._gradient")
+_levenberg_marquardt = LazyModule("cardan.solvers._levenberg_marquardt")
+_newton = LazyModule("cardan.solvers._newton")
 
 FloatArray = NDArray[np.float64]
 
@@ -36,8 +41,7 @@ class Budget:
         return self.deadline is not None and time.perf_counter() >= self.deadline
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """How an attempt ended, with q moved in place: iterations used, largest scaled residual, ½|r|²."""
 
     outcome: Outcome
@@ -72,20 +76,18 @@ def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budge
 
 def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Damped minimum-norm steps from q, in place."""
-    from cardan.solvers import _levenberg_marquardt as kernel
-
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     control[abi.DAMPING] = INITIAL_DAMPING
     control[abi.GROWTH] = 2.0
-    work = np.empty(kernel.levenberg_marquardt_work(problem.structure, problem.linear.work))
+    work = np.empty(_levenberg_marquardt.levenberg_marquardt_work(problem.structure, problem.linear.work))
     p = problem
     return _iterate(
         p,
         q,
         control,
         budget,
-        lambda: kernel.levenberg_marquardt(
+        lambda: _levenberg_marquardt.levenberg_marquardt(
             p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, q, control, work
         ),
     )
@@ -93,13 +95,11 @@ def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budge
 
 def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Algorithm 1: full steps with the pseudo-inverse, in place."""
-    from cardan.solvers import _newton as kernel
-
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     p = problem
     dense = p.rows * p.unknowns <= DENSE_NEWTON
-    work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
+    work = np.empty(_newton.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
     pivots = np.empty(p.unknowns, dtype=np.int64)
     tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern)
     return _iterate(
@@ -107,25 +107,23 @@ def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) ->
         q,
         control,
         budget,
-        lambda: kernel.newton(*tables, dense, q, control, work, pivots),
+        lambda: _newton.newton(*tables, dense, q, control, work, pivots),
     )
 
 
 def gradient(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Spring steps, in place."""
-    from cardan.solvers import _gradient as kernel
-
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     control[abi.STEP_GAIN] = SPRING_GAIN
-    work = np.empty(kernel.gradient_work(problem.structure))
+    work = np.empty(_gradient.gradient_work(problem.structure))
     p = problem
     return _iterate(
         p,
         q,
         control,
         budget,
-        lambda: kernel.gradient(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work),
+        lambda: _gradient.gradient(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work),
     )
 
 

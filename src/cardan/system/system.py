@@ -15,9 +15,12 @@ from cardan.constraints import kernels, primitives
 from cardan.constraints.registry import Primitive, find
 from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
+from cardan.lazy import TieredModule
 from cardan.system import layout
 from cardan.system.parts import Body, Feature, Turn
 from cardan.system.state import FloatArray, State
+
+_tables = TieredModule("cardan.system._tables")
 
 IntArray = NDArray[np.int64]
 
@@ -150,8 +153,6 @@ class System:
 
     def _measure(self, bodies: IntArray, turns: IntArray) -> None:
         """Pack the templates; reference points, body extents, characteristic length and connection to the ground."""
-        from cardan.system import _tables
-
         count = len(self.names)
         self.starts: IntArray = np.empty(len(self._uses[0]) + 1, dtype=np.int64)
         self.level: IntArray = np.empty(count, dtype=np.int64)
