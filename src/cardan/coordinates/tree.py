@@ -2,10 +2,10 @@
 
 Bodies are nodes, the ground is the root, joints that leave a motion with coordinates of its own are edges.  An edge in
 the tree removes its equations from the problem, so the tree that leaves fewest is one of greatest weight, the weight
-of a joint being the number of its equations: Prim's algorithm from the ground.  Among equals the body nearest to the
-ground is hung first, and then the joint first by name, so that loops are cut far from the ground, long chains are cut
-in the middle, and the order in which a model was written does not matter.  What no joint connects hangs on the ground
-by a free joint, of weight zero.
+of a joint being the number of its equations: Prim's algorithm from the ground.  [Prim1957]  Among equals the body
+nearest to the ground is hung first, and then the joint first by name, so that loops are cut far from the ground, long
+chains are cut in the middle, and the order in which a model was written does not matter.  What no joint connects hangs
+on the ground by a free joint, of weight zero.
 """
 
 from __future__ import annotations
