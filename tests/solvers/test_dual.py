@@ -76,6 +76,7 @@ def exact(J, damping, g=None, r=None):
         return -np.array([float(v) for v in mpmath.lu_solve(A, g)])
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(6))
 def test_the_transposed_structure_is_that_of_the_transpose(seed):
     rng = np.random.default_rng(seed)
@@ -166,6 +167,7 @@ def defect_of(structure, r, entries, damping, step, out):
     add_defect(structure, r, entries, damping, step, out)
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("damping", [1e-12, 1e-8])
 def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
     """As the Levenberg–Marquardt loop and Newton do it: the defect Jᵀ(r + Jδ) + λδ is no multiple of the rows."""

@@ -94,6 +94,7 @@ T_FLOATS = 6  # where its floats begin: c_ij (4), s_ij (3), c_ji (4), s_ji (3), 
 T_REF = 7  # body, −1: the ground
 T_COUNTED = 8  # ± (1 + number of the turn that the angle about z is, as its sign says), 0: none
 T_RECORD = 9
+T_FLOATS_SIZE = 15
 
 STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
 

@@ -53,23 +53,24 @@ PATTERNS: dict[tuple[str, ...], Motion] = {
 }
 
 
-class Edge(NamedTuple):
-    """A joint that can be part of the tree, between bodies a and b (−1: the ground).
+class Edges(NamedTuple):
+    """Joints that can be part of the tree, by columns: each between bodies a and b (−1: the ground).
 
-    ``frames``: of a, then of b, each the quaternion body ← frame and the place [m] from the body's reference point.
+    ``frames``, shape (joints, 14): of a, then of b, each the quaternion body ← frame and the place [m] from the body's
+    reference point.  ``pitch`` [m] per radian.  ``counted``: 1 + number of the turn that the angle is, 0: none.
     ``first``, ``size``: of the constraints that it replaces, the number of the first and how many.
     """
 
-    name: str
-    weight: int  # equations
-    motion: Motion
-    a: int
-    b: int
-    frames: list[float]
-    pitch: float  # [m] per radian
-    counted: int  # 1 + number of the turn that its angle is, 0: none
-    first: int
-    size: int
+    names: list[str]
+    weights: list[int]  # equations
+    motions: list[Motion]
+    a: list[int]
+    b: list[int]
+    frames: FloatArray
+    pitch: FloatArray
+    counted: IntArray
+    first: list[int]
+    size: list[int]
 
 
 class _Read(NamedTuple):
@@ -83,7 +84,7 @@ class _Read(NamedTuple):
     counted: IntArray
 
 
-def edges(system: System) -> list[Edge]:
+def edges(system: System) -> Edges:
     """Every joint of the system that can be a limb, in no order that matters."""
     rows = system.rows
     names = [row.constraint for row in rows]
@@ -98,16 +99,27 @@ def edges(system: System) -> list[Edge]:
         if pattern in PATTERNS:
             groups.setdefault(pattern, []).append(at)
         at = end
-    found = []
+    found = Edges([], [], [], [], [], np.empty((0, 14)), np.empty(0), np.empty(0, dtype=np.int64), [], [])
+    reads = []
     for pattern, firsts in groups.items():
-        count, motion = len(pattern), PATTERNS[pattern]
-        weight = sum(row.primitive.equations for row in rows[firsts[0] : firsts[0] + count])
-        read = _read(system, pattern, system.starts[np.add.outer(firsts, range(count))])
-        columns = [column.tolist() for column in read]
-        for first, good, a, b, frames, pitch, counted in zip(firsts, *columns, strict=True):
-            if good:
-                found.append(Edge(names[first], weight, motion, a, b, frames, pitch, counted, first, count))
-    return found
+        size = len(pattern)
+        good, *read = _read(system, pattern, system.starts[np.add.outer(firsts, range(size))])
+        if not good.all():
+            firsts = np.array(firsts)[good].tolist()
+            read = [column[good] for column in read]
+        reads.append(read[2:])
+        weight = sum(row.primitive.equations for row in rows[firsts[0] : firsts[0] + size]) if firsts else 0
+        found.names.extend([names[first] for first in firsts])
+        found.weights.extend([weight] * len(firsts))
+        found.motions.extend([PATTERNS[pattern]] * len(firsts))
+        found.a.extend(read[0].tolist())
+        found.b.extend(read[1].tolist())
+        found.first.extend(firsts)
+        found.size.extend([size] * len(firsts))
+    if not reads:
+        return found
+    frames, pitch, counted = (np.concatenate(column) for column in zip(*reads, strict=True))
+    return found._replace(frames=frames, pitch=pitch, counted=counted)
 
 
 def _read(system: System, pattern: tuple[str, ...], records: IntArray) -> _Read:

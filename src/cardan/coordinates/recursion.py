@@ -73,18 +73,18 @@ class Recursion:
     """Poses and their derivatives at joint coordinates q, of the bodies' reference points in solver coordinates."""
 
     def __init__(self, system: System, q: FloatArray) -> None:
-        grown = tree.spanning_tree(system)
-        self._limbs = {limb.body: limb for limb in grown.limbs}
+        limbs = tree.spanning_tree(system).limbs
+        self._limbs = {limb.body: limb for limb in limbs}
         self._slices: dict[int, slice] = {}
         at = 0
-        for limb in grown.limbs:
+        for limb in limbs:
             self._slices[limb.body] = slice(at, at + limb.motion.coordinates())
             at += limb.motion.coordinates()
         self.size = at
-        self.motions = {limb.body: JointMotion(limb, q[self._slices[limb.body]]) for limb in grown.limbs}
+        self.motions = {limb.body: JointMotion(limb, q[self._slices[limb.body]]) for limb in limbs}
         self.A: dict[int, FloatArray] = {tree.GROUND: np.eye(3)}
         self.r: dict[int, FloatArray] = {tree.GROUND: np.zeros(3)}
-        for limb in grown.limbs:  # eqs. 9 and 10
+        for limb in limbs:  # eqs. 9 and 10
             C, s, C_i, s_i = self.frames(limb.body)
             motion = self.motions[limb.body]
             A = self.A[limb.parent]
@@ -97,7 +97,7 @@ class Recursion:
 
     def frames(self, body: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """C and s of the body's joint on its parent, and on the body."""
-        c, s, c_i, s_i = np.split(np.array(self._limbs[body].frames), [4, 7, 11])
+        c, s, c_i, s_i = np.split(self._limbs[body].frames, [4, 7, 11])
         return euler.matrix(c), s, euler.matrix(c_i), s_i
 
     def J(self, body: int, u: Any) -> FloatArray:

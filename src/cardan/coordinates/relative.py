@@ -32,35 +32,36 @@ class _Limbs:
     """The tree as the evaluator reads it, and which unknowns its joints have."""
 
     def __init__(self, grown: Tree, euler: bool, first_float: int) -> None:
-        self.ints: list[int] = []
-        self.floats: list[float] = []
-        self.blocks: list[int] = []  # of unknowns, for each limb; −1 where its joint leaves nothing free
-        self.offsets = [0]  # first unknown of each block, and their number
-        self.limits: list[int] = []  # of each block, the first unknown that is a turn
-        self.scales: list[float] = []  # of the unknowns, zero for a length
-        self.norms: list[int] = []  # blocks with a normalisation row
-        self.coordinates = 0
-        unknowns = 0
-        for limb, reference in zip(grown.limbs, grown.references, strict=True):
-            body, parent, _, motion, frames, pitch, counted = limb
-            translations, turn = motion
-            seen_from = GROUND if reference == GROUND else grown.limbs[reference].body
-            place = first_float + len(self.floats)
-            self.ints += (body, parent, translations, turn, self.coordinates, unknowns, place, seen_from, counted)
-            self.floats += frames
-            self.floats.append(pitch)
-            self.coordinates += motion.coordinates()
-            width = motion.unknowns(euler)
-            self.blocks.append(len(self.limits) if width else -1)
-            if not width:
-                continue
-            normalised = euler and turn == ANYHOW
-            if normalised:
-                self.norms.append(self.blocks[-1])
-            unknowns += width
-            self.offsets.append(unknowns)
-            self.limits.append(translations)
-            self.scales += [0.0] * translations + [EULER_ANGULAR if normalised else 1.0] * (width - translations)
+        count = len(grown.bodies)
+        translations, turn = np.array(grown.motions, dtype=np.int64).reshape(count, 2).T
+        coordinates = translations + np.array([0, 1, 2, 4])[turn]
+        widths = translations + np.array([0, 1, 2, 4 if euler else 3])[turn]
+        free = widths > 0
+        self.widths: list[int] = widths.tolist()  # unknowns of each limb
+        self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
+        self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
+        self.limits = translations[free]  # of each block, the first unknown that is a turn
+        self.coordinates = int(coordinates.sum())
+        normalised = (turn == ANYHOW) & euler
+        self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
+        # Of every unknown: zero for a length, else what one scaled unknown means.
+        inside = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
+        turned = np.repeat(np.where(normalised, EULER_ANGULAR, 1.0), widths)
+        self.scales: FloatArray = np.where(inside < np.repeat(translations, widths), 0.0, turned)
+        bodies = np.array([*grown.bodies, GROUND], dtype=np.int64)
+        columns = (
+            bodies[:-1],
+            grown.parents,
+            translations,
+            turn,
+            np.cumsum(coordinates) - coordinates,
+            np.cumsum(widths) - widths,
+            first_float + _relative.T_FLOATS_SIZE * np.arange(count),
+            bodies[grown.references],
+            grown.counted,
+        )
+        self.ints = np.column_stack(columns).ravel()
+        self.floats = np.hstack([grown.frames, grown.pitch[:, None]]).ravel()
 
 
 class _Cuts:
@@ -74,21 +75,20 @@ class _Cuts:
         self.entries = 0  # of the Jacobian
         self.longest = 0  # rows × limbs of a constraint, at the most
         self.count = len(grown.paths)
-        widths = [*np.diff(limbs.offsets).tolist(), 0]  # the last for joints that leave nothing free
+        bodies, parents, references = grown.bodies, grown.parents, grown.references
+        header, size = _relative.TREE_HEADER, _relative.T_RECORD
         for use, record, path, ancestor in grown.paths:
             first = record + layout.RECORD
             slots = table[first : first + table[record + layout.SLOTS]].tolist()
             rows = int(table[record + layout.ROWS])
             places = {k: place for place, k in enumerate(path)}
-            by_body = {grown.limbs[k].body: place for place, k in enumerate(path)}
+            by_body = {bodies[k]: place for place, k in enumerate(path)}
             way: list[int] = []
             column = 0
             for k in path:
-                at = _relative.TREE_HEADER + _relative.T_RECORD * k
-                way += (at, by_body.get(grown.limbs[k].parent, -1), places.get(grown.references[k], -1), column)
-                column += widths[limbs.blocks[k]]
-            viewer = GROUND if ancestor == GROUND else grown.limbs[ancestor].body
-            self.ints += (record, len(path), self.entries, column, viewer)
+                way += (header + size * k, by_body.get(parents[k], -1), places.get(references[k], -1), column)
+                column += limbs.widths[k]
+            self.ints += (record, len(path), self.entries, column, GROUND if ancestor == GROUND else bodies[ancestor])
             self.ints += [by_body.get(body, -1) for body in slots] + way
             touched = [limbs.blocks[k] for k in path if limbs.blocks[k] >= 0]
             self.structure += (len(self.powers), rows, self.entries, len(touched), *touched)
@@ -109,11 +109,12 @@ class _Packed:
         limbs = _Limbs(grown, euler, system.floats.size)
         cuts = _Cuts(grown, limbs, system, table)
         header = self._header(system, euler, limbs, cuts)
-        self.ints: IntArray = np.concatenate([np.array(header + limbs.ints + cuts.ints, dtype=np.int64), table])
+        parts = (header, limbs.ints, cuts.ints, table)
+        self.ints: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
         self.floats: FloatArray = np.concatenate([system.floats, limbs.floats])
         self.powers: IntArray = np.array(cuts.powers + [0] * len(limbs.norms), dtype=np.int64)
-        self.scales: FloatArray = np.array(limbs.scales)
-        self.structure = self._structure(grown, limbs, cuts)
+        self.scales = limbs.scales
+        self.structure = self._structure(limbs, cuts)
         self.structure[abi.COORDINATES] = limbs.coordinates + len(system.turns)
         self.structure[abi.WORK] = header[_relative.OWN] + _features.work_size(table)
         self.linear: Linear = linear.path_algebra(self.structure)
@@ -126,7 +127,7 @@ class _Packed:
         poses = layout.POSE * bodies + len(system.turns)
         header = [0] * k.TREE_HEADER
         header[k.TREE] = k.TREE_HEADER
-        header[k.CUTS] = k.TREE_HEADER + len(limbs.ints)
+        header[k.CUTS] = k.TREE_HEADER + limbs.ints.size
         header[k.SYSTEM] = header[k.CUTS] + len(cuts.ints)
         header[k.CUT_COUNT] = cuts.count
         header[k.EULER] = int(euler)
@@ -141,25 +142,23 @@ class _Packed:
         return header
 
     @staticmethod
-    def _structure(grown: Tree, limbs: _Limbs, cuts: _Cuts) -> IntArray:
+    def _structure(limbs: _Limbs, cuts: _Cuts) -> IntArray:
         """The solvers' table: cut constraints, then normalisations; blocks are the joints that leave something free."""
-        widths = np.diff(limbs.offsets).tolist()
         rows, entries = len(cuts.powers), cuts.entries
         table = list(cuts.structure)
-        for block in limbs.norms:
+        for block in limbs.norms.tolist():
             table += (rows, 1, entries, 1, block)
             rows += 1
-            entries += widths[block]
-        offsets = abi.HEADER + len(table)
-        limits = offsets + len(limbs.offsets)
-        out: IntArray = np.array([0] * abi.HEADER + table + limbs.offsets + limbs.limits, dtype=np.int64)
+            entries += int(limbs.offsets[block + 1] - limbs.offsets[block])
+        parts = ([0] * abi.HEADER, table, limbs.offsets, limbs.limits)
+        out: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
         out[abi.ROWS] = rows
         out[abi.UNKNOWNS] = limbs.offsets[-1]
-        out[abi.CONSTRAINTS] = len(grown.paths) + len(limbs.norms)
-        out[abi.BLOCKS] = len(limbs.limits)
+        out[abi.CONSTRAINTS] = cuts.count + limbs.norms.size
+        out[abi.BLOCKS] = limbs.limits.size
         out[abi.JACOBIAN_SIZE] = entries
-        out[abi.OFFSETS] = offsets
-        out[abi.LIMITS] = limits
+        out[abi.OFFSETS] = abi.HEADER + len(table)
+        out[abi.LIMITS] = out[abi.OFFSETS] + limbs.offsets.size
         return out
 
 
