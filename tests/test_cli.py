@@ -322,7 +322,14 @@ run("warmup")
 before = overloads()
 assert before
 run("examples", "--solve")
-for formulation in ("manifold", "euler_parameters", "virtual_rotation", "euler_angles"):
+for formulation in (
+    "manifold",
+    "euler_parameters",
+    "virtual_rotation",
+    "euler_angles",
+    "relative",
+    "relative_euler_parameters",
+):
     for method in ("auto", "levenberg_marquardt", "newton", "newton_lu", "hybrid"):
         run("solve", "planar_4r", "--formulation", formulation, "--method", method)
     run("solve", "stewart_distance", "--formulation", formulation, "--random-start", "0")
