@@ -143,7 +143,7 @@ class _Shared:
         self.judging = (
             self.judged.ints,
             self.judged.floats,
-            piece.judged().powers,
+            piece.judged_powers(),
             piece.centers.reshape(-1),
             piece.origin,
         )
