@@ -408,7 +408,10 @@ class Mechanism:
         time [s]: of the drivers; that of the start, or 0, where none is given.
         method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``
         (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where singular), ``"gradient"``, ``"hybrid"``.
-        formulation: ``"manifold"``, ``"euler_parameters"``, ``"virtual_rotation"`` or ``"euler_angles"``.
+        formulation: what the unknowns are: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row), or
+        the coordinates of joints in a spanning tree, ``"relative"`` (turns on the manifold, measured from the ground)
+        and ``"relative_euler_parameters"`` (the paper's form); to compare with, ``"virtual_rotation"`` and
+        ``"euler_angles"``.
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
         max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
         """

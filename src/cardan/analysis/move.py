@@ -234,6 +234,10 @@ class _Path:
                     return None, contraction
                 last = size
             if outcome is Outcome.CONVERGED:
+                if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance:
+                    # as many turns let an angle be met, but rows that read no angle are judged more sharply
+                    control[abi.TOLERANCE] = 0.0
+                    self._iterate(q)
                 return q, contraction
         as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
         return (q if as_near_as_rounding_lets else None), contraction

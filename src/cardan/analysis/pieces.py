@@ -143,7 +143,7 @@ class _Shared:
         self.judging = (
             self.judged.ints,
             self.judged.floats,
-            piece.judged().powers,
+            piece.judged_powers(),
             piece.centers.reshape(-1),
             piece.origin,
         )
@@ -264,11 +264,11 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
 
 def _targets(piece: System, starts: FloatArray, length: float, tolerance: float) -> tuple[FloatArray, FloatArray]:
     """What the solver must reach, shape (n,), and the angles of turns in the authored poses, shape (n, turns)."""
+    targets = np.full(len(starts), one._target(piece, length, tolerance))
     if not piece.turns:
-        return np.full(len(starts), one._target(piece, length, tolerance, starts[0])), np.zeros((len(starts), 0))
-    targets = [one._target(piece, length, tolerance, row) for row in starts]
+        return targets, np.zeros((len(starts), 0))
     tails = []
     for row in starts:
         authored = formulations.to_reference(piece, piece.authored, formulations.angles(piece, row))
         tails.append(formulations.angles(piece, authored))
-    return np.array(targets), np.array(tails)
+    return targets, np.array(tails)

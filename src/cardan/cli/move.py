@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the mechanism; `cardan examples` lists them")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--from", dest="first", type=float, default=0.0, metavar="T", help="s; default: %(default)s")
-    parser.add_argument("--until", type=float, default=1.0, metavar="T", help="s; default: %(default)s")
+    parser.add_argument("--until", type=float, metavar="T", help="s; default: as long as it has something to show")
     parser.add_argument("--frames", type=int, default=21, metavar="N", help="times shown; default: %(default)s")
     parser.add_argument(
         "--drive",
@@ -41,14 +41,15 @@ def run(args: argparse.Namespace) -> int:
         raise check.unknown(args.name, "example", REGISTRY)
     if args.frames < 1:
         raise ModelError(f"--frames is {args.frames}; it must be 1 or more")
-    for option, value in (("--from", args.first), ("--until", args.until)):
+    until = (args.first + (example.duration or 1.0)) if args.until is None else args.until
+    for option, value in (("--from", args.first), ("--until", until)):
         if not math.isfinite(value):
             raise ModelError(f"{option} is {value}; it must be finite")
-    if args.until == args.first and args.frames > 1:
+    if until == args.first and args.frames > 1:
         raise ModelError(f"--from and --until are both {args.first} s; there is no time between them")
     mechanism = example.build()
     drive(mechanism, args.drive, args.first)
-    times = np.linspace(args.first, args.until, args.frames).tolist()
+    times = np.linspace(args.first, until, args.frames).tolist()
     progress = _progress if sys.stderr.isatty() and not args.json else None
     motion = mechanism.move(times, progress=progress)
     if progress:

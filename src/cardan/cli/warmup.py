@@ -52,7 +52,8 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         for method in get_args(Method):
             solve = partial(mechanism.assemble, formulation=formulation, method=method, max_iterations=2)
             yield f"{method} in {formulation}", solve
-        yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+        if formulation in formulations.REGISTRY:
+            yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
     yield "built-in primitives", _primitives
     yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
@@ -76,9 +77,16 @@ def _accelerate(mechanism: Mechanism, formulation: str) -> None:
 
 
 def _factorise(mechanism: Mechanism) -> None:
-    from cardan.solvers.linear import sparse
+    from cardan.solvers import _blocks
+    from cardan.solvers.linear import dual, sparse
 
-    sparse(formulations.problem(mechanism.system, "manifold").structure)
+    problem = formulations.problem(mechanism.system, "manifold")
+    sparse(problem.structure)
+    dual(problem.structure)
+    _, entries = problem.entries(formulations.to_reference(mechanism.system, mechanism.system.authored))
+    rows = np.zeros(problem.rows)
+    _blocks.scale(problem.structure, problem.scales, rows, entries)
+    _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
 
 
 def _draw(mechanism: Mechanism) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from cardan.coordinates import relative
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers import abi
 from cardan.solvers.linear import linear_algebra
@@ -21,7 +22,14 @@ _gamma = LazyModule("cardan.coordinates._gamma")
 _structure = TieredModule("cardan.coordinates._structure")
 _tables = TieredModule("cardan.system._tables")
 
-Formulation = Literal["manifold", "euler_parameters", "virtual_rotation", "euler_angles"]
+Formulation = Literal[
+    "manifold",
+    "euler_parameters",
+    "virtual_rotation",
+    "euler_angles",
+    "relative",
+    "relative_euler_parameters",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,9 @@ REGISTRY: dict[str, FormulationKind] = {
 }
 
 
+CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # by poses, and by the coordinates of joints
+
+
 def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; made once."""
 
@@ -82,10 +93,16 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
-    return found.with_floats(system.floats_at(time)) if system.signals else found
+    if not system.signals:
+        return found
+    floats = system.floats_at(time)
+    own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system
+    return found.with_floats(np.concatenate([floats, own_floats]) if own_floats.size else floats)
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
+    if projects(formulation):
+        return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
     extra = bodies if kind.normalised else 0
@@ -94,6 +111,22 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     table = structure(system, kind)
     linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
     return Problem(kind.evaluate(), system.addressed, system.floats, table, scales, linear)
+
+
+def projects(formulation: str) -> bool:
+    """Whether its coordinates cannot hold every pose: a start is then moved to where they can."""
+    return formulation in relative.FORMULATIONS
+
+
+def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
+    """The formulation's own coordinates of the poses q, which are q itself (no copy) but for relative ones."""
+    return relative.enter(system, formulation, q) if projects(formulation) else q
+
+
+def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
+    """q ← poses of the formulation's own coordinates x, where these are not the poses themselves."""
+    if projects(formulation):
+        relative.leave(system, formulation, x, q)
 
 
 def to_reference(system: System, coordinates: FloatArray, near: FloatArray | None = None) -> FloatArray:

@@ -52,7 +52,7 @@ def judge(
     out = np.empty(2)
     _verdict.judge(
         found,
-        piece.judged().powers,
+        piece.judged_powers(),
         np.array(coordinates).reshape(-1),
         _NONE if near is None else near,
         piece.centers.reshape(-1),

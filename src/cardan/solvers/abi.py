@@ -13,7 +13,7 @@ are (op, pattern, control, r, gradient, step, jacobian, matrix):
 
 ========= ======================================================================
 FACTOR    gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; 1 if that is not positive definite
-SOLVE     step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor
+SOLVE     step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; r and jacobian as for FACTOR, any gradient
 ========= ======================================================================
 
 Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent

@@ -54,7 +54,7 @@ class Run(NamedTuple):
 def chunk_size(problem: Problem) -> int:
     """Iterations between two looks at the clock."""
     per_iteration = problem.linear.cost + 100.0 * problem.unknowns  # the second: what is linear in the bodies
-    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / per_iteration)))
+    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / max(per_iteration, 1.0))))
 
 
 def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budget, call: Callable[[], Any]) -> Run:
