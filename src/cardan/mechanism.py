@@ -152,8 +152,8 @@ class Mechanism:
         ``m.constrain("level", equal_height, i=a.point(…), j=b.point(…), up=a.vector(0, 0, 1), offset=0.1)``
         """
         name = self._new_name(name, "a constraint")
-        what = f"constraint {name!r}"
-        kind = own.checked(primitive, what)
+        kind = own.checked(primitive, f"constraint {name!r}")
+        what = f"constraint {name!r} (primitive {kind.name!r})"
         try:
             ends, use = own.resolved(kind, given, self._coordinate)
         except ModelError as error:
@@ -164,7 +164,10 @@ class Mechanism:
         if not use.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
         if len({feature.body for feature in use.features if isinstance(feature.body, Body)}) == 1:
-            raise ModelError(f"{what} is on body {use.bodies[0].name!r} alone; a constraint needs two different bodies")
+            raise ModelError(
+                f"{what} is on body {use.bodies[0].name!r} alone; a constraint needs two different bodies, of which "
+                "one may be the ground"
+            )
         values = zip(kind.parameters, use.parameters, strict=True)
         return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (use,)))
 

@@ -89,7 +89,7 @@ class System:
     ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Zero
     where nothing in the model has a size, as for parts that are mere points.
     ``origin`` [m]: centroid of the ground's points, where it is ``grounded`` by some; solvers count from it, so that
-    a mechanism far away loses no digits.
+    a mechanism far away loses no digits.  Zero where a primitive of the user's own depends on where the world's is.
     ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
     Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
@@ -161,10 +161,11 @@ class System:
         measures = np.empty(3 * count + 3)
         centers: FloatArray = np.empty(3 * count + 3)
         tables = (self.starts, self.level, self.leader, scratch, measures, centers)
-        length = _tables.measure(self.ints, self.floats, bodies, turns, _RODS, _NONE, *tables)
+        absolute = any([primitive.absolute for primitive in self._uses[1]])
+        length = _tables.measure(self.ints, self.floats, bodies, turns, _RODS, absolute, _NONE, *tables)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-            length = _tables.measure(self.ints, self.floats, _NONE, turns, _RODS, order, *tables)
+            length = _tables.measure(self.ints, self.floats, _NONE, turns, _RODS, absolute, order, *tables)
         self.centers: FloatArray = centers[:-3].reshape(count, 3)
         self.origin: FloatArray = centers[-3:]
         self.grounded = bool(measures[-1])
