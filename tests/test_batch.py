@@ -65,6 +65,15 @@ def test_in_every_method_and_formulation(method, formulation):
         check_same(mechanism, random_states(mechanism, 6), **options)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("formulation", ["relative", "relative_euler_parameters"])
+def test_in_the_coordinates_of_joints(method, formulation):
+    for name in ("bent_chain", "planar_4r"):
+        mechanism = REGISTRY[name].build()
+        options = {"method": method, "formulation": formulation, "tolerance": 1e-9, "max_iterations": 50}
+        check_same(mechanism, [*random_states(mechanism, 3), mechanism.assemble().state], workers=2, **options)
+
+
 def test_hybrid_goes_over_to_newton_at_the_same_iteration():
     mechanism = REGISTRY["rsur"].build()
     batch = check_same(mechanism, random_states(mechanism, 5), method="hybrid")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis import assemble as one
-from cardan.analysis.chunks import Progress, run_chunks
+from cardan.analysis.chunks import Progress, Worker, run_chunks
 from cardan.analysis.restarts import REACH, Restarts
 from cardan.coordinates import formulations, verdict
 from cardan.solvers import abi, kernels, methods
@@ -71,10 +71,14 @@ class Ends:
         self.conflict: IntArray = np.zeros(count, dtype=np.int64)
         self.late: NDArray[np.bool_] = np.zeros(count, dtype=bool)
 
-    def put(self, mine: slice, other: Ends) -> None:
-        """Take over what became of some of the starts."""
-        for name in self.__slots__:
-            getattr(self, name)[mine] = getattr(other, name)
+    def put(self, k: int, end: one._End) -> None:
+        """Take over how a single assembly ended, but for its verdict."""
+        self.q[k] = end.q
+        self.outcome[k] = int(end.run.outcome)
+        self.run[k] = end.run.residual
+        self.attempts[k] = end.attempts
+        self.iterations[k] = end.iterations
+        self.conflict[k] = end.conflict
 
     @property
     def residual(self) -> FloatArray:
@@ -96,20 +100,42 @@ def solve_piece(
     for row in starts if turns else ():
         row[layout.POSE * bodies :] = formulations.angles(piece, formulations.rewound(piece, row))
     ends = Ends(own.copy(), starts.copy(), turns)
-    if piece.length:
-        shared = _Shared(piece, own, starts, ends, task, piece.length)
-        size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
-        run_chunks(count, size, shared.make_worker, task.threads, progress)
-    else:  # lengths are measured in the spread of each start
-        for k in range(count):
-            mine = slice(k, k + 1)
-            lone = Ends(own[mine].copy(), starts[mine].copy(), turns)
-            shared = _Shared(piece, own[mine], starts[mine], lone, task, piece.extent_at(starts[k]))
-            shared.make_worker(Event())(0, 1)
-            ends.put(mine, lone)
-            if progress is not None:
-                progress(k + 1, count)
+    size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
+    make_worker: Callable[[Event], Worker]
+    if piece.length and not formulations.projects(task.options.formulation):
+        make_worker = _Shared(piece, own, starts, ends, task, piece.length).make_worker
+    else:  # lengths are measured in the spread of each start, or unknowns are made anew from the poses of each
+        make_worker = _one_by_one(piece, starts, ends, task)
+    run_chunks(count, size, make_worker, task.threads, progress)
     return ends
+
+
+def _one_by_one(piece: System, starts: FloatArray, ends: Ends, task: Task) -> Callable[[Event], Worker]:
+    """Workers that solve as a single assembly does, start by start."""
+    single = one._Task(task.options, task.deadline, task.time)
+
+    def make_worker(stop: Event) -> Worker:
+        def worker(first: int, last: int) -> None:
+            for k in range(first, last):
+                if stop.is_set():
+                    return
+                end = None
+                if task.is_late():
+                    ends.late[k] = True
+                    length = piece.extent_at(starts[k])
+                else:
+                    end = one._solve(piece, starts[k].copy(), single)
+                    ends.put(k, end)
+                    ends.late[k] = task.is_late()
+                    length = end.length
+                if end is not None and end.moved:
+                    ends.coordinates[k] = formulations.from_reference(piece, end.q)
+                judged = (piece, ends.coordinates[k], length, task.options.tolerance, None, ends.angles[k], task.time)
+                ends.found[k] = verdict.judge(*judged)
+
+        return worker
+
+    return make_worker
 
 
 def shift(piece: System, q: FloatArray, sign: float) -> None:
@@ -152,7 +178,7 @@ class _Shared:
         self.draws = (restarts.seeds, restarts.authored, restarts.center)
         self.kernel: Any = _batch
 
-    def make_worker(self, stop: Event) -> Callable[[int, int], None]:
+    def make_worker(self, stop: Event) -> Worker:
         """A worker with a workspace of its own."""
         kernel, ends, p, judged = self.kernel, self.ends, self.problem, self.judged
         size = self.starts.shape[1]
