@@ -96,9 +96,11 @@ def solve_piece(
     for row in starts if turns else ():
         row[layout.POSE * bodies :] = formulations.angles(piece, formulations.rewound(piece, row))
     ends = Ends(own.copy(), starts.copy(), turns)
-    if piece.length:
+    size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
+    if formulations.projects(task.options.formulation):
+        run_chunks(count, size, _one_by_one(piece, starts, ends, task), task.threads, progress)
+    elif piece.length:
         shared = _Shared(piece, own, starts, ends, task, piece.length)
-        size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
         run_chunks(count, size, shared.make_worker, task.threads, progress)
     else:  # lengths are measured in the spread of each start
         for k in range(count):
@@ -110,6 +112,35 @@ def solve_piece(
             if progress is not None:
                 progress(k + 1, count)
     return ends
+
+
+def _one_by_one(
+    piece: System, starts: FloatArray, ends: Ends, task: Task
+) -> Callable[[Event], Callable[[int, int], None]]:
+    """Workers for formulations whose coordinates are not the poses: each start is solved as one assembly solves it."""
+    options = task.options
+    single = one._Task(options, task.deadline, task.time)
+    formulations.enter(piece, options.formulation, starts[0])  # tables and kernels are made before threads share them
+
+    def make_worker(stop: Event) -> Callable[[int, int], None]:
+        def worker(first: int, last: int) -> None:
+            for k in range(first, last):
+                length = piece.extent_at(starts[k])
+                if not (stop.is_set() or task.is_late()):
+                    end = one._solve(piece, starts[k].copy(), single)
+                    if end.moved:
+                        ends.q[k] = end.q
+                        ends.coordinates[k] = formulations.from_reference(piece, end.q)
+                    ends.outcome[k], ends.run[k] = int(end.run.outcome), end.run.residual
+                    ends.attempts[k], ends.iterations[k], ends.conflict[k] = end.attempts, end.iterations, end.conflict
+                ends.late[k] = task.is_late()
+                ends.found[k] = verdict.judge(
+                    piece, ends.coordinates[k], length, options.tolerance, None, ends.angles[k], task.time
+                )
+
+        return worker
+
+    return make_worker
 
 
 def shift(piece: System, q: FloatArray, sign: float) -> None:
