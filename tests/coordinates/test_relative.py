@@ -780,6 +780,28 @@ def test_the_stepper_steps_in_joint_coordinates():
     assert built.judge(stepper.state) <= 1e-11
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", ["auto", "newton"])
+def test_many_starts_are_answered_as_each_of_them_alone(form, method):
+    carrier = on_carrier()
+    pair = cd.Mechanism()
+    for k in range(2):  # two pieces, one of them cannot be assembled from everywhere by Newton
+        arm, rod = pair.body(f"arm {k}", position=(5 * k, 0, 0)), pair.body(f"rod {k}", position=(5 * k + 1, 0.1, 0))
+        pair.revolute(f"A{k}", pair.ground.frame((5 * k, 0, 0)), arm.frame())
+        pair.spherical(f"B{k}", arm.point((1, 0, 0)), rod.point())
+        pair.distance(f"d{k}", rod.point((1, 0, 0)), pair.ground.point((5 * k + 2, 1, 0)), 0.5)
+    for m in (BENCHMARKS["RSUR"]().build().mechanism, pair, carrier):
+        starts = [m.state] + [m.state.moved(random_start(m, seed)) for seed in range(4)]
+        starts.append(m.assemble().state)
+        many = m.assemble_many(starts, formulation=form, method=method, workers=2)
+        for k, start in enumerate(starts):
+            alone = m.assemble(start, formulation=form, method=method)
+            assert (many.ok[k], many.iterations[k], many.restarts[k]) == (alone.ok, alone.iterations, alone.restarts)
+            assert many.status[k] == alone.status
+            assert np.array_equal(many.coordinates[k], alone.state.coordinates)
+            assert many.residual[k] == alone.residual
+
+
 # --- couplings, drivers, limits, constraints of the user's own --------------------------------------------------------
 
 

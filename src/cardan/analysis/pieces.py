@@ -113,6 +113,7 @@ def solve_piece(
 def _one_by_one(piece: System, starts: FloatArray, ends: Ends, task: Task) -> Callable[[Event], Worker]:
     """Workers that solve as a single assembly does, start by start."""
     single = one._Task(task.options, task.deadline, task.time)
+    formulations.enter(piece, task.options.formulation, starts[0])  # tables and kernels, before threads share them
 
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:
