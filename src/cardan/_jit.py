@@ -28,7 +28,8 @@ import stat
 import tempfile
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,9 +172,26 @@ def _cache_of(function: Callable[..., Any]) -> _Cache | None:
 _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
 
 
+_plain = threading.local()
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Within it, in this thread, the decorators leave functions as they are."""
+    _plain.wanted = True
+    try:
+        yield
+    finally:
+        _plain.wanted = False
+
+
+def _leave() -> bool:
+    return JIT_DISABLED or getattr(_plain, "wanted", False)
+
+
 def jit(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls, on first call; the GIL is released."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = numba.njit(nogil=True, **_OPTIONS)(function)
     cache = _cache_of(function)
@@ -184,7 +202,7 @@ def jit(function: Kernel) -> Kernel:
 
 def inner(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
     return compiled  # type: ignore[no-any-return]
@@ -238,7 +256,39 @@ def primitive_address(function: Callable[..., int], kept: bool) -> int:
 
 _python_primitives: list[Callable[..., int]] = []
 
+_ARGUMENTS = {
+    "i": types.int64,
+    "d": types.float64,
+    "b": types.boolean,
+    "I": _INTS,
+    "F": _FLOATS,
+    "U": types.uint64[::1],
+}
+
+
+def kernel_address(kernel: Callable[..., Any], arguments: str) -> int:
+    """Address of a kernel made by :func:`jit` that returns an int64, for :func:`call_kernel`.
+
+    ``arguments``: a letter for each, i d b for an integer, a float and a truth value, I F U for arrays of int64,
+    float64 and uint64.  It is the machine code that Python runs as well, so that both give the same bits.
+    """
+    if JIT_DISABLED:
+        _python_kernels.append(kernel)
+        return len(_python_kernels) - 1
+    signature = tuple(_ARGUMENTS[letter] for letter in arguments)
+    dispatcher: Any = kernel
+    dispatcher.compile(signature)
+    compiled = dispatcher.overloads[signature]
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+_python_kernels: list[Callable[..., Any]] = []
+
 if JIT_DISABLED:
+
+    def call_kernel(address, arguments):  # type: ignore[no-untyped-def]
+        """Call the kernel at an address with a tuple of arguments (here: the Python function of that index)."""
+        return _python_kernels[address](*arguments)
 
     def view(pointer, size):  # type: ignore[no-untyped-def]
         """The floats at a pointer (here: an array already)."""
@@ -253,6 +303,18 @@ if JIT_DISABLED:
         return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
 else:
+
+    @intrinsic
+    def call_kernel(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+        """Call the kernel at an address with a tuple of arguments, of the types its address was made for."""
+
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            kinds = [context.get_value_type(kind) for kind in signature.args[1].types]
+            function = ir.FunctionType(context.get_value_type(types.int64), kinds)
+            parts = [builder.extract_value(values[1], k) for k in range(len(kinds))]
+            return builder.call(builder.inttoptr(values[0], function.as_pointer()), parts)
+
+        return types.int64(types.int64, arguments), generate
 
     @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]

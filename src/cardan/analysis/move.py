@@ -13,7 +13,7 @@ but the motion goes on: it is continued along its tangent, and taken up again on
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -33,12 +33,15 @@ from cardan.system.system import System
 CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
 TURN: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
 MOST_ITERATIONS: Final = 12  # of Newton in one step
+SLOW: Final = 0.5  # |δ| of a later step of Newton, of the one before: slower is no convergence
+ROUNDED: Final = 1e-9  # a step of Newton this small may be rounding
 LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
 # A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
 LEAP_BELOW: Final = 1e-6
 LEAPS: Final = (0.02, 0.1, 0.5)
 LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
+JUMP: Final = 1e-6  # m or rad within the least step in time: a driver that changes by more is not continuous
 NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
@@ -47,7 +50,7 @@ Progress = Callable[[float], None]
 
 def move(
     system: System,
-    times: Sequence[float],
+    times: Iterable[float],
     start: State | Mapping[Any, Any] | None,
     *,
     tolerance: float,
@@ -129,6 +132,7 @@ class _Path:
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         self._regular = self._step
+        self._rank = 0  # of the Jacobian where it is largest
         self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
@@ -181,9 +185,15 @@ class _Path:
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
+    def _is_singular(self) -> bool:
+        """Whether Newton's last step was at a pose that is singular, or nearly so."""
+        rank = int(self._control[abi.RANK])
+        self._rank = max(self._rank, rank)
+        return 0 < rank < self._rank or float(self._control[abi.PIVOT]) < NEAR_SINGULAR
+
     def _guard(self, time: float) -> None:
         """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
-        if float(self._control[abi.PIVOT]) >= NEAR_SINGULAR:
+        if not self._is_singular():
             self._tangent = None
         elif self._tangent is None:
             velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
@@ -205,28 +215,32 @@ class _Path:
         wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
         first = last = contraction = 0.0
-        for k in range(MOST_ITERATIONS):
+        made = 0
+        control[abi.ITERATIONS] = 0.0
+        for _ in range(MOST_ITERATIONS):
             outcome = self._iterate(q)
+            if control[abi.ITERATIONS] > made:
+                made += 1
+                size = float(control[abi.STEP_SIZE])
+                if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
+                    return None, contraction
+                if made == 1:
+                    first = size
+                elif made == 2:
+                    contraction = size / first
+                    if strict and contraction > CONTRACTION:
+                        return None, contraction
+                elif size > SLOW * last and size > ROUNDED:
+                    return None, contraction
+                last = size
             if outcome is Outcome.CONVERGED:
+                if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance:
+                    # as many turns let an angle be met, but rows that read no angle are judged more sharply
+                    control[abi.TOLERANCE] = 0.0
+                    self._iterate(q)
                 return q, contraction
-            size = float(control[abi.STEP_SIZE])
-            if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
-                break
-            if k == 0:
-                first = size
-            elif k == 1:
-                contraction = size / first
-                if strict and contraction > CONTRACTION:
-                    break
-            elif size > 0.5 * last and size > 1e-10:
-                break
-            last = size
-        else:
-            if self._iterate(q) is Outcome.CONVERGED:
-                return q, contraction
-        if k >= 2 and last <= 1e-9 and float(control[abi.RESIDUAL_MAX]) <= self._tolerance:
-            return q, contraction  # as near as rounding lets it
-        return None, contraction
+        as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
+        return (q if as_near_as_rounding_lets else None), contraction
 
     def _leap(self, velocity: FloatArray, sign: float, target: float) -> bool:
         """Over a singular pose, along the tangent, where the same motion goes on behind it."""
@@ -241,7 +255,7 @@ class _Path:
             time = self.time + leap
             guess = self.problem.retract(self.q, velocity * leap)
             found, _ = self._newton(guess, time, strict=False)
-            if found is None or float(self._control[abi.PIVOT]) < NEAR_SINGULAR:
+            if found is None or self._is_singular():
                 continue
             if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
                 continue
@@ -284,11 +298,17 @@ class _Path:
         if reached:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in reached)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+        for _, signal in self.system.signals:
+            before, after = signal.value(self.time), signal.value(refused)
+            if abs(after - before) > JUMP * max(1.0, abs(before)):
+                text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
+                return MotionStatus.LOST, f"{text}; a motion must be continuous"
         least = rates.least_singular_value(self.problem, self.q)
-        if least < SINGULAR:
+        if least is not None and least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
                 f"{drivers} can take the mechanism no further",
             )
-        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+        unknown = "; whether it is a dead point is not known for so many bodies" if least is None else ""
+        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s{unknown}"

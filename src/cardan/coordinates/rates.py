@@ -84,13 +84,13 @@ def _solver(problem: Problem, q: FloatArray) -> Callable[[FloatArray], FloatArra
     return solve
 
 
-def least_singular_value(problem: Problem, q: FloatArray) -> float:
-    """The least of the singular values that count, of the largest; 0 where there are too many unknowns to tell.
+def least_singular_value(problem: Problem, q: FloatArray) -> float | None:
+    """The least of the singular values that count, of the largest; None where there are too many unknowns to tell.
 
     Scaled; those that are zero, as of redundant equations, do not count.
     """
     if problem.unknowns > DENSE_UNKNOWNS:
-        return 0.0
+        return None
     _, J = problem.jacobian(q)
     m = problem.rows
     values = np.linalg.svd(J * problem.scales[:m, None] * problem.scales[m:], compute_uv=False)

@@ -28,6 +28,7 @@ from cardan.solvers.abi import (
     OFFSETS,
     OVERFLOW,
     PIVOT,
+    RANK,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
@@ -90,6 +91,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
     control[DAMPING] = SPARSE_DAMPING
     control[STATUS] = RUNNING
     control[PIVOT] = 1.0
+    control[RANK] = 0.0
     done = 0
     limit = int(control[CHUNK])
     while True:
@@ -110,6 +112,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
             rank = minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
+            control[RANK] = rank
             if rank > 0:
                 control[PIVOT] = abs(matrix[(rank - 1) * (n + 1)] / matrix[0])
         else:

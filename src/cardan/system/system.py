@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import kernels, primitives
-from cardan.constraints.registry import Primitive, find
+from cardan.constraints.registry import FeatureKind, Primitive, find
 from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
+from cardan.lazy import TieredModule
 from cardan.system import layout
 from cardan.system.parts import Body, Feature, Turn
 from cardan.system.state import FloatArray, State
+
+_tables = TieredModule("cardan.system._tables")
 
 IntArray = NDArray[np.int64]
 
@@ -150,8 +153,6 @@ class System:
 
     def _measure(self, bodies: IntArray, turns: IntArray) -> None:
         """Pack the templates; reference points, body extents, characteristic length and connection to the ground."""
-        from cardan.system import _tables
-
         count = len(self.names)
         self.starts: IntArray = np.empty(len(self._uses[0]) + 1, dtype=np.int64)
         self.level: IntArray = np.empty(count, dtype=np.int64)
@@ -286,6 +287,14 @@ class System:
         found: System = self.cached("judged", lambda: sharpened(self))
         return found
 
+    def judged_powers(self) -> IntArray:
+        """Per row of the judged system the power of length it is divided by, or −1 for an angle of whole turns."""
+        judged = self.judged()
+        if not judged.turns:
+            return judged.powers
+        found: IntArray = self.cached("judged powers", lambda: _with_turns_marked(judged))
+        return found
+
     def blunted(self, length: float) -> float:
         """How much smaller the residuals of blunt forms are than what they stand for, at the worst: 1 where none is.
 
@@ -395,6 +404,15 @@ def split(system: System) -> list[tuple[IntArray, System]]:
     return [
         (np.array(bodies, dtype=np.int64), System.part(system, bodies, records[key])) for key, bodies in members.items()
     ]
+
+
+def _with_turns_marked(system: System) -> IntArray:
+    powers = system.powers.copy()
+    for _, primitive, start in system.rows:
+        if FeatureKind.TURN in primitive.features:
+            rows = powers[start : start + primitive.rows]
+            rows[rows == 0] = -1
+    return powers
 
 
 def sharpened(system: System) -> System:
