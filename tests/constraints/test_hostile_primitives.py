@@ -11,6 +11,7 @@ import math
 import operator
 import re
 import statistics
+import types
 import warnings
 
 import numpy as np
@@ -309,6 +310,10 @@ FUNCTIONS = {
     "a number and a string": (lambda i, j: i.x + "1", NEITHER),
     "a number and None": (lambda i, j: i.x * None, NEITHER),
     "cd.sin of a vector": (lambda i, j: cd.sin(i), "takes a number"),
+    "cd.clip of a vector": (lambda i, j: cd.clip(i, -1, 1), "takes a number"),
+    "cd.clip between traced values": (lambda i, j: cd.clip(i.x, j.x, 1.0), "must be finite numbers"),
+    "cd.clip without end": (lambda i, j: cd.clip(i.x, 0.0, math.inf), "must be finite numbers"),
+    "cd.clip upside down": (lambda i, j: cd.clip(i.x, 1.0, 0.0), "must not be above"),
     "cd.norm of a number": (lambda i, j: cd.norm(i.x), "takes a vector"),
     "cd.dot of numbers": (lambda i, j: cd.dot(i.x, j.x), "takes two vectors"),
     "cd.cross of constants": (lambda i, j: cd.cross((1, 0, 0), (0, 1, 0)), "takes two vectors"),
@@ -726,9 +731,11 @@ def test_a_function_by_hand_need_be_defined_in_a_part_of_space_only():
     refused(by_hand(root, derivative=scaled(1.0)), "by differences")
 
 
+TABLE = types.SimpleNamespace(one=1.0)
+
+
 def needs_python(x, c, out):
-    table = {"a": 1.0, 2: "b"}
-    out[0] = x[0] * x[3] * table["a"]
+    out[0] = x[0] * x[3] * TABLE.one
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
