@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,8 @@ Vector = tuple[float, float, float]
 
 GAIN: Final = 0.1  # k
 BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays near the core
+SHARES_PER_THREAD: Final = 8  # so that threads end together although one is held up
+LEAST_BLOCKS: Final = 4  # in a share: less is not worth the call
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
 SECONDS: Final = 0.5  # a timing takes about so long,
@@ -129,18 +132,19 @@ class Springs:
     def run(self, iterations: int, threads: int = 1) -> float:
         """Iterate in place; returns the largest residual [link lengths] before the last step."""
         if threads == 1:
-            one = self._worker(0, self.block_count)
+            one = self._worker()
             residual = 0.0
             for _ in range(iterations):
-                residual = one()
+                residual = one(0, self.block_count)
                 self.poses, self._other = self._other, self.poses
             return residual
         return self._run_threads(iterations, threads)
 
-    def _worker(self, first: int, last: int) -> Callable[[], float]:
+    def _worker(self) -> Callable[[int, int], float]:
+        """What does the blocks first … last − 1, in a workspace of its own, and returns their largest residual."""
         work, out = np.empty(self._work), np.empty(1)
 
-        def one() -> float:
+        def one(first: int, last: int) -> float:
             old, new = self.poses.reshape(-1), self._other.reshape(-1)
             self._kernel(*self._tables, first, last, GAIN, old, new, work, out)
             return float(out[0])
@@ -148,21 +152,28 @@ class Springs:
         return one
 
     def _run_threads(self, iterations: int, threads: int) -> float:
-        """Threads meet after every iteration; one of them exchanges old and new poses there."""
-        edges = np.linspace(0, self.block_count, threads + 1).astype(int)
+        """Threads take shares of the blocks until none is left, and meet after every iteration; one of them exchanges
+        old and new poses there."""
+        count = min(threads * SHARES_PER_THREAD, max(threads, self.block_count // LEAST_BLOCKS))
+        edges = np.linspace(0, self.block_count, count + 1).astype(int).tolist()
+        shares = list(pairwise(edges))
+        queue = [iter(shares)]  # to take the next of a list's iterator is one step of the interpreter
         worst = [0.0] * threads
         failed: list[BaseException] = []
 
         def swap() -> None:
             self.poses, self._other = self._other, self.poses
+            queue[0] = iter(shares)
 
         barrier = threading.Barrier(threads, action=swap)
 
         def work(k: int) -> None:
-            one = self._worker(edges[k], edges[k + 1])
+            one = self._worker()
             try:
                 for _ in range(iterations):
-                    worst[k] = one()
+                    worst[k] = 0.0
+                    for share in queue[0]:
+                        worst[k] = max(worst[k], one(*share))
                     barrier.wait()
             except threading.BrokenBarrierError:
                 pass
