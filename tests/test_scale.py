@@ -130,6 +130,10 @@ def test_work_per_iteration_grows_with_the_number_of_bodies_only():
 @pytest.mark.parametrize("method", list(methods.REGISTRY))
 def test_every_method_works_on_a_large_system(method):
     m = chain(120)
+    if method == "newton_lu":
+        with pytest.raises(cd.ModelError, match="363 × 720 entries"):
+            m.assemble(method=method)
+        return
     result = m.assemble(method=method, tolerance=1e-6 if method == "gradient" else 1e-12)
     if method == "gradient":  # springs let a long chain creep: its state is nearer, and the verdict says what it is
         assert result.residual < m.assemble(method=method, max_iterations=1, tolerance=1e-6).residual

@@ -6,28 +6,36 @@ import copy as copying
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from cardan import joints
-from cardan.analysis.assemble import AUTO, Method, assemble
-from cardan.analysis.batch import assemble_many
-from cardan.analysis.batch_result import BatchResult
-from cardan.analysis.chunks import Progress
 from cardan.analysis.motion import Motion
-from cardan.analysis.move import move
 from cardan.analysis.result import AssemblyResult
-from cardan.analysis.stepper import Stepper
 from cardan.constraints.registry import Primitive
-from cardan.coordinates.formulations import Formulation
-from cardan.diagnosis.freedom import Diagnosis, diagnose
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, JointKind, own
 from cardan.joints.coordinates import make_turn
+from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.parts import Body, Frame, Point, Turn
 from cardan.system.state import State
 from cardan.system.system import System
+
+if TYPE_CHECKING:
+    from cardan.analysis.assemble import Method
+    from cardan.analysis.batch_result import BatchResult
+    from cardan.analysis.chunks import Progress
+    from cardan.analysis.stepper import Stepper
+    from cardan.coordinates.formulations import Formulation
+    from cardan.diagnosis.freedom import Diagnosis
+
+# What solves is loaded when first asked for: who only builds does not wait for it.
+_assemble = LazyModule("cardan.analysis.assemble")
+_batch = LazyModule("cardan.analysis.batch")
+_freedom = LazyModule("cardan.diagnosis.freedom")
+_move = LazyModule("cardan.analysis.move")
+_stepper = LazyModule("cardan.analysis.stepper")
 
 P = ParamSpec("P")
 
@@ -397,7 +405,7 @@ class Mechanism:
         start: State | Mapping[Any, Any] | None = None,
         *,
         time: float | None = None,
-        method: Method = AUTO,
+        method: Method = "auto",
         formulation: Formulation = "manifold",
         tolerance: float = 1e-12,
         max_iterations: int | None = None,
@@ -418,7 +426,7 @@ class Mechanism:
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
         max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
         """
-        return assemble(
+        result: AssemblyResult = _assemble.assemble(
             self.system,
             start,
             at_time=time,
@@ -430,13 +438,14 @@ class Mechanism:
             restarts=restarts,
             seed=seed,
         )
+        return result
 
     def assemble_many(
         self,
         starts: Any,
         *,
         time: float | None = None,
-        method: Method = AUTO,
+        method: Method = "auto",
         formulation: Formulation = "manifold",
         tolerance: float = 1e-12,
         max_iterations: int | None = None,
@@ -452,7 +461,7 @@ class Mechanism:
         workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
         max_seconds: for all starts together.  progress: called now and then with the starts done, and all of them.
         """
-        return assemble_many(
+        results: BatchResult = _batch.assemble_many(
             self.system,
             starts,
             at_time=time,
@@ -466,6 +475,7 @@ class Mechanism:
             workers=workers,
             progress=progress,
         )
+        return results
 
     def stepper(
         self,
@@ -476,7 +486,8 @@ class Mechanism:
         tolerance: float = 1e-12,
     ) -> Stepper:
         """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
-        return Stepper(self.system, start, time, formulation, tolerance)
+        made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
+        return made
 
     def move(
         self,
@@ -494,9 +505,10 @@ class Mechanism:
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
-        return move(
+        motion: Motion = _move.move(
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
+        return motion
 
     def diagnose(self, state: State | None = None) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""
@@ -504,7 +516,8 @@ class Mechanism:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        return diagnose(self.system, state)
+        found: Diagnosis = _freedom.diagnose(self.system, state)
+        return found
 
     # -- values --------------------------------------------------------------------------------------------------------
 
