@@ -694,6 +694,58 @@ def test_a_trace_that_leaves_its_domain_is_never_met():
     assert m.assemble().state["body"].position[0] == pytest.approx(1.0, abs=1e-12)
 
 
+# --- in every analysis ------------------------------------------------------------------------------------------------
+
+
+def closed_chain(rod):
+    """A crank and a coupler with a rod to the ground, made by rod(m, crank, coupler); the crank is driven."""
+    m = cd.Mechanism()
+    crank, coupler = m.body("crank"), m.body("coupler", position=(1, 0, 0), orientation=(0.9, 0, 0, 0.4))
+    hinge = m.revolute("hinge", m.ground.frame(), crank.frame())
+    m.revolute("pin", crank.frame((1, 0, 0)), coupler.frame())
+    rod(m, m.ground.point((2.5, 0.5, 0)), coupler.point((1.5, 0, 0)))
+    m.drive("motor", hinge, lambda t: 0.5 * cd.sin(t) + t**2)
+    return m
+
+
+@pytest.mark.parametrize("primitive", [bent_rod, long_rod], ids=["by hand", "traced"])
+def test_a_motion_has_the_velocities_and_accelerations_of_the_built_in(primitive):
+    built_in = closed_chain(lambda m, i, j: m.distance("rod", i, j, 1.2))
+    own = closed_chain(lambda m, i, j: m.constrain("rod", primitive, i=i, j=j, length=1.2))
+    start = built_in.assemble().state
+    times = np.linspace(0.0, 0.5, 6)
+    expected, found = (m.move(times, start) for m in (built_in, own))
+    assert expected.ok and found.ok
+    for what in ("positions", "velocities", "accelerations"):
+        close(getattr(found, what)("coupler"), getattr(expected, what)("coupler"), 1e-9)
+    assert np.abs(found.accelerations("coupler")).max() > 0.1
+
+
+@pytest.mark.parametrize("formulation", ["manifold", "relative"])
+def test_many_starts_and_single_steps_take_them(formulation):
+    @cd.primitive(i="point", j="point")
+    def middle(i, j, *, z):
+        return (i.z + j.z) / 2 - z
+
+    m = cd.Mechanism()
+    a, b = m.body("a", position=(0, 0, 1)), m.body("b", position=(1, 0, 1))
+    m.spherical("socket", m.ground.point((5, 0, 10)), a.point((0, 0, 1)))
+    m.spherical("joint", a.point((1, 0, 0)), b.point())
+    m.constrain("rod", bent_rod, i=m.ground.point((6, 0, 10)), j=b.point((1, 0, 0)), length=1.5)
+    m.constrain("middle", middle, i=a.point((0, 1, 0)), j=b.point((0, 1, 1)), z=9.5)
+    rng = np.random.default_rng(12)
+    starts = [{body: (rng.normal(size=3), rng.normal(size=4)) for body in ("a", "b")} for _ in range(8)]
+    batch = m.assemble_many(starts, workers=2, formulation=formulation)
+    assert batch.ok.all()
+    for start, coordinates in zip(starts, batch.coordinates, strict=True):
+        result = m.assemble(start, formulation=formulation)
+        assert result.state.coordinates.tolist() == coordinates.tolist()
+        z = result.state["a"].point((0, 1, 0))[2] + result.state["b"].point((0, 1, 1))[2]
+        assert z / 2 == pytest.approx(9.5, abs=1e-10)
+    stepper = m.stepper(starts[0], formulation=formulation)
+    assert any(stepper.step() for _ in range(200))
+
+
 # --- values: compared, copied, pickled --------------------------------------------------------------------------------
 
 
