@@ -3,6 +3,8 @@
 From one time to the next Newton's iteration starts where the mechanism is.  Its first step is the tangent of the
 motion; how much smaller the second one is tells whether the step stayed where the linear model holds.  Steps in time
 are chosen so that it does:  |δ₂| ≤ CONTRACTION·|δ₁|, no body turning by more than TURN at once.  [Deuflhard2011]
+They are also chosen so that what the drivers do within a step is known from its ends: a driver that swings out and
+back would otherwise seem to stand still.
 
 Two things can end a motion.  At a *dead point* the drivers can take the mechanism no further: the Jacobian becomes
 singular and the rates grow beyond bounds, so that ever smaller steps are refused.  A *limit* that a driver runs into
@@ -21,6 +23,7 @@ import numpy as np
 from cardan.analysis.assemble import TARGET, assemble
 from cardan.analysis.limits import active_limits
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.constraints.jets import Jet
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
 from cardan.solvers import abi
@@ -35,6 +38,11 @@ TURN: Final = 0.7  # rad per step of any body, so that whole turns are never mis
 MOST_ITERATIONS: Final = 12  # of Newton in one step
 LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
+# A driver must move as its derivatives at the start of a step say, but for this part of it and, lengths in L, so much.
+FORESEEN: Final = 0.5
+UNFORESEEN: Final = 1e-6
+TURNING: Final = 1e-9  # lengths in L: how far beyond the ends of a step a driver may have been within it
+LOOK: Final = 0.382  # of a step: drivers are looked at there too, so that a whole period does not pass for rest
 # A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
 LEAP_BELOW: Final = 1e-6
 LEAPS: Final = (0.02, 0.1, 0.5)
@@ -128,6 +136,8 @@ class _Path:
         self.problem = problem.with_floats(problem.floats.copy())
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
+        rows = {row.constraint: row.start for row in system.rows}
+        self._drivers = [(rows[signal.name], signal) for _, signal in system.signals]
         self._regular = self._step
         self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
         self._control = np.zeros(abi.CONTROL)
@@ -161,23 +171,24 @@ class _Path:
             if self._tangent is not None and self._leap(self._tangent, sign, target):
                 continue
             left = abs(target - self.time)
-            step = min(self._step, left)
+            step = self._resolved(sign, min(self._step, left))
             time = target if step == left else self.time + sign * step
+            if step < left and (step < LEAST_STEP * self._span or time == self.time):
+                return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
             if found is not None:
                 self._guard(time)
                 self._accept(found, time)
                 if step > LEAP_BELOW * self._span:
                     self._regular = step
-                self._step = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
+                grown = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
+                self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
             if self._step < LEAP_BELOW * self._span:
                 velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
                 if self._leap(velocity, sign, target):
                     continue
-            if self._step < LEAST_STEP * self._span:
-                return self._ended(time)
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
@@ -193,6 +204,18 @@ class _Path:
         self.q, self.time = q, time
         self.steps += 1
 
+    def _resolved(self, sign: float, step: float) -> float:
+        """The step, or as much of it as the drivers can be foreseen for."""
+        for row, signal in self._drivers:
+            scale = float(self.problem.scales[row])
+            here = signal.jet(self.time)
+            while step >= LEAST_STEP * self._span:
+                parts = [_foreseen(here, signal.jet(self.time + sign * h), sign * h, scale) for h in (LOOK * step, step)]
+                if min(parts) == 1.0:
+                    break
+                step *= LOOK * parts[0] if parts[0] < 1.0 else parts[1]
+        return step
+
     def _drive(self, time: float) -> None:
         for position, signal in self.system.signals:
             self.problem.floats[position] = signal.value(time)
@@ -204,14 +227,16 @@ class _Path:
         control = self._control
         wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
-        first = last = contraction = 0.0
+        first = last = contraction = turned = 0.0
         for k in range(MOST_ITERATIONS):
+            control[abi.STEP_SIZE] = control[abi.STEP_TURN] = 0.0
             outcome = self._iterate(q)
+            size = float(control[abi.STEP_SIZE])
+            turned += float(control[abi.STEP_TURN])
+            if outcome is Outcome.BROKEN or not np.isfinite(size) or turned > TURN:
+                return None, contraction
             if outcome is Outcome.CONVERGED:
                 return q, contraction
-            size = float(control[abi.STEP_SIZE])
-            if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
-                break
             if k == 0:
                 first = size
             elif k == 1:
@@ -284,6 +309,11 @@ class _Path:
         if reached:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in reached)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+        for row, signal in self._drivers:
+            values = signal.value(self.time), signal.value(refused)
+            if self.problem.scales[row] * abs(values[1] - values[0]) > UNFORESEEN:
+                jump = "jumps from {:.6g} to {:.6g}".format(*values)
+                return MotionStatus.LOST, f"{where} driver {signal.name!r} {jump}: a motion has no such steps"
         least = rates.least_singular_value(self.problem, self.q)
         if least < SINGULAR:
             return (
@@ -292,3 +322,16 @@ class _Path:
                 f"{drivers} can take the mechanism no further",
             )
         return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+
+
+def _foreseen(here: Jet, there: Jet, step: float, scale: float) -> float:
+    """The part of a step [s] over which a driver does as it is foreseen where the step begins: all of it, or less."""
+    expected = step * (here.rate + 0.5 * step * here.acceleration)
+    size = abs(step) * (abs(here.rate) + 0.5 * abs(step * here.acceleration))
+    if scale * abs(there.value - here.value - expected) > UNFORESEEN + FORESEEN * scale * size:
+        return 0.5
+    if here.rate * there.rate < 0.0:  # it turns back within the step, which is to end where it does
+        part = here.rate / (here.rate - there.rate)
+        if scale * part * abs(step * here.rate) > TURNING:
+            return min(part, 0.9)
+    return 1.0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, start_angles, start_coordinates, start_time
+from cardan.analysis.winding import wound
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.solvers import abi, methods
@@ -43,6 +44,7 @@ class Stepper:
         self._q: FloatArray = formulations.to_reference(system, coordinates, near)
         self._time = start_time(start, at_time)
         p = formulations.problem(system, formulation, system.extent_at(self._q), self._time)
+        self._q = wound(system, p, self._q)
         self._control: FloatArray = np.zeros(abi.CONTROL)
         self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
         self._control[abi.DAMPING] = methods.INITIAL_DAMPING

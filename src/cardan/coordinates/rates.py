@@ -1,7 +1,8 @@
 """Velocities and accelerations of a driven mechanism, on the manifold.
 
 With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈, of which the solutions
-of least norm are taken where the drivers leave a motion free.
+of least norm are taken where the drivers leave a motion free.  Guard rows are no equations and stay out: a limit that
+is just reached does not hold back what moves away from it.
 """
 
 from __future__ import annotations
@@ -41,33 +42,42 @@ def solver_rates(system: System, problem: Problem, q: FloatArray, time: float) -
     for _, signal in system.signals:
         jet = signal.jet(time)
         rate[rows[signal.name]], acceleration[rows[signal.name]] = jet.rate, jet.acceleration
-    solve = _solver(problem, q)
+    solve = _solver(problem, q, weights(system, problem))
     v = solve(rate)
     a = solve(formulations.gamma(system, "manifold", q, v) + acceleration)
     return v, a
 
 
-def _solver(problem: Problem, q: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The solution of least norm, in scaled unknowns, of J x = b."""
+def weights(system: System, problem: Problem) -> FloatArray:
+    """Scales of the rows, shape (rows,), zero for guards."""
+    found: FloatArray = problem.scales[: problem.rows].copy()
+    for _, primitive, start in system.rows:
+        for guard in primitive.guards:
+            found[start + guard] = 0.0
+    return found
+
+
+def _solver(problem: Problem, q: FloatArray, rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The solution of least norm, in scaled unknowns, of J x = b, with rows weighted."""
     m = problem.rows
+    scales = np.concatenate([rows, problem.scales[m:]])
     if problem.unknowns <= DENSE_UNKNOWNS:
         _, J = problem.jacobian(q)
-        scaled = J * problem.scales[:m, None] * problem.scales[m:]
-        inverse = np.linalg.pinv(scaled, rcond=RANK_RTOL)
-        return lambda b: problem.scales[m:] * (inverse @ (problem.scales[:m] * b))
+        inverse = np.linalg.pinv(J * rows[:, None] * scales[m:], rcond=RANK_RTOL)
+        return lambda b: scales[m:] * (inverse @ (rows * b))
 
     from cardan.solvers import _blocks
 
     _, entries = problem.entries(q)
     r = np.zeros(m)
-    _blocks.scale(problem.structure, problem.scales, r, entries)
+    _blocks.scale(problem.structure, scales, r, entries)
     control = np.zeros(abi.CONTROL)
     control[abi.DAMPING] = DAMPING
     work = np.empty(problem.linear.work)
     n = problem.unknowns
 
     def solve(b: FloatArray) -> FloatArray:
-        right = problem.scales[:m] * b
+        right = rows * b
         total = np.zeros(n)
         gradient, step = np.empty(n), np.empty(n)
         for _ in range(2):  # the second takes back what damping and rounding left
@@ -79,7 +89,7 @@ def _solver(problem: Problem, q: FloatArray) -> Callable[[FloatArray], FloatArra
                 return np.full(n, np.nan)
             _blocks.call_at(problem.linear.address, abi.SOLVE, *arrays)
             total += step
-        return problem.scales[m:] * total
+        return scales[m:] * total
 
     return solve
 
