@@ -268,7 +268,7 @@ class Mechanism:
             raise ModelError(f"{what}: {error}") from None
 
     def _is_current(self, coordinate: Coordinate) -> bool:
-        """Whether a coordinate is of a joint that is still there; those of another mechanism are told by their bodies."""
+        """Whether a coordinate's joint is still there; a coordinate of another mechanism is told by its bodies."""
         if coordinate.a.body.owner is not self:
             return True
         joint = self._joints.get(coordinate.joint)

@@ -9,7 +9,7 @@ back would otherwise seem to stand still.
 Two things can end a motion.  At a *dead point* the drivers can take the mechanism no further: the Jacobian becomes
 singular and the rates grow beyond bounds, so that ever smaller steps are refused.  A *limit* that a driver runs into
 leaves no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is singular as well,
-but the motion goes on: it is continued along its tangent, and taken up again on the other side.
+but the motion goes on: see :mod:`cardan.analysis.crossing`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
-from cardan.analysis.limits import active_limits
+from cardan.analysis.crossing import Crossing, View
+from cardan.analysis.limits import ActiveLimit, active_limits, limited
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.constraints.jets import Jet
 from cardan.coordinates import formulations, rates, verdict
+from cardan.diagnosis import elimination
 from cardan.errors import ModelError
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
@@ -43,12 +45,12 @@ FORESEEN: Final = 0.5
 UNFORESEEN: Final = 1e-6
 TURNING: Final = 1e-9  # lengths in L: how far beyond the ends of a step a driver may have been within it
 LOOK: Final = 0.382  # of a step: drivers are looked at there too, so that a whole period does not pass for rest
-# A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
-LEAP_BELOW: Final = 1e-6
-LEAPS: Final = (0.02, 0.1, 0.5)
-LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
-NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
+BRIDGE: Final = 4.0  # steps that were refused, from before a crossing to behind it
+APPROACHED: Final = 0.1  # of the least singular value: a step that takes it below has come upon a singular pose
+LEAST_APPROACH: Final = 1e-7  # of the time span: a step that does so is made if it is no longer than this
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
+
+AHEAD: Final = 1e-6  # rad, lengths in L: how far to look for what a limit keeps the motion from
 
 Progress = Callable[[float], None]
 
@@ -138,8 +140,9 @@ class _Path:
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
         self._drivers = [(rows[signal.name], signal) for _, signal in system.signals]
-        self._regular = self._step
-        self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
+        self._crossing: Crossing | None = None  # while the motion is at one
+        self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
+        self._view = self._seen_from(self.q)
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
         dense = p.rows * p.unknowns <= DENSE_NEWTON
@@ -156,11 +159,16 @@ class _Path:
 
     def state(self) -> State:
         """The state now, with its velocities."""
-        poses = formulations.from_reference(self.system, self.q)
-        angles = formulations.angles(self.system, self.q).copy() if self.system.turns else None
-        bare = self.system.state(poses, angles, self.time)
-        velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time)
-        return bare.with_rates(velocities, accelerations)
+        if self._crossing is not None:
+            velocities, accelerations = self._crossing.rates(self.q, self.time)
+        else:
+            velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time)
+        return self._bare(self.q).with_rates(velocities, accelerations)
+
+    def _bare(self, q: FloatArray) -> State:
+        poses = formulations.from_reference(self.system, q)
+        angles = formulations.angles(self.system, q).copy() if self.system.turns else None
+        return self.system.state(poses, angles, self.time)
 
     def advance(self, target: float) -> tuple[MotionStatus, str] | None:
         """Go on to a time; None when it is reached, else why not."""
@@ -168,7 +176,14 @@ class _Path:
         while self.time != target:
             if self._deadline is not None and clock.perf_counter() >= self._deadline:
                 return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
-            if self._tangent is not None and self._leap(self._tangent, sign, target):
+            if self._crossing is not None:
+                if self._crossing.covers(target):
+                    self._accept(self._crossing.pose(target), target)
+                else:
+                    end, behind = self._crossing.end
+                    self._crossing = None
+                    self._accept(behind, end)
+                    self._view = self._seen_from(behind)
                 continue
             left = abs(target - self.time)
             step = self._resolved(sign, min(self._step, left))
@@ -176,33 +191,29 @@ class _Path:
             if step < left and (step < LEAST_STEP * self._span or time == self.time):
                 return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
+            ahead = self._seen_from(found)
+            if ahead is not None and not self._continues(ahead, step):
+                found = None
+            if found is None and self._bridge(sign, step):
+                continue
             if found is not None:
-                self._guard(time)
                 self._accept(found, time)
-                if step > LEAP_BELOW * self._span:
-                    self._regular = step
+                self._view = ahead
                 grown = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
                 self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
-            if self._step < LEAP_BELOW * self._span:
-                velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
-                if self._leap(velocity, sign, target):
-                    continue
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
-
-    def _guard(self, time: float) -> None:
-        """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
-        if float(self._control[abi.PIVOT]) >= NEAR_SINGULAR:
-            self._tangent = None
-        elif self._tangent is None:
-            velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
-            self._tangent = velocity + (time - self.time) * acceleration
 
     def _accept(self, q: FloatArray, time: float) -> None:
         self.q, self.time = q, time
         self.steps += 1
+
+    def _seen_from(self, q: FloatArray | None) -> View | None:
+        if q is None or self.problem.unknowns > rates.DENSE_UNKNOWNS:
+            return None
+        return View(self.system, self.problem, q, self._view.rank if self._view is not None else 0)
 
     def _resolved(self, sign: float, step: float) -> float:
         """The step, or as much of it as the drivers can be foreseen for."""
@@ -210,7 +221,8 @@ class _Path:
             scale = float(self.problem.scales[row])
             here = signal.jet(self.time)
             while step >= LEAST_STEP * self._span:
-                parts = [_foreseen(here, signal.jet(self.time + sign * h), sign * h, scale) for h in (LOOK * step, step)]
+                steps = sign * LOOK * step, sign * step
+                parts = [_foreseen(here, signal.jet(self.time + h), h, scale) for h in steps]
                 if min(parts) == 1.0:
                     break
                 step *= LOOK * parts[0] if parts[0] < 1.0 else parts[1]
@@ -253,36 +265,29 @@ class _Path:
             return q, contraction  # as near as rounding lets it
         return None, contraction
 
-    def _leap(self, velocity: FloatArray, sign: float, target: float) -> bool:
-        """Over a singular pose, along the tangent, where the same motion goes on behind it."""
-        if not np.isfinite(velocity).all():
+    def _continues(self, ahead: View, step: float) -> bool:
+        """Whether a step stays on its branch: no singular pose was passed, and none come upon, on the way."""
+        here = self._view
+        if here is None or here.is_opposed(ahead):
+            return here is None
+        return step <= LEAST_APPROACH * self._span or ahead.least >= APPROACHED * here.least
+
+    def _bridge(self, sign: float, step: float) -> bool:
+        """Whether branches cross within some steps like the one refused; then the bridge over the crossing is built."""
+        if self.problem.unknowns > rates.DENSE_UNKNOWNS:
             return False
-        scale = self.problem.scales[self.problem.rows :]
-        size = float(np.linalg.norm(velocity / scale))
-        for part in LEAPS:
-            leap = sign * part * self._regular
-            if np.abs(velocity.reshape(-1, 6)[:, 3:]).max() * abs(leap) > TURN:
-                return False
-            time = self.time + leap
-            guess = self.problem.retract(self.q, velocity * leap)
-            found, _ = self._newton(guess, time, strict=False)
-            if found is None or float(self._control[abi.PIVOT]) < NEAR_SINGULAR:
-                continue
-            if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
-                continue
-            if abs(target - self.time) >= abs(leap):
-                self._accept(found, time)
-                self._tangent = None
-                self._step = abs(leap)
-                return True
-            # the time asked for lies within the leap: the pose there, and the tangent to go on with
-            between = (target - self.time) / leap * rates.difference(self.system, self.q, found)
-            landed, _ = self._newton(self.problem.retract(self.q, between), target, strict=False)
-            if landed is not None:
-                self._accept(landed, target)
-                self._tangent = velocity
-                return True
-        return False
+
+        def newton(guess: FloatArray, time: float) -> FloatArray | None:
+            return self._newton(guess, time, strict=False)[0]
+
+        start = self.time, self.q
+        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._tolerance)
+        try:
+            if bridge.build(newton):
+                self._crossing = bridge
+        except ModelError:  # a driver need not be defined beyond the times asked for
+            pass
+        return self._crossing is not None
 
     def _judge(self) -> bool:
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
@@ -300,21 +305,18 @@ class _Path:
 
     def _ended(self, refused: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""
-        poses = formulations.from_reference(self.system, self.q)
-        angles = formulations.angles(self.system, self.q) if self.system.turns else None
-        state = self.system.state(poses, angles, self.time)
-        reached = active_limits(self.system, state)
         drivers = ", ".join(repr(signal.name) for _, signal in self.system.signals)
         where = f"at t = {self.time:.9g} s"
-        if reached:
-            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in reached)
+        pushed = self._pushed(refused)
+        if pushed:
+            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
         for row, signal in self._drivers:
             values = signal.value(self.time), signal.value(refused)
             if self.problem.scales[row] * abs(values[1] - values[0]) > UNFORESEEN:
                 jump = "jumps from {:.6g} to {:.6g}".format(*values)
                 return MotionStatus.LOST, f"{where} driver {signal.name!r} {jump}: a motion has no such steps"
-        least = rates.least_singular_value(self.problem, self.q)
+        least = self._view.least if self._view is not None else self._least()
         if least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,
@@ -322,6 +324,25 @@ class _Path:
                 f"{drivers} can take the mechanism no further",
             )
         return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+
+    def _pushed(self, refused: float) -> list[ActiveLimit]:
+        """Limits that are reached, and that the motion goes on beyond."""
+        reached = active_limits(self.system, self._bare(self.q))
+        if not reached:
+            return []
+        velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
+        turning = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
+        ahead = self.problem.retract(self.q, velocity * np.sign(refused - self.time) * AHEAD / max(turning, 1e-300))
+        values = {name: value for name, value, *_ in limited(self.system, self._bare(ahead))}
+        outward = {"lower": -1.0, "upper": 1.0}
+        return [one for one in reached if (values[one.name] - one.value) * outward[one.bound] > 0.0]
+
+    def _least(self) -> float:
+        """The least singular value that counts, of the largest, body by body."""
+        kept = set(np.flatnonzero(rates.weights(self.system, self.problem)).tolist())
+        parts = elimination.fronts(self.problem, self.q, kept)
+        rank, values = elimination.pivots(parts, rates.RANK_RTOL * elimination.largest_block(parts))
+        return float(values[rank - 1] / values[0])
 
 
 def _foreseen(here: Jet, there: Jet, step: float, scale: float) -> float:

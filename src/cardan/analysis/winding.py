@@ -44,7 +44,8 @@ def wound(system: System, problem: Problem, q: FloatArray) -> FloatArray:
     q = q.copy()
     settled: set[int] = set()
     for limits in (False, True):
-        asked = {r.turns[0]: r for r in readers if (r.is_limit if limits else r.is_driver) and r.turns[0] not in settled}
+        first = [reader for reader in readers if (reader.is_limit if limits else reader.is_driver)]
+        asked = {reader.turns[0]: reader for reader in first if reader.turns[0] not in settled}
         while asked:
             _wind(system, problem, q, asked)
             settled |= asked.keys()

@@ -24,9 +24,20 @@ RANK_RTOL = 1e-9  # of the largest singular value: what is below is no equation
 DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order one
 
 
-def rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
-    """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each."""
-    v, a = solver_rates(system, problem, q, time)
+def rates(
+    system: System,
+    problem: Problem,
+    q: FloatArray,
+    time: float,
+    along: tuple[FloatArray, FloatArray] | None = None,
+    cut: float = RANK_RTOL,
+) -> tuple[FloatArray, FloatArray]:
+    """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each.
+
+    along: v and v̇ of a motion that is known nearly, in the solvers' coordinates, to which the rates are then nearest;
+    cut, of the largest singular value: in directions below it they are those of that motion.
+    """
+    v, a = solver_rates(system, problem, q, time, along, cut)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
     A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])
     w, c = v[:, 3:], system.centers
@@ -35,16 +46,24 @@ def rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple
     return v, a
 
 
-def solver_rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
+def solver_rates(
+    system: System,
+    problem: Problem,
+    q: FloatArray,
+    time: float,
+    along: tuple[FloatArray, FloatArray] | None = None,
+    cut: float = RANK_RTOL,
+) -> tuple[FloatArray, FloatArray]:
     """v and v̇ in the solvers' coordinates, flat: of the reference points."""
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
     rows = {row.constraint: row.start for row in system.rows}
     for _, signal in system.signals:
         jet = signal.jet(time)
         rate[rows[signal.name]], acceleration[rows[signal.name]] = jet.rate, jet.acceleration
-    solve = _solver(problem, q, weights(system, problem))
-    v = solve(rate)
-    a = solve(formulations.gamma(system, "manifold", q, v) + acceleration)
+    solve = _solver(problem, q, weights(system, problem), cut)
+    near = along or (np.zeros(problem.unknowns), np.zeros(problem.unknowns))
+    v = solve(rate, near[0])
+    a = solve(formulations.gamma(system, "manifold", q, v) + acceleration, near[1])
     return v, a
 
 
@@ -57,14 +76,16 @@ def weights(system: System, problem: Problem) -> FloatArray:
     return found
 
 
-def _solver(problem: Problem, q: FloatArray, rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The solution of least norm, in scaled unknowns, of J x = b, with rows weighted."""
+def _solver(
+    problem: Problem, q: FloatArray, rows: FloatArray, cut: float
+) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """The solution of J x = b, with rows weighted, that is nearest to a vector, in scaled unknowns."""
     m = problem.rows
     scales = np.concatenate([rows, problem.scales[m:]])
     if problem.unknowns <= DENSE_UNKNOWNS:
         _, J = problem.jacobian(q)
-        inverse = np.linalg.pinv(J * rows[:, None] * scales[m:], rcond=RANK_RTOL)
-        return lambda b: scales[m:] * (inverse @ (rows * b))
+        inverse = np.linalg.pinv(J * rows[:, None] * scales[m:], rcond=cut)
+        return lambda b, near: near + scales[m:] * (inverse @ (rows * (b - J @ near)))
 
     from cardan.solvers import _blocks
 
@@ -76,9 +97,9 @@ def _solver(problem: Problem, q: FloatArray, rows: FloatArray) -> Callable[[Floa
     work = np.empty(problem.linear.work)
     n = problem.unknowns
 
-    def solve(b: FloatArray) -> FloatArray:
+    def solve(b: FloatArray, near: FloatArray) -> FloatArray:
         right = rows * b
-        total = np.zeros(n)
+        total: FloatArray = near / scales[m:]
         gradient, step = np.empty(n), np.empty(n)
         for _ in range(2):  # the second takes back what damping and rounding left
             image = np.zeros(m)
@@ -89,23 +110,10 @@ def _solver(problem: Problem, q: FloatArray, rows: FloatArray) -> Callable[[Floa
                 return np.full(n, np.nan)
             _blocks.call_at(problem.linear.address, abi.SOLVE, *arrays)
             total += step
-        return scales[m:] * total
+        total *= scales[m:]
+        return total
 
     return solve
-
-
-def least_singular_value(problem: Problem, q: FloatArray) -> float:
-    """The least of the singular values that count, of the largest; 0 where there are too many unknowns to tell.
-
-    Scaled; those that are zero, as of redundant equations, do not count.
-    """
-    if problem.unknowns > DENSE_UNKNOWNS:
-        return 0.0
-    _, J = problem.jacobian(q)
-    m = problem.rows
-    values = np.linalg.svd(J * problem.scales[:m, None] * problem.scales[m:], compute_uv=False)
-    counted = values[values > RANK_RTOL * values[0]]
-    return float(counted[-1] / values[0]) if counted.size else 0.0
 
 
 def difference(system: System, a: FloatArray, b: FloatArray) -> FloatArray:

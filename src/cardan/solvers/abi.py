@@ -61,8 +61,7 @@ MARK_COST: Final = 10  # cost when the search was last found to be getting on, a
 MARK_ITERATION: Final = 11
 STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
 STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
-PIVOT: Final = 14  # least pivot of Newton's last step, of the largest; 1 where it was not computed
-CONTROL: Final = 15
+CONTROL: Final = 14
 
 
 # values of STATUS, as the kernels write them; Outcome names them for the layer above
