@@ -23,6 +23,7 @@ from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
+MOST_UNKNOWNS: Final = 240  # a singular value decomposition at every step takes 20 ms then; 200 ms for 600
 STRAIGHT: Final = 0.1  # of the way: how far the pose found behind the crossing may be from where the rates lead
 BEHIND: Final = 0.3  # of σ(t₀): less at t₁ is not yet behind the crossing
 ACCURATE: Final = 1e-8  # rad, lengths in L: how far the curve may be from the motion

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
-from cardan.analysis.crossing import Crossing, View
+from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
 from cardan.analysis.limits import ActiveLimit, active_limits, limited
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.constraints.jets import Jet
@@ -30,7 +30,6 @@ from cardan.diagnosis import elimination
 from cardan.errors import ModelError
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
-from cardan.solvers.methods import DENSE_NEWTON
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -38,6 +37,7 @@ from cardan.system.system import System
 CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
 TURN: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
 MOST_ITERATIONS: Final = 12  # of Newton in one step
+DENSE: Final = 20_000  # entries of J up to which a step decomposes it whole, in some milliseconds
 LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
 # A driver must move as its derivatives at the start of a step say, but for this part of it and, lengths in L, so much.
@@ -140,12 +140,13 @@ class _Path:
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
         self._drivers = [(rows[signal.name], signal) for _, signal in system.signals]
+        self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
         self._view = self._seen_from(self.q)
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
-        dense = p.rows * p.unknowns <= DENSE_NEWTON
+        dense = p.rows * p.unknowns <= DENSE
         work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
         pivots = np.empty(p.unknowns, dtype=np.int64)
         tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, dense)
@@ -194,12 +195,13 @@ class _Path:
             ahead = self._seen_from(found)
             if ahead is not None and not self._continues(ahead, step):
                 found = None
-            if found is None and self._bridge(sign, step):
+            if found is None and self._turned <= TURN and self._bridge(sign, step):
                 continue
             if found is not None:
                 self._accept(found, time)
                 self._view = ahead
-                grown = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
+                ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * TURN / max(self._turned, 1e-6))
+                grown = step * min(2.0, max(1.0, ease))
                 self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
@@ -211,7 +213,7 @@ class _Path:
         self.steps += 1
 
     def _seen_from(self, q: FloatArray | None) -> View | None:
-        if q is None or self.problem.unknowns > rates.DENSE_UNKNOWNS:
+        if q is None or self.problem.unknowns > MOST_UNKNOWNS:
             return None
         return View(self.system, self.problem, q, self._view.rank if self._view is not None else 0)
 
@@ -239,13 +241,13 @@ class _Path:
         control = self._control
         wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
-        first = last = contraction = turned = 0.0
+        first = last = contraction = self._turned = 0.0
         for k in range(MOST_ITERATIONS):
             control[abi.STEP_SIZE] = control[abi.STEP_TURN] = 0.0
             outcome = self._iterate(q)
             size = float(control[abi.STEP_SIZE])
-            turned += float(control[abi.STEP_TURN])
-            if outcome is Outcome.BROKEN or not np.isfinite(size) or turned > TURN:
+            self._turned += float(control[abi.STEP_TURN])
+            if outcome is Outcome.BROKEN or not np.isfinite(size) or self._turned > TURN:
                 return None, contraction
             if outcome is Outcome.CONVERGED:
                 return q, contraction
@@ -274,7 +276,7 @@ class _Path:
 
     def _bridge(self, sign: float, step: float) -> bool:
         """Whether branches cross within some steps like the one refused; then the bridge over the crossing is built."""
-        if self.problem.unknowns > rates.DENSE_UNKNOWNS:
+        if self.problem.unknowns > MOST_UNKNOWNS:
             return False
 
         def newton(guess: FloatArray, time: float) -> FloatArray | None:
