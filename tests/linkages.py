@@ -30,7 +30,7 @@ def polar(length, angle):
 
 @dataclass(frozen=True)
 class FourBar:
-    """Planar four-bar: crank a about the origin, coupler b, rocker c about (d, 0); ``side`` +1 where C is left of BD."""
+    """Crank a about the origin, coupler b, rocker c about (d, 0); ``side``: +1 where C is to the left of BD."""
 
     a: float
     b: float
@@ -77,7 +77,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class SliderCrank:
-    """Crank r about the origin, rod l, slider along x at height ``offset``; ``side`` +1 where it is ahead of the crank."""
+    """Crank r about the origin, rod l, slider along x at height ``offset``; ``side``: +1 where it is ahead."""
 
     r: float
     l: float

@@ -19,9 +19,14 @@ DEAD = 1e-6  # relative: when a dead point is reached
 TURN = 2 * np.pi
 
 
-def with_motor(m, joint, law, of=None):
-    m.drive("motor", m[joint], law, of=of)
+def with_motor(m, joint, law):
+    m.drive("motor", m[joint], law)
     return m
+
+
+def steadily(first, direction):
+    """A law: from a value on, at unit speed, one way or the other."""
+    return lambda t: first + direction * t
 
 
 def positions(motion, *names):
@@ -30,10 +35,9 @@ def positions(motion, *names):
 
 def pose_gap(a, b):
     """Largest difference of two states: positions, and entries of rotation matrices."""
-    return max(
-        max(np.abs(a[n].position - b[n].position).max(), np.abs(matrix(a[n].quaternion) - matrix(b[n].quaternion)).max())
-        for n in a
-    )
+    moved = [np.abs(a[name].position - b[name].position).max() for name in a]
+    turned = [np.abs(matrix(a[name].quaternion) - matrix(b[name].quaternion)).max() for name in a]
+    return max(*moved, *turned)
 
 
 # --- closed forms -----------------------------------------------------------------------------------------------------
@@ -48,7 +52,7 @@ def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, s
     dead = bar.dead(theta, direction)
     end = min(dead + 0.5, 2 * TURN)
     for count in (2, 7, 150):
-        m = with_motor(bar.build(theta), "A", lambda t: theta + direction * t)
+        m = with_motor(bar.build(theta), "A", steadily(theta, direction))
         motion = m.move(np.linspace(0, end, count))
         if dead > end:
             assert motion.ok, motion.text()
@@ -75,7 +79,7 @@ def test_random_four_bars_turn_round_or_stop_at_the_closed_form_of_their_dead_po
             continue
         dead = bar.dead(theta, direction)
         count = int(rng.choice([2, 5, 40]))
-        motion = with_motor(bar.build(theta), "A", lambda t: theta + direction * t).move(np.linspace(0, TURN, count))
+        motion = with_motor(bar.build(theta), "A", steadily(theta, direction)).move(np.linspace(0, TURN, count))
         seen[motion.status] = seen.get(motion.status, 0) + 1
         assert motion.status is (MotionStatus.DONE if dead > TURN else MotionStatus.DEAD_POINT), (bar, motion.text())
         assert abs(motion.state.time - min(dead, TURN)) <= DEAD * TURN
@@ -88,7 +92,7 @@ def test_random_four_bars_turn_round_or_stop_at_the_closed_form_of_their_dead_po
 def test_a_slider_crank_follows_its_closed_form_both_ways(crank):
     for direction in (1, -1):
         for count in (2, 60):
-            m = with_motor(crank.build(0.4), "A", lambda t: 0.4 + direction * t)
+            m = with_motor(crank.build(0.4), "A", steadily(0.4, direction))
             motion = m.move(np.linspace(0, 3 * TURN, count))
             assert motion.ok, motion.text()
             expected = [crank.place(0.4 + direction * t) for t in motion.times]
@@ -111,7 +115,7 @@ def test_a_spatial_four_bar_follows_its_closed_form(side):
     linkage = RSUR(0.7, side)
     for direction in (1, -1):
         for count in (2, 90):
-            motion = with_motor(linkage.build(), "A", lambda t: 0.7 + direction * t).move(np.linspace(0, TURN, count))
+            motion = with_motor(linkage.build(), "A", steadily(0.7, direction)).move(np.linspace(0, TURN, count))
             assert motion.ok, motion.text()
             for state in motion.states:
                 theta = 0.7 + direction * state.time
@@ -120,6 +124,10 @@ def test_a_spatial_four_bar_follows_its_closed_form(side):
 
 
 # --- what must not matter ---------------------------------------------------------------------------------------------
+
+
+def swinging(first, swing, pace, phase):
+    return lambda t: first + swing * (cd.sin(pace * t + phase) - np.sin(phase))
 
 
 def stewart(seed):
@@ -133,9 +141,8 @@ def stewart(seed):
     body = m.body("plate", position=(0.05, -0.04, 1.2), orientation=quaternion(rotation([1, 2, 3], 0.2)))
     for k in range(6):
         leg = cd.coordinate(m.ground.point(feet[k]), body.point(heads[k]), "distance")
-        length, swing, pace, phase = leg.value(m.state), rng.uniform(0.05, 0.15), rng.uniform(0.5, 2.0), rng.uniform(0, 6)
-        law = lambda t, l=length, s=swing, w=pace, p=phase: l + s * (cd.sin(w * t + p) - np.sin(p))  # noqa: E731
-        m.drive(f"leg {k}", leg, law)
+        swing, pace, phase = rng.uniform(0.05, 0.15), rng.uniform(0.5, 2.0), rng.uniform(0, 6)
+        m.drive(f"leg {k}", leg, swinging(leg.value(m.state), swing, pace, phase))
     return m
 
 
@@ -261,7 +268,7 @@ def test_the_zero_of_time_does_not_matter(offset):
 
 def parallel(a, d):
     """C of the parallelogram, and its velocity, with the crank at θ and turning at unit speed."""
-    return lambda th: (polar(a, th) + (d, 0.0), polar(a, th + np.pi / 2))
+    return lambda th: (polar(a, th) + d * X[:2], polar(a, th + np.pi / 2))
 
 
 def crossed(a, d):
@@ -312,7 +319,7 @@ def test_where_branches_cross_a_motion_goes_on_as_it_came(name, direction):
         "almost": sorted({0.0, 2 * TURN, *(t + s for t in moments for s in (-1e-6, -1e-9, 0.0, 1e-9, 1e-6))}),
     }
     for label, times in lists.items():
-        m = with_motor(bar.build(theta, exact(theta)[0]), "A", lambda t: theta + direction * t)
+        m = with_motor(bar.build(theta, exact(theta)[0]), "A", steadily(theta, direction))
         motion = m.move(times)
         assert motion.ok, (label, motion.text())
         for state in motion.states:
@@ -330,7 +337,7 @@ def test_where_branches_only_come_near_each_other_a_motion_stays_on_its_own(gap)
     for bar in (FourBar(1, 2, 1 + gap, 2), FourBar(1, 2, 1 + gap, 2, -1), FourBar(1, 2, 1, 2 + gap, -1)):
         for direction, count in ((1, 2), (-1, 40)):
             dead = bar.dead(1.0, direction)
-            motion = with_motor(bar.build(1.0), "A", lambda t: 1.0 + direction * t).move(np.linspace(0, TURN, count))
+            motion = with_motor(bar.build(1.0), "A", steadily(1.0, direction)).move(np.linspace(0, TURN, count))
             assert motion.status is (MotionStatus.DONE if dead > TURN else MotionStatus.DEAD_POINT), motion.text()
             assert abs(motion.state.time - min(dead, TURN)) <= DEAD * TURN
             for state in motion.states:
@@ -534,7 +541,8 @@ def test_a_limit_ends_the_motion_when_it_is_reached(count):
     motion = m.move(np.linspace(0, 3, count))
     assert motion.status is MotionStatus.LIMIT, motion.text()
     assert abs(motion.state.time - 0.8) <= DEAD
-    assert "'stop'" in motion.reason and "'motor'" in motion.reason and ("upper" if bound > first else "lower") in motion.reason
+    for part in ("'stop'", "'motor'", "upper" if bound > first else "lower"):
+        assert part in motion.reason
     assert all(state.time < 0.8 for state in motion.states)
 
 

@@ -11,8 +11,8 @@ from cardan.system import layout
 from cardan.system.state import State
 from cardan.system.system import System, ints_at
 
-# A coordinate this near to a bound, lengths relative to the extent, angles in radians, has reached it: far above what
-# an assembly leaves open, far below what a designer would call a gap.
+# A coordinate this near to a bound, lengths relative to the extent of its piece, angles in radians, has reached it: far
+# above what an assembly leaves open, far below what a designer would call a gap.
 REACHED = 1e-9
 
 
@@ -28,8 +28,10 @@ class ActiveLimit(NamedTuple):
 def active_limits(system: System, state: State) -> list[ActiveLimit]:
     """Limits whose bound is reached, or exceeded, in a state."""
     found = []
-    for name, value, lower, upper, unit in limited(system, state):
-        near = REACHED * ((system.length or 1.0) if unit == "m" else max(1.0, abs(value)))
+    every = limited(system, state)
+    lengths = {row.constraint: piece.length for _, piece in system.components() for row in piece.rows} if every else {}
+    for name, value, lower, upper, unit in every:
+        near = REACHED * ((lengths[name] or 1.0) if unit == "m" else max(1.0, abs(value)))
         for bound, reached in (("lower", value <= lower + near), ("upper", value >= upper - near)):
             if reached:
                 found.append(ActiveLimit(name, bound, value, unit))
