@@ -712,9 +712,12 @@ BAD_COUPLINGS = {
     ),
     "coupler to two": (
         lambda m: m.couple("new", m["A"], m["B"], lambda x: [x, x]),
-        ["couple 'new'"],
+        ["couple 'new'", "returned [", "one number"],
     ),
-    "coupler to nothing": (lambda m: m.couple("new", m["A"], m["B"], lambda x: None), ["couple 'new'", "None"]),
+    "coupler to nothing": (
+        lambda m: m.couple("new", m["A"], m["B"], lambda x: None),
+        ["couple 'new'", "returned None", "one number"],
+    ),
     "coupler that fails": (
         lambda m: m.couple("new", m["A"], m["B"], lambda x: 1 // 0),
         ["couple 'new'", "ZeroDivisionError"],

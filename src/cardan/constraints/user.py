@@ -129,15 +129,16 @@ def primitive(
 def coupling(name: str, first: str, second: str, function: Callable[[Any], Any]) -> Primitive:
     """The primitive q₂ − function(q₁) of two coordinates of given kinds."""
     if not callable(function):
-        raise ModelError(f"{name} was given {function!r}; it must be a function of one coordinate")
+        raise ModelError(f"the function is {function!r}; it must be a function of one coordinate")
     arguments = (Argument("first", first), Argument("second", second))
 
     def residual(q1: Any, q2: Any) -> Any:
-        return q2 - function(q1)
+        value = function(q1)
+        if isinstance(value, bool) or not isinstance(value, Scalar | int | float | np.number):
+            raise ModelError(f"the function returned {value!r}; it must return one number")
+        return q2 - value
 
     graph, variables, rows = _traced(name, residual, arguments, ())
-    if len(rows) != 1:
-        raise ModelError(f"{name}: its function returned {len(rows)} numbers; it must return one")
     nodes = tuple((node.operation, tuple(a.index for a in node.arguments), node.value) for node in graph.nodes)
     recipe = Recipe(
         "coupling",

@@ -68,7 +68,7 @@ def couple(first: Coordinate, second: Coordinate, function: Any) -> list[Use]:
 
     function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
     """
-    made = user.coupling("its function", first.kind, second.kind, function)
+    made = user.coupling("its equation", first.kind, second.kind, function)
     return [Use(made, (*first.arguments(), *second.arguments()))]
 
 
