@@ -20,7 +20,7 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.parts import Body, Frame, Point, Turn
 from cardan.system.state import State
-from cardan.system.system import System
+from cardan.system.system import System, Use
 
 if TYPE_CHECKING:
     from cardan.analysis.assemble import Method
@@ -139,7 +139,7 @@ class Mechanism:
         coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
         function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a number to hold.
         """
-        return self._add(joints.drive, name, (self._chosen(name, coordinate, of), function), {})
+        return self._add(joints.drive, name, (self._chosen(f"drive {name!r}", coordinate, of), function), {})
 
     def limit(
         self,
@@ -151,7 +151,7 @@ class Mechanism:
         of: str | None = None,
     ) -> Joint:
         """Keep a coordinate within bounds, in metres or radians; either bound may be left out."""
-        chosen = self._chosen(name, coordinate, of)
+        chosen = self._chosen(f"limit {name!r}", coordinate, of)
         return self._add(joints.limit, name, (chosen,), {"lower": lower, "upper": upper})
 
     def constrain(self, name: str, primitive: Primitive, /, **given: Any) -> Joint:
@@ -185,7 +185,7 @@ class Mechanism:
         try:
             ends, rest, named = self._ends(what, kind, args, options)
             turns = tuple(
-                (word, make_turn(name if word == "angle" else f"{name}.{word}", self, features))
+                (word, make_turn(self._turn_key(kind, name, word), self, features))
                 for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
                 if sort == "angle"
             )
@@ -200,7 +200,18 @@ class Mechanism:
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
-        return self._keep(Joint(name, kind, ends, tuple((k, _plain(v)) for k, v in parameters), uses, turns))
+        values = tuple((word, _recorded(uses[0]) if callable(value) else _plain(value)) for word, value in parameters)
+        return self._keep(Joint(name, kind, ends, values, uses, turns))
+
+    def _turn_key(self, kind: JointKind[Any], name: str, word: str) -> str:
+        """By what a state knows an angle: the name of its joint, and which one it is where there may be several."""
+        key = name if word == "angle" else f"{name}.{word}"
+        of, _, other = name.rpartition(".")
+        if of in self._joints and other in self._joints[of].kind.coordinates:
+            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: that is a coordinate of joint {of!r}")
+        if key != name and key in self._joints:
+            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: its {word} is {key!r}, which is a joint")
+        return key
 
     def _keep(self, made: Joint) -> Joint:
         self._joints[made.name] = made
@@ -227,6 +238,8 @@ class Mechanism:
         if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
             body = ends[0].body.name
             raise ModelError(f"{what} connects body {body!r} to itself; a joint needs two different bodies")
+        if count == 2 and isinstance(ends[0], Coordinate) and ends[0].features == ends[1].features:
+            raise ModelError(f"{what} couples {ends[0]!r} with itself; a coupling needs two different coordinates")
         return tuple(ends), args[count:], named
 
     def _check_end(self, what: str, takes: str, end: Any) -> None:
@@ -241,6 +254,8 @@ class Mechanism:
         if isinstance(given, Coordinate):
             if kind and given.kind != kind:
                 raise ModelError(f"{given!r} was given where {_article(kind)} is needed")
+            if given.joint and not self._is_current(given):
+                raise ModelError(f"{given!r} was given, but there is no such joint any more; take it from the new one")
             return given
         if not isinstance(given, Joint):
             raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…)")
@@ -254,7 +269,7 @@ class Mechanism:
             raise ModelError(f"joint {given.name!r} ({given.kind.name}) was given for {wanted}; it has {words}: {way}")
         return found[0]
 
-    def _chosen(self, name: Any, given: Any, of: str | None) -> Coordinate:
+    def _chosen(self, what: str, given: Any, of: str | None) -> Coordinate:
         """The coordinate of a joint by name, or its only one."""
         try:
             if of is not None and isinstance(given, Joint):
@@ -264,7 +279,17 @@ class Mechanism:
                 raise ModelError(f"{given!r} was given with of={of!r}; leave that out, it is a coordinate already")
             return self._coordinate(given, "")
         except ModelError as error:
-            raise ModelError(f"{name!r}: {error}") from None
+            raise ModelError(f"{what}: {error}") from None
+
+    def _is_current(self, coordinate: Coordinate) -> bool:
+        """Whether a coordinate's joint is still there; a coordinate of another mechanism is told by its bodies."""
+        if coordinate.a.body.owner is not self:
+            return True
+        joint = self._joints.get(coordinate.joint)
+        if joint is None or coordinate.name not in joint.kind.coordinates:
+            return False
+        found = joint.of(coordinate.name)
+        return found.features == coordinate.features and found.turn is coordinate.turn
 
     def _coordinate_owner(self, joint: Joint) -> None:
         if self._joints.get(joint.name) is not joint:
@@ -556,6 +581,11 @@ class Mechanism:
 
 def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _recorded(use: Use) -> Any:
+    """What a function given for a driver or a coupling has become: it compares by value, and pickles where it can."""
+    return use.primitive if use.signal is None else use.signal
 
 
 def _plain(value: Any) -> Any:

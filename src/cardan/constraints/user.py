@@ -119,13 +119,13 @@ def primitive(
 def coupling(name: str, first: str, second: str, function: Callable[[Any], Any]) -> Primitive:
     """The primitive q₂ − function(q₁) of two coordinates of given kinds."""
     if not callable(function):
-        raise ModelError(f"{name} was given {function!r}; it must be a function of one coordinate")
+        raise ModelError(f"the function is {function!r}; it must be a function of one coordinate")
     arguments = (Argument("first", first), Argument("second", second))
 
     def residual(q1: Any, q2: Any) -> Any:
         value = function(q1)
-        if not isinstance(value, Scalar | int | float | np.number):
-            raise TracingError(f"it returned {_shown(value)}; it must return one number")
+        if isinstance(value, bool) or not isinstance(value, Scalar | int | float | np.number):
+            raise ModelError(f"the function returned {_shown(value)}; it must return one number")
         return q2 - value
 
     return _traced(name, "coupling", residual, arguments, (), (), (KINDS[second].unit,))
