@@ -1,15 +1,28 @@
-"""Make the pictures of the README: ``python docs/figures.py`` (needs the extra ``plot``)."""
+"""Make the pictures of the documents: ``python docs/figures.py`` (needs the extra ``plot``)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 import cardan as cd
 from cardan import examples
+from cardan.examples import (
+    differential,
+    folding_table,
+    indexing_table,
+    jansen_leg,
+    lead_screw,
+    planetary_gear,
+    strandbeest,
+    watt,
+)
 from cardan.math import euler
+from cardan.study import figures, minima
 
 IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
@@ -20,7 +33,142 @@ SHOWN = (
     ("bent_chain", "bent chain\n3 freedoms", 2),
     ("bricard", "Bricard 6R: counted 0,\ntruly 1 freedom", 5),
 )
+COLUMNS = 6  # of the contact sheet
+SLIM = 1e-6  # ratio of singular values: thinner than this is flat, or a line
+FILL = 1.3  # of a panel, as Matplotlib counts
+FLAT = 1e-9  # m: joint points that lie in one plane within this are seen from above
+Y_UP = ("strandbeest",)
+VIEWS = {  # elevation and azimuth [°], where the usual ones hide what matters
+    "cardan_joint": (55, -90),
+    "differential": (35, -65),
+    "indexing_table": (38, -60),
+    "lead_screw": (24, -62),
+}
+ALSO = {  # points that no joint marks, by mechanism and the end of a body's name
+    "watt": {"coupler": (watt.HALF, 0.0, 0.0)},
+    "folding_table": {f"{name}_leg": (folding_table.LEG, 0.0, 0.0) for name in folding_table.SIDES},
+    "jansen_leg": {"lower_triangle": jansen_leg.LEG.foot_on_triangle()},
+    "strandbeest": {f"{leg.prefix}lower_triangle": leg.foot_on_triangle() for _, leg in strandbeest.legs()},
+}
+WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: shown at this time, where t = 0 shows little
 TURN = 1.0  # rad, and in half metres: how far the parts are thrown from the sketch
+
+Outline = np.ndarray  # m, shape (points, 3), in body axes
+Triple = tuple[float, float, float]
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+def ring(radius: float, *, axis: int = 2, at: Triple = ORIGIN, points: int = 49) -> Outline:
+    """A circle about an axis of the body."""
+    turn = np.linspace(0.0, 2 * np.pi, points)
+    return _around(np.full(points, radius), turn, axis, at)
+
+
+def gear(teeth: int, module: float, *, axis: int = 2, at: Triple = ORIGIN, inside: bool = False) -> Outline:
+    """A toothed rim with a tooth where angles count from: flanks straight, half of a pitch wide on the pitch circle."""
+    pitch = 2 * np.pi / teeth
+    corners = np.array([-0.33, -0.17, 0.17, 0.33, 0.5]) * pitch
+    heights = np.array([-1.0, 0.9, 0.9, -1.0, -1.0]) * (-module if inside else module)
+    turn = np.concatenate([corners + k * pitch for k in range(teeth)] + [[corners[0] + 2 * np.pi]])
+    radius = teeth * module / 2 + np.concatenate([np.tile(heights, teeth), heights[:1]])
+    return _around(radius, turn, axis, at)
+
+
+def _around(radius: np.ndarray, turn: np.ndarray, axis: int, at: Triple) -> Outline:
+    plane = {0: (2, 1, -1.0), 1: (2, 0, 1.0), 2: (0, 1, 1.0)}[axis]  # from which axis towards which: x → y, else from z
+    points = np.tile(np.array(at, dtype=float), (len(turn), 1))
+    points[:, plane[0]] += radius * np.cos(turn)
+    points[:, plane[1]] += plane[2] * radius * np.sin(turn)
+    return points
+
+
+def box(x: float, y: float, z: float, *, at: Triple = ORIGIN) -> Iterator[Outline]:
+    """Edges of a box of half sizes x, y, z."""
+    corners = np.array([(1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1)])
+    for side in (-1, 1):
+        yield np.array([(a * x, b * y, side * z) for a, b in corners]) + at
+    for a, b in corners[:-1]:
+        yield np.array([(a * x, b * y, -z), (a * x, b * y, z)]) + at
+
+
+def line(*points: Triple) -> Outline:
+    return np.array(points, dtype=float)
+
+
+# What a body looks like beyond its joint points, by mechanism and body; "ground" is drawn in ink.
+OUTLINES: dict[str, dict[str, list[Outline]]] = {
+    "planetary_gear": {
+        "sun": [gear(planetary_gear.SUN, planetary_gear.MODULE)],
+        "ring": [gear(planetary_gear.RING, planetary_gear.MODULE, inside=True), ring(0.135)],
+        **{
+            f"planet_{k + 1}": [gear(planetary_gear.PLANET, planetary_gear.MODULE)]
+            for k in range(planetary_gear.PLANETS)
+        },
+    },
+    "differential": {
+        **{
+            name: [
+                gear(differential.SIDE, differential.MODULE, axis=0, at=(inwards, 0.0, 0.0)),
+                ring(0.25, axis=0),
+                line((0.0, 0.0, 0.25), (0.0, 0.0, -0.25)),
+                line((0.0, 0.0, 0.0), (inwards, 0.0, 0.0)),
+            ]
+            for name, inwards in (
+                ("left", differential.WHEEL - differential.WIDE),
+                ("right", differential.WIDE - differential.WHEEL),
+            )
+        },
+        **{name: [gear(differential.BEVEL, differential.MODULE, axis=1)] for name in ("bevel_1", "bevel_2")},
+        "case": [gear(differential.CROWN, differential.MODULE, axis=0, at=(-0.1, 0.0, 0.0))],
+        "pinion": [
+            gear(differential.PINION, differential.MODULE, axis=1, at=(0.0, 0.17, 0.0)),
+            line((0.0, 0.0, 0.0), (0.0, 0.17, 0.0)),
+        ],
+    },
+    "lead_screw": {
+        "motor": [ring(lead_screw.MOTOR, axis=0), line((0.0, 0.0, 0.0), (0.0, 0.0, lead_screw.MOTOR))],
+        "spindle": [
+            ring(lead_screw.SPINDLE, axis=0),
+            line((0.0, 0.0, 0.0), (lead_screw.LENGTH, 0.0, 0.0)),
+            np.array(
+                [
+                    (0.06 + 0.5 * u, -0.015 * np.sin(60 * np.pi * u), 0.015 * np.cos(60 * np.pi * u))
+                    for u in np.linspace(0.0, 1.0, 500)
+                ]
+            ),
+        ],
+        "carriage": [*box(0.04, 0.04, 0.04), *box(0.2, 0.01, 0.005, at=(0.15, lead_screw.BESIDE, 0.0))],
+        "dial": [ring(lead_screw.DIAL, axis=1), line((0.0, 0.0, 0.0), (0.0, 0.0, lead_screw.DIAL))],
+        "ground": [line((0.0, lead_screw.BESIDE, 0.0), (lead_screw.LENGTH, lead_screw.BESIDE, 0.0))],
+    },
+    "indexing_table": {
+        "table": [
+            ring(indexing_table.RADIUS + 0.06),
+            *(
+                ring(0.04, at=(indexing_table.RADIUS * np.cos(a), indexing_table.RADIUS * np.sin(a), 0.0), points=25)
+                for a in np.arange(indexing_table.STATIONS) * indexing_table.STEP
+            ),
+        ],
+        "ram": [*box(0.03, 0.03, 0.06, at=(0.0, 0.0, 0.06))],
+        "cam": [ring(0.08, axis=0), line((0.0, 0.0, 0.0), (0.3, 0.0, 0.0)), line((0.0, 0.0, 0.0), (0.0, 0.0, 0.08))],
+    },
+    "folding_table": {
+        "ground": [line((-0.6, 0.0, 0.0), (0.6, 0.0, 0.0))],
+    },
+    "cardan_joint": {
+        "cross": [line((0.0, -0.08, 0.0), (0.0, 0.08, 0.0)), line((0.0, 0.0, -0.08), (0.0, 0.0, 0.08))],
+        "input": [
+            line((-0.08, 0.0, 0.08), (0.0, 0.0, 0.08)),
+            line((-0.08, 0.0, -0.08), (0.0, 0.0, -0.08)),
+            line((-0.08, 0.0, -0.08), (-0.08, 0.0, 0.08)),
+        ],
+        "output": [
+            line((0.08, 0.08, 0.0), (0.0, 0.08, 0.0)),
+            line((0.08, -0.08, 0.0), (0.0, -0.08, 0.0)),
+            line((0.08, -0.08, 0.0), (0.08, 0.08, 0.0)),
+        ],
+    },
+}
 
 
 def origin(end: cd.Frame | cd.Point) -> tuple[float, float, float]:
@@ -28,10 +176,12 @@ def origin(end: cd.Frame | cd.Point) -> tuple[float, float, float]:
 
 
 def points(m: cd.Mechanism) -> dict[str, list[tuple[float, float, float]]]:
-    """Joint points of each body, in its own axes, each once."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    """Joint points of each body, in its own axes, each once, and what else there is to see of it."""
+    found: dict[str, list[tuple[float, float, float]]] = {body: [point] for body, point in ALSO.get(m.name, {}).items()}
     for joint in m.joints.values():
-        for end in (joint.a, joint.b):
+        for end in joint.ends:
+            if isinstance(end, cd.Coordinate):
+                continue
             local = origin(end)
             mine = found.setdefault(end.body.name, [])
             if local not in mine:
@@ -41,23 +191,33 @@ def points(m: cd.Mechanism) -> dict[str, list[tuple[float, float, float]]]:
 
 def draw(axes, m: cd.Mechanism, state: cd.State) -> None:
     """Bodies as lines or panels between their joint points, ground points as squares, open joints as dashes."""
+    outlines = OUTLINES.get(m.name, {})
     for number, (name, local) in enumerate(points(m).items()):
         world = np.array([state[name].point(p) for p in local])
         if name == "ground":
+            for outline in outlines.get(name, ()):
+                axes.plot(*outline.T, color=INK, linewidth=1.4)
             axes.scatter(*world.T, marker="s", s=16, color=INK, depthshade=False)
             continue
         colour = COLOURS[number % len(COLOURS)]
-        if len(world) > 2:
-            middle = world.mean(axis=0)
-            u = np.linalg.svd(world - middle)[2]
-            turn = np.argsort(np.arctan2((world - middle) @ u[1], (world - middle) @ u[0]))
-            axes.plot_trisurf(*world[turn].T, color=colour, alpha=0.25, linewidth=0)
-            world = world[[*turn, turn[0]]]
-        elif len(world) == 1:
+        for outline in outlines.get(name, ()):
+            axes.plot(*np.array([state[name].point(p) for p in outline]).T, color=colour, linewidth=1.1)
+        if len(world) == 1:
             continue
+        if len(world) > 2:
+            offset = world - world.mean(axis=0)
+            _, sizes, u = np.linalg.svd(offset)
+            if sizes[1] > SLIM * sizes[0] > sizes[2]:  # in a plane, not on a line: a panel
+                turn = np.argsort(np.arctan2(offset @ u[1], offset @ u[0]))
+                axes.add_collection3d(Poly3DCollection([world[turn]], facecolor=colour, alpha=0.25, linewidth=0))
+                world = world[[*turn, turn[0]]]
+            else:
+                world = world[np.argsort(offset @ u[0], kind="stable")]
         axes.plot(*world.T, color=colour, linewidth=2.2, solid_capstyle="round")
         axes.scatter(*world.T, s=9, color=colour, depthshade=False)
     for joint in m.joints.values():
+        if any(isinstance(end, cd.Coordinate) for end in joint.ends):
+            continue
         ends = [state[end.body].point(origin(end)) for end in (joint.a, joint.b)]
         if joint.kind.name == "prismatic":
             axes.plot(*np.array(ends).T, color=COLOURS[0], linewidth=2.2, solid_capstyle="round")
@@ -79,10 +239,41 @@ def scattered(m: cd.Mechanism, seed: int) -> cd.State:
     )
 
 
-def frame(axes, m: cd.Mechanism, states: list[cd.State]) -> None:
-    world = np.array([state[name].point(p) for state in states for name, local in points(m).items() for p in local])
+def seen(m: cd.Mechanism, states: list[cd.State]) -> np.ndarray:
+    """All points that are drawn [m], shape (points, 3)."""
+    outlines = OUTLINES.get(m.name, {})
+    return np.array(
+        [
+            state[name].point(p)
+            for state in states
+            for name, local in points(m).items()
+            for p in [*local, *(p for outline in outlines.get(name, ()) for p in outline)]
+        ]
+    )
+
+
+def fit(axes, world: np.ndarray, elevation: float, azimuth: float, *, y_up: bool) -> None:
+    """Let what is seen from that side fill the panel."""
+    el, az = np.radians((elevation, azimuth))
+    right = np.array([-np.sin(az), np.cos(az), 0.0])
+    up = np.array([-np.sin(el) * np.cos(az), -np.sin(el) * np.sin(az), np.cos(el)])
+    axis = np.cross(right, up)
+    turned = world[:, [2, 0, 1]] if y_up else world
+    across = turned @ np.column_stack([right, up, axis])
+    low, high = across.min(axis=0), across.max(axis=0)
+    middle = np.column_stack([right, up, axis]) @ ((low + high) / 2)
+    middle = middle[[1, 2, 0]] if y_up else middle
+    half = 0.5 * max(high[:2] - low[:2])
+    for set_limits, c in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
+        set_limits(c - half, c + half)
+    axes.set_box_aspect((1, 1, 1), zoom=FILL)
+    axes.set_axis_off()
+
+
+def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.42) -> None:
+    world = seen(m, states)
     low, high = world.min(axis=0), world.max(axis=0)
-    middle, half = (low + high) / 2, 0.42 * max(high - low)
+    middle, half = (low + high) / 2, zoom * max(high - low)
     for set_limits, c in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
         set_limits(c - half, c + half)
     axes.set_box_aspect((1, 1, 1))
@@ -112,5 +303,36 @@ def gallery() -> None:
     figure.savefig(IMAGES / "gallery.png", facecolor="white")
 
 
+def contact_sheet() -> None:
+    """Every mechanism of the gallery, assembled from its sketch."""
+    rows = -(-len(examples.REGISTRY) // COLUMNS)
+    figure = plt.figure(figsize=(2.2 * COLUMNS, 2.3 * rows), dpi=110)
+    for number, example in enumerate(examples.REGISTRY.values()):
+        m = example.build()
+        result = m.assemble()
+        if not result.ok:
+            raise SystemExit(f"{example.name}: {result.text()}")
+        state = m.move([0.0, WHEN[example.name]], result.state).states[-1] if example.name in WHEN else result.state
+        axes = figure.add_subplot(rows, COLUMNS, 1 + number, projection="3d", proj_type="ortho")
+        shown = seen(m, [state])
+        if example.name not in VIEWS and np.ptp(shown[:, 2]) < FLAT:
+            view = 90, -90
+        else:
+            view = VIEWS.get(example.name, (18, -58))
+        axes.view_init(elev=view[0], azim=view[1], vertical_axis="y" if example.name in Y_UP else "z")
+        draw(axes, m, state)
+        fit(axes, shown, *view, y_up=example.name in Y_UP)
+        axes.set_title(example.name, fontsize=10, color=INK, y=1.0)
+    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.95, wspace=0.0, hspace=0.08)
+    figure.savefig(IMAGES / "contact_sheet.png", facecolor="white")
+
+
+def descent() -> None:
+    """The bent chain on its way, as ``cardan study minima --plot`` draws it."""
+    figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
+
+
 if __name__ == "__main__":
     gallery()
+    contact_sheet()
+    descent()

@@ -31,7 +31,8 @@ def generate(seed, index):
 def _solve_otherwise(rng, case):
     """Another formulation or method: nothing is expected of it but a true verdict."""
     if rng.random() < 0.5:
-        case.options["formulation"] = "euler_parameters"
+        others = ["euler_parameters", "relative", "relative_euler_parameters"]
+        case.options["formulation"] = str(rng.choice(others))
     if rng.random() < 0.5:
         case.options["method"] = str(rng.choice(["levenberg_marquardt", "newton", "hybrid", "gradient"]))
         case.options["max_iterations"] = 300

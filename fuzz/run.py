@@ -141,7 +141,7 @@ def warm():
             last, before = m.body(f"b{k}", position=(0.1 * k, 0.2, 0.3)), last
             m.spherical(f"j{k}", before.point((1, 0, 0)), last.point((0, 0, 0)))
         m.distance("too long", m.ground.point(), last.point(), 10.0 * count)
-        for formulation in ("manifold", "euler_parameters"):
+        for formulation in ("manifold", "euler_parameters", "relative", "relative_euler_parameters"):
             for method in ("auto", "levenberg_marquardt", "newton", "gradient", "hybrid"):
                 m.assemble(formulation=formulation, method=method, max_iterations=20)
         m.diagnose(m.assemble(max_iterations=20).state)

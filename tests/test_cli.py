@@ -290,6 +290,17 @@ def test_json_has_no_numbers_that_json_does_not_know(capsys: Captured) -> None:
     assert read_json(capsys) == {"a": [None, None, 1.5], "b": [True, None, "ü", 3]}
 
 
+def test_move_plays_what_a_driven_example_has_to_show(capsys: Captured) -> None:
+    assert main(["move", "lead_screw", "--frames", "3", "--json"]) == 0
+    document = read_json(capsys)
+    duration = REGISTRY["lead_screw"].duration
+    assert document["times"] == [0.0, duration / 2, duration]
+    assert document["turns"]["thread"] == 0
+    assert max(document["coordinates"]["thread.angle [rad]"]) > 4 * 6.28
+    assert main(["move", "lead_screw", "--until", "0.5", "--frames", "2", "--json"]) == 0
+    assert read_json(capsys)["times"] == [0.0, 0.5]
+
+
 # -- warmup ------------------------------------------------------------------------------------------------------------
 
 AFTER_WARMUP = """
@@ -311,8 +322,15 @@ run("warmup")
 before = overloads()
 assert before
 run("examples", "--solve")
-for formulation in ("manifold", "euler_parameters"):
-    for method in ("auto", "levenberg_marquardt", "newton", "hybrid"):
+for formulation in (
+    "manifold",
+    "euler_parameters",
+    "virtual_rotation",
+    "euler_angles",
+    "relative",
+    "relative_euler_parameters",
+):
+    for method in ("auto", "levenberg_marquardt", "newton", "newton_lu", "hybrid"):
         run("solve", "planar_4r", "--formulation", formulation, "--method", method)
     run("solve", "stewart_distance", "--formulation", formulation, "--random-start", "0")
     run("solve", "slider_crank", "--formulation", formulation, "--method", "gradient", "--tolerance", "1e-3")

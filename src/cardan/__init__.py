@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from math import pi
 
+from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
@@ -12,6 +13,7 @@ from cardan.constraints.functions import (
     asin,
     atan,
     atan2,
+    clip,
     cos,
     cosh,
     cross,
@@ -43,6 +45,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 
 __all__ = [
     "AssemblyResult",
+    "BatchResult",
     "Body",
     "CardanError",
     "Coordinate",
@@ -69,6 +72,7 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "clip",
     "cos",
     "cosh",
     "cross",

@@ -1,6 +1,6 @@
 """The one file that imports numba: how kernels are compiled, cached and called through an address.
 
-Three rules hold for every kernel of the library:
+Four rules hold for every kernel of the library:
 
 * ``@jit`` compiles with a disk cache.  Numba's own key sees only the file that holds the function, so an edit in an
   imported kernel file would leave stale machine code behind; the cache directory therefore carries the library's
@@ -8,7 +8,9 @@ Three rules hold for every kernel of the library:
 * ``@evaluator`` compiles a function of the fixed ABI below to a C function.  Solvers receive its *address* and call it
   with :func:`call_evaluator`, so they are compiled once for all mechanisms (an address costs 0.1 µs to pass; a typed
   function object costs 16 µs in dispatch, and a dispatcher or closure recompiles in every process).
-* Where no cache directory can be written, everything still runs, uncached.
+* Machine code that was kept is run as it is found.  The directory is therefore the user's alone (0700, owner checked),
+  every file carries a checksum, and what cannot be read is compiled anew.
+* Where no such directory can be had, everything still runs, uncached.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with C-contiguous int64/float64 arrays.
 Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called by
@@ -17,11 +19,17 @@ Primitives that are not compiled into the evaluators are C functions of four poi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
+import pickle
+import stat
 import tempfile
-from collections.abc import Callable
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +37,8 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import config
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.ccallback import CFunc
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
@@ -71,13 +81,26 @@ def _writable_cache() -> Path | None:
     from cardan import __version__
 
     try:
-        directory = _cache_root() / f"{__version__}-{_source_digest()}"
-        directory.mkdir(parents=True, exist_ok=True)
+        directory = private(_cache_root() / f"{__version__}-{_source_digest()}")
         with tempfile.TemporaryFile(dir=directory):
             pass
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         log.warning("kernels are not cached and compile anew in every process: %s", error)
         return None
+    return directory
+
+
+def private(directory: Path) -> Path:
+    """A directory that is this user's alone, made if need be; OSError where it is not, since files in it are run."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = directory.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(f"{directory} is a symbolic link; it must be a directory")
+    if hasattr(os, "getuid"):  # on Windows a user's profile is private as it is
+        if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise OSError(f"{directory} is open to other users; it must be this user's alone (chmod 700)")
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            directory.chmod(0o700)
     return directory
 
 
@@ -87,33 +110,100 @@ if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.rglob("*.nbi")):
     log.info("compiling kernels, once for this version of the library (cache: %s)", CACHE_DIRECTORY)
 
 
-def _with_cache_directory(decorate: Callable[[bool], Any]) -> Any:
-    """Run a numba decorator with its cache in our directory; numba picks the place when it decorates."""
+class _Entries(IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
+    """Machine code with a checksum in front: with one bit changed it would crash, or worse, compute."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        dumped = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(zlib.crc32(dumped).to_bytes(4, "big") + dumped)
+
+    def _load_data(self, name: str) -> Any:
+        data = Path(self._data_path(name)).read_bytes()
+        if zlib.crc32(data[4:]).to_bytes(4, "big") != data[:4]:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(data[4:])
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one function, but for failures: what cannot be read or written is as if it were not there."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Entries(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            return super().load_overload(signature, context)
+        except Exception as error:  # of any sort: bytes that are no pickle can raise whatever they spell
+            log.warning("a kept kernel cannot be read and is compiled anew (%s): %s", self._name, error)
+            with contextlib.suppress(OSError):
+                os.unlink(self._cache_file._index_path)
+            return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        try:
+            super().save_overload(signature, compiled)
+        except Exception as error:
+            log.warning("a kernel is not kept and compiles anew in every process (%s): %s", self._name, error)
+
+
+_one_at_a_time = threading.Lock()  # numba picks the place of a cache by a global variable
+
+
+def _cache_of(function: Callable[..., Any]) -> _Cache | None:
+    """Where the machine code of a function is kept: in our directory, or nowhere."""
     if CACHE_DIRECTORY is None:
-        return decorate(False)
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(CACHE_DIRECTORY)
-    try:
-        return decorate(True)
-    finally:
-        config.CACHE_DIR = previous
+        return None
+    with _one_at_a_time:
+        previous = config.CACHE_DIR
+        config.CACHE_DIR = str(CACHE_DIRECTORY)
+        try:
+            cache = _Cache(function)
+        except (OSError, RuntimeError) as error:
+            log.warning("a kernel is not kept and compiles anew in every process: %s", error)
+            return None
+        finally:
+            config.CACHE_DIR = previous
+    return cache if Path(cache.cache_path).is_relative_to(CACHE_DIRECTORY) else None  # numba has other places too
 
 
 # Numpy's rules for division by zero; no reference counts, since kernels never own an array.
 _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
 
 
+_plain = threading.local()
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Within it, in this thread, the decorators leave functions as they are."""
+    _plain.wanted = True
+    try:
+        yield
+    finally:
+        _plain.wanted = False
+
+
+def _leave() -> bool:
+    return JIT_DISABLED or getattr(_plain, "wanted", False)
+
+
 def jit(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls, on first call; the GIL is released."""
-    if JIT_DISABLED:
+    if _leave():
         return function
-    compiled = _with_cache_directory(lambda cache: numba.njit(cache=cache, nogil=True, **_OPTIONS)(function))
-    return compiled  # type: ignore[no-any-return]  # numba is untyped
+    compiled = numba.njit(nogil=True, **_OPTIONS)(function)
+    cache = _cache_of(function)
+    if cache is not None:
+        compiled._cache = cache
+    return compiled  # type: ignore[no-any-return]
 
 
 def inner(function: Kernel) -> Kernel:
     """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use."""
-    if JIT_DISABLED:
+    if _leave():
         return function
     compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
     return compiled  # type: ignore[no-any-return]
@@ -127,9 +217,17 @@ def evaluator(function: Callable[..., int]) -> int:
     if JIT_DISABLED:
         _python_evaluators.append(function)
         return len(_python_evaluators) - 1
-    compiled = _with_cache_directory(
-        lambda cache: numba.cfunc(EVALUATOR_SIGNATURE, cache=cache, nopython=True, **_OPTIONS)(function)
-    )
+    return _address(function, EVALUATOR_SIGNATURE, _OPTIONS, True)
+
+
+def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], kept: bool) -> int:
+    """Compile a C function of that signature, or load it; its address."""
+    options = {**options, "nopython": True}
+    compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
+    cache = _cache_of(function) if kept else None
+    if cache is not None:
+        compiled._cache = cache
+    compiled.compile()
     _keep_alive.append(compiled)
     return int(compiled.address)
 
@@ -148,7 +246,7 @@ def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function of the user's, for kernels to call; it may allocate."""
     if JIT_DISABLED or hasattr(function, "py_func"):
         return function
-    compiled: Callable[..., Any] = numba.njit(error_model="numpy")(function)
+    compiled: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=True)(function)
     return compiled
 
 
@@ -157,17 +255,44 @@ def primitive_address(function: Callable[..., int], kept: bool) -> int:
     if JIT_DISABLED:
         _python_primitives.append(function)
         return FIRST_ADDRESS + len(_python_primitives) - 1
-    options = _OPTIONS if kept else {**_OPTIONS, "_nrt": True}
-    compiled = _with_cache_directory(
-        lambda cache: numba.cfunc(PRIMITIVE_SIGNATURE, cache=cache and kept, nopython=True, **options)(function)
-    )
-    _keep_alive.append(compiled)
-    return int(compiled.address)
+    return _address(function, PRIMITIVE_SIGNATURE, _OPTIONS if kept else {**_OPTIONS, "_nrt": True}, kept)
 
 
 _python_primitives: list[Callable[..., int]] = []
 
+_ARGUMENTS = {
+    "i": types.int64,
+    "d": types.float64,
+    "b": types.boolean,
+    "I": _INTS,
+    "F": _FLOATS,
+    "U": types.uint64[::1],
+}
+
+
+def kernel_address(kernel: Callable[..., Any], arguments: str) -> int:
+    """Address of a kernel made by :func:`jit` that returns an int64, for :func:`call_kernel`.
+
+    ``arguments``: a letter for each, i d b for an integer, a float and a truth value, I F U for arrays of int64,
+    float64 and uint64.  It is the machine code that Python runs as well, so that both give the same bits.
+    """
+    if JIT_DISABLED:
+        _python_kernels.append(kernel)
+        return len(_python_kernels) - 1
+    signature = tuple(_ARGUMENTS[letter] for letter in arguments)
+    dispatcher: Any = kernel
+    dispatcher.compile(signature)
+    compiled = dispatcher.overloads[signature]
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+_python_kernels: list[Callable[..., Any]] = []
+
 if JIT_DISABLED:
+
+    def call_kernel(address, arguments):  # type: ignore[no-untyped-def]
+        """Call the kernel at an address with a tuple of arguments (here: the Python function of that index)."""
+        return _python_kernels[address](*arguments)
 
     def view(pointer, size):  # type: ignore[no-untyped-def]
         """The floats at a pointer (here: an array already)."""
@@ -182,6 +307,18 @@ if JIT_DISABLED:
         return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
 else:
+
+    @intrinsic
+    def call_kernel(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+        """Call the kernel at an address with a tuple of arguments, of the types its address was made for."""
+
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            kinds = [context.get_value_type(kind) for kind in signature.args[1].types]
+            function = ir.FunctionType(context.get_value_type(types.int64), kinds)
+            parts = [builder.extract_value(values[1], k) for k in range(len(kinds))]
+            return builder.call(builder.inttoptr(values[0], function.as_pointer()), parts)
+
+        return types.int64(types.int64, arguments), generate
 
     @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]

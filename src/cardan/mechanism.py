@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy as copying
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec
 
 from cardan import joints
 from cardan.analysis.assemble import AUTO, Method, assemble
+from cardan.analysis.batch import assemble_many
+from cardan.analysis.batch_result import BatchResult
+from cardan.analysis.chunks import Progress
 from cardan.analysis.motion import Motion
 from cardan.analysis.move import move
 from cardan.analysis.result import AssemblyResult
@@ -149,8 +152,8 @@ class Mechanism:
         ``m.constrain("level", equal_height, i=a.point(…), j=b.point(…), up=a.vector(0, 0, 1), offset=0.1)``
         """
         name = self._new_name(name, "a constraint")
-        what = f"constraint {name!r}"
-        kind = own.checked(primitive, what)
+        kind = own.checked(primitive, f"constraint {name!r}")
+        what = f"constraint {name!r} (primitive {kind.name!r})"
         try:
             ends, use = own.resolved(kind, given, self._coordinate)
         except ModelError as error:
@@ -161,7 +164,10 @@ class Mechanism:
         if not use.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
         if len({feature.body for feature in use.features if isinstance(feature.body, Body)}) == 1:
-            raise ModelError(f"{what} is on body {use.bodies[0].name!r} alone; a constraint needs two different bodies")
+            raise ModelError(
+                f"{what} is on body {use.bodies[0].name!r} alone; a constraint needs two different bodies, of which "
+                "one may be the ground"
+            )
         values = zip(kind.parameters, use.parameters, strict=True)
         return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (use,)))
 
@@ -428,8 +434,12 @@ class Mechanism:
 
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
-        method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``,
-        ``"gradient"``, ``"hybrid"``.  formulation: ``"manifold"`` or ``"euler_parameters"``.
+        method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``
+        (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where singular), ``"gradient"``, ``"hybrid"``.
+        formulation: what the unknowns are: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row), or
+        the coordinates of joints in a spanning tree, ``"relative"`` (turns on the manifold, measured from the ground)
+        and ``"relative_euler_parameters"`` (the paper's form); to compare with, ``"virtual_rotation"`` and
+        ``"euler_angles"``.
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
         max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
         """
@@ -446,6 +456,42 @@ class Mechanism:
             seed=seed,
         )
 
+    def assemble_many(
+        self,
+        starts: Any,
+        *,
+        time: float | None = None,
+        method: Method = AUTO,
+        formulation: Formulation = "manifold",
+        tolerance: float = 1e-12,
+        max_iterations: int | None = None,
+        max_seconds: float | None = None,
+        restarts: int | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> BatchResult:
+        """Assemble from many starts: what :meth:`assemble` would answer to each, as arrays.
+
+        starts: r [m] and p of every body, shape (n, bodies, 7), or a list of states or of ``{body: pose}``.
+        workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
+        max_seconds: for all starts together.  progress: called now and then with the starts done, and all of them.
+        """
+        return assemble_many(
+            self.system,
+            starts,
+            at_time=time,
+            method=method,
+            formulation=formulation,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            max_seconds=max_seconds,
+            restarts=restarts,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+
     def stepper(
         self,
         start: State | Mapping[Any, Any] | None = None,
@@ -459,7 +505,7 @@ class Mechanism:
 
     def move(
         self,
-        times: Sequence[float],
+        times: Iterable[float],
         start: State | Mapping[Any, Any] | None = None,
         *,
         tolerance: float = 1e-12,

@@ -26,7 +26,8 @@ from mechanisms import conjugate, product, random_quaternion, turned, unit
 
 NAMES = list(REGISTRY)
 FORMULATIONS = list(formulations.REGISTRY)
-WIDTHS = {"manifold": 6, "euler_parameters": 7}
+WIDTHS = {"manifold": 6, "euler_parameters": 7, "virtual_rotation": 7, "euler_angles": 6}
+NORMALISED = ("euler_parameters", "virtual_rotation")  # with a row pᵀp − 1 per body
 PLACES = ("one", "two", "ground")
 
 JACOBIAN_TOL = 1e-10  # of nine-point differences with h = 2e-3: their own error is some 1e-12
@@ -170,7 +171,7 @@ class Case:
         rows = ORACLES[self.primitive.name](
             *self.features(q), **dict(zip(self.primitive.parameters, self.parameters, strict=True))
         )
-        normalisation = [p @ p - 1 for p in q[:14].reshape(2, 7)[:, 3:]] if formulation == "euler_parameters" else []
+        normalisation = [p @ p - 1 for p in q[:14].reshape(2, 7)[:, 3:]] if formulation in NORMALISED else []
         return np.array([*rows, *normalisation])
 
     def off_the_sphere(self):
@@ -208,15 +209,40 @@ def exponential(phi):
 
 
 def along(formulation, q, v, t):
-    """The curve with constant velocity through q: r + tṙ, and p ⊗ exp(tω) or p + tṗ."""
+    """The curve with constant velocity through q: r + tṙ, and p ⊗ exp(tω), or p + tṗ, or angles ψ + tψ̇, …
+
+    A virtual rotation ṗ stays on the unit sphere: p ⊗ exp(tω) with ω = 2 (p* ⊗ ṗ).
+    """
     out = q.copy()
     if formulation == "euler_parameters":
         out[:14] += t * v
         return out
-    for row, (x1, x2, x3, w1, w2, w3) in zip(out[:14].reshape(-1, 7), v.reshape(-1, 6), strict=True):
+    for row, (x1, x2, x3, *rates) in zip(out[:14].reshape(-1, 7), v.reshape(-1, WIDTHS[formulation]), strict=True):
         row[:3] += t * np.array([x1, x2, x3])
-        row[3:] = product(row[3:], exponential(t * np.array([w1, w2, w3])))
+        if formulation == "euler_angles":
+            angles = Rotation.from_quat(np.roll(row[3:], -1)).as_euler("ZXZ") + t * np.array(rates)
+            row[3:] = np.roll(Rotation.from_euler("ZXZ", angles).as_quat(), 1)
+        else:
+            omega = rates if formulation == "manifold" else 2 * product(conjugate(row[3:]), rates)[1:]
+            row[3:] = product(row[3:], exponential(t * np.array(omega)))
     return out
+
+
+def directions(formulation, q):
+    """Velocities that span those in which the Jacobian is a derivative: all, but for virtual rotations the tangent
+    space of the unit spheres."""
+    if formulation != "virtual_rotation":
+        return list(np.eye(2 * WIDTHS[formulation]))
+    spanning = []
+    for b, p in enumerate(q[:14].reshape(2, 7)[:, 3:]):
+        for k in range(6):
+            v = np.zeros((2, 7))
+            if k < 3:
+                v[b, k] = 1.0
+            else:
+                v[b, 3:] = 0.5 * product(p, [0.0, *np.eye(3)[k - 3]])
+            spanning.append(v.ravel())
+    return spanning
 
 
 def first_difference(f, h=2e-3):
@@ -275,18 +301,24 @@ def check_jacobian(name, formulation, places, seed):
     problem = formulations.problem(case.system, formulation)
     for q in poses(case, formulation):
         _, J = problem.jacobian(q)
+        spanning = directions(formulation, q)
         columns = [
             first_difference(lambda t, q=q, v=v: case.oracle(along(formulation, q, v, t), formulation))
-            for v in np.eye(2 * WIDTHS[formulation])
+            for v in spanning
         ]
-        close(J, np.column_stack(columns), JACOBIAN_TOL)
+        close(J @ np.column_stack(spanning), np.column_stack(columns), JACOBIAN_TOL)
 
 
 def check_gamma(name, formulation, places, seed):
     case = Case(name, places, seed)
     for q in poses(case, formulation):
-        v = case.rng.uniform(-1, 1, 2 * WIDTHS[formulation])
+        spanning = directions(formulation, q)
+        v = case.rng.uniform(-1, 1, len(spanning)) @ spanning
         expected = -second_difference(lambda t, q=q, v=v: case.oracle(along(formulation, q, v, t), formulation))
+        if formulation == "virtual_rotation":  # on the sphere p̈ = −|ṗ|² p: then γ = J v̇ − f̈
+            acceleration = np.zeros((2, 7))
+            acceleration[:, 3:] = -(v.reshape(2, 7)[:, 3:] ** 2).sum(axis=1)[:, None] * q[:14].reshape(2, 7)[:, 3:]
+            expected += formulations.problem(case.system, formulation).jacobian(q)[1] @ acceleration.ravel()
         close(formulations.gamma(case.system, formulation, q, v), expected, GAMMA_TOL)
 
 
@@ -340,11 +372,11 @@ def test_jacobian_is_the_derivative_along_retract(name, formulation):
     problem = formulations.problem(case.system, formulation)
     for q in poses(case, formulation):
         _, J = problem.jacobian(q)
+        spanning = directions(formulation, q)
         columns = [
-            first_difference(lambda t, q=q, v=v: problem.residual(problem.retract(q, t * v)))
-            for v in np.eye(2 * WIDTHS[formulation])
+            first_difference(lambda t, q=q, v=v: problem.residual(problem.retract(q, t * v))) for v in spanning
         ]
-        close(J, np.column_stack(columns), JACOBIAN_TOL)
+        close(J @ np.column_stack(spanning), np.column_stack(columns), JACOBIAN_TOL)
 
 
 @pytest.mark.nojit
@@ -398,6 +430,71 @@ def test_an_euler_parameter_jacobian_contracts_to_the_manifold_jacobian(name):
     rows = REGISTRY[name].rows
     close(J7[:rows] @ T, J6, 1e-14)
     close(J7[rows:] @ T, np.zeros((2, 12)), 1e-15)  # the unit sphere is kept
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_virtual_rotation_is_blind_along_p_and_else_the_derivative(name):
+    """On the unit sphere its rows are those of the Euler parameters, times I − p pᵀ; off it they are not."""
+    case = Case(name, ("one", *("two",) * (len(REGISTRY[name].features) - 1)), seed=16)
+    rows = REGISTRY[name].rows
+    P = np.eye(14)
+    for b in range(2):
+        p = case.q[7 * b + 3 : 7 * b + 7]
+        P[7 * b + 3 : 7 * b + 7, 7 * b + 3 : 7 * b + 7] -= np.outer(p, p)
+    true = formulations.problem(case.system, "euler_parameters")
+    virtual = formulations.problem(case.system, "virtual_rotation")
+    close(virtual.jacobian(case.q)[1][:rows], true.jacobian(case.q)[1][:rows] @ P, 1e-14)
+    close(virtual.jacobian(case.q)[1][rows:], true.jacobian(case.q)[1][rows:], 0.0)
+    off = case.off_the_sphere()
+    for b in range(2):
+        p = off[7 * b + 3 : 7 * b + 7]
+        assert np.abs(virtual.jacobian(off)[1][:rows, 7 * b + 3 : 7 * b + 7] @ p).max() <= 1e-14
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_euler_angle_jacobian_is_the_manifold_jacobian_times_b(name):
+    """δθ = B δ(ψ, θ, φ), with B by differences of SciPy's rotation; det B = −sin θ."""
+    case = Case(name, ("one", *("two",) * (len(REGISTRY[name].features) - 1)), seed=17)
+    J = formulations.problem(case.system, "manifold").jacobian(case.q)[1]
+    T = np.eye(12)
+    for b in range(2):
+        angles = Rotation.from_quat(np.roll(case.q[7 * b + 3 : 7 * b + 7], -1)).as_euler("ZXZ")
+        R = Rotation.from_euler("ZXZ", angles)
+        for k, axis in enumerate(np.eye(3)):
+            T[6 * b + 3 : 6 * b + 6, 6 * b + 3 + k] = first_difference(
+                lambda t, R=R, a=angles, e=axis: (R.inv() * Rotation.from_euler("ZXZ", a + t * e)).as_rotvec()
+            )
+        block = T[6 * b + 3 : 6 * b + 6, 6 * b + 3 : 6 * b + 6]
+        assert abs(np.linalg.det(block) + np.sin(angles[1])) <= 1e-10
+    close(formulations.problem(case.system, "euler_angles").jacobian(case.q)[1], J @ T, JACOBIAN_TOL)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("theta", [0.0, 1e-100, 1e-12, 1e-6, 1.0, np.pi - 1e-6, np.pi])
+def test_a_step_of_euler_angles_is_added_to_the_angles_up_to_the_poles(theta):
+    """Rz(ψ) Rx(θ) Rz(φ); at θ = 0 and π the library takes φ = 0, so that ψ alone turns there."""
+    half, before, step = 0.5 * theta, np.array([0.4, theta, 0.7]), np.array([0.3, 0.2, -0.5])
+    if theta in (0.0, np.pi):
+        before = np.array([before[0] + (before[2] if theta == 0.0 else -before[2]), theta, 0.0])
+    c, s = (np.cos(half), np.sin(half)) if theta != np.pi else (0.0, 1.0)
+    plus, minus = 0.5 * (before[0] + before[2]), 0.5 * (before[0] - before[2])
+    p = [c * np.cos(plus), s * np.cos(minus), s * np.sin(minus), c * np.sin(plus)]
+    system = one_body("dot_1", [(0.0, 0.0, 1.0)], [(0.0, 1.0, 0.0)])
+    moved = formulations.problem(system, "euler_angles").retract(
+        np.array([0.1, 0.2, 0.3, *p]), np.array([0.0, 0.0, 1.0, *step])
+    )
+    assert np.abs(moved[:3] - [0.1, 0.2, 1.3]).max() <= 1e-15
+    expected = Rotation.from_euler("ZXZ", before + step).as_matrix()
+    assert np.abs(Rotation.from_quat(np.roll(moved[3:], -1)).as_matrix() - expected).max() <= 4e-15
+
+
+@pytest.mark.nojit
+def test_at_the_poles_euler_angles_cannot_turn_about_one_axis():
+    """B has rank 2 at θ = 0: about y of the body nothing turns, though the manifold would."""
+    system = one_body("dot_1", [(1.0, 0.0, 0.0)], [(0.0, 0.0, 1.0)])  # turning about y would tilt z towards x
+    q = np.array([0.0, 0.0, 0.0, *IDENTITY])
+    assert formulations.problem(system, "manifold").jacobian(q)[1][0].tolist() == [0, 0, 0, 0, 1, 0]
+    assert not formulations.problem(system, "euler_angles").jacobian(q)[1].any()
 
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
@@ -561,7 +658,7 @@ def test_an_opposed_axis_is_a_stationary_point_at_the_largest_residual(formulati
     system = one_body("aligned", np.eye(3), [(0.0, 0.0, -1.0)])
     f, J = formulations.problem(system, formulation).jacobian(np.array([0.3, 0.2, 0.1, *IDENTITY]))
     assert f[:3].tolist() == [0.0, 0.0, -2.0]
-    if formulation == "manifold":
+    if formulation not in NORMALISED:
         assert not (J.T @ f).any()
     else:  # along the unit sphere; across it v itself grows
         sphere = np.column_stack([product(IDENTITY, [0.0, *axis]) for axis in np.eye(3)])
@@ -623,7 +720,8 @@ def test_a_half_turn_takes_the_axis_whose_first_component_is_positive(axis, form
         f, J = formulations.problem(system, formulation).jacobian(q)
         assert np.abs(f[:3] - expected).max() <= 1e-15
         assert np.isfinite(J).all()
-        assert np.linalg.matrix_rank(J[:3]) == 3
+        within_reach = formulation != "euler_angles" or (axis[:2].any() and axis[2] != 0)  # neither θ = 0 nor θ = π
+        assert np.linalg.matrix_rank(J[:3]) == (3 if within_reach else 2)
         seen.append((f[:3].tolist(), np.abs(J[:3]).tolist()))
     assert all(s == seen[0] for s in seen)
 

@@ -20,6 +20,11 @@ def factor_and_solve(n, a, damping, b, x):
 
 
 @jit
+def call_lu_solve(n, a, b, x, singular):
+    return _dense.lu_solve(n, a, b, x, singular)
+
+
+@jit
 def call_minimum_norm(m, n, a, b, x, rtol, work, pivots):
     return _dense.minimum_norm(m, n, a, b, x, rtol, work, pivots)
 
@@ -156,3 +161,40 @@ def test_cholesky_refuses_what_is_not_positive_definite(a):
     assert solve(a, np.ones(len(a))) is None
     if np.isfinite(a).all():
         assert solve(a, np.ones(len(a)), damping=2.0) is not None
+
+
+def lu_solve(a, b, singular=1e-13):
+    """x of a x = b, or None where a counts as singular."""
+    x = np.full(len(b), np.nan)
+    done = call_lu_solve(len(b), np.array(a, dtype=float).ravel(), np.array(b, dtype=float), x, singular)
+    return x if done else None
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("n", [1, 2, 4, 7, 18])
+def test_lu_solves_what_lapack_solves(n):
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        a, b = rng.normal(size=(n, n)), rng.normal(size=n)
+        assert np.abs(lu_solve(a, b) - np.linalg.solve(a, b)).max() <= 1e-12 * np.linalg.cond(a)
+
+
+@pytest.mark.nojit
+def test_lu_exchanges_rows_where_a_pivot_is_zero():
+    a = [[0.0, 2.0, 1.0], [0.0, 0.0, 3.0], [4.0, 5.0, 6.0]]
+    assert np.allclose(lu_solve(a, [4.0, 6.0, 20.0]), [0.75, 1.0, 2.0], rtol=0, atol=1e-15)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_lu_calls_singular_what_has_a_pivot_below_the_given_part_of_its_largest_entry(scale):
+    a = scale * np.diag([3.0, 1.0, 1e-9])
+    assert lu_solve(a, np.ones(3), singular=1e-10) is not None
+    assert lu_solve(a, np.ones(3), singular=1e-9) is None
+    assert lu_solve(np.zeros((3, 3)), np.ones(3)) is None
+    assert lu_solve(scale * np.ones((4, 4)), np.ones(4)) is None
+
+
+@pytest.mark.nojit
+def test_lu_of_what_is_no_number_is_singular():
+    assert lu_solve(np.full((2, 2), np.nan), np.ones(2)) is None

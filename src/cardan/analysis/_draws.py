@@ -63,6 +63,7 @@ def draw_anywhere(seeds, attempt, q, center, reach, out):
         place(
             7 * b, q, q, x, y, z, s * sin(v), s * cos(v), t * sin(w), t * cos(w), center[0], center[1], center[2], out
         )
+    return seeds.size
 
 
 @jit
@@ -79,3 +80,4 @@ def draw_near(seeds, attempt, q, size, length, out):
         t3 = 0.5 * size * (2.0 * uniform(seeds[b], k + 5) - 1.0)
         n = 1.0 / sqrt(1.0 + t1 * t1 + t2 * t2 + t3 * t3)
         place(o, q, q, x, y, z, n, n * t1, n * t2, n * t3, q[o], q[o + 1], q[o + 2], out)
+    return seeds.size

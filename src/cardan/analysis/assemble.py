@@ -7,10 +7,10 @@ again from a start moved a little and with another L, and then from reproducible
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 AUTO: Final = "auto"
-Method = Literal["auto", "levenberg_marquardt", "newton", "gradient", "hybrid"]
+Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
 RESTARTS = 100
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
@@ -63,8 +63,7 @@ class _Options:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """One assembly: what was asked for, until when it may take, and the time of its drivers."""
 
     options: _Options
@@ -101,7 +100,7 @@ def assemble(
     if system.in_one_piece:
         end = _solve(system, formulations.to_reference(system, coordinates, near), task)
         # what was met at the start stays as it is, to the last bit
-        moved = formulations.from_reference(system, end.q) if end.iterations else coordinates.copy()
+        moved = formulations.from_reference(system, end.q) if end.moved else coordinates.copy()
         return _verdict(system, moved, formulations.angles(system, end.q), [end], task, began)
     moved = coordinates.copy()
     angles = formulations.angles(system, formulations.to_reference(system, coordinates, near)).copy()
@@ -109,15 +108,14 @@ def assemble(
     for bodies, piece in system.components():
         mine = [system.turns.index(key) for key in piece.turns]
         end = _solve(piece, formulations.to_reference(piece, coordinates[bodies], near[mine]), task)
-        if end.iterations:
+        if end.moved:
             moved[bodies] = formulations.from_reference(piece, end.q)
         angles[mine] = formulations.angles(piece, end.q)
         ends.append(end)
     return _verdict(system, moved, angles, ends, task, began)
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(NamedTuple):
     """Where the attempts at one connected piece ended: the best of them, and what all took."""
 
     run: Run
@@ -126,20 +124,57 @@ class _End:
     iterations: int
     length: float  # what lengths were measured in [m]
     conflict: bool = False
+    projected: bool = False  # the start was moved before the first iteration
+
+    @property
+    def moved(self) -> bool:
+        return self.projected or self.iterations > 0
 
 
 def _solve(system: System, q: FloatArray, task: _Task) -> _End:
     """Solve one connected piece from q."""
     options = task.options
-    if options.method == AUTO:
-        return _auto(system, q, task)
+    if formulations.projects(options.formulation):
+        # What is met at the start is left alone; all else begins where the joints of the tree are met.
+        length = system.extent_at(q)
+        problem = formulations.problem(system, "manifold", length, task.time)
+        run = _remeasured(_AT_START, problem, q)
+        if run.residual <= _target(system, length, options.tolerance):
+            return _End(run, q, 1, 0, length)
+        end = _auto(system, q, task) if options.method == AUTO else _attempt(system, q, task)
+        return end._replace(projected=True)
+    return _auto(system, q, task) if options.method == AUTO else _attempt(system, q, task)
+
+
+_AT_START = Run(Outcome.CONVERGED, 0, 0.0, 0.0)
+
+
+def _attempt(system: System, q: FloatArray, task: _Task) -> _End:
+    """One attempt by the method that was asked for, in place."""
+    options = task.options
     length = system.extent_at(q)
-    problem = formulations.problem(system, options.formulation, length, task.time)
-    q = wound(system, problem, q)
-    target = _target(system, length, options.tolerance, q)
+    q = wound(system, q, length, task.time)
+    target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
-    run = methods.REGISTRY[options.method].run(problem, q, target, budget)
+    problem = formulations.problem(system, options.formulation, length, task.time)
+    run = _run(methods.REGISTRY[options.method].run, system, problem, q, target, budget, options.formulation)
     return _End(run, q, 1, run.iterations, length)
+
+
+def _run(
+    solve: Callable[[Problem, FloatArray, float, Budget], Run],
+    system: System,
+    problem: Problem,
+    q: FloatArray,
+    target: float,
+    budget: Budget,
+    formulation: str,
+) -> Run:
+    """One run of a solver from the poses q, in place."""
+    x = formulations.enter(system, formulation, q)
+    run = solve(problem, x, target, budget)
+    formulations.leave(system, formulation, x, q)
+    return run
 
 
 def _check(
@@ -152,7 +187,7 @@ def _check(
     seed: Any,
 ) -> _Options:
     check.choice(method, "method", [AUTO, *methods.REGISTRY])
-    check.choice(formulation, "formulation", formulations.REGISTRY)
+    check.choice(formulation, "formulation", formulations.CHOICES)
     tolerance = check.positive(tolerance, "tolerance")
     if tolerance >= 1.0:
         raise ModelError(f"tolerance is {tolerance}; it must be below 1 (lengths are relative to the extent)")
@@ -223,13 +258,9 @@ def _check_poses(state: State) -> None:
         )
 
 
-def _target(system: System, length: float, tolerance: float, q: FloatArray) -> float:
+def _target(system: System, length: float, tolerance: float) -> float:
     """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
-    target = max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
-    if system.turns:  # an angle of many turns is no sharper than an ulp of all of them
-        wound = float(np.abs(formulations.angles(system, q)).max())
-        target = max(target, TARGET * verdict.ROUNDING * wound)
-    return target
+    return max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
 
 
 def _auto(system: System, first: FloatArray, task: _Task) -> _End:
@@ -238,16 +269,16 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     length = system.extent_at(first)
     problem = formulations.problem(system, options.formulation, length, task.time)
     solve = methods.levenberg_marquardt
-    first = wound(system, problem, first)
+    first = wound(system, first, length, task.time)
     q = first.copy()
-    target = _target(system, length, options.tolerance, q)
+    target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
-    run = solve(problem, q, target, budget)
+    run = _run(solve, system, problem, q, target, budget, options.formulation)
     if _met(system, run, q, length, task):
         return _End(run, q, 1, run.iterations, length)
     best = run, q
     costs = [run.cost]
-    before = _remeasured(run, problem, first).cost
+    before = _remeasured(run, problem, formulations.enter(system, options.formulation, first)).cost
     iterations, attempts = run.iterations, 1
     authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
     draws = Restarts(system, authored, length, options.seed)
@@ -265,17 +296,19 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
             q = first.copy()
             tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length, task.time)
         elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
-            q = wound(system, problem, formulations.rewound(system, draws.near(first, attempts, DISTURBANCE)))
+            drawn = formulations.rewound(system, draws.near(first, attempts, DISTURBANCE))
+            q = wound(system, drawn, length, task.time)
         else:
-            q = wound(system, problem, formulations.rewound(system, draws.anywhere(attempts)))
+            q = wound(system, formulations.rewound(system, draws.anywhere(attempts)), length, task.time)
         before = run.cost
-        run = solve(tried, q, target, budget)
+        run = _run(solve, system, tried, q, target, budget, options.formulation)
         attempts += 1
         iterations += run.iterations
         if _met(system, run, q, length, task):
             return _End(run, q, attempts, iterations, length)
         if tried is not problem:
-            run = _remeasured(run, problem, q)  # costs are compared in one measure
+            # costs are compared in one measure
+            run = _remeasured(run, problem, formulations.enter(system, options.formulation, q))
         if run.cost < best[0].cost:
             best = run, q
         costs.append(run.cost)

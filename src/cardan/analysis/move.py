@@ -15,14 +15,14 @@ but the motion goes on: see :mod:`cardan.analysis.crossing`.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
 from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
-from cardan.analysis.limits import ActiveLimit, active_limits, limited
+from cardan.analysis.limits import ActiveLimit, active_limits, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.constraints.jets import Jet
 from cardan.coordinates import formulations, rates, verdict
@@ -37,6 +37,8 @@ from cardan.system.system import System
 CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
 TURN: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
 MOST_ITERATIONS: Final = 12  # of Newton in one step
+SLOW: Final = 0.5  # |δ| of a later step of Newton, of the one before: slower is no convergence
+ROUNDED: Final = 1e-9  # a step of Newton this small may be rounding
 DENSE: Final = 20_000  # entries of J up to which a step decomposes it whole, in some milliseconds
 LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
@@ -57,7 +59,7 @@ Progress = Callable[[float], None]
 
 def move(
     system: System,
-    times: Sequence[float],
+    times: Iterable[float],
     start: State | Mapping[Any, Any] | None,
     *,
     tolerance: float,
@@ -136,6 +138,8 @@ class _Path:
         self._length = system.extent_at(self.q)
         problem = formulations.problem(system, "manifold", self._length, self.time)
         self.problem = problem.with_floats(problem.floats.copy())
+        # what touches a bound must be free to leave it: rounding would make of the bound an equation
+        loosen(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
@@ -242,30 +246,33 @@ class _Path:
         wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
         first = last = contraction = self._turned = 0.0
-        for k in range(MOST_ITERATIONS):
-            control[abi.STEP_SIZE] = control[abi.STEP_TURN] = 0.0
+        made = 0
+        control[abi.ITERATIONS] = 0.0
+        for _ in range(MOST_ITERATIONS):
             outcome = self._iterate(q)
-            size = float(control[abi.STEP_SIZE])
-            self._turned += float(control[abi.STEP_TURN])
-            if outcome is Outcome.BROKEN or not np.isfinite(size) or self._turned > TURN:
-                return None, contraction
+            if control[abi.ITERATIONS] > made:
+                made += 1
+                size = float(control[abi.STEP_SIZE])
+                self._turned += float(control[abi.STEP_TURN])
+                if outcome is Outcome.BROKEN or not np.isfinite(size) or self._turned > TURN:
+                    return None, contraction
+                if made == 1:
+                    first = size
+                elif made == 2:
+                    contraction = size / first
+                    if strict and contraction > CONTRACTION:
+                        return None, contraction
+                elif size > SLOW * last and size > ROUNDED:
+                    return None, contraction
+                last = size
             if outcome is Outcome.CONVERGED:
+                if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance:
+                    # as many turns let an angle be met, but rows that read no angle are judged more sharply
+                    control[abi.TOLERANCE] = 0.0
+                    self._iterate(q)
                 return q, contraction
-            if k == 0:
-                first = size
-            elif k == 1:
-                contraction = size / first
-                if strict and contraction > CONTRACTION:
-                    break
-            elif size > 0.5 * last and size > 1e-10:
-                break
-            last = size
-        else:
-            if self._iterate(q) is Outcome.CONVERGED:
-                return q, contraction
-        if k >= 2 and last <= 1e-9 and float(control[abi.RESIDUAL_MAX]) <= self._tolerance:
-            return q, contraction  # as near as rounding lets it
-        return None, contraction
+        as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
+        return (q if as_near_as_rounding_lets else None), contraction
 
     def _continues(self, ahead: View, step: float) -> bool:
         """Whether a step stays on its branch: no singular pose was passed, and none come upon, on the way."""
@@ -314,10 +321,10 @@ class _Path:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
         for row, signal in self._drivers:
-            values = signal.value(self.time), signal.value(refused)
-            if self.problem.scales[row] * abs(values[1] - values[0]) > UNFORESEEN:
-                jump = "jumps from {:.6g} to {:.6g}".format(*values)
-                return MotionStatus.LOST, f"{where} driver {signal.name!r} {jump}: a motion has no such steps"
+            before, after = signal.value(self.time), signal.value(refused)
+            if self.problem.scales[row] * abs(after - before) > UNFORESEEN:
+                text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
+                return MotionStatus.LOST, f"{text}; a motion must be continuous"
         least = self._view.least if self._view is not None else self._least()
         if least < SINGULAR:
             return (

@@ -22,19 +22,19 @@ class Restarts:
 
     def __init__(self, system: System, authored: FloatArray, length: float, seed: int) -> None:
         """authored: solver coordinates of the authored poses, flat; length [m]: the measure of distances."""
-        self._length = length
-        self._authored = authored
+        self.length = length
+        self.authored = authored
         poses = authored[: 7 * len(system.names)].reshape(-1, 7)
-        self._center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
+        self.center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in system.names]
-        self._seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
+        self.seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
 
     def anywhere(self, attempt: int) -> FloatArray:
         """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat."""
         from cardan.analysis import _draws
 
-        out: FloatArray = self._authored.copy()
-        _draws.draw_anywhere(self._seeds, attempt, self._authored, self._center, REACH * self._length, out)
+        out: FloatArray = self.authored.copy()
+        _draws.draw_anywhere(self.seeds, attempt, self.authored, self.center, REACH * self.length, out)
         return out
 
     def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:
@@ -42,5 +42,5 @@ class Restarts:
         from cardan.analysis import _draws
 
         out: FloatArray = q.copy()
-        _draws.draw_near(self._seeds, attempt, q, size, self._length, out)
+        _draws.draw_near(self.seeds, attempt, q, size, self.length, out)
         return out

@@ -38,13 +38,16 @@ class Stepper:
     ) -> None:
         from cardan.solvers import _levenberg_marquardt as kernel
 
-        check.choice(formulation, "formulation", formulations.REGISTRY)
+        check.choice(formulation, "formulation", formulations.CHOICES)
         self._system = system
+        self._formulation = formulation
         coordinates, near = start_coordinates(system, start), start_angles(system, start)
-        self._q: FloatArray = formulations.to_reference(system, coordinates, near)
+        self._poses: FloatArray = formulations.to_reference(system, coordinates, near)
         self._time = start_time(start, at_time)
-        p = formulations.problem(system, formulation, system.extent_at(self._q), self._time)
-        self._q = wound(system, p, self._q)
+        length = system.extent_at(self._poses)
+        self._poses = wound(system, self._poses, length, self._time)
+        self._q: FloatArray = formulations.enter(system, formulation, self._poses)
+        p = formulations.problem(system, formulation, length, self._time)
         self._control: FloatArray = np.zeros(abi.CONTROL)
         self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
         self._control[abi.DAMPING] = methods.INITIAL_DAMPING
@@ -78,5 +81,6 @@ class Stepper:
     @property
     def state(self) -> State:
         """The poses now."""
-        angles = formulations.angles(self._system, self._q).copy() if self._system.turns else None
-        return self._system.state(formulations.from_reference(self._system, self._q), angles, self._time)
+        formulations.leave(self._system, self._formulation, self._q, self._poses)
+        angles = formulations.angles(self._system, self._poses).copy() if self._system.turns else None
+        return self._system.state(formulations.from_reference(self._system, self._poses), angles, self._time)

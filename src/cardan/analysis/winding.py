@@ -1,10 +1,14 @@
-"""Whole turns before a solve: those that drivers, couplings and limits ask for are counted at once.
+"""Whole turns before a solve: those that drivers, what is coupled to them, and limits ask for are counted at once.
 
-A pose tells an angle but for whole turns, θ = θ₀ + 2πn.  A solver turns a body by some radians at a time, which takes
-it a thousand steps to where a motor is after a thousand seconds, in a pose that it may have had all along.  So the n of
+A pose tells an angle but for whole turns, θ = θ₀ + 2πn.  A solver turns a body by a radian at a time, which takes it
+thousands of steps to where a motor is after a thousand seconds, in a pose that it may have had all along.  So the n of
 a driven angle is taken from its driver,  n = round(−f/Δf)  with the change Δf of its residual f in one turn; those of
 angles that are coupled to it follow, one after the other; and an angle that is turns away from its limits is brought
-within one turn of them.  Angles that nothing drives keep their count.
+within one turn of them.
+
+That is done only where every angle that an equation reads gets its count so.  The wheels of an epicyclic train turn on
+a carrier that turns, a nut is kept from turning by a slide: how often they do follows from the parts in between, and
+only making the turns tells.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from cardan.coordinates import formulations
 from cardan.solvers.problem import Problem
 from cardan.system import layout
 from cardan.system.state import FloatArray
@@ -32,47 +37,67 @@ class Reader(NamedTuple):
     is_limit: bool
 
 
-def wound(system: System, problem: Problem, q: FloatArray) -> FloatArray:
-    """q with the whole turns that drivers, what is coupled to them, and limits ask for; its poses as they are."""
-    readers: list[Reader] = system.cached("readers", lambda: _readers(system))
-    if not readers:
+Level = dict[int, Reader]  # by the number of an angle, the row that says how often it has turned
+
+
+def wound(system: System, q: FloatArray, length: float, time: float) -> FloatArray:
+    """q with the whole turns that drivers, what is coupled to them, and limits ask for; its poses as they are.
+
+    length [m]: that lengths are measured in.  time [s]: of the drivers.
+    """
+    if not system.turns:
         return q
-    scales = problem.scales
-    f = problem.residual(q)
-    if all(abs(f[reader.row]) * scales[reader.row] <= MET for reader in readers):
+    levels: list[Level] = system.cached("turns to wind", lambda: _levels(_readers(system)))
+    if not levels:
+        return q
+    problem = formulations.problem(system, "manifold", length, time)
+    f = problem.residual(q) * problem.scales[: problem.rows]
+    if all(abs(f[reader.row]) <= MET for level in levels for reader in level.values()):
         return q
     q = q.copy()
-    settled: set[int] = set()
-    for limits in (False, True):
-        first = [reader for reader in readers if (reader.is_limit if limits else reader.is_driver)]
-        asked = {reader.turns[0]: reader for reader in first if reader.turns[0] not in settled}
-        while asked:
-            _wind(system, problem, q, asked)
-            settled |= asked.keys()
-            asked = {}
-            for reader in readers:
-                left = [turn for turn in reader.turns if turn not in settled]
-                if len(left) == 1 < len(reader.turns):
-                    asked.setdefault(left[0], reader)
+    for level in levels:
+        _wind(system, problem, q, level)
     return q
 
 
-def _wind(system: System, problem: Problem, q: FloatArray, asked: dict[int, Reader]) -> None:
+def _wind(system: System, problem: Problem, q: FloatArray, level: Level) -> None:
     """q ← with those turns wound as one row each asks for; a row that would be none the nearer asks in vain."""
     first = layout.POSE * len(system.names)
-    places = [first + turn for turn in asked]
-    rows = [reader.row for reader in asked.values()]
+    places = [first + turn for turn in level]
+    rows = [reader.row for reader in level.values()]
     f = problem.residual(q)[rows]
     moved = q.copy()
     moved[places] += TURN
     slopes = problem.residual(moved)[rows] - f
-    for k, reader in enumerate(asked.values()):
+    for k, reader in enumerate(level.values()):
         if reader.is_limit:
             moved[places[k]] = q[places[k]] - TURN * math.trunc(f[k] / TURN)
         else:
             moved[places[k]] = q[places[k]] + TURN * round(-f[k] / slopes[k]) if slopes[k] else q[places[k]]
     nearer = np.abs(problem.residual(moved)[rows]) < np.abs(f)
     q[places] = np.where(nearer, moved[places], q[places])
+
+
+def _levels(readers: list[Reader]) -> list[Level]:
+    """Angles in the order in which their turns follow: driven ones, those coupled to them, …, limited ones.
+
+    None where an equation reads an angle that no driver settles.
+    """
+    levels: list[Level] = []
+    settled: set[int] = set()
+    level = {reader.turns[0]: reader for reader in readers if reader.is_driver}
+    while level:
+        levels.append(level)
+        settled |= level.keys()
+        level = {}
+        for reader in readers:
+            left = [turn for turn in reader.turns if turn not in settled]
+            if len(left) == 1 and not reader.is_limit:
+                level.setdefault(left[0], reader)
+    if any(turn not in settled for reader in readers if not reader.is_limit for turn in reader.turns):
+        return []
+    limited = {reader.turns[0]: reader for reader in readers if reader.is_limit and reader.turns[0] not in settled}
+    return [*levels, limited] if limited else levels
 
 
 def _readers(system: System) -> list[Reader]:

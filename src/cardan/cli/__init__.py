@@ -19,7 +19,7 @@ from typing import Protocol, cast
 from cardan import __version__
 from cardan.errors import CardanError
 
-VERBS = ("examples", "solve", "warmup")
+VERBS = ("examples", "solve", "move", "study", "bench", "warmup")
 
 WRONG_USE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log what happens inside, to stderr"
     )
     parser = argparse.ArgumentParser(
-        prog="cardan", description="Assembles and diagnoses mechanisms.", parents=[common], allow_abbrev=False
+        prog="cardan", description="Assembles, diagnoses and moves mechanisms.", parents=[common], allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"cardan {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)

@@ -110,7 +110,7 @@ def show(example: Example) -> Shown:
     facts: list[str] = []
     failure = None
     try:
-        facts = example.facts(mechanism, result)
+        facts = [*example.facts(mechanism, result), *example.motion_facts(mechanism, result)]
     except ExampleError as error:
         failure = str(error)
     return Shown(example, result, mechanism.diagnose(result.state), facts, failure, statistics.median(times))

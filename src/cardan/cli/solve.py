@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--method", choices=[AUTO, *methods.REGISTRY], default=AUTO, help="default: %(default)s")
     parser.add_argument(
-        "--formulation", choices=list(formulations.REGISTRY), default="manifold", help="default: %(default)s"
+        "--formulation", choices=list(formulations.CHOICES), default="manifold", help="default: %(default)s"
     )
     parser.add_argument(
         "--tolerance",

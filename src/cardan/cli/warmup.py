@@ -13,8 +13,11 @@ import numpy as np
 
 from cardan.analysis.assemble import Method
 from cardan.cli.output import print_json
+from cardan.constraints import kernels
+from cardan.constraints.registry import REGISTRY
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
+from cardan.lazy import TieredModule
 from cardan.mechanism import Mechanism
 
 HELP = "compile all kernels ahead, once for this version of the library"
@@ -26,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
+    TieredModule.patience = 0
     seconds = {}
     for name, compile_group in groups(_pendulum()):
         start = time.perf_counter()
@@ -48,10 +52,22 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         for method in get_args(Method):
             solve = partial(mechanism.assemble, formulation=formulation, method=method, max_iterations=2)
             yield f"{method} in {formulation}", solve
-        yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+        if formulation in formulations.REGISTRY:
+            yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
+    yield "built-in primitives", _primitives
     yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
+    for method in get_args(Method):
+        many = partial(mechanism.assemble_many, [mechanism.state], method=method, max_iterations=2)
+        yield f"{method} from many starts", many
+    yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
+
+
+def _primitives() -> None:
+    for primitive in REGISTRY.values():
+        kernels.address(primitive)
+        kernels.curvature_address(primitive)
 
 
 def _accelerate(mechanism: Mechanism, formulation: str) -> None:
@@ -61,9 +77,16 @@ def _accelerate(mechanism: Mechanism, formulation: str) -> None:
 
 
 def _factorise(mechanism: Mechanism) -> None:
-    from cardan.solvers.linear import sparse
+    from cardan.solvers import _blocks
+    from cardan.solvers.linear import dual, sparse
 
-    sparse(formulations.problem(mechanism.system, "manifold").structure)
+    problem = formulations.problem(mechanism.system, "manifold")
+    sparse(problem.structure)
+    dual(problem.structure)
+    _, entries = problem.entries(formulations.to_reference(mechanism.system, mechanism.system.authored))
+    rows = np.zeros(problem.rows)
+    _blocks.scale(problem.structure, problem.scales, rows, entries)
+    _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
 
 
 def _draw(mechanism: Mechanism) -> None:
@@ -74,6 +97,13 @@ def _draw(mechanism: Mechanism) -> None:
     restarts = Restarts(system, q, 1.0, 0)
     restarts.anywhere(1)
     restarts.near(q, 1, 0.1)
+
+
+def _studies() -> None:
+    from cardan.study import liu2013, parallel
+
+    liu2013.algorithm_1(1, 1, "manifold", liu2013.WORKED_START)
+    parallel.Springs(parallel.zigzag(3)).run(1)
 
 
 def _pendulum() -> Mechanism:

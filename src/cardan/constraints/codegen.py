@@ -7,11 +7,11 @@ their codes for each of the two; all others are functions of pointers, called by
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cardan.constraints.expression import Graph, Scalar
-from cardan.constraints.registry import REGISTRY
+from cardan.constraints.registry import REGISTRY, FeatureKind
 
 TARGET = Path(__file__).with_name("_generated.py")
 
@@ -153,24 +153,54 @@ def user_module(trace: Trace) -> str:
     return "\n\n\n".join([f"{_OPENING}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
 
 
-CURVATURE_STEP = 1e-4  # of the differences along the velocity; their error is some 1e-8 of a curvature of order one
+CURVATURE_STEP = 1e-3  # part of its size that a feature moves by; five points then leave some 1e-13
 
 
-def by_hand_module(width: int, parameters: int, rows: int) -> str:
+def by_hand_module(kinds: Sequence[FeatureKind], parameters: int, rows: int) -> str:
     """The text around two kernels written by hand, ``value_by_hand`` and ``derivative_by_hand``.
 
-    ẋᵀ f_xx ẋ is taken by differences of ∂f ẋ along ẋ.
+    ẋᵀ f_xx ẋ = d/dt (∂f(x + t ẋ) ẋ) is taken by five points, so far apart that no vector moves by more than a small
+    part of one, and no point by more than that part of the largest coordinate: in any unit of length and of time.
     """
+    width = sum(kind.components for kind in kinds)
     views = f"    x = view(x, {width})\n    c = view(c, {parameters})\n"
+    lengths = [kind is FeatureKind.POINT for kind in kinds for _ in range(kind.components)]
+    points = [j for j, is_length in enumerate(lengths) if is_length]
+    others = [j for j, is_length in enumerate(lengths) if not is_length]
+    speeds = []
+    if points:
+        speeds.append(f"""    for j in {_tuple(points)}:
+        size = max(size, abs(x[j]))
+        speed = max(speed, abs(rate[j]))
+    speed = speed / size if size > 0.0 else 0.0
+""")
+    if others:
+        speeds.append(f"""    for j in {_tuple(others)}:
+        speed = max(speed, abs(rate[j]))
+""")
     return f'''{_OPENING}
+
+from math import nan
+
+from numpy import empty
 
 from cardan._jit import view
 
 
 def primitive(x, c, f, df):
     """f and ∂f/∂x: {rows} rows, {width} components."""
-{views}    value_by_hand(x, c, view(f, {rows}))
-    derivative_by_hand(x, c, view(df, {rows * width}))
+{views}    f = view(f, {rows})
+    df = view(df, {rows * width})
+    for i in range({rows}):
+        f[i] = nan
+    for i in range({rows * width}):
+        df[i] = nan
+    try:
+        value_by_hand(x, c, f)
+        derivative_by_hand(x, c, df)
+    except Exception:
+        for i in range({rows}):
+            f[i] = nan
     return 0
 
 
@@ -178,19 +208,33 @@ def primitive_curvature(x, rate, c, g):
     """ẋᵀ f_xx ẋ, {rows} rows."""
 {views}    rate = view(rate, {width})
     g = view(g, {rows})
+    size = 0.0
+    speed = 0.0
+{"".join(speeds)}    for i in range({rows}):
+        g[i] = 0.0
+    if speed == 0.0:
+        return 0
+    step = {CURVATURE_STEP!r} / speed
     moved = empty({width})
     partials = empty({rows * width})
-    for i in range({rows}):
-        g[i] = 0.0
-    for side in (1.0, -1.0):
+    for side, weight in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
         for j in range({width}):
-            moved[j] = x[j] + side * {CURVATURE_STEP!r} * rate[j]
-        derivative_by_hand(moved, c, partials)
+            moved[j] = x[j] + side * step * rate[j]
+        for i in range({rows * width}):
+            partials[i] = nan
+        try:
+            derivative_by_hand(moved, c, partials)
+        except Exception:
+            partials[0] = nan
         for i in range({rows}):
             for j in range({width}):
-                g[i] += side * partials[i * {width} + j] * rate[j] / {2 * CURVATURE_STEP!r}
+                g[i] += weight * partials[i * {width} + j] * rate[j] / (12.0 * step)
     return 0
 '''
+
+
+def _tuple(numbers: Sequence[int]) -> str:
+    return f"({', '.join(map(str, numbers))},)"
 
 
 def _chooser(name: str, arguments: str, suffix: str, text: str) -> str:

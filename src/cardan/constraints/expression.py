@@ -12,36 +12,35 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Union, overload
 
 Number = Union["Scalar", float, int]
 
-MOST_NODES = 20_000  # of a graph: more is a loop that ran away, and would take minutes to compile
+MOST_NODES = 10_000  # of a graph, derivatives included: more is a loop that ran away, or takes minutes to compile
 
 BY_HAND = (
     "what cannot be written with operators and cd.sin, cd.sqrt, … can be given by hand with its derivative: see "
     "help(cd.primitive)"
 )
 
+Plain = tuple[str, tuple[int, ...], float | str | None]  # a node: operation, numbers of its arguments, value
+
 
 class TracingError(TypeError):
     """A primitive's function did with a traced value what no recorded equation can do."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scalar:
     """One node of a graph: an operation on earlier nodes, a variable, or a constant."""
 
-    __slots__ = ("arguments", "graph", "index", "operation", "value")
-
-    def __init__(
-        self, graph: Graph, index: int, operation: str, arguments: tuple[Scalar, ...], value: float | str | None
-    ) -> None:
-        self.graph = graph
-        self.index = index
-        self.operation = operation
-        self.arguments = arguments
-        self.value = value
+    graph: Graph
+    index: int
+    operation: str
+    arguments: tuple[Scalar, ...]
+    value: float | str | None
 
     def __add__(self, other: Number) -> Scalar:
         return self.graph.add(self, self.graph.lift(other))
@@ -102,13 +101,17 @@ class Scalar:
             f"neither round nor index with it; {BY_HAND}"
         )
 
-    __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = _refuse_number
-    __mod__ = __floordiv__ = __rmod__ = __rfloordiv__ = __divmod__ = __len__ = __iter__ = _refuse_number
-    __getitem__ = __and__ = __or__ = __xor__ = __invert__ = _refuse_number
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _refuse_number
+    __mod__ = __floordiv__ = __rmod__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _refuse_number
+    __len__ = __iter__ = __getitem__ = __and__ = __or__ = __xor__ = __invert__ = __format__ = _refuse_number
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of numbers are recorded like the library's own."""
         return traced_ufunc(ufunc, method, inputs, options)
+
+    def plain(self) -> Plain:
+        """The node as plain values."""
+        return self.operation, tuple(argument.index for argument in self.arguments), self.value
 
     @property
     def is_zero(self) -> bool:
@@ -122,25 +125,17 @@ class Scalar:
         return f"<traced {self.operation}>"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vector:
     """Three scalars: a world point or vector, with components x, y, z."""
 
-    __slots__ = ("components",)
-
-    def __init__(self, x: Scalar, y: Scalar, z: Scalar) -> None:
-        self.components = (x, y, z)
-
-    @property
-    def x(self) -> Scalar:
-        return self.components[0]
+    x: Scalar
+    y: Scalar
+    z: Scalar
 
     @property
-    def y(self) -> Scalar:
-        return self.components[1]
-
-    @property
-    def z(self) -> Scalar:
-        return self.components[2]
+    def components(self) -> tuple[Scalar, Scalar, Scalar]:
+        return self.x, self.y, self.z
 
     def __getitem__(self, k: int) -> Scalar:
         return self.components[k]
@@ -155,10 +150,9 @@ class Vector:
         """other as a vector: it may be a vector, or three numbers."""
         if isinstance(other, Vector):
             return other
-        if isinstance(other, Scalar | Quaternion | str | numbers.Number) or not _has_length(other, 3):
-            raise TracingError(f"a vector can be added to a vector or to three numbers, not to {other!r}")
-        graph = self.components[0].graph
-        return Vector(*(graph.lift(c) for c in other))
+        if isinstance(other, Scalar | Quaternion | str | bytes | numbers.Number) or not _has_length(other, 3):
+            raise TracingError(f"a vector can be combined with a vector or with three numbers, not with {other!r}")
+        return Vector(*(self.x.graph.lift(c) for c in other))
 
     def __add__(self, other: Any) -> Vector:
         return Vector(*(a + b for a, b in zip(self.components, self.lifted(other).components, strict=True)))
@@ -187,7 +181,11 @@ class Vector:
     def __matmul__(self, other: Any) -> Scalar:
         return dot(self, self.lifted(other))
 
-    __rmatmul__ = __matmul__
+    def __rmatmul__(self, other: Any) -> Scalar | Vector:
+        """A matrix of three by three numbers maps a vector to a vector."""
+        if _has_length(other, 3) and all(_has_length(row, 3) for row in other):
+            return Vector(*(dot(self.lifted(row), self) for row in other))
+        return dot(self.lifted(other), self)
 
     def __neg__(self) -> Vector:
         return self * -1.0
@@ -207,13 +205,18 @@ def _has_length(value: Any, length: int) -> bool:
     return (isinstance(value, Sequence) and len(value) == length) or getattr(value, "shape", None) == (length,)
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Quaternion:
     """Four scalars (w, x, y, z): the world orientation of a frame."""
 
-    __slots__ = ("components",)
+    w: Scalar
+    x: Scalar
+    y: Scalar
+    z: Scalar
 
-    def __init__(self, w: Scalar, x: Scalar, y: Scalar, z: Scalar) -> None:
-        self.components = (w, x, y, z)
+    @property
+    def components(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        return self.w, self.x, self.y, self.z
 
     def __getitem__(self, k: int) -> Scalar:
         return self.components[k]
@@ -263,7 +266,9 @@ class Graph:
             return value
         if isinstance(value, numbers.Real) and math.isfinite(value):
             return self.constant(float(value))
-        raise TracingError(f"a primitive can compute with finite numbers and its own features only, not with {value!r}")
+        raise TracingError(
+            f"a primitive can compute with finite numbers and its own features only, not with {value!r}; {BY_HAND}"
+        )
 
     def add(self, a: Scalar, b: Scalar) -> Scalar:
         if a.is_zero:
@@ -298,13 +303,28 @@ class Graph:
         return self._fold("/", a, b)
 
     def power(self, a: Scalar, n: Scalar) -> Scalar:
-        if n.operation != "constant":
-            return self.call("exp", n * self.call("log", a))
         if n.value == 2.0:
             return self.multiply(a, a)
         if n.is_one or n.is_zero:
             return a if n.is_one else self.constant(1.0)
-        return self.call("power", a, n)
+        if not self.reads(n, "x"):
+            return self.call("power", a, n)
+        if isinstance(a.value, float) and a.value <= 0.0:
+            raise TracingError(f"a primitive raises {a.value!r} to a traced power; the base must be above zero")
+        return self.call("exp", n * self.call("log", a))
+
+    def reads(self, node: Scalar, kind: str) -> bool:
+        """Whether a node depends on a variable whose name begins so: x for features, c for parameters."""
+        seen = set()
+        stack = [node]
+        while stack:
+            node = stack.pop()
+            if node.index not in seen:
+                if node.operation == "variable" and str(node.value).startswith(kind):
+                    return True
+                seen.add(node.index)
+                stack += node.arguments
+        return False
 
     def _fold(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
         if isinstance(a.value, float) and isinstance(b.value, float):
@@ -316,6 +336,32 @@ class Graph:
     def call(self, name: str, *arguments: Scalar) -> Scalar:
         """A named function; FUNCTIONS holds its partial derivatives."""
         return self.node(f"call {name}", arguments)
+
+    @classmethod
+    def from_plain(cls, nodes: Iterable[Plain], components: int, parameters: int) -> Graph:
+        """The graph of plain nodes, every one of them checked: from them a module is written that is executed.
+
+        Its first nodes are the variables x0, x1, … and c0, c1, …; ValueError where a node is not as tracing leaves it.
+        """
+        graph = cls()
+        names = [*(f"x{i}" for i in range(components)), *(f"c{i}" for i in range(parameters))]
+        for k, (operation, numbers_of_arguments, value) in enumerate(nodes):
+            arguments = tuple(graph.nodes[i] for i in numbers_of_arguments if 0 <= i < k)
+            if operation == "variable":
+                valid = names[k : k + 1] == [value]
+            elif operation == "constant":
+                valid = type(value) is float and math.isfinite(value)
+            else:
+                called = FUNCTIONS.get(operation.removeprefix("call "), ()) if operation.startswith("call ") else ()
+                count = 2 if operation in _ARITHMETIC else len(called)
+                valid = value is None and len(arguments) == count > 0
+            if not valid or len(arguments) != len(numbers_of_arguments):
+                raise ValueError(f"node {k} of a graph is {(operation, numbers_of_arguments, value)!r}")
+            if graph.node(operation, arguments, value).index != k:
+                raise ValueError(f"node {k} of a graph is there already")
+        if len(graph.nodes) < len(names):
+            raise ValueError(f"a graph of {len(graph.nodes)} nodes has not all of the variables {names}")
+        return graph
 
     def derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
         """D[of], with D[variable] = seeds[variable] and zero for every other variable."""
@@ -435,7 +481,7 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, w: node.graph.call("angle_ratio_ss", s, w),
         lambda node, s, w: 2.0 / ((s + w * w) * (s + w * w)),
     ),
-}
+}  # angle_ratio_ss comes in by deriving twice, and is never derived
 
 
 def dot(a: Vector, b: Vector) -> Scalar:
@@ -452,7 +498,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 def norm(a: Vector) -> Scalar:
     """|a|, with the fixed gradient (1, 0, 0) at a = 0."""
-    return a.components[0].graph.call("norm3", *a.components)
+    return a.x.graph.call("norm3", *a.components)
 
 
 def cos(a: Scalar) -> Scalar:
@@ -510,6 +556,13 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+_UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "negative": lambda a: -a,
+    "positive": lambda a: a,
+    "square": lambda a: a**2,
+}
+
+
 def traced_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What NumPy's function of traced values records."""
     name = ufunc.__name__
@@ -517,8 +570,8 @@ def traced_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapp
         if name in _OPERATORS:
             first, second = (a.tolist() if hasattr(a, "tolist") else a for a in inputs)
             return _OPERATORS[name](first, second)
-        if name == "negative":
-            return -inputs[0]
+        if name in _UNARY:
+            return _UNARY[name](inputs[0])
         if name in _UFUNCS and not any(isinstance(a, Vector) for a in inputs):
             graph = next(a.graph for a in inputs if isinstance(a, Scalar))
             return graph.call(_UFUNCS[name], *(graph.lift(a) for a in inputs))

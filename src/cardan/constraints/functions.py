@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from cardan.constraints import expression, jets
@@ -88,6 +89,26 @@ def atan2(s: Any, c: Any) -> Any:
         if isinstance(a, Jet):
             return jets.atan2(s, c)
     return math.atan2(s, c)
+
+
+def clip(a: Any, lower: float, upper: float) -> Any:
+    """a within [lower, upper], else the nearer bound, where its derivative is zero: how dwells and stops are written.
+
+    A smooth function whose slope and curvature vanish at both bounds stays smooth when it is taken of cd.clip(a, …).
+    The bounds are numbers.
+    """
+    for bound in (lower, upper):
+        if isinstance(bound, bool) or not isinstance(bound, numbers.Real) or not math.isfinite(bound):
+            raise TracingError(f"the bounds of cd.clip must be finite numbers, not {bound!r}")
+    if lower > upper:
+        raise TracingError(f"the bounds of cd.clip are {lower} and {upper}; the lower must not be above the upper")
+    if isinstance(a, Vector | Quaternion):
+        raise TracingError(f"cd.clip takes a number, not {a!r}; take a component, cd.norm or cd.dot first")
+    if isinstance(a, Scalar):
+        return a - expression.beyond(a, a.graph.lift(lower), a.graph.lift(upper))
+    if isinstance(a, Jet):
+        return a if lower <= a <= upper else Jet(lower if a < lower else upper)
+    return min(max(a, lower), upper)
 
 
 def dot(a: Any, b: Any) -> Any:

@@ -17,20 +17,17 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
-from pickle import UnpicklingError
 from types import ModuleType
 from typing import Any
-
-import numpy as np
 
 from cardan.constraints.registry import Primitive
 from cardan.errors import ModelError
 
 log = logging.getLogger("cardan")
 
-_addresses: dict[tuple[Primitive, str], int] = {}
+_addresses: dict[Hashable, int] = {}
 
 
 def address(primitive: Primitive) -> int:
@@ -44,25 +41,18 @@ def curvature_address(primitive: Primitive) -> int:
 
 
 def _address(primitive: Primitive, suffix: str) -> int:
-    found = _addresses.get((primitive, suffix))
+    key = (*primitive.kernel(), suffix)
+    found = _addresses.get(key)
     if found is None:
         from cardan import _jit
 
-        function, kept = _function(primitive, suffix)
         try:
-            try:
-                found = _jit.primitive_address(function, kept)
-            except (OSError, ImportError, EOFError, UnpicklingError, RuntimeError) as error:
-                if not kept:
-                    raise
-                log.warning("the cached kernel of %r cannot be loaded and is compiled anew: %s", primitive.name, error)
-                found = _jit.primitive_address(function, False)
+            found = _addresses[key] = _jit.primitive_address(*_function(primitive, suffix))
         except _jit.COMPILE_ERRORS as error:
             raise ModelError(
                 f"primitive {primitive.name!r} by hand cannot be compiled: {str(error).strip().splitlines()[-1]}; its "
                 "functions may use numbers, math and NumPy on arrays of floats, as Numba compiles them"
             ) from error
-        _addresses[primitive, suffix] = found
     return found
 
 
@@ -83,10 +73,10 @@ def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
     """The text around two functions of the user's; never kept, since Numba would not notice an edit of them."""
     from cardan import _jit
 
-    namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand", "empty": np.empty}
+    namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand"}
     for name in ("value", "derivative"):
         namespace[f"{name}_by_hand"] = _jit.by_hand(getattr(primitive.origin, name))
-    exec(compile(primitive.text, f"<primitive {primitive.name}>", "exec"), namespace)
+    exec(compile(primitive.text, "<primitive by hand>", "exec"), namespace)
     function: Callable[..., int] = namespace[f"primitive{suffix}"]
     return function
 
@@ -109,13 +99,10 @@ def _kept(root: Path | None, name: str, text: str) -> Path | None:
     """The file of that text in the private directory under root; None where it cannot be kept safely."""
     if root is None:
         return None
-    directory = root / "primitives"
+    from cardan import _jit
+
     try:
-        directory.mkdir(mode=0o700, exist_ok=True)
-        if not _is_private(directory):
-            log.warning("%s is open to others: primitives are compiled anew in every process", directory)
-            return None
-        path = directory / name
+        path = _jit.private(root / "primitives") / name
         if not _holds(path, text):
             _write(path, text)
         return path if _holds(path, text) else None
@@ -124,19 +111,10 @@ def _kept(root: Path | None, name: str, text: str) -> Path | None:
         return None
 
 
-def _is_private(path: Path) -> bool:
-    """A real directory, or file, that belongs to this user and that nobody else can write to."""
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        return False
-    if not hasattr(os, "getuid"):  # Windows: a user's profile is private as it is
-        return True
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
 def _holds(path: Path, text: str) -> bool:
+    """Whether a real file, no link, holds that text and no other."""
     try:
-        return _is_private(path) and path.read_bytes() == text.encode()
+        return stat.S_ISREG(path.lstat().st_mode) and path.read_bytes() == text.encode()
     except FileNotFoundError:
         return False
 

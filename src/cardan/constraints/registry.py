@@ -82,6 +82,7 @@ class Primitive:
     ``chord``, sin θ for ``sine``, and θ, or a length, for ``value``.
     ``code``: number of a built-in primitive, −1 for one of the user's.  The first few are compiled into the evaluators
     (``inline``), all others are called by address and compiled when first used.
+    ``absolute``: it may change when all its points are moved alike, so they must count from the world's own origin.
     """
 
     code: int
@@ -100,6 +101,7 @@ class Primitive:
     rows: int = 0
     equations: int = 0  # independent at a regular solution: rows that are no guards
     powers: tuple[int, ...] = ()  # of length, per row
+    absolute: bool = False
     text: str = ""  # source of the kernels of a primitive of the user's; "" for one built in
     origin: Any = None  # what a primitive of the user's is rebuilt from when unpickled
 
@@ -120,13 +122,15 @@ class Primitive:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Primitive):
             return NotImplemented
-        if self.code >= 0 or other.code >= 0:
-            return self.code == other.code
         return self._identity() == other._identity()
 
     def _identity(self) -> tuple[Any, ...]:
+        return self.name, self.arguments, self.parameters, self.defaults, self.units, self.kernel()
+
+    def kernel(self) -> tuple[Any, ...]:
+        """What its kernels are compiled from: equal where the same ones serve."""
         by_hand = getattr(self.origin, "value", None), getattr(self.origin, "derivative", None)
-        return self.name, self.arguments, self.parameters, self.units, self.text, *by_hand
+        return self.code, self.text, *by_hand
 
     def __hash__(self) -> int:
         return hash((self.code, self.name, self.text))
@@ -140,7 +144,8 @@ class Primitive:
     def __reduce__(self) -> tuple[Callable[..., Primitive], tuple[Any, ...]]:
         if self.code >= 0:
             return find, (self.name,)
-        return self.origin.rebuild, (self.origin,)
+        reduced: tuple[Callable[..., Primitive], tuple[Any, ...]] = self.origin.reduced(self)
+        return reduced
 
     def __repr__(self) -> str:
         return f"<primitive {self.name!r} of {', '.join(f'{a.name}: {a.kind}' for a in self.arguments)}>"
@@ -175,9 +180,22 @@ def flat_rows(result: Any) -> Iterator[Scalar]:
             yield from flat_rows(part)
 
 
+def features_of(arguments: tuple[Argument, ...]) -> tuple[FeatureKind, ...]:
+    """The features that arguments stand for, one after the other."""
+    return tuple(feature for argument in arguments for feature in KINDS[argument.kind].features)
+
+
+def users(recipe: Any, text: str, rows: int, *, absolute: bool) -> Primitive:
+    """The primitive of the user's that a recipe declares, with the source of its kernels."""
+    name = recipe.name
+    declared = (recipe.arguments, recipe.parameters, recipe.defaults, recipe.units)
+    made = Primitive(-1, name, *declared, (), "value", None, name, absolute=absolute, text=text, origin=recipe)
+    return completed(made, rows)
+
+
 def completed(made: Primitive, rows: int) -> Primitive:
     """The primitive with all that follows from its arguments and the number of its rows."""
-    features = tuple(feature for argument in made.arguments for feature in KINDS[argument.kind].features)
+    features = features_of(made.arguments)
     units = made.units * rows if len(made.units) == 1 else made.units
     return replace(
         made,

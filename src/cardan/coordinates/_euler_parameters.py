@@ -7,10 +7,10 @@ An orientation x = p ⊗ s is linear in p.
 
 from cardan._jit import evaluator, inner
 from cardan.coordinates._features import derivatives, update_constraint, update_matrices, update_turns
+from cardan.coordinates._normalisation import WIDTH, normalisation
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
     BLOCK,
-    BLOCKS,
     BODIES,
     BODY,
     COLUMN,
@@ -26,13 +26,10 @@ from cardan.system.layout import (
     POSE,
     RECORD,
     ROWS,
-    ROWS_TOTAL,
     SLOT,
     SLOTS,
     SOURCE,
 )
-
-WIDTH = 7
 
 
 @inner
@@ -103,25 +100,6 @@ def chain(record, ints, floats, q, jacobian, work):
                 d += components
                 j += stride
         at += FEATURE
-
-
-@inner
-def normalisation(ints, q, out, jacobian, with_jacobian):
-    """pᵀp − 1 of every body behind the constraints' rows, and its row 2pᵀ."""
-    row = ints[ROWS_TOTAL]
-    j = ints[BLOCKS] * WIDTH
-    for b in range(ints[BODIES]):
-        o = POSE * b + 3
-        s = -1.0
-        for k in range(4):
-            s += q[o + k] * q[o + k]
-        out[row + b] = s
-        if with_jacobian:
-            for k in range(3):
-                jacobian[j + k] = 0.0
-            for k in range(4):
-                jacobian[j + 3 + k] = 2.0 * q[o + k]
-            j += WIDTH
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):

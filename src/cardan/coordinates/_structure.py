@@ -1,7 +1,5 @@
 """The solvers' structure table, from the packed system."""
 
-import numpy as np
-
 from cardan._jit import jit
 from cardan.solvers import abi
 from cardan.system import layout
@@ -74,15 +72,6 @@ def fill_structure(ints, width, normalised, work, out):
     out[S_OFFSETS] = at
     out[S_WORK] = work
     out[S_LIMITS] = at + bodies + 1
-
-
-def structure(ints, width, normalised, work):
-    """The table of a system in a formulation; ``work``: floats the evaluator needs."""
-    bodies, constraints, _, blocks = ints[:HEADER].tolist()[:4]
-    extra = bodies if normalised else 0
-    out = np.empty(S_HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64)
-    fill_structure(ints, width, normalised, work, out)
-    return out
 
 
 @jit

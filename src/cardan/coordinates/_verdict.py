@@ -11,7 +11,7 @@ def judge(residuals, powers, coordinates, turned, centers, origin, length, toler
     """out ← the residual that is largest for what it may be, scaled, and that bound.
 
     A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
-    body's origin, a rounded angle of many turns by an ulp of all of them.
+    body's origin, a rounded angle of many turns by an ulp of all of them: rows of such angles have −1 in powers.
     """
     out[0] = 0.0
     out[1] = tolerance
@@ -31,9 +31,9 @@ def judge(residuals, powers, coordinates, turned, centers, origin, length, toler
         wound = max(wound, abs(turned[i]))
     largest = 0.0
     for i in range(residuals.size):
-        if powers[i] == 0:
+        if powers[i] <= 0:
             value = abs(residuals[i])
-            bound = max(tolerance, rounding * wound)
+            bound = max(tolerance, rounding * (wound if powers[i] < 0 else 1.0))
         else:
             value = abs(residuals[i]) / length
             if powers[i] == 2:

@@ -8,13 +8,28 @@ from typing import Literal
 
 import numpy as np
 
+from cardan.coordinates import relative
+from cardan.lazy import LazyModule, TieredModule
+from cardan.solvers import abi
 from cardan.solvers.linear import linear_algebra
 from cardan.solvers.problem import Problem
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-Formulation = Literal["manifold", "euler_parameters"]
+_features = LazyModule("cardan.coordinates._features")
+_gamma = LazyModule("cardan.coordinates._gamma")
+_structure = TieredModule("cardan.coordinates._structure")
+_tables = TieredModule("cardan.system._tables")
+
+Formulation = Literal[
+    "manifold",
+    "euler_parameters",
+    "virtual_rotation",
+    "euler_angles",
+    "relative",
+    "relative_euler_parameters",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +56,26 @@ REGISTRY: dict[str, FormulationKind] = {
     for kind in (
         FormulationKind("manifold", "cardan.coordinates._manifold", 6, False, 1.0),
         FormulationKind("euler_parameters", "cardan.coordinates._euler_parameters", 7, True, 0.5),
+        FormulationKind("virtual_rotation", "cardan.coordinates._virtual_rotation", 7, True, 0.5),
+        FormulationKind("euler_angles", "cardan.coordinates._euler_angles", 6, False, 1.0),
     )
 }
+
+
+CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # by poses, and by the coordinates of joints
 
 
 def structure(system: System, kind: FormulationKind) -> IntArray:
     """The solvers' structure table of a system in a formulation; made once."""
 
     def make() -> IntArray:
-        from cardan.coordinates import _features, _structure
-
-        room = _features.work_size(system.ints)
-        table: IntArray = _structure.structure(system.ints, kind.width, kind.normalised, room)
+        ints = system.ints
+        bodies, constraints, _, blocks = ints[: layout.HEADER].tolist()[:4]
+        extra = bodies if kind.normalised else 0
+        table: IntArray = np.empty(
+            abi.HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64
+        )
+        _structure.fill_structure(ints, kind.width, kind.normalised, _features.work_size(ints), table)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)
@@ -70,12 +93,16 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
-    return found.with_floats(system.floats_at(time)) if system.signals else found
+    if not system.signals:
+        return found
+    floats = system.floats_at(time)
+    own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system
+    return found.with_floats(np.concatenate([floats, own_floats]) if own_floats.size else floats)
 
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
-    from cardan.coordinates import _structure
-
+    if projects(formulation):
+        return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
     extra = bodies if kind.normalised else 0
@@ -86,13 +113,27 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     return Problem(kind.evaluate(), system.addressed, system.floats, table, scales, linear)
 
 
+def projects(formulation: str) -> bool:
+    """Whether its coordinates cannot hold every pose: a start is then moved to where they can."""
+    return formulation in relative.FORMULATIONS
+
+
+def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
+    """The formulation's own coordinates of the poses q, which are q itself (no copy) but for relative ones."""
+    return relative.enter(system, formulation, q) if projects(formulation) else q
+
+
+def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
+    """q ← poses of the formulation's own coordinates x, where these are not the poses themselves."""
+    if projects(formulation):
+        relative.leave(system, formulation, x, q)
+
+
 def to_reference(system: System, coordinates: FloatArray, near: FloatArray | None = None) -> FloatArray:
     """Solver coordinates q, flat: r of the reference points, from the system's origin, in place of r of the bodies.
 
     Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
     """
-    from cardan.system import _tables
-
     turns = len(system.turns)
     if not turns:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
@@ -121,8 +162,6 @@ def angles(system: System, q: FloatArray) -> FloatArray:
 
 def from_reference(system: System, q: FloatArray) -> FloatArray:
     """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
-    from cardan.system import _tables
-
     count = len(system.names)
     out: FloatArray = q[: layout.POSE * count].copy()
     _tables.shift_reference(count, system.centers.reshape(-1), system.origin, -1.0, out)
@@ -132,11 +171,25 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
 def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> FloatArray:
     """γ = −J̇ v, so that accelerations obey J v̇ = γ; shape (rows,).
 
-    q: solver coordinates, flat.  v: velocities of the formulation, flat: (ṙ, ω in body) or (ṙ, ṗ) per body.
+    q: solver coordinates, flat.  v: velocities of the formulation, flat, per body: (ṙ, ω in body) on the manifold,
+    (ṙ, ṗ) in Euler parameters and for virtual rotations (on the unit sphere), (ṙ, ψ̇, θ̇, φ̇) in Euler angles.
     """
-    from cardan.coordinates import _gamma
-
     kind = REGISTRY[formulation]
+    if formulation in ("manifold", "euler_parameters"):
+        return _own_gamma(system, kind, q, v)
+    from cardan.coordinates import tangents
+
+    rates, bias = tangents.as_manifold(formulation, q, v)
+    out = _own_gamma(system, REGISTRY["manifold"], q, rates)
+    if bias.any():
+        out -= problem(system, "manifold").product(q, bias)
+    if kind.normalised:
+        squares = (v.reshape(-1, kind.width)[:, 3:] ** 2).sum(axis=1)
+        out = np.concatenate([out, -2.0 * squares])
+    return out
+
+
+def _own_gamma(system: System, kind: FormulationKind, q: FloatArray, v: FloatArray) -> FloatArray:
     bodies = len(system.names)
     rows = system.powers.size + (bodies if kind.normalised else 0)
     out: FloatArray = np.zeros(rows)

@@ -10,8 +10,11 @@ from typing import Final
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.lazy import TieredModule
 from cardan.system.state import FloatArray
 from cardan.system.system import System
+
+_verdict = TieredModule("cardan.coordinates._verdict")
 
 TOLERANCE: Final = 1e-12  # where nobody asks for another: lengths relative to the extent, angles in radians
 # Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
@@ -45,13 +48,11 @@ def judge(
     Only lengths are allowed the rounding of far-away coordinates: an orientation is as sharp there as anywhere.
     known: the residuals, where they have been computed already.
     """
-    from cardan.coordinates import _verdict
-
     found = residuals(piece, coordinates, near, time) if known is None else known
     out = np.empty(2)
     _verdict.judge(
         found,
-        piece.judged().powers,
+        piece.judged_powers(),
         np.array(coordinates).reshape(-1),
         _NONE if near is None else near,
         piece.centers.reshape(-1),

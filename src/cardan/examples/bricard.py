@@ -10,12 +10,13 @@ The angles from rod to rod repeat around the loop, θ, φ, θ, φ, θ, φ, and o
 
 from __future__ import annotations
 
-from math import acos, cos, degrees, pi, sin
+from math import acos, cos, degrees, pi, radians, sin
+from typing import Any
 
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect
+from cardan.examples.registry import Example, ExampleError, expect, played, rates, released, rotated
 from cardan.math import euler
 
 RODS = 5  # that move
@@ -23,6 +24,13 @@ X, Y, Z = np.eye(3)
 EDGES = np.array([X, Y, Z, -X, -Y, -Z])  # directions around the cube, the ground's first
 DRAWN = 1.1  # m: the sketch has its corners too far apart,
 TURNED = (0.05, 0.10, 0.15)  # and its rods turned by this rotation vector [rad]
+MIDDLE, SWING, BEGIN = radians(75.0), radians(35.0), radians(25.0)  # of θ while it moves; where its swing begins
+DURATION, POSES = 3.0, 24  # s
+
+
+def theta(t: Any) -> Any:
+    """θ [rad] at a time [s]: to and fro."""
+    return MIDDLE + SWING * cd.sin(2 * cd.pi * t / DURATION + BEGIN)
 
 
 def _far_axis(rod: int) -> tuple[float, float, float]:
@@ -46,6 +54,7 @@ def build() -> cd.Mechanism:
         far = rods[k - 1].frame((1, 0, 0), z=_far_axis(k), x=X)
         m.revolute(f"hinge_{k + 1}", far, rods[k].frame((0, 0, 0), z=Z, x=X))
     m.revolute("hinge_6", rods[-1].frame((1, 0, 0), z=_far_axis(RODS), x=X), m.ground.frame((0, 0, 0), z=-Y, x=X))
+    m.drive("swing", m["hinge_1"], theta)
     return m
 
 
@@ -62,10 +71,8 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     """The law of its angles where it was assembled, and far from there: its freedom is no accident of one pose."""
     theta, phi = _check_angles(mechanism, result.state)
     facts = [f"the angles repeat around the loop: {degrees(theta):.4f}° and {degrees(phi):.4f}°, as its law says"]
-    locked = mechanism.copy()
-    locked.remove("hinge_1")
-    turn = (cos(pi / 3), sin(pi / 3), 0.0)
-    locked.fixed("hinge_1", locked.ground.frame((1, 0, 0), z=Z, x=turn), locked["rod_1"].frame((0, 0, 0), z=Z, x=X))
+    locked = released(mechanism)
+    locked.drive("lock", locked["hinge_1"], pi / 3)
     moved = locked.assemble()
     if not moved.ok:
         raise ExampleError(f"bricard does not assemble with θ = 60°; {moved.text()}")
@@ -74,4 +81,27 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     return [*facts, f"moved to θ = 60° it is assembled again, with φ = {degrees(other):.6f}° = arccos(−1/3)"]
 
 
-EXAMPLE = Example("bricard", "Bricard's linkage: rigid by count, and it moves", build, check, dof=1, gruebler=0)
+def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
+    """To and fro: the law of the angles, and that of their rates, which is its derivative."""
+    found = []
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        theta, phi = _check_angles(mechanism, pose)
+        _, first = rates(pose, "rod_1")
+        _, second = rates(pose, "rod_2")
+        turning = float((second - first) @ rotated(pose["rod_2"], Z))  # φ̇, about the axis at its near end
+        law = sin(theta) * (1.0 + cos(phi)) * first[2] + sin(phi) * (1.0 + cos(theta)) * turning
+        expect("θ̇ sin θ (1 + cos φ) + φ̇ sin φ (1 + cos θ)", law, 0.0)
+        found.append(degrees(theta))
+    return [f"driven from θ = {min(found):.1f}° to {max(found):.1f}° its angles keep their law, in {POSES} poses"]
+
+
+EXAMPLE = Example(
+    "bricard",
+    "Bricard's linkage: rigid by count, and it moves",
+    build,
+    check,
+    dof=1,
+    gruebler=0,
+    motion=motion,
+    duration=DURATION,
+)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.errors import CardanError
 from cardan.mechanism import Mechanism
-from cardan.system.state import Pose
+from cardan.system.state import Pose, State
 
 # [m, rad, 1], for mechanisms of about a metre: a thousand times what the assembly leaves open, since a closed form near
 # a dead position enlarges it.
@@ -30,6 +31,10 @@ class Example:
     ``build()`` gives the mechanism as a designer would sketch it: near to an assembled pose, not in it.
     ``check(mechanism, result)`` raises ExampleError, or returns what it found true, one sentence each.
     ``dof`` and ``gruebler`` are what a diagnosis must find: the true freedom, and the count of equations.
+    ``motion(mechanism, state)`` tells, in the same way, what holds over a whole motion begun in an assembled state.
+    ``duration`` [s]: how long the drivers of a driven one have something to show, from t = 0 on; 0 where none is.
+    ``everywhere`` is false where freedom and facts belong to the way it is drawn: a linkage with a rhombus, say, can
+    also be assembled with the rhombus folded flat, and then moves otherwise.
     """
 
     name: str
@@ -38,6 +43,9 @@ class Example:
     check: Callable[[Mechanism, AssemblyResult], list[str]]
     dof: int
     gruebler: int
+    motion: Callable[[Mechanism, State], list[str]] | None = None
+    duration: float = 0.0
+    everywhere: bool = True
 
     @property
     def redundant(self) -> int:
@@ -59,20 +67,57 @@ class Example:
         freedom = f"degrees of freedom: {self.dof}, by count of equations {self.gruebler}; {self.redundant} redundant"
         return [freedom, *self.check(mechanism, result)]
 
+    def motion_facts(self, mechanism: Mechanism, result: AssemblyResult) -> list[str]:
+        """All that holds over its motion from the pose of the sketch; nothing where it is not there to be moved."""
+        return [] if self.motion is None else self.motion(mechanism, result.state)
+
 
 def expect(what: str, value: ArrayLike, expected: ArrayLike, tolerance: float = FACT_TOLERANCE) -> None:
     """Raise ExampleError unless value and expected, numbers or vectors, agree within the tolerance."""
-    if not np.allclose(value, expected, rtol=0.0, atol=tolerance):
+    if not np.all(np.abs(np.subtract(value, expected)) <= tolerance):  # NaN does not agree
         raise ExampleError(f"{what}: {np.array(value).tolist()}, expected {np.array(expected).tolist()}")
 
 
 def rotated(pose: Pose, v: Any) -> NDArray[np.float64]:
     """v in world, given in body axes: v + 2 w e×v + 2 e×(e×v), not by the matrix A(p) which the library uses."""
-    w, e = pose.quaternion[0], pose.quaternion[1:]
-    t = 2.0 * np.cross(e, v)
-    return np.asarray(v + w * t + np.cross(e, t))
+    w, x, y, z = pose.quaternion.tolist()
+    a, b, c = v
+    p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return np.array([a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p])
 
 
 def placed(pose: Pose, point: Any) -> NDArray[np.float64]:
     """World position [m] of a point given in body axes, by :func:`rotated`."""
     return np.asarray(pose.position + rotated(pose, point))
+
+
+def rates(state: State, body: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Velocity [m/s] of a body's origin and its ω [rad/s], both in world, in a state of a motion."""
+    if state.velocities is None:
+        raise ExampleError(f"the state at t = {state.time} s has no velocities; it is not of a motion")
+    row = state.velocities[state.names.index(body)]
+    return row[:3], rotated(state[body], row[3:])
+
+
+def velocity(state: State, body: str, point: Any) -> NDArray[np.float64]:
+    """Velocity [m/s] of a body where it is at a point of the world: v + ω × (point − r)."""
+    v, omega = rates(state, body)
+    return np.asarray(v + np.cross(omega, np.asarray(point) - state[body].position))
+
+
+def played(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State) -> Motion:
+    """The motion of a driven mechanism at times [s], from a state; ExampleError unless all of them are reached."""
+    moved = mechanism.move([float(t) for t in times], start)
+    if not moved.ok:
+        raise ExampleError(f"{mechanism.name} is not moved to t = {times[-1]} s; {moved.text()}")
+    return moved
+
+
+
+def released(mechanism: Mechanism) -> Mechanism:
+    """A copy without its drivers, free to be driven otherwise."""
+    copy = mechanism.copy()
+    for name, joint in mechanism.joints.items():
+        if joint.kind.name == "drive":
+            copy.remove(name)
+    return copy

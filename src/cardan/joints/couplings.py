@@ -14,9 +14,23 @@ from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
-from cardan.joints.registry import coupling_kind
+from cardan.joints.registry import Joint, coupling_kind
 from cardan.system import check
+from cardan.system.parts import Feature
 from cardan.system.system import Use
+
+Given = Joint | Coordinate
+"""What is given for a coordinate: itself, or a joint that has one of the kind; builders get the coordinate."""
+
+
+def _arguments(given: Given) -> tuple[Feature, ...]:
+    """The features of a coordinate."""
+    return _resolved(given).arguments()
+
+
+def _resolved(given: Given) -> Coordinate:
+    assert isinstance(given, Coordinate)  # by the mechanism
+    return given
 
 
 def _ratio(value: Any, what: str) -> float:
@@ -27,26 +41,26 @@ def _ratio(value: Any, what: str) -> float:
 
 
 @coupling_kind("angle", "angle")
-def gear(first: Coordinate, second: Coordinate, *, ratio: Any, phase: Any = 0.0) -> list[Use]:
+def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Use]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
     ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].
     """
     parameters = (_ratio(ratio, "the ratio"), check.number(phase, "the phase"))
-    return [Use(primitives.gear, (*first.arguments(), *second.arguments()), parameters)]
+    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "displacement")
-def rack(first: Coordinate, second: Coordinate, *, radius: Any, offset: Any = 0.0) -> list[Use]:
+def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Use]:
     """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m]."""
     parameters = (_ratio(radius, "the radius"), check.number(offset, "the offset"))
-    return [Use(primitives.rack, (*first.arguments(), *second.arguments()), parameters)]
+    return [Use(primitives.rack, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "angle")
 def belt(
-    first: Coordinate,
-    second: Coordinate,
+    first: Given,
+    second: Given,
     *,
     radius_1: Any,
     radius_2: Any,
@@ -59,17 +73,17 @@ def belt(
     """
     ratio = check.positive(radius_1, "radius_1") / check.positive(radius_2, "radius_2")
     parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
-    return [Use(primitives.gear, (*first.arguments(), *second.arguments()), parameters)]
+    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("", "")
-def couple(first: Coordinate, second: Coordinate, function: Any) -> list[Use]:
+def couple(first: Given, second: Given, function: Any) -> list[Use]:
     """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
 
     function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
     """
-    made = user.coupling("its equation", first.kind, second.kind, function)
-    return [Use(made, (*first.arguments(), *second.arguments()))]
+    made = user.coupling("its equation", _resolved(first).kind, _resolved(second).kind, function)
+    return [Use(made, (*_arguments(first), *_arguments(second)))]
 
 
 # The primitive of a driver, whose last parameter is its value, and that of a limit.

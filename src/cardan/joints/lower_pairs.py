@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from cardan.constraints import primitives
 from cardan.errors import ModelError
@@ -13,6 +13,9 @@ from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
 from cardan.system.system import Use
+
+# What a mechanism gives to a joint that asks for its own coordinates; the default lets callers leave it out.
+_OWN: Final[Mapping[str, Coordinate]] = {}
 
 
 def coincident(a: Frame | Point, b: Frame | Point) -> Use:
@@ -84,7 +87,7 @@ def planar(a: Frame, b: Frame) -> list[Use]:
 
 
 @joint_kind(angle=about_z, displacement=along_z)
-def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate]) -> list[Use]:
+def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate] = _OWN) -> list[Use]:
     """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
 
     pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.

@@ -28,15 +28,18 @@ def resolved(
     unknown = [name for name in given if name not in (*names, *primitive.parameters)]
     if unknown:
         offered = ", ".join((*names, *primitive.parameters))
-        raise ModelError(f"primitive {primitive.name!r} has no argument {unknown[0]!r}; it has {offered}")
+        raise ModelError(f"it has no argument {unknown[0]!r}; it has {offered}")
     ends: dict[str, Any] = {}
     features: list[Feature] = []
     for argument in primitive.arguments:
         if argument.name not in given:
-            raise ModelError(f"primitive {primitive.name!r} was not given {argument.name!r}, {_wanted(argument)}")
+            raise ModelError(f"it was not given {argument.name!r}, {_wanted(argument)}")
         value = given[argument.name]
         if KINDS[argument.kind].is_coordinate:
-            end: Any = coordinate(value, argument.kind)
+            try:
+                end: Any = coordinate(value, argument.kind)
+            except ModelError as error:
+                raise ModelError(f"{argument.name!r}: {error}") from None
             features += end.arguments()
         else:
             end = value
@@ -51,7 +54,7 @@ def resolved(
     defaults = dict(primitive.defaults)
     for name in primitive.parameters:
         if name not in given and name not in defaults:
-            raise ModelError(f"primitive {primitive.name!r} was not given its parameter {name!r}; it must be a number")
+            raise ModelError(f"it was not given its parameter {name!r}; it must be a number")
         parameters.append(check.number(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
     return tuple(ends.values()), Use(primitive, tuple(features), tuple(parameters))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec
 
@@ -180,6 +181,10 @@ class Joint:
         """Pose of b in a."""
         (p_WA, R_WA), (p_WB, R_WB) = _world(self.a, state), _world(self.b, state)
         return Relative(R_WA.T @ (p_WB - p_WA), R_WA.T @ R_WB)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Joint:
+        ends, uses, turns = deepcopy((self.ends, self.uses, self.turns), memo)
+        return Joint(self.name, self.kind, ends, self.parameters, uses, turns)  # a function of a driver stays the same
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""

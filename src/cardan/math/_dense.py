@@ -1,4 +1,4 @@
-"""Dense factorisations for small systems: Cholesky, and the complete orthogonal decomposition for a pseudo-inverse."""
+"""Dense factorisations for small systems: Cholesky, LU, the complete orthogonal decomposition for a pseudo-inverse."""
 
 from math import sqrt
 
@@ -40,6 +40,41 @@ def cholesky_solve(n, factor, b, x):
         x[i] = s
         for k in range(i):
             x[k] -= factor[row + k] * s
+
+
+@inner
+def lu_solve(n, a, b, x, singular):
+    """x ← A⁻¹ b by Gaussian elimination with partial pivoting; a (n×n, row-major) and b are overwritten.
+
+    False, with x undefined, where a pivot does not exceed ``singular`` times the largest entry of A.
+    """
+    largest = 0.0
+    for i in range(n * n):
+        largest = max(largest, abs(a[i]))
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(a[i * n + k]) > abs(a[best * n + k]):
+                best = i
+        if not abs(a[best * n + k]) > singular * largest:
+            return False
+        if best != k:
+            for j in range(k, n):
+                a[k * n + j], a[best * n + j] = a[best * n + j], a[k * n + j]
+            b[k], b[best] = b[best], b[k]
+        inverse = 1.0 / a[k * n + k]
+        for i in range(k + 1, n):
+            factor = a[i * n + k] * inverse
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    a[i * n + j] -= factor * a[k * n + j]
+                b[i] -= factor * b[k]
+    for k in range(n - 1, -1, -1):
+        s = b[k]
+        for j in range(k + 1, n):
+            s -= a[k * n + j] * x[j]
+        x[k] = s / a[k * n + k]
+    return True
 
 
 @inner

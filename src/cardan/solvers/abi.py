@@ -13,7 +13,7 @@ are (op, pattern, control, r, gradient, step, jacobian, matrix):
 
 ========= ======================================================================
 FACTOR    gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; 1 if that is not positive definite
-SOLVE     step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor
+SOLVE     step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; r and jacobian as for FACTOR, any gradient
 ========= ======================================================================
 
 Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent
@@ -61,8 +61,13 @@ MARK_COST: Final = 10  # cost when the search was last found to be getting on, a
 MARK_ITERATION: Final = 11
 STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
 STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
-CONTROL: Final = 14
+INVERSE: Final = 14  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
+SINGULAR: Final = 15  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
+TRUNCATION: Final = 16  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
+CONTROL: Final = 17
 
+LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
+PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step
 
 # values of STATUS, as the kernels write them; Outcome names them for the layer above
 RUNNING: Final = 0.0

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.lazy import LazyModule
 from cardan.solvers import abi
 from cardan.solvers.problem import Linear
+
+_dense_normal = LazyModule("cardan.solvers._dense_normal")
+_dual_normal = LazyModule("cardan.solvers._dual_normal")
 
 IntArray = NDArray[np.int64]
 
@@ -18,11 +23,126 @@ DENSE_UNKNOWNS = 60  # up to here the dense matrix wins: it needs no symbolic wo
 def linear_algebra(structure: IntArray) -> Linear:
     """Dense normal equations for small problems, block-sparse ones beyond."""
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
-        from cardan.solvers import _dense_normal
-
-        n = float(structure[abi.UNKNOWNS])
-        return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure), n**3 / 6.0)
+        return _dense(structure)
     return sparse(structure)
+
+
+def _dense(structure: IntArray, *, room: bool = True) -> Linear:
+    n = float(structure[abi.UNKNOWNS])
+    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if room else 0, n**3 / 6.0)
+
+
+def path_algebra(structure: IntArray) -> Linear:
+    """As :func:`linear_algebra`, or by way of the rows where these are few and long, as those of closed loops are.
+
+    Both have dense blocks that no order of elimination avoids: JᵀJ the unknowns of one constraint, JJᵀ the rows that
+    touch one block.  Forming and factorising these is what is compared.
+    """
+    if not structure[abi.ROWS]:
+        return _dense(structure, room=False)  # never asked for anything
+    if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
+        return _dense(structure)
+    by_unknowns, by_rows = _clique_costs(structure)
+    return dual(structure) if by_rows <= by_unknowns else sparse(structure)
+
+
+def _clique_costs(structure: IntArray) -> tuple[float, float]:
+    """Multiplications of forming JᵀJ and of factorising its largest dense block; and those of JJᵀ."""
+    widths = np.diff(structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1])
+    rows = list(_constraints(structure))
+    heights = np.array([row.rows for row in rows])
+    lengths = np.array([widths[row.blocks].sum() for row in rows])
+    touching = np.zeros(widths.size, dtype=np.int64)  # rows that touch a block
+    for row in rows:
+        touching[row.blocks] += row.rows
+    by_unknowns = 0.5 * float(heights @ (lengths * lengths)) + float(lengths.max()) ** 3 / 6.0
+    by_rows = 0.5 * float(widths @ (touching * touching)) + float(touching.max()) ** 3 / 6.0
+    return by_unknowns, by_rows
+
+
+class _Constraint(NamedTuple):
+    first: int
+    rows: int
+    start: int
+    blocks: IntArray
+
+
+def _constraints(structure: IntArray) -> Iterator[_Constraint]:
+    at = abi.HEADER
+    for _ in range(int(structure[abi.CONSTRAINTS])):
+        first, rows, start, slots = structure[at : at + 4].tolist()
+        yield _Constraint(first, rows, start, structure[at + 4 : at + 4 + slots])
+        at += 4 + slots
+
+
+def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
+    """The structure of Jᵀ, whose constraints are the blocks of J and whose blocks its constraints; and where in J each
+    entry of Jᵀ is."""
+    offsets = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1]
+    widths = np.diff(offsets)
+    rows = list(_constraints(structure))
+    # every block of J once: its constraint, its block, its first entry, and the length of a row there
+    owners, blocks, firsts, strides = [], [], [], []
+    for c, row in enumerate(rows):
+        own = widths[row.blocks]
+        owners.append(np.full(own.size, c))
+        blocks.append(row.blocks)
+        firsts.append(row.start + np.cumsum(own) - own)
+        strides.append(np.full(own.size, own.sum()))
+    owner, block, first, stride = (
+        np.concatenate(part or [np.zeros(0)]).astype(np.int64) for part in (owners, blocks, firsts, strides)
+    )
+    order = np.argsort(block, kind="stable")  # by block, its constraints ascending
+    owner, block, first, stride = owner[order], block[order], first[order], stride[order]
+    heights = np.array([row.rows for row in rows], dtype=np.int64)
+    counts = np.bincount(block, minlength=widths.size)
+    lengths = np.bincount(block, weights=heights[owner], minlength=widths.size).astype(np.int64)
+    begins = np.concatenate([[0], np.cumsum(widths * lengths)])
+
+    size = abi.HEADER + 4 * widths.size + owner.size
+    table: IntArray = np.zeros(size + 2 * len(rows) + 1, dtype=np.int64)
+    places = abi.HEADER + 4 * np.arange(widths.size) + np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    for k, part in enumerate((offsets[:-1], widths, begins[:-1], counts)):
+        table[places + k] = part
+    within = np.arange(owner.size) - np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    table[places[block] + 4 + within.astype(np.int64)] = owner
+    table[size : size + len(rows) + 1] = [*[row.first for row in rows], int(structure[abi.ROWS])]
+    table[abi.ROWS] = structure[abi.UNKNOWNS]
+    table[abi.UNKNOWNS] = structure[abi.ROWS]
+    table[abi.CONSTRAINTS] = widths.size
+    table[abi.BLOCKS] = len(rows)
+    table[abi.JACOBIAN_SIZE] = structure[abi.JACOBIAN_SIZE]
+    table[abi.OFFSETS] = size
+    table[abi.LIMITS] = size + len(rows) + 1
+
+    # Row by row of Jᵀ, an entry is one of J at the same block, across and down exchanged.
+    permutation: IntArray = np.empty(int(structure[abi.JACOBIAN_SIZE]), dtype=np.int64)
+    height, width = heights[owner], widths[block]
+    before = np.cumsum(height) - height
+    column = before - np.repeat(np.concatenate([[0], np.cumsum(lengths)[:-1]]), counts)
+    area = height * width
+    piece = np.repeat(np.arange(owner.size), area)
+    place = np.arange(piece.size) - np.repeat(np.cumsum(area) - area, area)
+    across, down = np.divmod(place, height[piece])
+    target = begins[block[piece]] + across * lengths[block[piece]] + column[piece] + down
+    permutation[target.astype(np.int64)] = first[piece] + down * stride[piece] + across
+    return table, permutation
+
+
+def dual(structure: IntArray) -> Linear:
+    """Normal equations by way of the rows, for the linear algebra that suits JJᵀ."""
+    turned, permutation = transposed(structure)
+    within = linear_algebra(turned)
+    header = np.zeros(_dual_normal.PATTERN, dtype=np.int64)
+    header[_dual_normal.INNER] = within.address
+    header[_dual_normal.INNER_WORK] = within.work
+    header[_dual_normal.ENTRIES] = permutation.size
+    header[_dual_normal.STRUCTURE] = _dual_normal.PATTERN
+    header[_dual_normal.PERMUTATION] = _dual_normal.PATTERN + structure.size
+    header[_dual_normal.INNER_PATTERN] = _dual_normal.PATTERN + structure.size + permutation.size
+    pattern: IntArray = np.concatenate([header, structure, permutation, within.pattern])
+    floats = permutation.size + 2 * int(structure[abi.UNKNOWNS]) + 2 * int(structure[abi.ROWS])
+    return Linear(_dual_normal.LINEAR, pattern, within.work + floats, within.cost)
 
 
 def sparse(structure: IntArray) -> Linear:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.errors import ModelError
+from cardan.lazy import LazyModule
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Problem
+
+_gradient = LazyModule("cardan.solvers._gradient")
+_levenberg_marquardt = LazyModule("cardan.solvers._levenberg_marquardt")
+_newton = LazyModule("cardan.solvers._newton")
 
 FloatArray = NDArray[np.float64]
 
@@ -36,8 +42,7 @@ class Budget:
         return self.deadline is not None and time.perf_counter() >= self.deadline
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """How an attempt ended, with q moved in place: iterations used, largest scaled residual, ½|r|²."""
 
     outcome: Outcome
@@ -49,7 +54,7 @@ class Run:
 def chunk_size(problem: Problem) -> int:
     """Iterations between two looks at the clock."""
     per_iteration = problem.linear.cost + 100.0 * problem.unknowns  # the second: what is linear in the bodies
-    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / per_iteration)))
+    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / max(per_iteration, 1.0))))
 
 
 def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budget, call: Callable[[], Any]) -> Run:
@@ -72,20 +77,18 @@ def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budge
 
 def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Damped minimum-norm steps from q, in place."""
-    from cardan.solvers import _levenberg_marquardt as kernel
-
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     control[abi.DAMPING] = INITIAL_DAMPING
     control[abi.GROWTH] = 2.0
-    work = np.empty(kernel.levenberg_marquardt_work(problem.structure, problem.linear.work))
+    work = np.empty(_levenberg_marquardt.levenberg_marquardt_work(problem.structure, problem.linear.work))
     p = problem
     return _iterate(
         p,
         q,
         control,
         budget,
-        lambda: kernel.levenberg_marquardt(
+        lambda: _levenberg_marquardt.levenberg_marquardt(
             p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, q, control, work
         ),
     )
@@ -93,13 +96,11 @@ def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budge
 
 def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Algorithm 1: full steps with the pseudo-inverse, in place."""
-    from cardan.solvers import _newton as kernel
-
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     p = problem
     dense = p.rows * p.unknowns <= DENSE_NEWTON
-    work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
+    work = np.empty(_newton.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
     pivots = np.empty(p.unknowns, dtype=np.int64)
     tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern)
     return _iterate(
@@ -107,25 +108,62 @@ def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) ->
         q,
         control,
         budget,
-        lambda: kernel.newton(*tables, dense, q, control, work, pivots),
+        lambda: _newton.newton(*tables, dense, q, control, work, pivots),
     )
+
+
+def newton_lu(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+    """Algorithm 1 as printed: J⁻¹ by LU, and J⁺ only where J is singular or not square, in place."""
+    from cardan.solvers import _algorithm_1 as kernel
+
+    p = problem
+    check_dense(p)
+    control = algorithm_1_control(p, tolerance)
+    work = np.empty(kernel.algorithm_1_work(p.structure))
+    pivots = np.empty(2 * p.unknowns, dtype=np.int64)
+    return _iterate(
+        p,
+        q,
+        control,
+        budget,
+        lambda: kernel.algorithm_1(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots),
+    )
+
+
+def check_dense(problem: Problem) -> None:
+    """Refuse what Algorithm 1 cannot decompose as one matrix."""
+    if problem.rows * problem.unknowns > DENSE_NEWTON:
+        raise ModelError(
+            f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it "
+            f"must have {DENSE_NEWTON} at the most: use method='newton', which is sparse for large systems"
+        )
+
+
+def algorithm_1_control(problem: Problem, tolerance: float, inverse: float = abi.LU_FIRST) -> FloatArray:
+    """Control vector of Algorithm 1.  A pivot must exceed what rounding alone leaves of one: unknowns × ε."""
+    from cardan.solvers._newton import SINGULAR_RTOL
+
+    control: FloatArray = np.zeros(abi.CONTROL)
+    control[abi.TOLERANCE] = tolerance
+    control[abi.INVERSE] = inverse
+    control[abi.SINGULAR] = problem.unknowns * np.finfo(float).eps
+    control[abi.TRUNCATION] = SINGULAR_RTOL
+    return control
 
 
 def gradient(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Spring steps, in place."""
-    from cardan.solvers import _gradient as kernel
-
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     control[abi.STEP_GAIN] = SPRING_GAIN
-    work = np.empty(kernel.gradient_work(problem.structure))
+    work = np.empty(_gradient.gradient_work(problem.structure))
     p = problem
     return _iterate(
         p,
         q,
         control,
         budget,
-        lambda: kernel.gradient(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work),
+        lambda: _gradient.gradient(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work),
     )
 
 
@@ -154,6 +192,7 @@ REGISTRY: dict[str, Solver] = {
     for solver in (
         Solver("levenberg_marquardt", levenberg_marquardt, 200),
         Solver("newton", newton, 100),
+        Solver("newton_lu", newton_lu, 100),
         Solver("gradient", gradient, 20_000),
         Solver("hybrid", hybrid, 1_000),
     )

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.lazy import LazyModule
 from cardan.solvers import abi
 
+_blocks = LazyModule("cardan.solvers._blocks")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
 class Linear:
     """Linear algebra by address: its table (the structure, or a sparse pattern), the floats its matrices take, and the
     multiplications of one factorisation."""
 
-    address: int
-    pattern: NDArray[np.int64]
-    work: int
-    cost: float
+    __slots__ = ("address", "cost", "pattern", "work")
+
+    def __init__(self, address: int, pattern: NDArray[np.int64], work: int, cost: float) -> None:
+        self.address = address
+        self.pattern = pattern
+        self.work = work
+        self.cost = cost
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """An evaluator's address, its two tables, the structure of its Jacobian, scales (rows, then columns), and the
     linear algebra that suits its size."""
 
-    evaluate: int
-    ints: NDArray[np.int64]
-    floats: NDArray[np.float64]
-    structure: NDArray[np.int64]
-    scales: NDArray[np.float64]
-    linear: Linear
+    __slots__ = ("evaluate", "floats", "ints", "linear", "scales", "structure")
+
+    def __init__(
+        self,
+        evaluate: int,
+        ints: NDArray[np.int64],
+        floats: NDArray[np.float64],
+        structure: NDArray[np.int64],
+        scales: NDArray[np.float64],
+        linear: Linear,
+    ) -> None:
+        self.evaluate = evaluate
+        self.ints = ints
+        self.floats = floats
+        self.structure = structure
+        self.scales = scales
+        self.linear = linear
 
     @property
     def rows(self) -> int:
@@ -44,7 +58,7 @@ class Problem:
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
-        return replace(self, floats=floats)
+        return Problem(self.evaluate, self.ints, floats, self.structure, self.scales, self.linear)
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""
@@ -61,12 +75,16 @@ class Problem:
 
     def jacobian(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """f(q), shape (rows,), and the dense Jacobian, shape (rows, unknowns), unscaled."""
-        from cardan.solvers import _blocks
-
         out, entries = self.entries(q)
         dense: NDArray[np.float64] = np.zeros((self.rows, self.unknowns))
         _blocks.spread(self.structure, entries, dense.reshape(-1))
         return out, dense
+
+    def product(self, q: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J(q) x, unscaled, shape (rows,), without a dense matrix."""
+        out: NDArray[np.float64] = np.empty(self.rows)
+        _blocks.apply(self.structure, self.entries(q)[1], x, out)
+        return out
 
     def retract(self, q: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
         """q moved by a tangent vector (unscaled)."""
@@ -79,8 +97,6 @@ class Problem:
 
     @staticmethod
     def _call(address: int, op: int, *arrays: NDArray[Any]) -> int:
-        from cardan.solvers import _blocks
-
         return int(_blocks.call_at(address, op, *arrays))
 
 

@@ -96,9 +96,10 @@ def number_records(ints, floats, starts, bodies, turns):
 
 
 @inner
-def center_features(ints, floats, centers, sizes, counts):
+def center_features(ints, floats, absolute, centers, sizes, counts):
     """Move each body's reference to the centroid of its points, in place; sizes ← extent of each body's points.
 
+    absolute: whether the ground's points stay where they are, and the origin of the solvers is that of the world.
     centers [m], shape (bodies + 1, 3), in body axes, the last row for the ground, which is the origin of the solvers;
     sizes [m], shape (bodies + 1,): twice the largest distance of a point from the centroid, or zero.
     """
@@ -124,7 +125,7 @@ def center_features(ints, floats, centers, sizes, counts):
                             for i in range(3):
                                 square += ((s[i] - c[i]) / m) ** 2
                             sizes[body] = max(sizes[body], 2.0 * m * sqrt(square))
-                    else:
+                    elif body < bodies or not absolute:
                         for i in range(3):
                             s[i] -= c[i]
             record = ints[record + NEXT]
@@ -136,6 +137,9 @@ def center_features(ints, floats, centers, sizes, counts):
                 largest = max(largest, abs(centers[i]))
             if sizes[b] <= SAME_POINT * largest:  # equal points, whose mean is off by rounding
                 sizes[b] = 0.0
+    if absolute:
+        for i in range(3 * bodies, 3 * bodies + 3):
+            centers[i] = 0.0
 
 
 @inner
@@ -274,13 +278,13 @@ def group_bodies(ints, leader):
 
 
 @jit
-def measure(ints, floats, bodies, turns, rods, order, starts, level, leader, scratch, measures, centers):
+def measure(ints, floats, bodies, turns, rods, absolute, order, starts, level, leader, scratch, measures, centers):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that, and with no numbers of bodies, since all is packed already.
-    bodies, turns, rods: see number_records and rod.  starts ← where the records begin; level, leader ← as above;
-    centers ← reference points of the bodies, then of the ground, 3 floats each.
+    bodies, turns, rods, absolute: see number_records, rod, center_features.  starts ← where the records begin; level,
+    leader ← as above; centers ← reference points of the bodies, then of the ground, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
     measures: 3·(bodies + 1) floats, the last of which says how many points are on the ground.
     """
@@ -290,7 +294,7 @@ def measure(ints, floats, bodies, turns, rods, order, starts, level, leader, scr
         for i in range(3 * count + 3):
             centers[i] = 0.0
             measures[i] = 0.0
-        center_features(ints, floats, centers, measures, measures[2 * count + 2 :])
+        center_features(ints, floats, absolute, centers, measures, measures[2 * count + 2 :])
         scratch[scratch.size - 1] = 1 if group_bodies(ints, leader) else 0
     links = scratch[2 * count + 2 :]
     link_bodies(ints, scratch, links)

@@ -36,7 +36,7 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
     system = system.judged()
     squares: dict[tuple[str, str], float] = {}
     for name, primitive, start in system.rows:
-        for unit in set(primitive.units):
+        for unit in dict.fromkeys(primitive.units):
             mine = [start + i for i in range(primitive.rows) if primitive.units[i] == unit]
             value = float(np.sqrt(residuals[mine] @ residuals[mine]))
             if primitive.measure == "chord":

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import kernels, primitives
-from cardan.constraints.registry import Primitive, find
+from cardan.constraints.registry import FeatureKind, Primitive, find
 from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
+from cardan.lazy import TieredModule
 from cardan.system import layout
 from cardan.system.parts import Body, Feature, Turn
 from cardan.system.state import FloatArray, State
+
+_tables = TieredModule("cardan.system._tables")
 
 IntArray = NDArray[np.int64]
 
@@ -86,7 +89,7 @@ class System:
     ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Zero
     where nothing in the model has a size, as for parts that are mere points.
     ``origin`` [m]: centroid of the ground's points, where it is ``grounded`` by some; solvers count from it, so that
-    a mechanism far away loses no digits.
+    a mechanism far away loses no digits.  Zero where a primitive of the user's own depends on where the world's is.
     ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
     Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
@@ -150,8 +153,6 @@ class System:
 
     def _measure(self, bodies: IntArray, turns: IntArray) -> None:
         """Pack the templates; reference points, body extents, characteristic length and connection to the ground."""
-        from cardan.system import _tables
-
         count = len(self.names)
         self.starts: IntArray = np.empty(len(self._uses[0]) + 1, dtype=np.int64)
         self.level: IntArray = np.empty(count, dtype=np.int64)
@@ -160,10 +161,11 @@ class System:
         measures = np.empty(3 * count + 3)
         centers: FloatArray = np.empty(3 * count + 3)
         tables = (self.starts, self.level, self.leader, scratch, measures, centers)
-        length = _tables.measure(self.ints, self.floats, bodies, turns, _RODS, _NONE, *tables)
+        absolute = any([primitive.absolute for primitive in self._uses[1]])
+        length = _tables.measure(self.ints, self.floats, bodies, turns, _RODS, absolute, _NONE, *tables)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-            length = _tables.measure(self.ints, self.floats, _NONE, turns, _RODS, order, *tables)
+            length = _tables.measure(self.ints, self.floats, _NONE, turns, _RODS, absolute, order, *tables)
         self.centers: FloatArray = centers[:-3].reshape(count, 3)
         self.origin: FloatArray = centers[-3:]
         self.grounded = bool(measures[-1])
@@ -285,6 +287,14 @@ class System:
         found: System = self.cached("judged", lambda: sharpened(self))
         return found
 
+    def judged_powers(self) -> IntArray:
+        """Per row of the judged system the power of length it is divided by, or −1 for an angle of whole turns."""
+        judged = self.judged()
+        if not judged.turns:
+            return judged.powers
+        found: IntArray = self.cached("judged powers", lambda: _with_turns_marked(judged))
+        return found
+
     def blunted(self, length: float) -> float:
         """How much smaller the residuals of blunt forms are than what they stand for, at the worst: 1 where none is.
 
@@ -394,6 +404,15 @@ def split(system: System) -> list[tuple[IntArray, System]]:
     return [
         (np.array(bodies, dtype=np.int64), System.part(system, bodies, records[key])) for key, bodies in members.items()
     ]
+
+
+def _with_turns_marked(system: System) -> IntArray:
+    powers = system.powers.copy()
+    for _, primitive, start in system.rows:
+        if FeatureKind.TURN in primitive.features:
+            rows = powers[start : start + primitive.rows]
+            rows[rows == 0] = -1
+    return powers
 
 
 def sharpened(system: System) -> System:

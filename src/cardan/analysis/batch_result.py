@@ -1,0 +1,91 @@
+"""What an assembly from many starts returns: verdicts as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.analysis.result import Status
+from cardan.system.state import FloatArray, State
+from cardan.system.system import IntArray, System
+
+
+class BatchResult:
+    """Verdicts of many assemblies, as arrays of the length of the batch.
+
+    ``ok``: every constraint met.  ``status``: words of :class:`Status`.  ``residual``: the largest for what it may be;
+    ``tolerance``: what bounds it.  ``iterations`` of all attempts together; ``restarts``: attempts after the first.
+    ``coordinates`` [m, 1], shape (n, bodies, 7).  ``angles`` [rad], shape (n, turns): where whole turns are counted.
+    """
+
+    __slots__ = (
+        "_system",
+        "angles",
+        "coordinates",
+        "formulation",
+        "iterations",
+        "method",
+        "ok",
+        "residual",
+        "restarts",
+        "seconds",
+        "status",
+        "time",
+        "tolerance",
+    )
+
+    def __init__(
+        self,
+        system: System,
+        coordinates: FloatArray,
+        angles: FloatArray,
+        *,
+        status: NDArray[np.str_],
+        residual: FloatArray,
+        tolerance: FloatArray,
+        iterations: IntArray,
+        restarts: IntArray,
+        seconds: float,
+        at_time: float,
+        method: str,
+        formulation: str,
+    ) -> None:
+        self._system = system
+        self.coordinates = coordinates
+        self.angles = angles
+        self.status = status
+        self.ok = status == str(Status.ASSEMBLED)
+        self.residual = residual
+        self.tolerance = tolerance
+        self.iterations = iterations
+        self.restarts = restarts
+        self.seconds = seconds
+        self.time = at_time
+        self.method = method
+        self.formulation = formulation
+
+    def __len__(self) -> int:
+        return len(self.ok)
+
+    def state(self, k: int) -> State:
+        """The state in which the assembly from start ``k`` ended."""
+        angles = self.angles[k].copy() if self._system.turns else None
+        return self._system.state(self.coordinates[k].copy(), angles, self.time)
+
+    def counts(self) -> dict[str, int]:
+        """How many starts ended in which way, the most frequent first."""
+        words, numbers = np.unique(self.status, return_counts=True)
+        pairs = sorted(zip(words.tolist(), numbers.tolist(), strict=True), key=lambda pair: -pair[1])
+        return dict(pairs)
+
+    def text(self) -> str:
+        """The batch in a line."""
+        ended = ", ".join(f"{count} {word}" for word, count in self.counts().items())
+        restarted = int((self.restarts > 0).sum())
+        return (
+            f"{len(self)} starts: {ended}; {self.iterations.mean():.1f} iterations on average, {restarted} restarted, "
+            f"{1e3 * self.seconds:.1f} ms"
+        )
+
+    def __repr__(self) -> str:
+        return f"<BatchResult {self.text()}>"

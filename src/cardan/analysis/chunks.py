@@ -1,0 +1,85 @@
+"""Work in chunks, on one thread or on several, so that Ctrl-C and a progress bar get their turn.
+
+Kernels release the GIL, so plain threads use all cores; nothing here is needed for speed on one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from cardan.errors import ModelError
+
+Progress = Callable[[int, int], None]  # done, of how many
+Worker = Callable[[int, int], Any]  # does the items first … last − 1
+
+LOOK = 0.05  # s between two looks of the waiting thread at the others
+
+
+def core_count() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def worker_count(workers: Any) -> int:
+    """A number of threads, checked; None: one for each core."""
+    if workers is None:
+        return core_count()
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ModelError(f"workers is {workers!r}; it must be a whole number from 1 on, or None for all cores")
+    return workers
+
+
+def run_chunks(
+    count: int,
+    size: int,
+    make_worker: Callable[[threading.Event], Worker],
+    workers: int,
+    progress: Progress | None = None,
+) -> None:
+    """Do the items 0 … count − 1 in chunks of ``size``; every thread makes a worker of its own, for its workspace.
+
+    With one worker all happens in the calling thread.  An exception of a worker, or Ctrl-C, ends all after the chunks
+    they are at; a worker whose chunks are long looks now and then whether the event it was made with is set.
+    """
+    stop = threading.Event()
+    if workers == 1 or count <= size:
+        worker = make_worker(stop)
+        for first in range(0, count, size):
+            worker(first, min(first + size, count))
+            if progress is not None:
+                progress(min(first + size, count), count)
+        return
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    queue = iter(range(0, count, size))
+    lock = threading.Lock()
+    done = [0]
+
+    def work() -> None:
+        worker = make_worker(stop)
+        while not stop.is_set():
+            with lock:
+                first = next(queue, None)
+            if first is None:
+                return
+            last = min(first + size, count)
+            worker(first, last)
+            with lock:
+                done[0] += last - first
+
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = {pool.submit(work) for _ in range(min(workers, -(-count // size)))}
+        try:
+            while waiting:
+                finished, waiting = wait(waiting, LOOK)
+                for future in finished:
+                    future.result()
+                if progress is not None:
+                    progress(done[0], count)
+        finally:
+            stop.set()

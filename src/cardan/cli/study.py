@@ -1,0 +1,243 @@
+"""``cardan study NAME``: repeat an experiment of the papers, and set it beside what they printed."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+from cardan.cli.output import print_json, table
+from cardan.cli.progress import Bar
+from cardan.study import figures, liu2013, minima, table2
+from cardan.study.liu2013 import INVERSES, Settings
+from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
+
+HELP = "repeat an experiment of the papers"
+
+TRACES = 100  # convergent runs drawn per formula
+TITLES = ("experiment", "starts", "formula", "converged", "iterations", "paper", "iterations", "σ", "restarts", "")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    studies = parser.add_subparsers(title="studies", metavar="NAME", required=True)
+    _add_liu2013(studies)
+    _add_minima(studies)
+
+
+def run(args: argparse.Namespace) -> int:
+    code: int = args.study(args)
+    return code
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Options of every study."""
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random starts; default: %(default)s")
+    parser.add_argument("--workers", type=int, metavar="N", help="threads; default: one for each core")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
+
+
+def _add_liu2013(studies: Any) -> None:
+    text = "convergence of Newton's iteration by Jacobian formula: Table 2 of Liu, Song and Yong (2013)"
+    parser = studies.add_parser("liu2013", help=text, description=text, allow_abbrev=False)
+    add_common(parser)
+    parser.add_argument(
+        "--example", type=int, action="append", metavar="K", help="1 to 4, may be repeated; default: all of them"
+    )
+    parser.add_argument("--samples", type=int, default=table2.SAMPLES, metavar="N", help="starts; default: %(default)s")
+    parser.add_argument(
+        "--region", choices=table2.REGIONS, action="append", help="where starts are drawn from; default: box and sphere"
+    )
+    parser.add_argument(
+        "--box",
+        choices=table2.BOXES,
+        default="reproducing",
+        help="of Example 1: [0, 1]⁴, which reproduces the figures, or [−1, 1]⁴ as printed; default: %(default)s",
+    )
+    parser.add_argument("-N", type=int, default=liu2013.N, help="iterations of Algorithm 1; default: %(default)s")
+    parser.add_argument(
+        "--epsilon", type=float, default=liu2013.EPSILON, metavar="X", help="on ‖Φ‖; default: %(default)s"
+    )
+    parser.add_argument(
+        "--inverse",
+        choices=list(INVERSES),
+        default="lu",
+        help="lu: J⁻¹, and J⁺ where J is singular; pseudo: J⁺ in every step; default: %(default)s",
+    )
+    parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
+    parser.set_defaults(study=_run_liu2013)
+
+
+def _run_liu2013(args: argparse.Namespace) -> int:
+    examples: list[int] = args.example or [1, 2, 3, 4]
+    regions: list[Any] = args.region or list(table2.REGIONS)
+    settings = Settings(args.N, args.epsilon, args.inverse)
+    table2.check_inputs(args.samples, args.seed, regions, args.box, examples)
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    rows = None if args.csv is None else figures.check_file(args.csv)
+    with Bar("liu2013") as bar:
+        found = table2.table_2(
+            samples=args.samples,
+            seed=args.seed,
+            examples=examples,
+            regions=regions,
+            box=args.box,
+            settings=settings,
+            workers=args.workers,
+            progress=bar.update,
+        )
+    if rows is not None:
+        _write_csv(found, rows)
+    if picture is not None:
+        figures.save(figures.convergence(found, _traces(found), FORMULAS), picture)
+    if args.json:
+        worked = liu2013.worked_iteration()
+        shown = {"q_0": worked.q_0, "matrix_22": worked.jacobian, "q_1": worked.q_1, "A_1": worked.matrix_1}
+        document = {**found.as_dict(), "worked_iteration": {key: value.tolist() for key, value in shown.items()}}
+        print_json(document)
+    else:
+        print(_text(found))
+    return 0
+
+
+def _text(found: Table2) -> str:
+    settings = found.settings
+    used = "".join(sorted({mark for row in found.rows for mark in row.marks}))
+    general = "chi" if settings.iterations == liu2013.N else "ch"
+    worked = any(row.experiment.example == 1 for row in found.rows)
+    marks = sorted({*used, *general, *("b" if worked else "")})
+    lines = [
+        f"{found.samples:,} starts each, seed {found.seed}, N = {settings.iterations}, ε = {settings.epsilon:g}, "
+        f"inverse {settings.inverse}; {found.seconds:.1f} s",
+        "",
+        table(TITLES, map(_cells, found.rows), left=3),
+        "",
+        "paper: Table 2 of [Liu2013], of 10,000; σ: difference of the shares, in standard deviations of such a one",
+        "restarts: of auto, all starts together; they are drawn from the seed alone, so a good draw serves every start",
+        *(f"{mark}  {MARKS[mark]}" for mark in marks),
+    ]
+    named = [f"{row.experiment.name} {row.region} {FORMULAS[row.formula]}" for row in found.rows if "g" in row.marks]
+    if named:
+        lines += ["", "not reproduced: " + "; ".join(named)]
+    if worked:
+        lines += ["", "worked iteration of Example 1, body 1 movable, Peng's formula:"]
+        lines.append(liu2013.worked_iteration().text())
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    count, mean = row.paper or (None, None)
+    low = "[0, 1]⁴" if "e" in row.marks and row.low == 0.0 else "[−1, 1]⁴"
+    return (
+        row.experiment.name,
+        low if row.region == "box" else "sphere",
+        FORMULAS[row.formula],
+        f"{row.converged:,}",
+        "–" if math.isnan(row.mean_iterations) else f"{row.mean_iterations:.2f}",
+        "" if count is None else f"{count:,}",
+        "" if mean is None else f"{mean:.2f}",
+        "" if row.deviation is None else f"{row.deviation:+z.1f}",
+        f"{row.restarts:,}" if row.formula == "auto" else "",
+        row.marks,
+    )
+
+
+def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
+    """‖Φ‖ by iteration of some convergent runs, by experiment and formula, from the region drawn last."""
+    traces: dict[str, dict[str, list[Any]]] = {}
+    formula: Any
+    for row in found.rows:
+        if row.region != found.rows[-1].region or row.formula == "auto":
+            continue
+        formula = row.formula
+        number = table2.EXPERIMENTS.index(row.experiment)
+        starts = table2.starts(row.region, row.low, found.samples, found.seed, number)[: 4 * TRACES]
+        runs = []
+        for p in starts:
+            norms = liu2013.trace(row.experiment.example, row.experiment.movable, formula, p, found.settings)[1]
+            if norms[-1] <= found.settings.epsilon:
+                runs.append(norms)
+            if len(runs) == TRACES:
+                break
+        traces.setdefault(row.experiment.name, {})[row.formula] = runs
+    return traces
+
+
+def _write_csv(found: Table2, path: Path) -> None:
+    rows = [row.as_dict() for row in found.rows]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _add_minima(studies: Any) -> None:
+    text = "local minima of assembly by the spring step: quaternions against ZXZ angles, after Nelson and Cohen"
+    parser = studies.add_parser("minima", help=text, description=text, allow_abbrev=False)
+    add_common(parser)
+    parser.add_argument(
+        "--mechanism",
+        action="append",
+        metavar="NAME",
+        help=f"of the gallery, may be repeated; default: {', '.join(minima.MECHANISMS)}",
+    )
+    parser.add_argument("--starts", type=int, default=minima.STARTS, metavar="N", help="default: %(default)s")
+    parser.add_argument("--iterations", type=int, default=minima.ITERATIONS, metavar="N", help="default: %(default)s")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=minima.TOLERANCE,
+        metavar="X",
+        help="of lengths relative to the extent, of angles in radians; default: %(default)s",
+    )
+    parser.set_defaults(study=_run_minima)
+
+
+def _run_minima(args: argparse.Namespace) -> int:
+    names = tuple(args.mechanism or minima.MECHANISMS)
+    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed)
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    with Bar("minima") as bar:
+        found = minima.minima(inputs, workers=args.workers, progress=bar.update)
+    if picture is not None:
+        figures.save(figures.sequence(minima.sequence(inputs)), picture)
+    if args.json:
+        print_json(
+            {
+                "starts": inputs.starts,
+                "iterations": inputs.iterations,
+                "tolerance": inputs.tolerance,
+                "seed": inputs.seed,
+                "rows": [row.as_dict() for row in found],
+            }
+        )
+        return 0
+    titles = ("mechanism", "unknowns", "met", "unmet", "minimum", "chart", "slow", "iterations")
+    rows = [
+        (
+            row.mechanism,
+            minima.CHARTS[row.chart],
+            str(row.met),
+            f"{100.0 * (row.starts - row.met) / row.starts:.0f} %",
+            str(row.minimum),
+            str(row.trapped),
+            str(row.slow),
+            "–" if row.median_iterations is None else f"{row.median_iterations:,.0f}",
+        )
+        for row in found
+    ]
+    print(
+        f"spring step (15) with k = 0.1, clipped to the bound of stability; {inputs.starts} starts each, seed "
+        f"{inputs.seed}, up to {inputs.iterations:,} iterations, tolerance {inputs.tolerance:g}\n"
+    )
+    print(table(titles, rows, left=2))
+    print(
+        "\nA run that is unmet goes on for as many iterations, in its unknowns and on the manifold:\n"
+        "minimum  neither arrives, and the gradient on the manifold vanishes: no choice of unknowns helps\n"
+        "chart    on the manifold it arrives, in its own unknowns it still does not\n"
+        "slow     all else: it was under way\n"
+        "iterations: median of the runs that met the tolerance"
+    )
+    return 0

@@ -1,0 +1,197 @@
+"""The relative formulation: unknowns are the coordinates of the joints in a spanning tree.
+
+``relative`` turns bodies on the manifold and measures their turns from the ground; ``relative_euler_parameters`` is the
+paper's form, with Euler parameters and a normalisation row in every ball joint, and changes of the coordinates as
+unknowns.  Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters;
+behind them, as behind poses, the angles of the system's turns.
+See :mod:`cardan.coordinates._relative` for the equations, :mod:`cardan.coordinates.tree` for the tree.  [Liu2013] 2.2
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cardan.coordinates import tree
+from cardan.coordinates.tree import ANYHOW, GROUND, Tree
+from cardan.lazy import LazyModule
+from cardan.solvers import abi, linear
+from cardan.solvers.problem import Linear, Problem
+from cardan.system import layout
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray, System
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_features = LazyModule("cardan.coordinates._features")
+_relative = LazyModule("cardan.coordinates._relative")
+
+FORMULATIONS = {"relative": False, "relative_euler_parameters": True}  # with Euler parameters as the paper has them
+EULER_ANGULAR = 0.5  # what one scaled unknown means in Euler parameters: δp ≈ ½ δθ
+
+
+class _Limbs:
+    """The tree as the evaluator reads it, and which unknowns its joints have."""
+
+    def __init__(self, grown: Tree, euler: bool, first_float: int) -> None:
+        count = len(grown.bodies)
+        translations, turn = np.array(grown.motions, dtype=np.int64).reshape(count, 2).T
+        coordinates = translations + np.array([0, 1, 2, 4])[turn]
+        widths = translations + np.array([0, 1, 2, 4 if euler else 3])[turn]
+        free = widths > 0
+        self.widths: list[int] = widths.tolist()  # unknowns of each limb
+        self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
+        self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
+        self.limits = translations[free]  # of each block, the first unknown that is a turn
+        self.coordinates = int(coordinates.sum())
+        normalised = (turn == ANYHOW) & euler
+        self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
+        # Of every unknown: zero for a length, else what one scaled unknown means.
+        inside = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
+        turned = np.repeat(np.where(normalised, EULER_ANGULAR, 1.0), widths)
+        self.scales: FloatArray = np.where(inside < np.repeat(translations, widths), 0.0, turned)
+        bodies = np.array([*grown.bodies, GROUND], dtype=np.int64)
+        columns = (
+            bodies[:-1],
+            grown.parents,
+            translations,
+            turn,
+            np.cumsum(coordinates) - coordinates,
+            np.cumsum(widths) - widths,
+            first_float + _relative.T_FLOATS_SIZE * np.arange(count),
+            bodies[grown.references],
+            grown.counted,
+        )
+        self.ints = np.column_stack(columns).ravel()
+        self.floats = np.hstack([grown.frames, grown.pitch[:, None]]).ravel()
+
+
+class _Cuts:
+    """The constraints that are left: as the evaluator reads them, and as rows of the solvers' structure table."""
+
+    def __init__(self, grown: Tree, limbs: _Limbs, system: System, table: IntArray) -> None:
+        """table: the integers of the system, whose records get new rows."""
+        self.ints: list[int] = []
+        self.structure: list[int] = []
+        self.powers: list[int] = []  # of length, per row
+        self.entries = 0  # of the Jacobian
+        self.longest = 0  # rows × limbs of a constraint, at the most
+        self.count = len(grown.paths)
+        bodies, parents, references = grown.bodies, grown.parents, grown.references
+        header, size = _relative.TREE_HEADER, _relative.T_RECORD
+        for use, record, path, ancestor in grown.paths:
+            first = record + layout.RECORD
+            slots = table[first : first + table[record + layout.SLOTS]].tolist()
+            rows = int(table[record + layout.ROWS])
+            places = {k: place for place, k in enumerate(path)}
+            by_body = {bodies[k]: place for place, k in enumerate(path)}
+            way: list[int] = []
+            column = 0
+            for k in path:
+                way += (header + size * k, by_body.get(parents[k], -1), places.get(references[k], -1), column)
+                column += limbs.widths[k]
+            self.ints += (record, len(path), self.entries, column, GROUND if ancestor == GROUND else bodies[ancestor])
+            self.ints += [by_body.get(body, -1) for body in slots] + way
+            touched = [limbs.blocks[k] for k in path if limbs.blocks[k] >= 0]
+            self.structure += (len(self.powers), rows, self.entries, len(touched), *touched)
+            table[record + layout.ROW] = len(self.powers)
+            self.powers += system.rows[use].primitive.powers
+            self.entries += rows * column
+            self.longest = max(self.longest, rows * len(path))
+
+
+class _Packed:
+    """Tables of a system in one of the two forms: what the evaluator reads, and the solvers' structure."""
+
+    __slots__ = ("floats", "ints", "linear", "powers", "scales", "structure")
+
+    def __init__(self, system: System, euler: bool) -> None:
+        grown = tree.spanning_tree(system)
+        table = system.addressed.copy()
+        limbs = _Limbs(grown, euler, system.floats.size)
+        cuts = _Cuts(grown, limbs, system, table)
+        header = self._header(system, euler, limbs, cuts)
+        parts = (header, limbs.ints, cuts.ints, table)
+        self.ints: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+        self.floats: FloatArray = np.concatenate([system.floats, limbs.floats])
+        self.powers: IntArray = np.array(cuts.powers + [0] * len(limbs.norms), dtype=np.int64)
+        self.scales = limbs.scales
+        self.structure = self._structure(limbs, cuts)
+        self.structure[abi.COORDINATES] = limbs.coordinates + len(system.turns)
+        self.structure[abi.WORK] = header[_relative.OWN] + _features.work_size(table)
+        self.linear: Linear = linear.path_algebra(self.structure)
+
+    @staticmethod
+    def _header(system: System, euler: bool, limbs: _Limbs, cuts: _Cuts) -> list[int]:
+        """Where the tables begin, and the parts of the evaluator's work array."""
+        k = _relative
+        bodies = len(system.names)
+        poses = layout.POSE * bodies + len(system.turns)
+        header = [0] * k.TREE_HEADER
+        header[k.TREE] = k.TREE_HEADER
+        header[k.CUTS] = k.TREE_HEADER + limbs.ints.size
+        header[k.SYSTEM] = header[k.CUTS] + len(cuts.ints)
+        header[k.CUT_COUNT] = cuts.count
+        header[k.EULER] = int(euler)
+        header[k.NORMS] = len(cuts.powers)
+        header[k.NORM_ENTRIES] = cuts.entries
+        header[k.COORDINATE_COUNT] = limbs.coordinates
+        header[k.FRAMES] = poses
+        header[k.NEW] = header[k.FRAMES] + k.FRAME * bodies
+        header[k.WRENCHES] = header[k.NEW] + poses
+        header[k.WORLD] = header[k.WRENCHES] + k.WRENCH * cuts.longest + k.SCRATCH
+        header[k.OWN] = header[k.WORLD] + int(system.ints[layout.WIDEST])
+        return header
+
+    @staticmethod
+    def _structure(limbs: _Limbs, cuts: _Cuts) -> IntArray:
+        """The solvers' table: cut constraints, then normalisations; blocks are the joints that leave something free."""
+        rows, entries = len(cuts.powers), cuts.entries
+        table = list(cuts.structure)
+        for block in limbs.norms.tolist():
+            table += (rows, 1, entries, 1, block)
+            rows += 1
+            entries += int(limbs.offsets[block + 1] - limbs.offsets[block])
+        parts = ([0] * abi.HEADER, table, limbs.offsets, limbs.limits)
+        out: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+        out[abi.ROWS] = rows
+        out[abi.UNKNOWNS] = limbs.offsets[-1]
+        out[abi.CONSTRAINTS] = cuts.count + limbs.norms.size
+        out[abi.BLOCKS] = limbs.limits.size
+        out[abi.JACOBIAN_SIZE] = entries
+        out[abi.OFFSETS] = abi.HEADER + len(table)
+        out[abi.LIMITS] = out[abi.OFFSETS] + limbs.offsets.size
+        return out
+
+
+def _packed(system: System, formulation: str) -> _Packed:
+    found: _Packed = system.cached((formulation, "packed"), lambda: _Packed(system, FORMULATIONS[formulation]))
+    return found
+
+
+def problem(system: System, formulation: str, length: float) -> Problem:
+    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length``."""
+    p = _packed(system, formulation)
+    rows = np.array([1.0, 1.0 / length, 1.0 / (length * length)])[p.powers]
+    columns = np.where(p.scales > 0.0, p.scales, length)
+    return Problem(_relative.EVALUATE, p.ints, p.floats, p.structure, np.concatenate([rows, columns]), p.linear)
+
+
+def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
+    """Joint coordinates of the poses q (solver coordinates, flat): body by body from the root, each as near to its pose
+    as its joint lets it be."""
+    out: FloatArray = np.empty(int(_packed(system, formulation).structure[abi.COORDINATES]))
+    _call(system, formulation, _relative.ENTER, q, out)
+    return out
+
+
+def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
+    """q ← poses (solver coordinates, flat) of the joint coordinates x."""
+    _call(system, formulation, _relative.LEAVE, x, q)
+
+
+_EMPTY: FloatArray = np.empty(0)
+
+
+def _call(system: System, formulation: str, op: int, given: FloatArray, out: FloatArray) -> None:
+    p = _packed(system, formulation)
+    work = np.empty(int(p.structure[abi.WORK]))
+    _blocks.call_at(_relative.EVALUATE, op, p.ints, p.floats, given, _EMPTY, out, _EMPTY, work)

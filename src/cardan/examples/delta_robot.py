@@ -1,0 +1,154 @@
+"""Delta robot: three arms, six rods, and a platform that moves without turning.  [Clavel1988]
+
+Arms of L = 0.4 m on hinges at R = 0.3 m, 120° apart; from each elbow two parallel rods of l = 0.9 m, 2 · 0.1 m apart,
+to the platform, whose joints lie r = 0.1 m from its middle.  A rod has a cross at the elbow and a ball at the platform.
+6·10 − 3·5 − 6·4 − 6·3 = 3 degrees of freedom.
+
+The parallelograms keep the platform level.  With its middle at (x, y, z) in the axes of an arm (x outwards, y along the
+hinge) the arm's angle q below the level obeys (x + r − R − L cos q)² + y² + (z + L sin q)² = l², that is
+E cos q + F sin q + G = 0,  E = −2L (x + r − R),  F = 2L z,  G = (x + r − R)² + y² + z² + L² − l²,
+q = 2 arctan ((−F ± √(E² + F² − G²)) / (G − E)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import cos, degrees, pi, sin
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import cardan as cd
+from cardan.examples.registry import Example, expect, placed, played, rates, rotated
+from cardan.math import euler
+
+BASE, PLATFORM, ARM, ROD, APART = 0.3, 0.1, 0.4, 0.9, 0.1  # m: R, r, L, l, and half the distance of a pair of rods
+ARMS = 3
+DRAWN_ARM = 0.25  # rad below the level
+DRAWN_PLATFORM = (0.04, 0.03, -0.9)  # m
+TURNED = (0.04, 0.02, -0.08)  # rotation vector [rad] of the platform in the sketch
+RADIUS, DEPTH = 0.2, -0.85  # m: the circle that the platform is to run on
+DURATION, POSES = 2.0, 24  # s, once around
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def axes_of(arm: int) -> NDArray[np.float64]:
+    """Columns: outwards, along the hinge, up, shape (3, 3)."""
+    azimuth = 2 * pi * arm / ARMS
+    outwards, along = (cos(azimuth), sin(azimuth), 0.0), (-sin(azimuth), cos(azimuth), 0.0)
+    return np.column_stack([outwards, along, Z])
+
+
+def _pointing(direction: ArrayLike, hinge: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Orientation with x in a direction and z as near to the hinge as can be."""
+    x = np.array(direction) / np.linalg.norm(direction)
+    y = np.cross(hinge, x)
+    y /= np.linalg.norm(y)
+    return euler.from_matrix(np.column_stack([x, y, np.cross(x, y)]))
+
+
+def build() -> cd.Mechanism:
+    """Arms a little lowered, rods drawn from their elbows to a platform that is askew."""
+    m = cd.Mechanism("delta_robot")
+    platform = m.body("platform", position=DRAWN_PLATFORM, orientation=euler.from_rotation_vector(TURNED))
+    for k in range(ARMS):
+        outwards, along, up = axes_of(k).T
+        forearm = cos(DRAWN_ARM) * outwards - sin(DRAWN_ARM) * up
+        arm = m.body(f"arm_{k + 1}", position=BASE * outwards, orientation=_pointing(forearm, along))
+        m.revolute(f"hinge_{k + 1}", m.ground.frame(BASE * outwards, z=along, x=outwards), arm.frame(z=Z, x=X))
+        for side, shift in (("a", -APART), ("b", APART)):
+            elbow = BASE * outwards + ARM * forearm + shift * along
+            joint = PLATFORM * outwards + shift * along
+            rod = m.body(
+                f"rod_{k + 1}{side}", position=elbow, orientation=_pointing(DRAWN_PLATFORM + joint - elbow, along)
+            )
+            m.universal(f"cross_{k + 1}{side}", arm.frame((ARM, 0.0, shift), z=Z), rod.frame(z=Y))
+            m.spherical(f"ball_{k + 1}{side}", rod.point((ROD, 0.0, 0.0)), platform.point(joint))
+        m.drive(f"motor_{k + 1}", m[f"hinge_{k + 1}"], ArmAngle(k))
+    return m
+
+
+def circle(t: Any) -> tuple[Any, Any, Any]:
+    """Where the platform is wanted [m] at a time [s]."""
+    turn = 2 * cd.pi * t / DURATION
+    return RADIUS * cd.cos(turn), RADIUS * cd.sin(turn), DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class ArmAngle:
+    """The angle [rad] of an arm at a time [s] that takes the platform around the circle."""
+
+    arm: int
+
+    def __call__(self, t: Any) -> Any:
+        return arm_angle(circle(t), self.arm)
+
+
+def arm_angle(position: Any, k: int) -> Any:
+    """The angle [rad] of an arm, its elbow out, with the platform at a position, which may move with time."""
+    turn = 2 * pi * k / ARMS
+    x = cos(turn) * position[0] + sin(turn) * position[1] + PLATFORM - BASE
+    y, z = cos(turn) * position[1] - sin(turn) * position[0], position[2]
+    e, f, g = -2 * ARM * x, 2 * ARM * z, x**2 + y**2 + z**2 + ARM**2 - ROD**2
+    return 2 * cd.atan((-f - cd.sqrt(e**2 + f**2 - g**2)) / (g - e))
+
+
+def _check_pose(mechanism: cd.Mechanism, state: cd.State) -> list[float]:
+    """Angles [rad] of the arms, after a look at every rod."""
+    platform = state["platform"]
+    expect("axes of the platform", [*rotated(platform, X), *rotated(platform, Z)], [*X, *Z])
+    found = [mechanism[f"hinge_{k + 1}"].coordinate(state) for k in range(ARMS)]
+    expect("angles of the arms", found, [arm_angle(platform.position, k) for k in range(ARMS)])
+    for k in range(ARMS):
+        outwards, along, up = axes_of(k).T
+        elbow = (BASE + ARM * cos(found[k])) * outwards - ARM * sin(found[k]) * up
+        ends = PLATFORM * outwards + platform.position
+        expect(f"axis of arm {k + 1}", rotated(state[f"arm_{k + 1}"], Z), along)
+        for side, shift in (("a", -APART), ("b", APART)):
+            rod = state[f"rod_{k + 1}{side}"]
+            expect(f"elbow of rod {k + 1}{side}", placed(rod, (0, 0, 0)), elbow + shift * along)
+            expect(f"end of rod {k + 1}{side}", placed(rod, (ROD, 0, 0)), ends + shift * along)
+            expect(f"cosine between the axes of cross {k + 1}{side}", rotated(rod, Y) @ along, 0.0)
+    return found
+
+
+def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
+    """The platform level, and the arms at the angles of the inverse kinematics."""
+    angles = _check_pose(mechanism, result.state)
+    x, y, z = result.state["platform"].position
+    return [
+        f"with the platform at ({x:.6f}, {y:.6f}, {z:.6f}) m, level, the arms stand at "
+        + ", ".join(f"{degrees(q):.4f}°" for q in angles)
+        + ", as the inverse kinematics say"
+    ]
+
+
+def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
+    """The platform led around a circle by its three arms."""
+    speed = 2 * pi * RADIUS / DURATION
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        _check_pose(mechanism, pose)
+        turn = 2 * pi * pose.time / DURATION
+        wanted = (RADIUS * cos(turn), RADIUS * sin(turn), DEPTH)
+        expect("position of the platform", pose["platform"].position, wanted)
+        v, spin = rates(pose, "platform")
+        expect("velocity of the platform", (*v, *spin), (-speed * sin(turn), speed * cos(turn), 0, 0, 0, 0))
+    return [
+        f"its arms driven by the inverse kinematics, the platform runs around a circle of {RADIUS:g} m, level, at an "
+        f"even {speed:.6f} m/s, in {POSES} poses"
+    ]
+
+
+EXAMPLE = Example(
+    "delta_robot",
+    "Delta robot of 10 bodies",
+    build,
+    check,
+    dof=3,
+    gruebler=3,
+    motion=motion,
+    duration=DURATION,
+    everywhere=False,  # with its parallelograms crossed the platform turns
+)

@@ -1,0 +1,125 @@
+"""Hoberman's ring: it opens and closes, and every pivot stays on its ray.  [Hoberman1991]
+
+Twelve pairs of bent bars, two to each sector of α = 30°.  A bar has arms of p = 0.25 m that meet at π − α; the two of a
+pair are pinned at their bends, and meet the pairs beside them in an inner and an outer pivot on the rays between
+sectors.  Three inner pivots slide in radial slots of the ground.  6·24 − 5·36 − 2·3 = −42 by count, one degree of
+freedom.
+
+Let β be the angle between a bar's arms and the rays they end on.  A bend at radius R is R sin α/2 = p sin β away from
+either ray of its sector, and the pivots of a ray lie p cos β to either side of its foot.  Hence the radii
+R = p sin β / sin α/2 of the bends and p sin (β ∓ α/2) / sin α/2 of the inner and outer pivots.  [You1997]
+"""
+
+from __future__ import annotations
+
+from math import atan2, cos, degrees, pi, radians, sin
+from typing import Any
+
+import numpy as np
+
+import cardan as cd
+from cardan.examples.planar import Plane, link, pin
+from cardan.examples.registry import Example, expect, placed, played, rotated
+
+SECTORS = 12
+ALPHA = 2 * pi / SECTORS  # rad
+ARM = 0.25  # m
+DRAWN = radians(42.0)  # β in the sketch, in which the bends lie on too wide a circle
+BENDS = 0.71  # m
+SLOTS = (0, 4, 8)  # rays
+MIDDLE, SWING = radians(52.5), radians(27.5)  # of β while it opens and closes
+DURATION, POSES = 4.0, 16  # s
+NARROW = radians(-20.0)  # of that swing: where it begins
+
+
+def inner_radius(t: Any) -> Any:
+    """Of the inner pivots [m] at a time [s]: in and out."""
+    beta = MIDDLE + SWING * cd.sin(2 * cd.pi * t / DURATION + NARROW)
+    return ARM * cd.sin(beta - ALPHA / 2) / sin(ALPHA / 2)
+
+
+def arm(angle: float) -> Plane:
+    """End of an arm [m] of a bar, in its axes: the origin in the bend, y between the arms or away from them."""
+    return ARM * cos(angle), ARM * sin(angle)
+
+
+# The bar that leans left goes from the inner pivot on the ray before its sector to the outer one on the ray behind.
+LEFT_INNER, LEFT_OUTER = arm(pi - ALPHA / 2), arm(ALPHA / 2)
+RIGHT_INNER, RIGHT_OUTER = arm(ALPHA / 2 - pi), arm(-ALPHA / 2)
+
+
+def build() -> cd.Mechanism:
+    """Half open, with the bends on too wide a circle for the angle of the bars."""
+    m = cd.Mechanism("hoberman_ring")
+    left: list[cd.Body] = []
+    right: list[cd.Body] = []
+    for k in range(SECTORS):
+        middle = (k + 0.5) * ALPHA
+        bend = (BENDS * cos(middle), BENDS * sin(middle))
+        for bars, name, lean in ((left, "left", DRAWN), (right, "right", -DRAWN)):
+            towards = (bend[0] + cos(middle + lean), bend[1] + sin(middle + lean))
+            bars.append(link(m, f"{name}_{k}", bend, towards))
+    for k in range(SECTORS):
+        pin(m, f"bend_{k}", left[k], (0.0, 0.0), right[k])
+        pin(m, f"inner_{k}", right[k - 1], RIGHT_INNER, left[k], LEFT_INNER)
+        pin(m, f"outer_{k}", left[k - 1], LEFT_OUTER, right[k], RIGHT_OUTER)
+    for k in SLOTS:
+        ray = m.ground.frame(z=(cos(k * ALPHA), sin(k * ALPHA), 0.0))
+        m.point_on_line(f"slot_{k}", left[k].point((*LEFT_INNER, 0.0)), ray)
+    m.drive("pull", m[f"slot_{SLOTS[0]}"], inner_radius)
+    return m
+
+
+def _check_rays(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float, float]:
+    """β [rad], inner and outer radius [m], after a look at every pivot."""
+    along = rotated(state["left_0"], (1.0, 0.0, 0.0))
+    beta = atan2(along[1], along[0]) - ALPHA / 2
+    bend, inner, outer = (ARM * sin(beta + shift) / sin(ALPHA / 2) for shift in (0.0, -ALPHA / 2, ALPHA / 2))
+    for k in range(SECTORS):
+        left, right = state[f"left_{k}"], state[f"right_{k}"]
+        for what, found, ray, radius in (
+            ("bend", placed(left, (0, 0, 0)), k + 0.5, bend),
+            ("inner pivot", placed(left, (*LEFT_INNER, 0)), k, inner),
+            ("outer pivot", placed(right, (*RIGHT_OUTER, 0)), k, outer),
+            ("next inner pivot", placed(right, (*RIGHT_INNER, 0)), k + 1, inner),
+            ("next outer pivot", placed(left, (*LEFT_OUTER, 0)), k + 1, outer),
+        ):
+            on_ray = (radius * cos(ray * ALPHA), radius * sin(ray * ALPHA), 0.0)
+            expect(f"{what} of sector {k}", found, on_ray)
+    expect("slots", [mechanism[f"slot_{k}"].coordinate(state) for k in SLOTS], inner)
+    return beta, inner, outer
+
+
+def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
+    """All pivots on their rays, at the radii of the closed form."""
+    beta, inner, outer = _check_rays(mechanism, result.state)
+    return [
+        f"at β = {degrees(beta):.4f}° all pivots lie on rays {degrees(ALPHA):g}° apart, {inner:.6f} and {outer:.6f} m "
+        "from the middle"
+    ]
+
+
+def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
+    """Opened and closed by one inner pivot."""
+    outer = []
+    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        found, _, radius = _check_rays(mechanism, pose)
+        expect("β", found, MIDDLE + SWING * sin(2 * pi * pose.time / DURATION + NARROW))
+        outer.append(radius)
+    return [
+        f"opened from {min(outer):.4f} to {max(outer):.4f} m outside and closed again, every pivot keeps to its ray, "
+        f"in {POSES} poses"
+    ]
+
+
+EXAMPLE = Example(
+    "hoberman_ring",
+    "Hoberman's ring of 24 bent bars",
+    build,
+    check,
+    dof=1,
+    gruebler=-42,
+    motion=motion,
+    duration=DURATION,
+    everywhere=False,  # its rhombi can fold flat
+)

@@ -1,0 +1,150 @@
+"""Indexing table with a press: a cam turns evenly, the table goes on by a sixth and rests, and the ram strikes.
+
+Per turn of the cam the table moves on by one of six stations within 120°, by the cycloidal law [Norton2009], and rests
+for the other 240°; in the middle of the rest the ram comes down.  Both follow the cam by couplers, functions of its
+angle whose first two derivatives have no jump.  6·3 − 3·5 − 2 = 1 degree of freedom.
+
+With n whole turns of the cam and φ beyond them, u = (φ − 180°)/120° + ½ within [0, 1], the table stands at
+ψ = 60° (n + u − sin(2πu)/2π): at rest exactly on its stations.  The ram stands at  h − 0.08 m (1 − (φ/75°)²)³  where
+|φ| < 75°, else at h.
+"""
+
+from __future__ import annotations
+
+from math import cos, degrees, pi, radians, sin
+from typing import Any
+
+import numpy as np
+
+import cardan as cd
+from cardan.examples.registry import Example, ExampleError, expect, placed, played, rates, rotated
+from cardan.math import euler
+
+STATIONS = 6
+STEP = 2 * pi / STATIONS  # rad
+INDEX = radians(120.0)  # of the cam, while the table moves
+PRESS = radians(75.0)  # of the cam to either side, while the ram is on its way
+RADIUS = 0.3  # m, of the stations
+TOP, STROKE = 0.2, 0.08  # m: height of the ram, and how far it comes down
+CAM = (-0.15, -0.3, 0.0)  # m: its shaft lies along x, beside the table
+START = radians(20.0)  # φ at t = 0
+DURATION = 3.0  # s, of three turns of the cam
+TURNS, POSES = 12, 20  # of the cam, and how often to look in each
+RESTS = 1e-12  # rad and m: how exact a rest is
+
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+STATION = (RADIUS, 0.0, 0.0)  # where the ram strikes
+
+
+def cam_angle(t: Any) -> Any:
+    """φ [rad] at a time [s]: a turn a second."""
+    return START + 2 * cd.pi * t
+
+
+def index(cam: Any) -> Any:
+    """Angle [rad] of the table at an angle of the cam [rad]."""
+    behind = cd.atan2(-cd.sin(cam), -cd.cos(cam))  # from the middle of the index, within half a turn
+    turns = (cam - cd.pi - behind) / (2 * cd.pi)
+    u = cd.clip(behind / INDEX + 0.5, 0.0, 1.0)
+    return STEP * (turns + u - cd.sin(2 * cd.pi * u) / (2 * cd.pi))
+
+
+def strike(cam: Any) -> Any:
+    """Height [m] of the ram at an angle of the cam [rad]."""
+    u = cd.clip(cd.atan2(cd.sin(cam), cd.cos(cam)) / PRESS, -1.0, 1.0)
+    return TOP - STROKE * (1.0 - u**2) ** 3
+
+
+def build() -> cd.Mechanism:
+    """Cam and table turned a little too far, the ram beside its station."""
+    m = cd.Mechanism("indexing_table")
+    cam = m.body("cam", position=CAM, orientation=euler.from_axis_angle(X, radians(30.0)))
+    table = m.body("table", position=(0.0, 0.0, 0.01), orientation=euler.from_axis_angle(Z, radians(8.0)))
+    ram = m.body("ram", position=(RADIUS, 0.01, 0.5 * TOP))
+    m.revolute("camshaft", m.ground.frame(CAM, z=X, x=Z), cam.frame(z=X, x=Z))
+    m.revolute("pivot", m.ground.frame(z=Z, x=X), table.frame(z=Z, x=X))
+    m.prismatic("guide", m.ground.frame(STATION, z=Z, x=X), ram.frame(z=Z, x=X))
+    m.couple("indexer", m["camshaft"], m["pivot"], index)
+    m.couple("press", m["camshaft"], m["guide"], strike)
+    m.drive("motor", m["camshaft"], cam_angle)
+    return m
+
+
+def law(cam: float) -> tuple[float, float, float]:
+    """Angle [rad] of the table and its first two derivatives by the angle of the cam [rad]."""
+    turns, beyond = divmod(cam, 2 * pi)
+    u = min(max((beyond - pi) / INDEX + 0.5, 0.0), 1.0)
+    return (
+        STEP * (turns + u - sin(2 * pi * u) / (2 * pi)),
+        STEP / INDEX * (1.0 - cos(2 * pi * u)),
+        STEP / INDEX**2 * 2 * pi * sin(2 * pi * u),
+    )
+
+
+def ram_height(cam: float) -> tuple[float, float]:
+    """Height [m] of the ram and its derivative by the angle of the cam [rad]."""
+    u = (cam + pi) % (2 * pi) - pi
+    u = min(max(u / PRESS, -1.0), 1.0)
+    return TOP - STROKE * (1.0 - u**2) ** 3, STROKE / PRESS * 6 * u * (1.0 - u**2) ** 2
+
+
+def _check_pose(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float, float]:
+    """Angles [rad] of cam and table and height [m] of the ram, each by its law."""
+    cam, table = mechanism["camshaft"].coordinate(state), mechanism["pivot"].coordinate(state)
+    expect("angle of the table", table, law(cam)[0])
+    expect("x axis of the table", rotated(state["table"], X), (cos(table), sin(table), 0.0))
+    ram = placed(state["ram"], (0, 0, 0))
+    expect("ram", ram, (RADIUS, 0.0, ram_height(cam)[0]))
+    return cam, table, float(ram[2])
+
+
+def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
+    """Table and ram by the angle of the cam."""
+    cam, table, ram = _check_pose(mechanism, result.state)
+    return [
+        f"with the cam at {degrees(cam):.4f}° the table stands at {degrees(table):.4f}°, the ram {ram:.6f} m above it"
+    ]
+
+
+def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
+    """Two turns of the table: speeds and accelerations by the law, rests on the stations, the ram only in them."""
+    omega = 2 * pi
+    moved = played(mechanism, np.linspace(0.0, TURNS, TURNS * POSES + 1), state)
+    rests, off, struck = 0, 0.0, 0
+    for pose, acceleration in zip(moved.states, moved.accelerations("table"), strict=True):
+        cam, table, ram = _check_pose(mechanism, pose)
+        _, slope, curve = law(cam)
+        _, spin = rates(pose, "table")
+        fall, _ = rates(pose, "ram")
+        expect("speed of the table", spin, (0, 0, omega * slope))
+        expect("acceleration of the table", acceleration, (0, 0, 0, 0, 0, omega**2 * curve))
+        expect("speed of the ram", fall, (0, 0, omega * ram_height(cam)[1]))
+        if abs(cam % (2 * pi) - pi) > INDEX / 2:
+            station = round(table / STEP)
+            off = max(off, abs(table - STEP * station), abs(spin[2]))
+            expect("table at rest on its station", (table - STEP * station, spin[2]), (0, 0), RESTS)
+            rests += 1
+            struck += ram < TOP - STROKE / 2
+        else:
+            expect("ram out of the way while the table moves", (ram - TOP, fall[2]), (0, 0), RESTS)
+    counted = {name: moved.states[-1].turns[name] for name in ("camshaft", "pivot")}
+    if counted != {"camshaft": TURNS, "pivot": TURNS // STATIONS}:
+        raise ExampleError(f"after {TURNS} turns of the cam the turns counted are {counted}")
+    if not rests or not struck:
+        raise ExampleError(f"in {len(moved.states)} poses the table rests {rests} times, and the ram strikes {struck}")
+    return [
+        f"in {TURNS} turns of the cam the table makes {TURNS // STATIONS}; in {rests} of {len(moved.states)} poses it "
+        f"rests, on a station and without speed within {off:.0e}, and only then the ram leaves its top"
+    ]
+
+
+EXAMPLE = Example(
+    "indexing_table",
+    "indexing table and press, by couplers with dwells",
+    build,
+    check,
+    dof=1,
+    gruebler=1,
+    motion=motion,
+    duration=DURATION,
+)

@@ -1,0 +1,92 @@
+"""Peaucellier's inversor: seven bars that draw an exact straight line.  [Peaucellier1873]
+
+Two arms OA = OB of l = 1 m on the pivot O, a rhombus ACBD of side k = 0.4 m at their ends, and a crank MC of
+0.4 m on the pivot M, as far from O as it is long.  42 − 50 = −8 by count, one degree of freedom.
+
+C and D stay in line with O, and OC · OD = l² − k²: D is the inverse of C.  C runs on a circle through O, so D runs on
+its inverse, the line x = (l² − k²)/2r.  With the crank at angle φ, D = (l² − k²)/2r · (1, tan φ/2).
+"""
+
+from __future__ import annotations
+
+from math import hypot, radians, tan
+from typing import Any
+
+import numpy as np
+
+import cardan as cd
+from cardan.examples.planar import flat, link, pin
+from cardan.examples.registry import Example, expect, placed, played
+
+ARM, SIDE, CRANK = 1.0, 0.4, 0.4  # m: l, k, r
+POWER = ARM**2 - SIDE**2  # m²: OC · OD
+LINE = POWER / (2 * CRANK)  # m: x of the line
+SWING = radians(75.0)  # of the crank to either side
+DURATION, POSES = 3.0, 60  # s of a swing to both sides
+RAISED = radians(12.0)  # of that swing: where it begins
+EXACT = 1e-10  # m
+
+O, M = (0.0, 0.0), (CRANK, 0.0)
+
+
+def crank_angle(t: Any) -> Any:
+    """φ [rad] at a time [s]: to and fro, a little raised to begin with."""
+    return SWING * cd.sin(2 * cd.pi * t / DURATION + RAISED)
+
+
+def build() -> cd.Mechanism:
+    """Drawn to two digits, with the crank a little raised."""
+    m = cd.Mechanism("peaucellier")
+    a, b, c, d = (0.84, 0.54), (0.98, -0.2), (0.78, 0.11), (1.04, 0.17)
+    upper, lower = link(m, "upper_arm", O, a), link(m, "lower_arm", O, b)
+    crank = link(m, "crank", M, c)
+    near_upper, near_lower = link(m, "near_upper", a, c), link(m, "near_lower", b, c)
+    far_upper, far_lower = link(m, "far_upper", a, d), link(m, "far_lower", b, d)
+    pin(m, "O_1", m.ground, O, upper)
+    pin(m, "O_2", m.ground, O, lower)
+    m.drive("swing", pin(m, "M", m.ground, M, crank), crank_angle)
+    for corner, arm, near, far in (("A", upper, near_upper, far_upper), ("B", lower, near_lower, far_lower)):
+        pin(m, f"{corner}_1", arm, (ARM, 0.0), near)
+        pin(m, f"{corner}_2", arm, (ARM, 0.0), far)
+    pin(m, "C_1", crank, (CRANK, 0.0), near_upper, (SIDE, 0.0))
+    pin(m, "C_2", crank, (CRANK, 0.0), near_lower, (SIDE, 0.0))
+    pin(m, "D", far_upper, (SIDE, 0.0), far_lower, (SIDE, 0.0))
+    return m
+
+
+def _check_line(mechanism: cd.Mechanism, state: cd.State) -> float:
+    """y [m] of D, after a look at the inversion and at the line."""
+    phi = mechanism["M"].coordinate(state)
+    pen = placed(state["far_lower"], (SIDE, 0.0, 0.0))
+    (cx, cy), (dx, dy) = flat(placed(state["crank"], (CRANK, 0.0, 0.0))), flat(pen)
+    expect("OC · OD", hypot(cx, cy) * hypot(dx, dy), POWER, EXACT)
+    expect("C and D in line with O", cx * dy - cy * dx, 0.0, EXACT)
+    expect("D", pen, (LINE, LINE * tan(phi / 2), 0.0), EXACT)
+    return dy
+
+
+def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
+    """Where it was assembled: the inversion, and the pen on its line."""
+    y = _check_line(mechanism, result.state)
+    return [f"OC · OD = {POWER:g} m², and D stands on the line x = {LINE:g} m, at y = {y:.9f} m = x tan φ/2"]
+
+
+def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
+    """The line, over the swing of the crank."""
+    poses = played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
+    heights = [_check_line(mechanism, pose) for pose in poses]
+    low, high = min(heights), max(heights)
+    return [f"from y = {low:.3f} to {high:.3f} m D keeps to the line within {EXACT:g} m, in {POSES} poses"]
+
+
+EXAMPLE = Example(
+    "peaucellier",
+    "Peaucellier's inversor, an exact straight line",
+    build,
+    check,
+    dof=1,
+    gruebler=-8,
+    motion=motion,
+    duration=DURATION,
+    everywhere=False,  # a rhombus folded flat draws a circle, or has a freedom more
+)

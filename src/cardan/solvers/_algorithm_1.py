@@ -1,0 +1,177 @@
+"""Algorithm 1 of [Liu2013], step for step:
+
+    while n < N and ‖Φ(q)‖ > ε:   (printed with <)
+        q ← q − J⁻¹Φ   where J is invertible,   q ← q − J⁺Φ   where not;   n ← n + 1
+
+‖·‖ is the Euclidean norm.  The paper does not say how it tells a singular J.  Here J counts as singular if it is not
+square, or if LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated:
+directions whose pivot falls below TRUNCATION times the largest are left alone.  Φ, J and the unknowns come scaled; an
+unknown with the scale 0 is held, and is no column of J.
+"""
+
+from math import sqrt
+
+from cardan._jit import call_evaluator, inner, jit
+from cardan.math._dense import lu_solve, minimum_norm
+from cardan.solvers._blocks import half_square, largest
+from cardan.solvers.abi import (
+    BROKEN,
+    CHUNK,
+    CONSTRAINTS,
+    CONVERGED,
+    COORDINATES,
+    COST,
+    HEADER,
+    INVERSE,
+    ITERATIONS,
+    JACOBIAN,
+    JACOBIAN_SIZE,
+    LU_FIRST,
+    OFFSETS,
+    OVERFLOW,
+    RESIDUAL_MAX,
+    RETRACT,
+    ROWS,
+    RUNNING,
+    SINGULAR,
+    STATUS,
+    TOLERANCE,
+    TRUNCATION,
+    UNKNOWNS,
+    WORK,
+)
+
+
+@inner
+def number_free(structure, scales, columns):
+    """columns ← number of each unknown among those that are not held, or −1.  Returns how many are free."""
+    m = structure[ROWS]
+    free = 0
+    for k in range(structure[UNKNOWNS]):
+        columns[k] = -1
+        if scales[m + k] != 0.0:
+            columns[k] = free
+            free += 1
+    return free
+
+
+@inner
+def spread_free(structure, jacobian, scales, columns, free, dense):
+    """dense ← the free columns of J, scaled, row-major."""
+    m = structure[ROWS]
+    for i in range(m * free):
+        dense[i] = 0.0
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(structure[at], structure[at] + structure[at + 1]):
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    if columns[k] >= 0:
+                        dense[i * free + columns[k]] = jacobian[entry] * scales[i] * scales[m + k]
+                    entry += 1
+        at += 4 + slots
+
+
+@jit
+def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, pivots):
+    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
+    m = structure[ROWS]
+    n = structure[UNKNOWNS]
+    size = structure[JACOBIAN_SIZE]
+    coordinates = structure[COORDINATES]
+    at = structure[WORK]
+    r = work[at : at + m]
+    at += m
+    right = work[at : at + m]
+    at += m
+    jacobian = work[at : at + size]
+    at += size
+    moved = work[at : at + coordinates]
+    at += coordinates
+    step = work[at : at + n]
+    at += n
+    solution = work[at : at + n]
+    at += n
+    scratch = work[at : at + 3 * n]
+    at += 3 * n
+    matrix = work[at:]
+    columns = pivots[:n]
+    free = number_free(structure, scales, columns)
+    control[STATUS] = RUNNING
+    done = 0
+    limit = int(control[CHUNK])
+    while True:
+        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, work)
+        for i in range(m):
+            r[i] *= scales[i]
+        control[COST] = half_square(structure, r)
+        control[RESIDUAL_MAX] = largest(structure, r)
+        if sqrt(2.0 * control[COST]) <= control[TOLERANCE]:
+            control[STATUS] = CONVERGED
+            break
+        if not control[COST] < OVERFLOW:
+            control[STATUS] = BROKEN
+            break
+        if done >= limit:
+            break
+        by_lu = control[INVERSE] == LU_FIRST
+        while True:  # at most twice: LU overwrites the matrix that J⁺ then needs anew
+            spread_free(structure, jacobian, scales, columns, free, matrix)
+            for i in range(m):
+                right[i] = r[i]
+            if not by_lu or m != free:
+                minimum_norm(m, free, matrix, right, solution, control[TRUNCATION], scratch, pivots[n:])
+                break
+            if lu_solve(m, matrix, right, solution, control[SINGULAR]):
+                break
+            by_lu = False
+        for k in range(n):
+            step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
+        call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, work)
+        for i in range(coordinates):
+            q[i] = moved[i]
+        done += 1
+    control[ITERATIONS] += done
+    return int(control[STATUS])
+
+
+@jit
+def algorithm_1_many(
+    evaluate,
+    ints,
+    floats,
+    structure,
+    scales,
+    starts,
+    first,
+    last,
+    control,
+    work,
+    pivots,
+    q,
+    iterations,
+    outcomes,
+    norms,
+):
+    """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
+
+    iterations, outcomes ← those of each start, norms ← ‖Φ‖ where it ended.
+    """
+    coordinates = structure[COORDINATES]
+    for k in range(first, last):
+        for i in range(coordinates):
+            q[i] = starts[k * coordinates + i]
+        control[ITERATIONS] = 0.0
+        outcomes[k] = algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, pivots)
+        iterations[k] = int(control[ITERATIONS])
+        norms[k] = sqrt(2.0 * control[COST])
+
+
+def algorithm_1_work(structure):
+    """Floats of work the kernel needs; of integers (pivots) it needs twice the unknowns."""
+    m, n = int(structure[ROWS]), int(structure[UNKNOWNS])
+    return int(structure[WORK]) + 2 * m + int(structure[JACOBIAN_SIZE]) + int(structure[COORDINATES]) + 5 * n + m * n

@@ -1,0 +1,120 @@
+"""Normal equations by way of the rows: JJᵀ + λI in place of JᵀJ + λI, for few equations that touch many unknowns.
+
+    (JᵀJ + λI)⁻¹ Jᵀr = Jᵀ (JJᵀ + λI)⁻¹ r
+
+A loop closed by one joint has six equations whose rows are as long as the loop: JᵀJ is full, JJᵀ is 6×6.  Such a step
+is a combination of rows of J, whatever rounding does, so nothing is pushed along free motions.
+
+JJᵀ is what other linear algebra makes of Jᵀ.  So this one transposes the blocks of J and calls that by its address,
+with S = (JJᵀ + λI)⁻¹ as its answer.
+
+A gradient g that is not Jᵀr, as in the refinement of a step, is split.  With t = S J g and h = g − Jᵀt,
+
+    (JᵀJ + λI)⁻¹ g = JᵀS t + (h − JᵀS J h)/λ.
+
+The first term has no small divisor.  In the second, h has of the rows' space only the part λ/(σ² + λ), for each
+singular value σ, and what is left of h is what g has along free motions, where 1/λ is the answer.  The second formula
+alone, with g for h, would lose all digits below eps/λ.
+"""
+
+from cardan._jit import call_evaluator, evaluator, inner
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, ROWS, SOLVE, UNKNOWNS
+
+INNER = 0  # address of the linear algebra of JJᵀ
+INNER_WORK = 1  # floats of its matrices
+ENTRIES = 2  # of J
+STRUCTURE = 3  # where each part begins
+PERMUTATION = 4
+INNER_PATTERN = 5
+PATTERN = 6
+
+
+@inner
+def multiply(structure, jacobian, x, out):
+    """out ← J x."""
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(structure[at], structure[at] + structure[at + 1]):
+            t = 0.0
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    t += jacobian[entry] * x[k]
+                    entry += 1
+            out[i] = t
+        at += 4 + slots
+
+
+@inner
+def add_transpose(structure, jacobian, factor, y, out):
+    """out += factor·Jᵀ y."""
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(structure[at], structure[at] + structure[at + 1]):
+            t = factor * y[i]
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    out[k] += jacobian[entry] * t
+                    entry += 1
+        at += 4 + slots
+
+
+def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
+    structure = pattern[pattern[STRUCTURE] :]
+    permutation = pattern[pattern[PERMUTATION] :]
+    within = pattern[pattern[INNER_PATTERN] :]
+    rows = structure[ROWS]
+    unknowns = structure[UNKNOWNS]
+    entries = pattern[ENTRIES]
+    at = pattern[INNER_WORK]
+    transposed = matrix[at : at + entries]
+    at += entries
+    known = matrix[at : at + unknowns]  # Jᵀr, to know it again
+    at += unknowns
+    rest = matrix[at : at + unknowns]
+    at += unknowns
+    u = matrix[at : at + rows]
+    at += rows
+    t = matrix[at : at + rows]
+    if op == FACTOR:
+        for e in range(entries):
+            transposed[e] = jacobian[permutation[e]]
+        for i in range(unknowns):
+            gradient[i] = 0.0
+        add_transpose(structure, jacobian, 1.0, r, gradient)
+        for i in range(unknowns):
+            known[i] = gradient[i]
+        return call_evaluator(pattern[INNER], FACTOR, within, control, known, u, t, transposed, matrix)
+    same = True
+    for i in range(unknowns):
+        if gradient[i] != known[i]:
+            same = False
+    for i in range(unknowns):
+        step[i] = 0.0
+        rest[i] = gradient[i]
+    if same:
+        call_evaluator(pattern[INNER], SOLVE, within, control, known, r, t, transposed, matrix)
+        add_transpose(structure, jacobian, 1.0, t, step)
+        return 0
+    # the other linear algebra answers with −S of what it is given
+    multiply(structure, jacobian, rest, u)
+    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, matrix)
+    add_transpose(structure, jacobian, 1.0, t, rest)
+    call_evaluator(pattern[INNER], SOLVE, within, control, known, t, u, transposed, matrix)
+    add_transpose(structure, jacobian, -1.0, u, step)
+    multiply(structure, jacobian, rest, u)
+    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, matrix)
+    add_transpose(structure, jacobian, 1.0, t, rest)
+    for i in range(unknowns):
+        step[i] -= rest[i] / control[DAMPING]
+    return 0
+
+
+LINEAR = evaluator(_linear)

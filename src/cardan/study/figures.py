@@ -1,0 +1,148 @@
+"""Pictures of the studies, by matplotlib (the extra ``plot``), drawn without a screen."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+
+PICTURES = (".png", ".svg", ".pdf")
+DPI = 120
+
+# The same hues as the other pictures of the documents; each formula keeps its own.
+COLORS = {
+    "euler_parameters": "#2a78d6",
+    "virtual_rotation": "#d6632a",
+    "manifold": "#2a9d5c",
+    "auto": "#555555",
+    "euler_angles": "#d6632a",
+}
+INK, MUTED = "#222222", "#888888"
+
+
+def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
+    """A file that can be written, or ModelError; nothing is created."""
+    target = Path(path)
+    if suffixes is not None and target.suffix.lower() not in suffixes:
+        raise ModelError(f"the file is {path!r}; its name must end in {', '.join(suffixes)}")
+    if target.is_dir():
+        raise ModelError(f"the file is {path!r}, which is a directory; give the name of a file")
+    if not target.parent.is_dir():
+        raise ModelError(f"the file is {path!r}, but there is no directory {str(target.parent)!r}; make it first")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise ModelError(f"the file is {path!r}, which may not be written; choose another place")
+    return target
+
+
+def check_picture(path: str) -> Path:
+    """A picture file that can be written, with matplotlib there to draw it, or ModelError."""
+    target = check_file(path, PICTURES)
+    if find_spec("matplotlib") is None:
+        raise ModelError("a picture needs matplotlib; install it with: pip install 'cardan[plot]'")
+    return target
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure [inches]."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write the figure; the format follows from the name."""
+    figure.savefig(path, dpi=DPI)
+
+
+def clean(axes: Any) -> None:
+    """No box around, a light grid behind."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(True, color="#e6e6e6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8, colors=INK)
+
+
+def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dict[str, str]) -> Any:
+    """Per experiment: how many starts took how many iterations, and ‖Φ‖ against the iteration.
+
+    table: a Table2.  traces: by name of the experiment and formula, ‖Φ‖ of some convergent runs.
+    """
+    names = list(dict.fromkeys(row.experiment.name for row in table.rows))
+    region = table.rows[-1].region
+    figure = new_figure(10.0, 2.3 * len(names) + 0.6)
+    grid = figure.subplots(len(names), 2, squeeze=False)
+    most = min(60, max((int(row.iterations.max(initial=0)) for row in table.rows), default=1))
+    for (left, right), name in zip(grid, names, strict=True):
+        for row in table.rows:
+            if row.experiment.name != name or row.region != region:
+                continue
+            counts = np.bincount(np.minimum(row.iterations, most), minlength=most + 1)
+            label = f"{titles[row.formula]}: {row.converged:,}"
+            left.step(range(most + 1), counts, where="mid", color=COLORS[row.formula], linewidth=1.3, label=label)
+        left.set_title(f"{name}, starts from the {region}", fontsize=9, loc="left")
+        left.set_ylabel("starts", fontsize=8)
+        left.legend(fontsize=7, frameon=False)
+        for formula, runs in traces.get(name, {}).items():
+            color = COLORS[formula]
+            for norms in runs:
+                right.semilogy(range(len(norms)), np.maximum(norms, 1e-17), color=color, alpha=0.12, linewidth=0.7)
+            if runs:
+                length = int(np.median([len(norms) for norms in runs]))
+                padded = [[*norms, *[norms[-1]] * max(0, length - len(norms))][:length] for norms in runs]
+                middle = np.maximum(np.median(padded, axis=0), 1e-17)
+                right.semilogy(range(length), middle, color=color, linewidth=2.0, label=titles[formula])
+        right.axhline(table.settings.epsilon, color=MUTED, linewidth=0.8, linestyle=":")
+        right.set_xlim(0, 40)
+        right.set_ylim(1e-17, 1e4)
+        right.set_ylabel("‖Φ‖", fontsize=8)
+        right.legend(fontsize=7, frameon=False, loc="upper right")
+        for axes in (left, right):
+            clean(axes)
+    grid[-1][0].set_xlabel(f"iterations ({most}: and more)", fontsize=8)
+    grid[-1][1].set_xlabel("iteration", fontsize=8)
+    return figure
+
+
+def sequence(steps: Any) -> Any:
+    """An assembly on its way: parts as lines from joint to joint through their origin, gaps of open joints dashed."""
+    count = len(steps.states)
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = new_figure(3.4 * columns, 3.2 * rows)
+    ends = [(joint.a, joint.b) for joint in steps.mechanism.joints.values()]
+    for k, (state, iterations) in enumerate(zip(steps.states, steps.iterations, strict=True)):
+        axes = figure.add_subplot(rows, columns, k + 1, projection="3d")
+        for number, body in enumerate(steps.mechanism.bodies.values()):
+            own = [end for pair in ends for end in pair if end.body is body]
+            line = np.array([_world(own[0], state), state[body].position, *(_world(end, state) for end in own[1:])])
+            axes.plot(*line.T, color=_HUES[number % len(_HUES)], linewidth=3.5, solid_capstyle="round")
+        for a, b in ends:
+            gap = np.array([_world(a, state), _world(b, state)])
+            axes.plot(*gap.T, color=MUTED, linewidth=0.9, linestyle=":")
+            for end, place in zip((a, b), gap, strict=True):
+                if end.body.is_ground:
+                    axes.scatter(*place, marker="s", s=36, color=INK, depthshade=False)
+        points = np.array([*(_world(end, state) for pair in ends for end in pair), *state.positions])
+        low, high = points.min(axis=0), points.max(axis=0)
+        middle, reach = 0.5 * (low + high), 0.5 * float((high - low).max())
+        for set_limits, m in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
+            set_limits(m - reach, m + reach)
+        axes.set_box_aspect((1, 1, 1), zoom=1.2)
+        axes.view_init(elev=22, azim=-60)
+        axes.set_axis_off()
+        axes.set_title(f"iteration {iterations:,}", fontsize=10)
+    return figure
+
+
+_HUES = ("#2a6f97", "#c8553d", "#588157", "#8d6a9f", "#e09f3e", "#3d5a80", "#9e2a2b", "#6b9080")
+
+
+def _world(end: Any, state: Any) -> Any:
+    """World position [m] of a point or of the origin of a frame."""
+    return state[end.body].point(end.origin if hasattr(end, "origin") else end.position)

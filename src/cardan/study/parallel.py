@@ -1,0 +1,296 @@
+"""How the spring iteration (15) of [NelsonCohen1998] shares its work among cores, and what its constant time means.
+
+The mechanism is a chain of unit links on ball joints, pinned at both ends.  Measured in link lengths its J obeys
+‖J‖₁‖J‖_∞ ≤ 6.9, so that the papers' k = 0.1 lies within the bound of stability whatever the number of links.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.coordinates import formulations
+from cardan.errors import ModelError
+from cardan.mechanism import Mechanism
+from cardan.solvers import abi
+from cardan.system import layout
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
+
+Vector = tuple[float, float, float]
+
+GAIN: Final = 0.1  # k
+BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays near the core
+SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
+GROWTH_SIZES: Final = (20, 40, 80, 160)
+SECONDS: Final = 0.5  # a timing takes about so long,
+ROUNDS: Final = 3  # and the best of so many is kept
+MOST_ITERATIONS: Final = 1_000_000
+TOLERANCE: Final = 1e-3  # link lengths
+STRETCH: Final = 0.95  # of the way to the far pin that the chain reaches, in the start that all of it must correct
+ALONG, ACROSS = 0.6, 0.8  # of a link in the zig-zag
+
+
+def chain(links: int, *, far: Vector | None = None) -> Mechanism:
+    """Links with ball joints at (∓½, 0, 0), zig-zag, the first pinned at the origin, the last at ``far`` or its end."""
+    m = Mechanism(f"chain_{links}")
+    half = (0.5, 0.0, 0.0)
+    end: Any = m.ground.point()
+    for k, pose in enumerate(zigzag(links).tolist()):
+        body = m.body(f"link_{k + 1}", position=pose[:3], orientation=pose[3:])
+        m.spherical(f"ball_{k + 1}", end, body.point((-0.5, 0.0, 0.0)))
+        end = body.point(half)
+    m.spherical(f"ball_{links + 1}", end, m.ground.point(far_end(links) if far is None else far))
+    return m
+
+
+def far_end(links: int) -> Vector:
+    """Where the zig-zag ends [link lengths]."""
+    return ALONG * links, 0.0, -ACROSS if links % 2 else 0.0
+
+
+def zigzag(links: int) -> FloatArray:
+    """r and p of the links of an assembled chain, shape (links, 7)."""
+    half = 0.5 * np.arctan2(ACROSS, ALONG)
+    poses: FloatArray = np.zeros((links, layout.POSE))
+    poses[:, 0] = ALONG * (np.arange(links) + 0.5)
+    poses[:, 2] = -0.5 * ACROSS
+    poses[:, 3] = np.cos(half)
+    poses[::2, 5] = np.sin(half)  # down along +x: about +y
+    poses[1::2, 5] = -np.sin(half)
+    return poses
+
+
+def scattered(links: int, seed: int) -> FloatArray:
+    """The assembled chain with every link moved by up to ± ½ in each direction and turned anyhow."""
+    rng = np.random.default_rng(seed)
+    poses = zigzag(links)
+    poses[:, :3] += rng.uniform(-0.5, 0.5, (links, 3))
+    quaternions = rng.standard_normal((links, 4))
+    poses[:, 3:] = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
+    return poses
+
+
+def compressed(links: int) -> FloatArray:
+    """The chain as it would lie if its far pin stood at STRETCH of its place: every joint is open by the same gap."""
+    poses = zigzag(links)
+    poses[:, 0] *= STRETCH
+    return poses
+
+
+class Springs:
+    """The chain cut into blocks; identical blocks share their tables, so that a million links need no more than these.
+
+    ``poses`` [link lengths, 1], shape (links, 7).
+    """
+
+    def __init__(self, poses: FloatArray, block_bodies: int = BLOCK_BODIES) -> None:
+        self.links = len(poses)
+        self.poses: FloatArray = np.array(poses)
+        self._other: FloatArray = self.poses.copy()
+        kinds: dict[tuple[int, bool, bool], int] = {}
+        blocks: list[tuple[int, int]] = []
+        for first in range(0, self.links, block_bodies):
+            last = min(first + block_bodies, self.links)
+            key = (last - first, first > 0, last < self.links)
+            blocks.append((kinds.setdefault(key, len(kinds)), first - key[1]))
+        self._blocks: IntArray = np.array(blocks, dtype=np.int64).reshape(-1)
+        self.block_count = len(blocks)
+        self._join([_kind(self.links, *key) for key in kinds])
+
+    def _join(self, kinds: list[dict[str, Any]]) -> None:
+        from cardan.study import _spring as kernel
+
+        table: IntArray = np.zeros((len(kinds), kernel.KIND), dtype=np.int64)
+        for at, name in (
+            (kernel.INTS, "ints"),
+            (kernel.FLOATS, "floats"),
+            (kernel.STRUCTURE, "structure"),
+            (kernel.SCALES, "scales"),
+            (kernel.PULLS, "pulls"),
+        ):
+            sizes = [kind[name].size for kind in kinds]
+            table[:, at] = np.cumsum([0, *sizes[:-1]])
+        for at, name in ((kernel.BODIES, "bodies"), (kernel.OWN_FIRST, "first"), (kernel.OWN_LAST, "last")):
+            table[:, at] = [kind[name] for kind in kinds]
+        joined = {
+            name: np.concatenate([kind[name] for kind in kinds])
+            for name in ("ints", "floats", "structure", "scales", "pulls", "origin")
+        }
+        self._tables = (kinds[0]["evaluate"], table.reshape(-1), self._blocks, *joined.values())
+        self._work = max(kind["work"] for kind in kinds)
+        self._kernel: Any = kernel.spring_pass
+
+    def run(self, iterations: int, threads: int = 1) -> float:
+        """Iterate in place; returns the largest residual [link lengths] before the last step."""
+        if threads == 1:
+            one = self._worker(0, self.block_count)
+            residual = 0.0
+            for _ in range(iterations):
+                residual = one()
+                self.poses, self._other = self._other, self.poses
+            return residual
+        return self._run_threads(iterations, threads)
+
+    def _worker(self, first: int, last: int) -> Callable[[], float]:
+        work, out = np.empty(self._work), np.empty(1)
+
+        def one() -> float:
+            old, new = self.poses.reshape(-1), self._other.reshape(-1)
+            self._kernel(*self._tables, first, last, GAIN, old, new, work, out)
+            return float(out[0])
+
+        return one
+
+    def _run_threads(self, iterations: int, threads: int) -> float:
+        """Threads meet after every iteration; one of them exchanges old and new poses there."""
+        edges = np.linspace(0, self.block_count, threads + 1).astype(int)
+        worst = [0.0] * threads
+        failed: list[BaseException] = []
+
+        def swap() -> None:
+            self.poses, self._other = self._other, self.poses
+
+        barrier = threading.Barrier(threads, action=swap)
+
+        def work(k: int) -> None:
+            one = self._worker(edges[k], edges[k + 1])
+            try:
+                for _ in range(iterations):
+                    worst[k] = one()
+                    barrier.wait()
+            except threading.BrokenBarrierError:
+                pass
+            except BaseException as error:
+                failed.append(error)
+                barrier.abort()
+
+        others = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(threads)]
+        for thread in others:
+            thread.start()
+        try:
+            for thread in others:
+                while thread.is_alive():
+                    thread.join(0.05)
+        except BaseException:
+            barrier.abort()
+            for thread in others:
+                thread.join()
+            raise
+        if failed:
+            raise failed[0]
+        return max(worst)
+
+
+def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
+    """Tables of a block that owns so many links, with a neighbour before and after them, or else a pin.
+
+    A neighbour's far end hangs on a pin of no importance: what pulls there moves no link of the block.
+    """
+    count = own + before + after
+    m = chain(count, far=(0.0, 0.0, 0.0) if after else far_end(links))
+    system = m.system
+    p = formulations.problem(system, "manifold", 1.0)
+    first, last = int(before), int(before) + own
+    pulls: list[int] = []
+    for body in range(first, last):
+        mine = list(_pulls(p.structure, body))
+        pulls += (len(mine), *(number for pull in mine for number in pull))
+    rows, unknowns, size = (int(p.structure[at]) for at in (abi.ROWS, abi.UNKNOWNS, abi.JACOBIAN_SIZE))
+    return {
+        "evaluate": p.evaluate,
+        "ints": p.ints,
+        "floats": p.floats,
+        "structure": p.structure,
+        "scales": p.scales,
+        "pulls": np.array(pulls, dtype=np.int64),
+        "origin": system.origin,
+        "bodies": count,
+        "first": first,
+        "last": last,
+        "work": int(p.structure[abi.WORK]) + 2 * layout.POSE * count + unknowns + rows + size,
+    }
+
+
+def _pulls(structure: IntArray, body: int) -> Any:
+    """ROW, ROWS, first entry and stride in J of every constraint that touches a body."""
+    at = abi.HEADER
+    offsets = int(structure[abi.OFFSETS])
+    for _ in range(int(structure[abi.CONSTRAINTS])):
+        row, rows, entry, slots = (int(x) for x in structure[at : at + 4])
+        blocks = structure[at + 4 : at + 4 + slots].tolist()
+        widths = [int(structure[offsets + b + 1] - structure[offsets + b]) for b in blocks]
+        if body in blocks:
+            yield row, rows, entry + sum(widths[: blocks.index(body)]), sum(widths)
+        at += 4 + slots
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time of one iteration [s] by the number of threads, best of some rounds."""
+
+    links: int
+    seconds: dict[int, float]
+
+    def speed_up(self, threads: int) -> float:
+        return self.seconds[1] / self.seconds[threads]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Iterations to the tolerance, from links scattered about their places and from a chain that is too short."""
+
+    links: int
+    scattered: int
+    compressed: int
+
+
+def check_inputs(sizes: Sequence[Any], threads: Sequence[Any], seconds: Any) -> None:
+    """Raise ModelError for what cannot be run; before any work."""
+    for values, what in ((sizes, "a number of bodies"), (threads, "a number of threads")):
+        if not values:
+            raise ModelError(f"there is nothing to do: give {what}")
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ModelError(f"{what} is {value!r}; it must be a whole number from 1 on")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 < seconds < float("inf"):
+        raise ModelError(f"the time of a measurement is {seconds!r} s; it must be above zero")
+
+
+def measure(links: int, threads: Sequence[int] = (1, 2), *, seconds: float = SECONDS) -> Timing:
+    """Time of an iteration on so many threads; thread counts take turns, so that a busy spell hits them all."""
+    springs = Springs(scattered(links, 0))
+    springs.run(1)
+    began = time.perf_counter()
+    springs.run(2)
+    iterations = max(3, int(seconds / ROUNDS / max((time.perf_counter() - began) / 2, 1e-9)))
+    best = {count: float("inf") for count in threads}
+    for _ in range(ROUNDS):
+        for count in threads:
+            began = time.perf_counter()
+            springs.run(iterations, count)
+            best[count] = min(best[count], (time.perf_counter() - began) / iterations)
+    return Timing(links, best)
+
+
+def growth(links: int, *, tolerance: float = TOLERANCE) -> Growth:
+    """Iterations until every joint is closed to the tolerance [link lengths]."""
+    return Growth(links, _iterations(scattered(links, 0), tolerance), _iterations(compressed(links), tolerance))
+
+
+def exponent(sizes: Sequence[int], counts: Sequence[float]) -> float:
+    """x of counts ∝ sizesˣ, from the first and the last."""
+    return float(np.log(counts[-1] / counts[0]) / np.log(sizes[-1] / sizes[0]))
+
+
+def _iterations(poses: FloatArray, tolerance: float) -> int:
+    springs = Springs(poses)
+    for count in range(MOST_ITERATIONS):
+        if springs.run(1) <= tolerance:
+            return count
+    return MOST_ITERATIONS

@@ -1,0 +1,208 @@
+"""Linear algebra by way of the rows: the same answers as that of the unknowns, where λ is small too."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+from cardan._jit import jit
+from cardan.solvers import abi, linear
+from cardan.solvers._blocks import add_defect, call_at, spread
+
+
+def random_structure(rng, constraints, blocks, most=4, independent=False):
+    """A structure table with blocks of widths 1 … 4 (the last touched by nothing) and constraints of 1 … 6 rows, some
+    with more rows than unknowns; or of at most half as many, which are independent in general."""
+    widths = rng.integers(1, 5, blocks)
+    offsets = np.concatenate([[0], np.cumsum(widths)])
+    table, row, entry = [], 0, 0
+    for _ in range(constraints):
+        touched = np.sort(rng.choice(blocks - 1, most if independent else rng.integers(0, most + 1), replace=False))
+        rows = min(int(rng.integers(1, 7)), int(widths[touched].sum()) // 2 if independent else 6)
+        table += [row, rows, entry, touched.size, *touched]
+        row += rows
+        entry += rows * int(widths[touched].sum())
+    start = abi.HEADER + len(table)
+    out = np.zeros(start + 2 * blocks + 1, dtype=np.int64)
+    out[abi.HEADER : start] = table
+    out[start : start + blocks + 1] = offsets
+    for key, value in (
+        (abi.ROWS, row),
+        (abi.UNKNOWNS, offsets[-1]),
+        (abi.CONSTRAINTS, constraints),
+        (abi.BLOCKS, blocks),
+        (abi.JACOBIAN_SIZE, entry),
+        (abi.OFFSETS, start),
+        (abi.LIMITS, start + blocks + 1),
+    ):
+        out[key] = value
+    return out
+
+
+def dense(structure, entries):
+    J = np.zeros((structure[abi.ROWS], structure[abi.UNKNOWNS]))
+    spread(structure, entries, J.reshape(-1))
+    return J
+
+
+class Solver:
+    """FACTOR once, then SOLVE with any gradient."""
+
+    def __init__(self, algebra, structure, entries, r, damping):
+        self.algebra, self.entries, self.r = algebra, entries, r
+        self.control = np.zeros(abi.CONTROL)
+        self.control[abi.DAMPING] = damping
+        self.matrix = np.empty(algebra.work)
+        self.gradient = np.empty(int(structure[abi.UNKNOWNS]))
+        self.status = self._call(abi.FACTOR, self.gradient, np.empty_like(self.gradient))
+
+    def _call(self, op, gradient, step):
+        a = self.algebra
+        return call_at(a.address, op, a.pattern, self.control, self.r, gradient, step, self.entries, self.matrix)
+
+    def solve(self, gradient):
+        step = np.empty_like(gradient)
+        assert self._call(abi.SOLVE, gradient, step) == 0
+        return step
+
+
+def exact(J, damping, g=None, r=None):
+    """−(JᵀJ + λI)⁻¹ g, or with Jᵀr for g, with sixty digits: a rounded Jᵀr has a part along free motions."""
+    with mpmath.workdps(60):
+        A = mpmath.matrix(J.tolist())
+        g = mpmath.matrix(g.tolist()) if r is None else A.T * mpmath.matrix(r.tolist())
+        A = A.T * A + damping * mpmath.eye(J.shape[1])
+        return -np.array([float(v) for v in mpmath.lu_solve(A, g)])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(6))
+def test_the_transposed_structure_is_that_of_the_transpose(seed):
+    rng = np.random.default_rng(seed)
+    structure = random_structure(rng, 7, 9)
+    turned, permutation = linear.transposed(structure)
+    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    assert sorted(permutation) == list(range(entries.size))
+    assert np.array_equal(dense(turned, entries[permutation]), dense(structure, entries).T)
+
+
+@pytest.mark.parametrize("constraints, blocks", [(3, 12), (8, 40), (40, 60)])  # JJᵀ dense, and sparse
+@pytest.mark.parametrize("damping", [1e-12, 1e-6, 1.0])
+def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):
+    """Whether the rows are independent or not, and with nothing along free motions."""
+    rng = np.random.default_rng([constraints, 7])
+    structure = random_structure(rng, constraints, blocks)
+    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    J = dense(structure, entries)
+    r = J @ rng.normal(size=J.shape[1])
+    solver = Solver(linear.dual(structure), structure, entries, r, damping)
+    assert solver.status == 0
+    assert np.abs(solver.gradient - J.T @ r).max() <= 1e-13 * np.abs(J.T @ r).max()
+    step = solver.solve(solver.gradient)
+    U, s, Vt = np.linalg.svd(J)
+    rank = int((s > 1e-10 * s[0]).sum())
+    assert rank < J.shape[0]  # some constraints have more rows than unknowns
+    s = s[:rank]
+    expected = -Vt[:rank].T @ (s / (s * s + damping) * (U[:, :rank].T @ r))
+    assert np.abs(step - expected).max() <= 1e-9 * np.abs(expected).max()
+    assert np.abs(Vt[rank:] @ step).max() <= 1e-13 * np.abs(step).max() * s[0] / s[-1]
+
+
+@pytest.mark.parametrize("damping", [1e-12, 1e-9, 1e-4, 1.0])
+@pytest.mark.parametrize("redundant", [False, True])
+def test_any_gradient_is_answered_to_what_its_rounding_allows(damping, redundant):
+    """What it has along free motions comes back divided by λ, and its rounding with it; where it has nothing but
+    rounding there, the rest is as sharp as if there were no free motions."""
+    rng = np.random.default_rng(11)
+    structure = random_structure(rng, 4, 14, independent=True)
+    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    if redundant:  # the first two rows alike
+        table = structure[abi.HEADER :]
+        rows, start = int(table[1]), int(table[2])
+        stride = (int(table[4 + int(table[3]) + 2]) - start) // rows
+        assert rows > 1 and stride
+        entries[start + stride : start + 2 * stride] = entries[start : start + stride]
+    J = dense(structure, entries)
+    r = rng.normal(size=J.shape[0])
+    solver = Solver(linear.dual(structure), structure, entries, r, damping)
+    _, s, Vt = np.linalg.svd(J)
+    rank = int((s > 1e-10 * s[0]).sum())
+    assert rank == J.shape[0] - redundant
+    span, free = Vt[:rank], Vt[rank:]
+    eps = np.finfo(float).eps
+    for g in (rng.normal(size=J.shape[1]), free.T @ rng.normal(size=len(free))):
+        error = solver.solve(g) - exact(J, damping, g)
+        assert np.abs(error).max() <= 100 * eps * np.abs(g).max() / damping
+    g = span.T @ rng.normal(size=rank)
+    error = solver.solve(g) - exact(J, damping, g)
+    least = s[rank - 1]
+    assert np.abs(free @ error).max() <= 100 * eps * np.abs(g).max() / damping
+    sharp = eps * (s[0] / least) ** 2 / (least**2 + damping)
+    if redundant:  # the rounding of S is then eps/λ, and it is applied twice
+        sharp += (eps / damping) ** 2
+    assert np.abs(span @ error).max() <= 100 * sharp * np.abs(g).max()
+
+
+def test_the_formula_without_the_split_would_lose_what_refinement_needs():
+    """g − JᵀS J g alone, divided by λ: its error along the rows is eps/λ, not eps/σ²."""
+    rng = np.random.default_rng(11)
+    structure = random_structure(rng, 4, 14, independent=True)
+    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    J = dense(structure, entries)
+    damping = 1e-12
+    solver = Solver(linear.dual(structure), structure, entries, np.ones(J.shape[0]), damping)
+    g = J.T @ rng.normal(size=J.shape[0])
+    expected = exact(J, damping, g)
+    at_once = -(g - J.T @ np.linalg.solve(J @ J.T + damping * np.eye(J.shape[0]), J @ g)) / damping
+    Vt = np.linalg.svd(J)[2]
+    along_rows = Vt[: J.shape[0]]
+    assert np.abs(along_rows @ (at_once - expected)).max() > 1e-6 * np.abs(along_rows @ expected).max()
+    split = solver.solve(g)
+    assert np.abs(along_rows @ (split - expected)).max() <= 1e-12 * np.abs(along_rows @ expected).max()
+
+
+@jit
+def defect_of(structure, r, entries, damping, step, out):
+    add_defect(structure, r, entries, damping, step, out)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("damping", [1e-12, 1e-8])
+def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
+    """As the Levenberg–Marquardt loop and Newton do it: the defect Jᵀ(r + Jδ) + λδ is no multiple of the rows."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        structure = random_structure(rng, 5, 30)
+        entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+        J = dense(structure, entries)
+        r = J @ rng.normal(size=J.shape[1]) * 1e-3
+        expected = exact(J, damping, r=r)
+        solver = Solver(linear.dual(structure), structure, entries, r, damping)
+        step = solver.solve(solver.gradient)
+        rough = step + 1e-7 * rng.normal(size=step.size) * np.abs(step).max()  # what a poorer factor might give
+        for given, allowed in ((step, 1e-12), (rough, 1e-9)):
+            defect = np.empty_like(step)
+            defect_of(structure, r, entries, damping, given, defect)
+            refined = given + solver.solve(defect)
+            assert np.abs(refined - expected).max() <= allowed * np.abs(expected).max()
+
+
+def test_an_indefinite_matrix_is_refused():
+    rng = np.random.default_rng(2)
+    structure = random_structure(rng, 3, 12)
+    entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
+    r = np.zeros(structure[abi.ROWS])
+    assert Solver(linear.dual(structure), structure, entries, r, -50.0).status == 1
+
+
+def test_few_long_rows_are_taken_by_rows_and_short_ones_by_unknowns():
+    from cardan.solvers import _dense_normal, _dual_normal, _sparse_normal
+
+    rng = np.random.default_rng(3)
+    long = random_structure(rng, 2, 120, most=100)
+    short = random_structure(rng, 300, 100, most=2)
+    small = random_structure(rng, 2, 10)
+    assert linear.path_algebra(long).address == _dual_normal.LINEAR
+    assert linear.path_algebra(short).address == _sparse_normal.LINEAR
+    assert linear.path_algebra(small).address == _dense_normal.LINEAR

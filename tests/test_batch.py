@@ -1,0 +1,382 @@
+"""Assembly from many starts answers what assembly answers to each of them, whoever does the work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.analysis.chunks import run_chunks, worker_count
+from cardan.examples import REGISTRY, random_start
+from cardan.lazy import TieredModule
+
+METHODS = ["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """Some kernels are interpreted at first, and round otherwise than their machine code: here all are compiled."""
+    monkeypatch.setattr(TieredModule, "patience", 0)
+
+
+def random_states(mechanism, count, first=0):
+    return [mechanism.state.moved(random_start(mechanism, first + seed)) for seed in range(count)]
+
+
+def check_same(mechanism, starts, workers=1, **options):
+    """Every answer equals that of a single assembly, to the last bit."""
+    __tracebackhide__ = True
+    batch = mechanism.assemble_many(starts, workers=workers, **options)
+    assert len(batch) == len(starts)
+    for k, start in enumerate(starts):
+        result = mechanism.assemble(start, **options)
+        assert batch.status[k] == result.status, k
+        assert batch.ok[k] == result.ok
+        assert batch.iterations[k] == result.iterations, k
+        assert batch.restarts[k] == result.restarts
+        assert np.array_equal(batch.coordinates[k], result.state.coordinates, equal_nan=True), k
+        assert batch.residual[k] == result.residual
+        assert batch.tolerance[k] == result.tolerance
+        if result.ok:
+            assert batch.state(k) == result.state
+    return batch
+
+
+@pytest.mark.parametrize("name", list(REGISTRY))
+def test_every_start_gets_the_answer_of_a_single_assembly(name):
+    mechanism = REGISTRY[name].build()
+    batch = check_same(mechanism, [*random_states(mechanism, 15), mechanism.state])
+    assert batch.ok.all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "virtual_rotation", "euler_angles"])
+def test_in_every_method_and_formulation(method, formulation):
+    for name in ("stewart_distance", "planar_4r"):
+        mechanism = REGISTRY[name].build()
+        options = {"method": method, "formulation": formulation, "tolerance": 1e-9, "max_iterations": 150}
+        check_same(mechanism, random_states(mechanism, 6), **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("formulation", ["relative", "relative_euler_parameters"])
+def test_in_the_coordinates_of_joints(method, formulation):
+    for name in ("bent_chain", "planar_4r"):
+        mechanism = REGISTRY[name].build()
+        options = {"method": method, "formulation": formulation, "tolerance": 1e-9, "max_iterations": 50}
+        check_same(mechanism, [*random_states(mechanism, 3), mechanism.assemble().state], workers=2, **options)
+
+
+def test_hybrid_goes_over_to_newton_at_the_same_iteration():
+    mechanism = REGISTRY["rsur"].build()
+    batch = check_same(mechanism, random_states(mechanism, 5), method="hybrid")
+    assert batch.iterations.max() > 500
+
+
+@pytest.mark.parametrize("workers", [2, 3, 7])
+def test_the_number_of_threads_changes_nothing(workers):
+    mechanism = REGISTRY["stewart_distance"].build()
+    starts = np.array([state.coordinates for state in random_states(mechanism, 150)])
+    one, many = (mechanism.assemble_many(starts, workers=count) for count in (1, workers))
+    assert one.restarts.max() > 0
+    for field in ("ok", "status", "residual", "tolerance", "iterations", "restarts", "coordinates"):
+        assert np.array_equal(getattr(one, field), getattr(many, field)), field
+
+
+def test_starts_may_be_an_array_or_states_or_poses_of_some_bodies():
+    mechanism = REGISTRY["rsur"].build()
+    states = random_states(mechanism, 4)
+    array = np.array([state.coordinates for state in states])
+    before = array.copy()
+    poses = [random_start(mechanism, seed) for seed in range(4)]
+    found = [mechanism.assemble_many(starts).coordinates for starts in (array, states, poses, array.tolist())]
+    assert all(np.array_equal(found[0], other) for other in found)
+    assert np.array_equal(array, before)
+    some = mechanism.assemble_many([{"crank": poses[0]["crank"]}])
+    assert np.array_equal(some.coordinates[0], mechanism.assemble({"crank": poses[0]["crank"]}).state.coordinates)
+
+
+def impossible():
+    """Distances of 1 and 3 m to the same point."""
+    m = cd.Mechanism()
+    body = m.body("body", position=(2, 0, 0))
+    m.distance("short", m.ground.point(), body.point((0, 0, 0)), 1.0)
+    m.distance("long", m.ground.point(), body.point((0, 0, 0)), 3.0)
+    return m
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("method", METHODS)
+def test_in_pure_python_too(method):
+    mechanism = REGISTRY["stewart_distance"].build()
+    check_same(mechanism, random_states(mechanism, 2, first=3), method=method, tolerance=1e-6, max_iterations=20)
+
+
+def test_a_conflict_is_found_from_every_start():
+    mechanism = impossible()
+    batch = check_same(mechanism, random_states(mechanism, 6))
+    assert set(batch.status) == {"conflict"}
+    assert not batch.ok.any()
+    assert (batch.restarts >= 11).all()
+
+
+def test_pieces_are_solved_and_judged_apart_and_what_is_free_stays():
+    m = impossible()
+    m.body("lonely", position=(5, 6, 7))
+    a, b = m.body("a", position=(9, 0, 0)), m.body("b", position=(9, 2, 0))
+    m.revolute("hinge", a.frame((0.1, 0, 0)), b.frame((0, 0.3, 0)))
+    m.revolute("base", m.ground.frame((9, 0, 0)), a.frame((0, 0, 0)))
+    starts = random_states(m, 5)
+    batch = check_same(m, starts)
+    assert set(batch.status) == {"conflict"}
+    m.remove("long")
+    batch = check_same(m, starts)
+    assert batch.ok.all()
+    lonely = m.system.index["lonely"]
+    assert np.array_equal(batch.coordinates[:, lonely], [s.coordinates[lonely] for s in starts])
+
+
+def test_parts_without_size_are_measured_by_each_start():
+    m = cd.Mechanism()
+    for name in "abc":
+        m.spherical(f"on_{name}", m.ground.point(), m.body(name).point())
+    m.spherical("together", m["a"].point(), m["b"].point())
+    rng = np.random.default_rng(5)
+    starts = [m.state.moved({name: (10.0**k * rng.normal(size=3), (1, 0, 0, 0)) for name in "abc"}) for k in (-3, 0, 3)]
+    assert m.system.length == 0.0
+    assert check_same(m, starts).ok.all()
+
+
+def geared(ratio=-2.0):
+    """Two wheels on the ground that mesh; angles count whole turns."""
+    m = cd.Mechanism()
+    hinges = []
+    for k, x in enumerate((0.0, 3.0)):
+        wheel = m.body(f"wheel_{k + 1}", position=(x, 0.2, 0.1))
+        hinges.append(m.revolute(f"hinge_{k + 1}", m.ground.frame((x, 0, 0), x=(1, 0, 0)), wheel.frame(x=(1, 0, 0))))
+    m.gear("mesh", *hinges, ratio=ratio)
+    return m
+
+
+def test_whole_turns_are_counted_from_those_of_the_start():
+    m = geared()
+    states = random_states(m, 6)
+    batch = check_same(m, states)
+    assert batch.ok.all()
+    assert batch.angles.shape == (6, 2)
+    turned = m.assemble_many([m.assemble(states[0]).state]).state(0)
+    assert turned.angles == m.assemble(states[0]).state.angles
+    assert m.assemble_many(np.array([s.coordinates for s in states])).ok.all()
+
+
+def test_drivers_have_the_time_asked_for_or_that_of_the_states():
+    m = geared()
+    m.drive("motor", m["hinge_1"], lambda t: 0.5 * t)
+    states = random_states(m, 4)
+    late = check_same(m, states, time=3.0)
+    assert late.ok.all()
+    assert np.abs(late.angles[:, 0] - 1.5).max() <= 1e-9
+    again = m.assemble_many([late.state(k) for k in range(4)])
+    assert again.time == 3.0
+    assert (again.iterations == 0).all()
+    with pytest.raises(cd.ModelError, match="states at 2 different times; pass time="):
+        m.assemble_many([states[0], late.state(0)])
+    assert m.assemble_many([states[0], late.state(0)], time=1.0).ok.all()
+
+
+def test_limits_are_kept_from_every_start():
+    m = REGISTRY["planar_4r"].build()
+    m.limit("stop", m["A"], lower=0.2, upper=0.4)
+    batch = check_same(m, random_states(m, 8))
+    assert batch.ok.any()
+
+
+def test_large_systems_take_the_sparse_way():
+    m = cd.Mechanism()
+    end = m.ground.point()
+    for k in range(40):
+        link = m.body(f"link_{k:02}", position=(0.6 * k, 0, 0))
+        m.spherical(f"ball_{k}", end, link.point((-0.5, 0, 0)))
+        end = link.point((0.5, 0, 0))
+    m.spherical("last", end, m.ground.point((24, 0, 0)))
+    assert m.assemble_many([m.state], workers=1).ok.all()
+    check_same(m, random_states(m, 3))
+    check_same(m, random_states(m, 2), method="newton", max_iterations=20)
+
+
+def test_what_is_met_stays_to_the_last_bit():
+    mechanism = REGISTRY["bent_chain"].build()
+    met = mechanism.assemble().state
+    batch = mechanism.assemble_many([met, mechanism.state, met])
+    assert batch.iterations.tolist()[::2] == [0, 0]
+    assert batch.iterations[1] > 0
+    assert np.array_equal(batch.coordinates[0], met.coordinates)
+
+
+def test_a_result_counts_and_tells():
+    mechanism = REGISTRY["stewart_distance"].build()
+    batch = mechanism.assemble_many(random_states(mechanism, 40), method="levenberg_marquardt")
+    assert sum(batch.counts().values()) == len(batch) == 40
+    assert next(iter(batch.counts())) == "assembled"
+    assert batch.text().startswith(f"40 starts: {batch.counts()['assembled']} assembled, ")
+    assert repr(batch) == f"<BatchResult {batch.text()}>"
+    assert batch.state(3)["platform"].position.tolist() == batch.coordinates[3, 0, :3].tolist()
+    assert (batch.status[batch.ok] == cd.Status.ASSEMBLED).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_grows_to_the_whole(workers):
+    mechanism = REGISTRY["rsur"].build()
+    seen = []
+    states = random_states(mechanism, 60)
+    mechanism.assemble_many(states, workers=workers, progress=lambda done, total: seen.append((done, total)))
+    assert {total for _, total in seen} == {60}
+    done = [d for d, _ in seen]
+    assert done == sorted(done)
+    assert done[-1] == 60
+
+
+# -- what cannot be ----------------------------------------------------------------------------------------------------
+
+GOOD = np.array([[[0.0, 0, 0, 1, 0, 0, 0]] * 3])
+
+
+def bad(k, b, i, value):
+    out = np.repeat(GOOD, 5, axis=0)
+    out[k, b, i] = value
+    return out
+
+
+@pytest.mark.parametrize(
+    ("starts", "options", "message"),
+    [
+        (GOOD[0], {}, r"shape \(3, 7\); they must be an array of shape \(n, 3, 7\)"),
+        (GOOD[:, :2], {}, r"shape \(1, 2, 7\)"),
+        (GOOD[:, :, :6], {}, r"shape \(1, 3, 6\)"),
+        (GOOD[:0], {}, "there are no starts"),
+        ([], {}, r"shape \(0,\)"),
+        (None, {}, "they must be an array"),
+        ("rsur", {}, "'rsur'; they must be an array"),
+        ([["a"]], {}, "they must be an array"),
+        (bad(3, 1, 0, np.nan), {}, "the pose of body 'coupler' in start 3 is .nan"),
+        (bad(2, 2, 1, np.inf), {}, "the pose of body 'rocker' in start 2"),
+        (bad(4, 0, 3, 1.1), {}, "the pose of body 'crank' in start 4 .*its quaternion of length 1"),
+        (bad(0, 0, 0, 1e200), {}, "the pose of body 'crank' in start 0"),
+        (GOOD, {"workers": 0}, "workers is 0; it must be a whole number from 1 on, or None"),
+        (GOOD, {"workers": 1.5}, "workers is 1.5"),
+        (GOOD, {"method": "magic"}, "method is 'magic'"),
+        (GOOD, {"tolerance": -1.0}, "tolerance is -1.0"),
+        (GOOD, {"restarts": -1}, "restarts is -1"),
+        (GOOD, {"restarts": 10**9}, "restarts is 1000000000; from many starts it must be 1,000,000 at the most"),
+        (GOOD, {"seed": -1}, "seed is -1"),
+        (GOOD, {"method": "newton", "restarts": 3}, "method 'newton' makes one attempt"),
+        (GOOD, {"max_iterations": 0}, "max_iterations is 0"),
+        (GOOD, {"max_seconds": 0}, "max_seconds is 0"),
+        (GOOD, {"time": np.nan}, "time is nan"),
+        ([{"nobody": ((0, 0, 0), (1, 0, 0, 0))}], {}, "'nobody'"),
+    ],
+)
+def test_wrong_inputs_are_named_before_any_work(starts, options, message, monkeypatch):
+    monkeypatch.setattr("cardan.analysis.batch.solve_piece", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(cd.ModelError, match=message):
+        REGISTRY["rsur"].build().assemble_many(starts, **options)
+
+
+def test_a_single_state_is_no_list_of_starts():
+    mechanism = REGISTRY["rsur"].build()
+    with pytest.raises(cd.ModelError, match="or a list of states"):
+        mechanism.assemble_many(mechanism.state)
+
+
+def test_states_of_another_mechanism_are_refused():
+    mechanism, other = REGISTRY["rsur"].build(), REGISTRY["bricard"].build()
+    with pytest.raises(cd.ModelError, match="the start is a state of other bodies"):
+        mechanism.assemble_many([mechanism.state, other.state])
+
+
+# -- clocks and interruptions ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_when_time_is_up_what_is_left_is_said_to_be_so(workers):
+    mechanism = REGISTRY["bent_chain"].build()
+    starts = np.array([state.coordinates for state in random_states(mechanism, 200)])
+    mechanism.assemble_many(starts[:2], method="gradient", max_iterations=2)  # loads the kernels
+    began = time.perf_counter()
+    batch = mechanism.assemble_many(
+        starts, method="gradient", tolerance=1e-12, max_iterations=10**7, max_seconds=0.5, workers=workers
+    )
+    assert time.perf_counter() - began < 5.0
+    assert set(batch.status) <= {"time limit", "assembled"}  # some may have arrived
+    assert (batch.status == "time limit").sum() > 100
+    never = batch.iterations == 0
+    assert never.any()
+    assert np.array_equal(batch.coordinates[never], starts[never])
+    assert np.isfinite(batch.residual).all()
+
+
+ENDLESS = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from cardan.examples import REGISTRY, random_start
+m = REGISTRY["bent_chain"].build()
+starts = [m.state.moved(random_start(m, seed)) for seed in range(50)]
+m.assemble_many(starts, method="gradient", max_iterations=2, workers=1)
+print("ready", flush=True)
+try:
+    m.assemble_many(starts, method="gradient", tolerance=1e-12, max_iterations=10**9, workers=int(sys.argv[1]))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_ends_a_batch(workers):
+    environment = {**os.environ, "PYTHONPATH": str(Path(cd.__file__).parents[1])}
+    command = [sys.executable, "-c", ENDLESS, str(workers)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        assert process.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - began < 10.0
+    assert process.wait(20.0) == 0
+
+
+def test_an_error_in_a_thread_reaches_the_caller():
+    def make_worker(stop):
+        def worker(first, last):
+            if first == 30:
+                raise ValueError(f"item {first}")
+
+        return worker
+
+    for workers in (1, 4):
+        with pytest.raises(ValueError, match="item 30"):
+            run_chunks(100, 10, make_worker, workers)
+
+
+def test_chunks_cover_everything_once():
+    for count, size, workers in ((1, 5, 2), (10, 3, 1), (10, 3, 2), (100, 7, 5), (5, 1, 9)):
+        done = np.zeros(count, dtype=int)
+
+        def make_worker(stop, done=done):
+            def worker(first, last):
+                done[first:last] += 1
+
+            return worker
+
+        run_chunks(count, size, make_worker, workers)
+        assert (done == 1).all()
+    assert worker_count(None) >= 1

@@ -1,0 +1,259 @@
+"""``cardan study`` and ``cardan bench``: tables, documents, files and pictures; and what is refused before any work."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cardan
+from cardan.cli import main, progress
+from cardan.study import figures
+
+Captured = pytest.CaptureFixture[str]
+
+FEW = ["--samples", "60", "--example", "1", "--example", "3"]
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command line in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1]), **environment}
+    return subprocess.run(
+        [sys.executable, "-m", "cardan", *arguments], capture_output=True, text=True, env=env, check=False
+    )
+
+
+def read_json(text: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+# -- liu2013 -----------------------------------------------------------------------------------------------------------
+
+
+def test_liu2013_prints_rows_beside_the_paper_with_errata_and_the_worked_iteration() -> None:
+    run = command("study", "liu2013", *FEW)
+    assert run.returncode == 0, run.stderr
+    assert "[" not in run.stderr.replace("cardan: compiling kernels", "").split("\n")[0]  # no bar without a terminal
+    lines = run.stdout.splitlines()
+    assert lines[0].startswith("60 starts each, seed 0, N = 100, ε = 1e-14, inverse lu")
+    rows = [line for line in lines if line.startswith("Example ")]
+    assert len(rows) == 3 * 2 * 4
+    assert sum("10,000" in row for row in rows) == 2  # of the paper
+    assert "  8,250" in run.stdout  # Example 3 beside what is printed as Example 4
+    for mark in "abcdeghij":
+        assert sum(line.startswith(f"{mark}  ") for line in lines) == 1, mark
+    assert not any(line.startswith("f  ") for line in lines)  # of Example 2, which was not asked for
+    assert "not reproduced: Example 1, body 1 box Peng (6b); " in run.stdout
+    assert "       6.9282    1.1547    0.0000   -5.7735" in lines
+    assert "q₁ =   0.3750   -0.6250   -0.8750    0.1250" in lines
+
+
+def test_liu2013_as_json(capsys: Captured) -> None:
+    options = ["--samples", "40", "--seed", "3", "--region", "sphere", "-N", "50", "--epsilon", "1e-12"]
+    assert main(["study", "liu2013", "--json", *options, "--inverse", "pseudo"]) == 0
+    document = read_json(capsys.readouterr().out)
+    assert (document["samples"], document["seed"], document["N"], document["epsilon"]) == (40, 3, 50, 1e-12)
+    assert document["inverse"] == "pseudo"
+    assert len(document["rows"]) == 5 * 4
+    assert {row["region"] for row in document["rows"]} == {"sphere"}
+    assert all(row["converged"] == 40 for row in document["rows"] if row["formula"] == "auto")
+    assert document["worked_iteration"]["q_1"] == pytest.approx([0.375, -0.625, -0.875, 0.125])
+    assert len(document["errata"]) == 10
+
+
+def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> None:
+    pytest.importorskip("matplotlib")
+    table, picture = tmp_path / "rows.csv", tmp_path / "rows.png"
+    assert main(["study", "liu2013", *FEW, "--csv", str(table), "--plot", str(picture)]) == 0
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 24
+    assert {row["formula"] for row in rows} == {"euler_parameters", "virtual_rotation", "manifold", "auto"}
+    assert rows[0]["paper_converged"] == "10000"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 20_000
+
+
+def test_the_printed_box_can_be_asked_for(capsys: Captured) -> None:
+    assert main(["study", "liu2013", "--samples", "20", "--example", "1", "--region", "box", "--box", "printed"]) == 0
+    text = capsys.readouterr().out
+    assert "[−1, 1]⁴" in text
+    assert "[0, 1]⁴ " not in "\n".join(line for line in text.splitlines() if line.startswith("Example"))
+
+
+# -- minima ------------------------------------------------------------------------------------------------------------
+
+
+def test_minima_prints_what_holds_a_descent() -> None:
+    run = command("study", "minima", "--mechanism", "rsur", "--starts", "3", "--iterations", "200")
+    assert run.returncode == 0, run.stderr
+    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("rsur")]
+    assert [row[1] for row in rows] == ["quaternions", "ZXZ", "manifold"]
+    assert "k = 0.1" in run.stdout
+    for word in ("minimum", "chart", "slow"):
+        assert f"\n{word:9}" in run.stdout
+
+
+def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "steps.svg"
+    options = ["--mechanism", "stewart_distance", "--starts", "4", "--iterations", "300", "--tolerance", "0.05"]
+    assert main(["study", "minima", *options, "--json", "--plot", str(picture)]) == 0
+    document = read_json(capsys.readouterr().out)
+    assert [row["chart"] for row in document["rows"]] == ["euler_parameters", "euler_angles", "manifold"]
+    for row in document["rows"]:
+        assert row["met"] + row["minimum"] + row["trapped"] + row["slow"] == 4
+    assert "<svg" in picture.read_text(encoding="utf-8")
+
+
+# -- bench -------------------------------------------------------------------------------------------------------------
+
+
+def test_bench_parallel_states_what_constant_time_means() -> None:
+    run = command("bench", "parallel", "--bodies", "300", "--bodies", "600", "--seconds", "0.02")
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert lines[2].split()[:5] == ["bodies", "1", "thread", "2", "threads"]
+    assert [line.split()[0] for line in lines[3:5]] == ["300", "600"]
+    assert "constant time" in run.stdout
+    assert "too short" in run.stdout
+    assert "constant on no number of cores" in run.stdout
+
+
+def test_bench_parallel_as_json(capsys: Captured) -> None:
+    assert main(["bench", "parallel", "--bodies", "200", "--threads", "3", "--seconds", "0.02", "--json"]) == 0
+    document = read_json(capsys.readouterr().out)
+    (timing,) = document["timings"]
+    assert set(timing["seconds"]) == {"1", "3"}
+    assert timing["speed_up"] == pytest.approx(timing["seconds"]["1"] / timing["seconds"]["3"])
+    assert document["exponents"]["compressed"] > 1.3
+    assert [row["bodies"] for row in document["iterations"]] == [20, 40, 80, 160]
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "parallel"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study"], "arguments are required: NAME"),
+        (["study", "liu2014"], "invalid choice: 'liu2014'"),
+        (["bench"], "arguments are required: NAME"),
+        ([*LIU, "--example", "5"], "the example is 5; it must be one of 1, 2, 3, 4"),
+        ([*LIU, "--example", "one"], "invalid int value: 'one'"),
+        ([*LIU, "--samples", "0"], "the number of starts is 0; it must be a whole number from 1 on"),
+        ([*LIU, "--samples", "-3"], "the number of starts is -3"),
+        ([*LIU, "--seed", "-1"], "the seed is -1"),
+        ([*LIU, "--epsilon", "-1e-9"], "expected one argument"),
+        ([*LIU, "--epsilon=-1e-9"], "ε is -1e-09; it must be above zero"),
+        ([*LIU, "--epsilon", "nan"], "ε is nan; it must be finite"),
+        ([*LIU, "-N", "0"], "N is 0; it must be a whole number from 1 on"),
+        ([*LIU, "--region", "ball"], "invalid choice: 'ball'"),
+        ([*LIU, "--inverse", "qr"], "invalid choice: 'qr'"),
+        ([*LIU, "--workers", "0"], "workers is 0"),
+        ([*LIU, "--plot", "no/such/place.png"], "there is no directory 'no/such'; make it first"),
+        ([*LIU, "--plot", "picture.bmp"], "its name must end in .png, .svg, .pdf"),
+        ([*LIU, "--plot", "."], "its name must end in"),
+        ([*LIU, "--csv", "."], "'.', which is a directory"),
+        ([*LIU, "--csv", "no/such/rows.csv"], "there is no directory 'no/such'"),
+        ([*MINIMA, "--mechanism", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
+        ([*MINIMA, "--starts", "0"], "the number of starts is 0"),
+        ([*MINIMA, "--iterations", "0"], "the number of iterations is 0"),
+        ([*MINIMA, "--tolerance", "0"], "the tolerance is 0.0; it must be above zero"),
+        ([*MINIMA, "--tolerance", "1"], "the tolerance is 1.0; it must be below 1"),
+        ([*MINIMA, "--plot", "no/such/place.png"], "there is no directory 'no/such'"),
+        ([*MINIMA, "--workers", "0"], "workers is 0"),
+        ([*BENCH, "--bodies", "0"], "a number of bodies is 0"),
+        ([*BENCH, "--threads", "0"], "a number of threads is 0"),
+        ([*BENCH, "--seconds", "0"], "the time of a measurement is 0.0 s"),
+    ],
+)
+def test_wrong_use_is_said_with_code_2_before_any_work(
+    arguments: list[str], message: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("cardan.study.liu2013.problem", "cardan.study.minima._descend", "cardan.study.parallel.Springs"):
+        monkeypatch.setattr(module, lambda *_: pytest.fail("work was done"))
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_place_that_may_not_be_written_is_refused(tmp_path: Path, capsys: Captured) -> None:
+    tmp_path.chmod(0o500)
+    assert main(["study", "liu2013", "--csv", str(tmp_path / "rows.csv")]) == 2
+    assert "may not be written" in capsys.readouterr().err
+
+
+def test_without_matplotlib_a_picture_is_refused_and_the_way_told(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    assert main(["study", "minima", "--plot", str(tmp_path / "a.png")]) == 2
+    assert "pip install 'cardan[plot]'" in capsys.readouterr().err
+    assert not (tmp_path / "a.png").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["study", "--help"], ["bench", "--help"], [*LIU, "--samples", "0"], [*BENCH, "--bodies", "0"]]
+)
+def test_what_needs_no_kernel_loads_none(arguments: list[str]) -> None:
+    code = f"import sys; from cardan.cli import main; main({arguments!r}); sys.exit('numba' in sys.modules)"
+    env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1])}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_every_study_and_benchmark_has_help(capsys: Captured) -> None:
+    for arguments in (LIU, MINIMA, BENCH):
+        assert main([*arguments, "--help"]) == 0
+        assert f"usage: cardan {' '.join(arguments)}" in capsys.readouterr().out
+
+
+# -- the bar -----------------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    def __init__(self, is_terminal: bool) -> None:
+        self.text = ""
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_bar_is_drawn_on_a_terminal_alone_and_wiped(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal(is_terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "EACH", 0.0)
+    with progress.Bar("work") as bar:
+        for k in range(5):
+            bar.update(k, 4)
+    if not is_terminal:
+        assert terminal.text == ""
+        return
+    drawn = terminal.text.split("\r")
+    assert "work [---" in drawn[1]
+    assert " 50 %" in drawn[3]
+    assert "100 %" in drawn[5]
+    assert drawn[-2].strip() == "" == drawn[-1]
