@@ -92,7 +92,7 @@ def _levels(readers: list[Reader]) -> list[Level]:
         level = {}
         for reader in readers:
             left = [turn for turn in reader.turns if turn not in settled]
-            if len(left) == 1 and not reader.is_limit:
+            if len(left) == 1 < len(reader.turns) and not reader.is_limit:
                 level.setdefault(left[0], reader)
     if any(turn not in settled for reader in readers if not reader.is_limit for turn in reader.turns):
         return []
