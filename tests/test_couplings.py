@@ -335,7 +335,7 @@ def test_an_epicyclic_train_obeys_willis(sun, planet, held):
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 def test_a_train_is_assembled_in_every_formulation(formulation):
-    """As drawn, after 41.3 turns of the sun, and from a start off by some tenths, after 3.3: the turns of a motion."""
+    """As drawn, and from a start off by some tenths, after 41.3 turns of the sun: the turns that a motion makes."""
     m = epicyclic(20, 15)
     m.drive("brake", m["ring hinge"], 0.0)
     m.drive("motor", m["sun hinge"], lambda t: TURN * t)
@@ -344,7 +344,7 @@ def test_a_train_is_assembled_in_every_formulation(formulation):
         name: (pose.position + rng.uniform(-0.2, 0.2, 3), pose.quaternion + rng.uniform(-0.1, 0.1, 4))
         for name, pose in m.state.items()
     }
-    for begin, sun in ((None, 41.3), (start, 3.3)):
+    for begin, sun in ((None, 41.3), (start, 41.3)):
         result = m.assemble(begin, time=sun, formulation=formulation)
         assert result.ok, result.text()
         expected = {"sun": sun, "carrier": sun * 20 / 70, "ring": 0.0, "pin": -sun * 50 / 70 * 20 / 15}
