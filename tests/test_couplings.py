@@ -335,7 +335,7 @@ def test_an_epicyclic_train_obeys_willis(sun, planet, held):
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 def test_a_train_is_assembled_in_every_formulation(formulation):
-    """From a start that is off by some tenths, after 41.3 turns of the sun: the same angles, turns included."""
+    """As drawn, and from a start off by some tenths, after 41.3 turns of the sun: the turns that a motion makes."""
     m = epicyclic(20, 15)
     m.drive("brake", m["ring hinge"], 0.0)
     m.drive("motor", m["sun hinge"], lambda t: TURN * t)
@@ -344,11 +344,12 @@ def test_a_train_is_assembled_in_every_formulation(formulation):
         name: (pose.position + rng.uniform(-0.2, 0.2, 3), pose.quaternion + rng.uniform(-0.1, 0.1, 4))
         for name, pose in m.state.items()
     }
-    result = m.assemble(start, time=41.3, formulation=formulation)
-    assert result.ok, result.text()
-    expected = {"sun": 41.3, "carrier": 41.3 * 20 / 70, "ring": 0.0, "pin": -41.3 * 50 / 70 * 20 / 15}
-    for name, turns in expected.items():
-        assert abs(m[f"{name} hinge"].coordinate(result.state) - TURN * turns) <= 1e-9
+    for begin, sun in ((None, 41.3), (start, 41.3)):
+        result = m.assemble(begin, time=sun, formulation=formulation)
+        assert result.ok, result.text()
+        expected = {"sun": sun, "carrier": sun * 20 / 70, "ring": 0.0, "pin": -sun * 50 / 70 * 20 / 15}
+        for name, turns in expected.items():
+            assert abs(m[f"{name} hinge"].coordinate(result.state) - TURN * turns) <= 1e-9
 
 
 def test_a_differential_shares_its_turns():
@@ -475,6 +476,21 @@ def test_a_state_keeps_its_count_where_nothing_drives():
     assert wound.angles == before
     moved_ = wound.moved({"one": ((0, 0, 0), about_z(0.3))})
     assert moved_.turns == wound.turns and A.coordinate(moved_) == pytest.approx(5 * TURN + 0.3)
+
+
+def test_a_nut_that_a_slide_keeps_from_turning_is_assembled_where_a_motion_would_bring_it():
+    """How often the thread turns follows from the parts in between: no equation says so, and none may be guessed."""
+    m = cd.Mechanism("lead screw")
+    spindle, nut = m.body("spindle"), m.body("nut")
+    m.revolute("bearing", m.ground.frame(x=X), spindle.frame(x=X))
+    m.prismatic("slide", m.ground.frame((0.3, 0, 0), x=X), nut.frame((0.3, 0, 0), x=X))
+    m.screw("thread", spindle.frame(x=X), nut.frame(x=X), pitch=0.004)
+    m.drive("motor", m["bearing"], lambda t: -TURN * t)
+    for turns in (0.3, 7.0, 63.2, 200.0):
+        result = m.assemble(time=turns)
+        assert result.ok, result.text()
+        assert abs(result.state["nut"].position[2] - 0.004 * turns) <= 1e-9
+        assert abs(m["thread"].coordinate(result.state, "angle") - TURN * turns) <= 1e-9
 
 
 @pytest.mark.parametrize("pitch", [0.001, -0.5])

@@ -16,7 +16,7 @@ import numpy as np
 
 from cardan.analysis.restarts import Restarts
 from cardan.analysis.result import AssemblyResult, Status
-from cardan.analysis.winding import wound
+from cardan.analysis.winding import stages, wound
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
@@ -269,17 +269,17 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     length = system.extent_at(first)
     problem = formulations.problem(system, options.formulation, length, task.time)
     solve = methods.levenberg_marquardt
-    first = wound(system, first, length, task.time)
+    first, staged = _led(system, first, length, task)
     q = first.copy()
     target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
     run = _run(solve, system, problem, q, target, budget, options.formulation)
     if _met(system, run, q, length, task):
-        return _End(run, q, 1, run.iterations, length)
+        return _End(run, q, 1, run.iterations + staged, length)
     best = run, q
     costs = [run.cost]
     before = _remeasured(run, problem, formulations.enter(system, options.formulation, first)).cost
-    iterations, attempts = run.iterations, 1
+    iterations, attempts = run.iterations + staged, 1
     authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
     draws = Restarts(system, authored, length, options.seed)
     while True:
@@ -297,9 +297,11 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
             tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length, task.time)
         elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
             drawn = formulations.rewound(system, draws.near(first, attempts, DISTURBANCE))
-            q = wound(system, drawn, length, task.time)
+            q, staged = _led(system, drawn, length, task)
+            iterations += staged
         else:
-            q = wound(system, formulations.rewound(system, draws.anywhere(attempts)), length, task.time)
+            q, staged = _led(system, formulations.rewound(system, draws.anywhere(attempts)), length, task)
+            iterations += staged
         before = run.cost
         run = _run(solve, system, tried, q, target, budget, options.formulation)
         attempts += 1
@@ -312,6 +314,26 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         if run.cost < best[0].cost:
             best = run, q
         costs.append(run.cost)
+
+
+def _led(system: System, q: FloatArray, length: float, task: _Task) -> tuple[FloatArray, int]:
+    """A start with its whole turns made: counted where they can be, else led through; and the iterations that took."""
+    q = wound(system, q, length, task.time)
+    way = stages(system, q, length, task.time)
+    if not way:
+        return q, 0
+    problem = formulations.problem(system, "manifold", length, task.time)
+    problem = problem.with_floats(problem.floats.copy())
+    target = _target(system, length, task.options.tolerance)
+    at, iterations = q.copy(), 0
+    for values in way:
+        for place, value in values:
+            problem.floats[place] = value
+        run = methods.levenberg_marquardt(problem, at, target, Budget(task.options.iterations, task.deadline))
+        iterations += run.iterations
+        if not run.residual <= NEAR or task.is_late():
+            return q, iterations
+    return at, iterations
 
 
 def _met(system: System, run: Run, q: FloatArray, length: float, task: _Task) -> bool:

@@ -8,7 +8,7 @@ within one turn of them.
 
 That is done only where every angle that an equation reads gets its count so.  The wheels of an epicyclic train turn on
 a carrier that turns, a nut is kept from turning by a slide: how often they do follows from the parts in between, and
-only making the turns tells.
+only making the turns tells.  There the drivers are led to their values in stages, each an assembly by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 TURN: Final = 2.0 * math.pi
+STAGE: Final = 1.0  # rad: a solver makes it in one step
+MOST_STAGES: Final = 20_000  # some three thousand turns, and a second
 MET: Final = 1e-6  # in the unit of a row, lengths in L: a residual below it asks for no turn
 
 
@@ -60,6 +62,26 @@ def wound(system: System, q: FloatArray, length: float, time: float) -> FloatArr
     return q
 
 
+def stages(system: System, q: FloatArray, length: float, time: float) -> list[list[tuple[int, float]]]:
+    """Values that lead driven angles to where they belong, one list after the other, each with its place in the floats.
+
+    Empty where none is more than half a turn away, and where there are too many turns to make.
+    """
+    drivers = [reader for reader in _readers(system) if reader.is_driver] if system.turns else []
+    if not drivers:
+        return []
+    f = formulations.problem(system, "manifold", length, time).residual(q)
+    short = max(abs(f[reader.row]) for reader in drivers)
+    if not math.pi < short <= MOST_STAGES * STAGE:
+        return []
+    places = {signal.name: place for place, signal in system.signals}
+    names = {row.start: row.constraint for row in system.rows}
+    floats = system.floats_at(time)
+    count = math.ceil(short / STAGE)
+    targets = [(places[names[reader.row]], float(f[reader.row])) for reader in drivers]
+    return [[(place, float(floats[place]) + miss * (1.0 - k / count)) for place, miss in targets] for k in range(count)]
+
+
 def _wind(system: System, problem: Problem, q: FloatArray, level: Level) -> None:
     """q ← with those turns wound as one row each asks for; a row that would be none the nearer asks in vain."""
     first = layout.POSE * len(system.names)
@@ -92,7 +114,7 @@ def _levels(readers: list[Reader]) -> list[Level]:
         level = {}
         for reader in readers:
             left = [turn for turn in reader.turns if turn not in settled]
-            if len(left) == 1 and not reader.is_limit:
+            if len(left) == 1 < len(reader.turns) and not reader.is_limit:
                 level.setdefault(left[0], reader)
     if any(turn not in settled for reader in readers if not reader.is_limit for turn in reader.turns):
         return []
