@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation fuzz images clean
+.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary fuzz images clean
 
 help:
 	@echo "make demo              assemble the gallery and print a table"
@@ -33,6 +33,7 @@ help:
 	@echo "make wheel             build the wheel and try it outside the source tree"
 	@echo "make lowest            tests with the oldest supported numba, numpy and scipy"
 	@echo "make bench-foundation  time assembly from many starts"
+	@echo "make bench-vocabulary  primitives of the user's own beside the built-in ones"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make images            the pictures of the README"
@@ -69,6 +70,9 @@ nojit-test: $(STAMP)
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
+
+bench-vocabulary: $(STAMP)
+	@$(BIN)/python benchmarks/vocabulary.py
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)

@@ -137,7 +137,7 @@ def one_place(rng, variant):
         known = [*sketch.bodies, GROUND]
         name = sketch.body(np.zeros(3), random_rotation(rng))
         for _ in range(int(rng.integers(1, 3))):
-            kind = str(rng.choice([k for k in KINDS if k not in ("distance", "angle")]))
+            kind = str(rng.choice([k for k in KINDS if k not in ("distance", "angle", "screw")]))
             z = random_direction(rng)
             z_b = aside(rng, z) if kind in ("universal", "perpendicular") else z
             sketch.joint(kind, known[rng.integers(len(known))], name, np.zeros(3), z_a=z, z_b=z_b)

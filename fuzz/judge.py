@@ -30,6 +30,10 @@ MISSES = {
     "revolute": lambda d, R: (length(d), _off_axis(R)),
     "prismatic": lambda d, R: (length(d[:2]), turn(R)),
     "cylindrical": lambda d, R: (length(d[:2]), _off_axis(R)),
+    "screw": lambda d, R, pitch, offset, counted: (
+        length(np.array([*d[:2], _off_thread(d, R, pitch, offset, counted)])),
+        _off_axis(R),
+    ),
     "spherical": lambda d, R: (length(d), 0.0),
     "universal": lambda d, R: (length(d), abs(_off_axis(R) - RIGHT)),
     "planar": lambda d, R: (abs(d[2]), _off_axis(R)),
@@ -40,6 +44,15 @@ MISSES = {
     "point_on_line": lambda d, R: (length(R[:, :2].T @ d), 0.0),
     "point_in_plane": lambda d, R: (abs(R[:, 2] @ d), 0.0),
 }
+
+
+def _off_thread(d, R, pitch, offset, counted):
+    """How far a nut is from its thread [m]: at the turn that is counted, or, where none is, at the nearest."""
+    angle = np.arctan2(R[1, 0], R[0, 0])
+    off = d[2] - offset - pitch * angle / (2 * np.pi)
+    if counted is None:
+        return off - pitch * np.round(off / pitch)
+    return off - pitch * np.round((counted - angle) / (2 * np.pi))
 
 
 def _off_axis(R):
@@ -61,8 +74,8 @@ def world(end, poses):
     return p + R @ np.array(end.origin), R if end.z is None else R @ axes(end.z, end.x)
 
 
-def misses(case, poses):
-    """{joint: (length [m], angle [rad])} by which each is missed."""
+def misses(case, poses, angles=None):
+    """{joint: (length [m], angle [rad])} by which each is missed; angles: of screws, whole turns included."""
     found = {}
     for joint in case.joints:
         (p_a, R_a), (p_b, R_b) = world(joint.a, poses), world(joint.b, poses)
@@ -71,6 +84,8 @@ def misses(case, poses):
             options = (joint.options["length"], joint.options.get("squared", False))
         elif joint.kind == "angle":
             options = (joint.options["angle"], joint.options.get("cosine", False))
+        elif joint.kind == "screw":
+            options = (joint.options["pitch"], joint.options["offset"], (angles or {}).get(joint.name))
         found[joint.name] = MISSES[joint.kind](R_a.T @ (p_b - p_a), R_a.T @ R_b, *options)
     return found
 
@@ -219,7 +234,7 @@ def judge(case, *, diagnose=False):
     if np.abs(norms - 1.0).max(initial=0.0) > 1e-12:
         verdict.failures.append((REPORT, f"quaternions of length {norms.tolist()}"))
     poses = poses_of(res.state)
-    found = misses(case, poses)
+    found = misses(case, poses, res.state.angles)
     relative = relative_misses(case, poses, found)
     verdict.miss = max(relative.values(), default=0.0)
     if verdict.ok:

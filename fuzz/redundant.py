@@ -29,6 +29,8 @@ def duplicated(rng):
         j.name = f"j{len(sketch.joints) + 1}"
         if rng.random() < 0.5 and not j.kind.startswith("point"):
             j.a, j.b, j.p_a, j.p_b, j.R_a, j.R_b = j.b, j.a, j.p_b, j.p_a, j.R_b, j.R_a
+            if j.kind == "screw":  # seen from the nut both the turn and the way along the axis are reversed
+                j.options = {**j.options, "offset": -j.options["offset"]}
         sketch.joints.append(j)
     return sketch
 

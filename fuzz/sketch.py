@@ -16,6 +16,7 @@ EQUATIONS = {
     "revolute": (5, 2),
     "prismatic": (5, 3),
     "cylindrical": (4, 2),
+    "screw": (5, 2),
     "spherical": (3, 0),
     "universal": (4, 1),
     "planar": (3, 2),
@@ -30,6 +31,8 @@ KINDS = tuple(EQUATIONS)
 POINT_A = ("spherical", "distance", "point_on_line", "point_in_plane")  # kinds whose end a may be a point
 POINT_B = ("spherical", "distance")
 TURN_LOCKED = ("fixed", "prismatic")
+TURN_READ = (*TURN_LOCKED, "screw")  # kinds that depend on the references x
+LENGTHS = ("length", "pitch", "offset")  # options that are lengths [m]
 
 
 @dataclass
@@ -102,14 +105,20 @@ class Sketch:
             options = {"length": float(np.linalg.norm(p_b - p_a))}
             if rng.random() < 0.15:
                 options["squared"] = True
+        elif kind == "screw":
+            p_b = p + slide[0] * z
+            turned, pitch = rng.uniform(-3, 3), rng.choice([-1, 1]) * rng.uniform(0.2, 1.5)
+            options = {"pitch": float(pitch), "offset": float(slide[0] - pitch * turned / (2 * np.pi))}
         elif kind == "point_on_line":
             p_b = p + slide[0] * z
         elif kind == "point_in_plane":
             p_b = p + slide[0] * x + slide[1] * y
         name = self.joint(kind, a, b, p_a, p_b, z, z_b, **options)
         drawn = self.joints[-1]
-        if kind in TURN_LOCKED:
+        if kind in TURN_READ:
             drawn.R_a = drawn.R_b = axes(z, x)
+        if kind == "screw":
+            drawn.R_b = rotation(z, turned) @ drawn.R_a
         return name
 
     def size(self):
@@ -191,13 +200,15 @@ class Sketch:
                 R_f = R.T @ R_m @ R_f
                 z = R_f[:, 2] * (10.0 ** rng.uniform(-2, 2) if rng.random() < 0.2 else 1.0)
                 end.z = z.tolist()
-                if j.kind in TURN_LOCKED or rng.random() < 0.5:
+                if j.kind in TURN_READ or rng.random() < 0.5:
                     end.x = (R_f[:, 0] + (rng.uniform(-1, 1) * R_f[:, 2] if rng.random() < 0.3 else 0.0)).tolist()
             ends.append(end)
-        options = dict(j.options)
-        if "length" in options:
-            options["length"] = float(scale * options["length"])
-        return Joint(j.name, j.kind, *ends, options)
+        return Joint(j.name, j.kind, *ends, scaled(j.options, scale))
+
+
+def scaled(options, scale):
+    """Options of a joint in another unit of length."""
+    return {key: float(scale * value) if key in LENGTHS else value for key, value in options.items()}
 
 
 def disturbed(rng, start, R, p, center, size):
@@ -298,7 +309,7 @@ def merge(sketch, part, offset, scale=1.0):
         names[name] = sketch.body(scale * p + offset, R)
     for j in part.joints:
         renamed[j.name] = f"j{len(sketch.joints) + 1}"
-        options = {key: value * scale if key == "length" else value for key, value in j.options.items()}
+        options = scaled(j.options, scale)
         ends = names[j.a], names[j.b], scale * j.p_a + offset, scale * j.p_b + offset
         sketch.joints.append(Drawn(renamed[j.name], j.kind, *ends, j.R_a, j.R_b, options))
     return names, renamed

@@ -103,12 +103,22 @@ def _axes_apart(R):
     return 2 * np.arctan2(np.linalg.norm(R[:, 2] - Z), np.linalg.norm(R[:, 2] + Z))
 
 
+def _off_thread(d, R, pitch, offset):
+    """How far a nut is from the nearest turn of its thread [m]: the pose does not tell which."""
+    off = d[2] - offset - pitch * np.angle(complex(R[0, 0], R[1, 0])) / (2 * np.pi)
+    return abs(off - pitch * round(off / pitch))
+
+
 # Each is given d and R, the place and turn of frame b in frame a, and the options of the joint.
 JUDGES = {
     "fixed": lambda d, R: (np.linalg.norm(d), _turn_between(R)),
     "revolute": lambda d, R: (np.linalg.norm(d), _axes_apart(R)),
     "prismatic": lambda d, R: (np.linalg.norm(d[:2]), _turn_between(R)),
     "cylindrical": lambda d, R: (np.linalg.norm(d[:2]), _axes_apart(R)),
+    "screw": lambda d, R, pitch, offset=0.0: (
+        np.linalg.norm([*d[:2], _off_thread(d, R, pitch, offset)]),
+        _axes_apart(R),
+    ),
     "spherical": lambda d, R: (np.linalg.norm(d), 0.0),
     "universal": lambda d, R: (np.linalg.norm(d), abs(_axes_apart(R) - np.pi / 2)),
     "planar": lambda d, R: (abs(d[2]), _axes_apart(R)),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from math import pi
+from typing import TYPE_CHECKING, Any
 
-from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
@@ -30,7 +31,6 @@ from cardan.constraints.functions import (
 )
 from cardan.constraints.jets import Jet
 from cardan.constraints.user import primitive
-from cardan.diagnosis.freedom import Diagnosis
 from cardan.errors import CardanError, ModelError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
@@ -39,7 +39,20 @@ from cardan.system.residuals import Violation
 from cardan.system.state import Pose, State
 from cardan.system.system import System
 
+if TYPE_CHECKING:
+    from cardan.analysis.batch_result import BatchResult
+    from cardan.diagnosis.freedom import Diagnosis
+
 __version__ = "0.1.0"
+
+_LAZY = {"BatchResult": "cardan.analysis.batch_result", "Diagnosis": "cardan.diagnosis.freedom"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'cardan' has no attribute {name!r}")
+
 
 logging.getLogger("cardan").addHandler(logging.NullHandler())
 

@@ -39,7 +39,6 @@ from numba import types
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.ccallback import CFunc
-from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
@@ -237,9 +236,6 @@ _keep_alive: list[Any] = []  # an address is valid only as long as its compiled 
 _POINTER = types.CPointer(types.float64)
 PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
 FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller number is a code of the chooser
-
-
-COMPILE_ERRORS = (NumbaError,)
 
 
 def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,28 +6,36 @@ import copy as copying
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from cardan import joints
-from cardan.analysis.assemble import AUTO, Method, assemble
-from cardan.analysis.batch import assemble_many
-from cardan.analysis.batch_result import BatchResult
-from cardan.analysis.chunks import Progress
 from cardan.analysis.motion import Motion
-from cardan.analysis.move import move
 from cardan.analysis.result import AssemblyResult
-from cardan.analysis.stepper import Stepper
 from cardan.constraints.registry import Primitive
-from cardan.coordinates.formulations import Formulation
-from cardan.diagnosis.freedom import Diagnosis, diagnose
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, JointKind, own
 from cardan.joints.coordinates import make_turn
+from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.parts import Body, Frame, Point, Turn
 from cardan.system.state import State
-from cardan.system.system import System
+from cardan.system.system import System, Use
+
+if TYPE_CHECKING:
+    from cardan.analysis.assemble import Method
+    from cardan.analysis.batch_result import BatchResult
+    from cardan.analysis.chunks import Progress
+    from cardan.analysis.stepper import Stepper
+    from cardan.coordinates.formulations import Formulation
+    from cardan.diagnosis.freedom import Diagnosis
+
+# What solves is loaded when first asked for: who only builds does not wait for it.
+_assemble = LazyModule("cardan.analysis.assemble")
+_batch = LazyModule("cardan.analysis.batch")
+_freedom = LazyModule("cardan.diagnosis.freedom")
+_move = LazyModule("cardan.analysis.move")
+_stepper = LazyModule("cardan.analysis.stepper")
 
 P = ParamSpec("P")
 
@@ -131,7 +139,7 @@ class Mechanism:
         coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
         function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a number to hold.
         """
-        return self._add(joints.drive, name, (self._chosen(name, coordinate, of), function), {})
+        return self._add(joints.drive, name, (self._chosen(f"drive {name!r}", coordinate, of), function), {})
 
     def limit(
         self,
@@ -143,7 +151,7 @@ class Mechanism:
         of: str | None = None,
     ) -> Joint:
         """Keep a coordinate within bounds, in metres or radians; either bound may be left out."""
-        chosen = self._chosen(name, coordinate, of)
+        chosen = self._chosen(f"limit {name!r}", coordinate, of)
         return self._add(joints.limit, name, (chosen,), {"lower": lower, "upper": upper})
 
     def constrain(self, name: str, primitive: Primitive, /, **given: Any) -> Joint:
@@ -177,7 +185,7 @@ class Mechanism:
         try:
             ends, rest, named = self._ends(what, kind, args, options)
             turns = tuple(
-                (word, make_turn(name if word == "angle" else f"{name}.{word}", self, features))
+                (word, make_turn(self._turn_key(kind, name, word), self, features))
                 for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
                 if sort == "angle"
             )
@@ -192,7 +200,18 @@ class Mechanism:
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
-        return self._keep(Joint(name, kind, ends, tuple((k, _plain(v)) for k, v in parameters), uses, turns))
+        values = tuple((word, _recorded(uses[0]) if callable(value) else _plain(value)) for word, value in parameters)
+        return self._keep(Joint(name, kind, ends, values, uses, turns))
+
+    def _turn_key(self, kind: JointKind[Any], name: str, word: str) -> str:
+        """By what a state knows an angle: the name of its joint, and which one it is where there may be several."""
+        key = name if word == "angle" else f"{name}.{word}"
+        of, _, other = name.rpartition(".")
+        if of in self._joints and other in self._joints[of].kind.coordinates:
+            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: that is a coordinate of joint {of!r}")
+        if key != name and key in self._joints:
+            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: its {word} is {key!r}, which is a joint")
+        return key
 
     def _keep(self, made: Joint) -> Joint:
         self._joints[made.name] = made
@@ -219,6 +238,8 @@ class Mechanism:
         if count == 2 and isinstance(ends[0], Frame | Point) and ends[0].body is ends[1].body:
             body = ends[0].body.name
             raise ModelError(f"{what} connects body {body!r} to itself; a joint needs two different bodies")
+        if count == 2 and isinstance(ends[0], Coordinate) and ends[0].features == ends[1].features:
+            raise ModelError(f"{what} couples {ends[0]!r} with itself; a coupling needs two different coordinates")
         return tuple(ends), args[count:], named
 
     def _check_end(self, what: str, takes: str, end: Any) -> None:
@@ -233,6 +254,8 @@ class Mechanism:
         if isinstance(given, Coordinate):
             if kind and given.kind != kind:
                 raise ModelError(f"{given!r} was given where {_article(kind)} is needed")
+            if given.joint and not self._is_current(given):
+                raise ModelError(f"{given!r} was given, but there is no such joint any more; take it from the new one")
             return given
         if not isinstance(given, Joint):
             raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…)")
@@ -246,7 +269,7 @@ class Mechanism:
             raise ModelError(f"joint {given.name!r} ({given.kind.name}) was given for {wanted}; it has {words}: {way}")
         return found[0]
 
-    def _chosen(self, name: Any, given: Any, of: str | None) -> Coordinate:
+    def _chosen(self, what: str, given: Any, of: str | None) -> Coordinate:
         """The coordinate of a joint by name, or its only one."""
         try:
             if of is not None and isinstance(given, Joint):
@@ -256,7 +279,17 @@ class Mechanism:
                 raise ModelError(f"{given!r} was given with of={of!r}; leave that out, it is a coordinate already")
             return self._coordinate(given, "")
         except ModelError as error:
-            raise ModelError(f"{name!r}: {error}") from None
+            raise ModelError(f"{what}: {error}") from None
+
+    def _is_current(self, coordinate: Coordinate) -> bool:
+        """Whether a coordinate's joint is still there; a coordinate of another mechanism is told by its bodies."""
+        if coordinate.a.body.owner is not self:
+            return True
+        joint = self._joints.get(coordinate.joint)
+        if joint is None or coordinate.name not in joint.kind.coordinates:
+            return False
+        found = joint.of(coordinate.name)
+        return found.features == coordinate.features and found.turn is coordinate.turn
 
     def _coordinate_owner(self, joint: Joint) -> None:
         if self._joints.get(joint.name) is not joint:
@@ -397,7 +430,7 @@ class Mechanism:
         start: State | Mapping[Any, Any] | None = None,
         *,
         time: float | None = None,
-        method: Method = AUTO,
+        method: Method = "auto",
         formulation: Formulation = "manifold",
         tolerance: float = 1e-12,
         max_iterations: int | None = None,
@@ -418,7 +451,7 @@ class Mechanism:
         tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
         max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
         """
-        return assemble(
+        result: AssemblyResult = _assemble.assemble(
             self.system,
             start,
             at_time=time,
@@ -430,13 +463,14 @@ class Mechanism:
             restarts=restarts,
             seed=seed,
         )
+        return result
 
     def assemble_many(
         self,
         starts: Any,
         *,
         time: float | None = None,
-        method: Method = AUTO,
+        method: Method = "auto",
         formulation: Formulation = "manifold",
         tolerance: float = 1e-12,
         max_iterations: int | None = None,
@@ -452,7 +486,7 @@ class Mechanism:
         workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
         max_seconds: for all starts together.  progress: called now and then with the starts done, and all of them.
         """
-        return assemble_many(
+        results: BatchResult = _batch.assemble_many(
             self.system,
             starts,
             at_time=time,
@@ -466,6 +500,7 @@ class Mechanism:
             workers=workers,
             progress=progress,
         )
+        return results
 
     def stepper(
         self,
@@ -476,7 +511,8 @@ class Mechanism:
         tolerance: float = 1e-12,
     ) -> Stepper:
         """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
-        return Stepper(self.system, start, time, formulation, tolerance)
+        made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
+        return made
 
     def move(
         self,
@@ -494,9 +530,10 @@ class Mechanism:
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
-        return move(
+        motion: Motion = _move.move(
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
+        return motion
 
     def diagnose(self, state: State | None = None) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""
@@ -504,7 +541,8 @@ class Mechanism:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        return diagnose(self.system, state)
+        found: Diagnosis = _freedom.diagnose(self.system, state)
+        return found
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -543,6 +581,11 @@ class Mechanism:
 
 def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _recorded(use: Use) -> Any:
+    """What a function given for a driver or a coupling has become: it compares by value, and pickles where it can."""
+    return use.primitive if use.signal is None else use.signal
 
 
 def _plain(value: Any) -> Any:

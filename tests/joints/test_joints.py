@@ -35,6 +35,7 @@ EQUATIONS = {
     "revolute": 5,
     "prismatic": 5,
     "cylindrical": 4,
+    "screw": 5,
     "spherical": 3,
     "universal": 4,
     "planar": 3,
@@ -47,7 +48,7 @@ EQUATIONS = {
 }
 
 # Joints whose axes must point the same way.
-ONE_SIDED = ["fixed", "revolute", "prismatic", "cylindrical", "planar", "parallel"]
+ONE_SIDED = ["fixed", "revolute", "prismatic", "cylindrical", "screw", "planar", "parallel"]
 
 
 def crossed(angle_a, angle_b):
@@ -82,6 +83,13 @@ def _prismatic(rng):
 def _cylindrical(rng):
     s, angle = rng.uniform(-2, 2), rng.uniform(-np.pi, np.pi)
     return s * Z, rotation(Z, angle), {"angle": angle, "displacement": s}, {}
+
+
+def _screw(rng):
+    angle = rng.uniform(-np.pi, np.pi)
+    pitch, offset = rng.choice([-1, 1]) * rng.uniform(0.2, 1.0), rng.uniform(-1, 1)
+    s = pitch * angle / (2 * np.pi) + offset
+    return s * Z, rotation(Z, angle), {"angle": angle, "displacement": s}, {"pitch": pitch, "offset": offset}
 
 
 def _spherical(rng):
@@ -132,6 +140,7 @@ BUILDERS = {
     "revolute": _revolute,
     "prismatic": _prismatic,
     "cylindrical": _cylindrical,
+    "screw": _screw,
     "spherical": _spherical,
     "universal": _universal,
     "planar": _planar,
@@ -211,7 +220,9 @@ def same_angle(a, b):
 
 @pytest.mark.nojit
 def test_every_registered_joint_has_a_builder_a_judge_and_a_method():
-    assert set(BUILDERS) == set(JUDGES) == set(EQUATIONS) == set(joints.REGISTRY)
+    between_frames = {name for name, kind in joints.REGISTRY.items() if set(kind.takes) & {"frame", "point"}}
+    assert set(BUILDERS) == set(JUDGES) == set(EQUATIONS) == between_frames
+    assert set(joints.REGISTRY) - between_frames == {"gear", "rack", "belt", "couple", "drive", "limit", "constrain"}
     assert all(callable(getattr(cd.Mechanism, kind)) for kind in joints.REGISTRY)
 
 
@@ -325,11 +336,11 @@ def flipped(kind, turn, seed, away=0.0):
     rng = np.random.default_rng([seed, crc32(kind.encode()), 1])
     m = cd.Mechanism()
     case = Case.__new__(Case)
-    case.kind, case.options, case.mechanism = kind, {}, m
-    case.a, case.b = Local("ground", np.zeros(3), np.eye(3)), Local("b", np.zeros(3), np.eye(3))
     body = m.body("b", position=rng.uniform(-1, 1, 3), orientation=random_quaternion(rng))
-    getattr(m, kind)("it", m.ground.frame(x=X), body.frame(x=X))
-    d, _, _, _ = BUILDERS[kind](rng)
+    d, _, _, options = BUILDERS[kind](rng)
+    case.kind, case.options, case.mechanism = kind, options, m
+    case.a, case.b = Local("ground", np.zeros(3), np.eye(3)), Local("b", np.zeros(3), np.eye(3))
+    getattr(m, kind)("it", m.ground.frame(x=X), body.frame(x=X), **options)
     return case, m.state.moved({"b": (d + away * rng.uniform(-1, 1, 3), (0.0, *turn))})
 
 

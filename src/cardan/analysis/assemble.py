@@ -16,6 +16,7 @@ import numpy as np
 
 from cardan.analysis.restarts import Restarts
 from cardan.analysis.result import AssemblyResult, Status
+from cardan.analysis.winding import wound
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
@@ -38,6 +39,7 @@ UNIT = 1e-9  # how far the square of a quaternion's length may be from one
 SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle: it is disturbed a little
 DISTURBANCE = 0.05  # rad, and in units of L
 OTHER_LENGTH = 0.25  # of L, tried where the first attempt crept on to its iteration limit
+GETTING_ON = 0.98  # of the cost before: an attempt that ends below it has not been in vain
 SAME_COST = 1e-3  # relative: two attempts that ended this near ended at the same minimum
 CONFLICT_SHARE = 0.25  # of all attempts ended at the same least residual: evidence of a contradiction
 CONFLICT_ENOUGH = 12  # ends that must agree; where the first so many all do, there is no need to go on
@@ -151,6 +153,7 @@ def _attempt(system: System, q: FloatArray, task: _Task) -> _End:
     """One attempt by the method that was asked for, in place."""
     options = task.options
     length = system.extent_at(q)
+    q = wound(system, q, length, task.time)
     target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
     problem = formulations.problem(system, options.formulation, length, task.time)
@@ -266,6 +269,7 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     length = system.extent_at(first)
     problem = formulations.problem(system, options.formulation, length, task.time)
     solve = methods.levenberg_marquardt
+    first = wound(system, first, length, task.time)
     q = first.copy()
     target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
@@ -274,6 +278,7 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         return _End(run, q, 1, run.iterations, length)
     best = run, q
     costs = [run.cost]
+    before = _remeasured(run, problem, formulations.enter(system, options.formulation, first)).cost
     iterations, attempts = run.iterations, 1
     authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
     draws = Restarts(system, authored, length, options.seed)
@@ -285,13 +290,17 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
             conflict = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * attempts and not late
             return _End(*best, attempts, iterations, length, conflict)
         tried = problem
-        if attempts == 1 and run.outcome is Outcome.RUNNING:
+        if system.turns and run.outcome is Outcome.RUNNING and run.cost < GETTING_ON * before:
+            q = q.copy()  # it makes turns, a radian at a time: it goes on from where it is
+        elif attempts == 1 and run.outcome is Outcome.RUNNING:
             q = first.copy()
             tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length, task.time)
         elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
-            q = formulations.rewound(system, draws.near(first, attempts, DISTURBANCE))
+            drawn = formulations.rewound(system, draws.near(first, attempts, DISTURBANCE))
+            q = wound(system, drawn, length, task.time)
         else:
-            q = formulations.rewound(system, draws.anywhere(attempts))
+            q = wound(system, formulations.rewound(system, draws.anywhere(attempts)), length, task.time)
+        before = run.cost
         run = _run(solve, system, tried, q, target, budget, options.formulation)
         attempts += 1
         iterations += run.iterations

@@ -3,11 +3,13 @@
 From one time to the next Newton's iteration starts where the mechanism is.  Its first step is the tangent of the
 motion; how much smaller the second one is tells whether the step stayed where the linear model holds.  Steps in time
 are chosen so that it does:  |δ₂| ≤ CONTRACTION·|δ₁|, no body turning by more than TURN at once.  [Deuflhard2011]
+They are also chosen so that what the drivers do within a step is known from its ends: a driver that swings out and
+back would otherwise seem to stand still.
 
 Two things can end a motion.  At a *dead point* the drivers can take the mechanism no further: the Jacobian becomes
 singular and the rates grow beyond bounds, so that ever smaller steps are refused.  A *limit* that a driver runs into
 leaves no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is singular as well,
-but the motion goes on: it is continued along its tangent, and taken up again on the other side.
+but the motion goes on: see :mod:`cardan.analysis.crossing`.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
-from cardan.analysis.limits import active_limits
+from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
+from cardan.analysis.limits import ActiveLimit, active_limits, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.constraints.jets import Jet
 from cardan.coordinates import formulations, rates, verdict
+from cardan.diagnosis import elimination
 from cardan.errors import ModelError
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
-from cardan.solvers.methods import DENSE_NEWTON
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -35,15 +39,20 @@ TURN: Final = 0.7  # rad per step of any body, so that whole turns are never mis
 MOST_ITERATIONS: Final = 12  # of Newton in one step
 SLOW: Final = 0.5  # |δ| of a later step of Newton, of the one before: slower is no convergence
 ROUNDED: Final = 1e-9  # a step of Newton this small may be rounding
+DENSE: Final = 20_000  # entries of J up to which a step decomposes it whole, in some milliseconds
 LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
-# A singular pose is leapt over from where the steps have become this small, by these parts of the last regular step.
-LEAP_BELOW: Final = 1e-6
-LEAPS: Final = (0.02, 0.1, 0.5)
-LEAP_ERROR: Final = 0.2  # of the leap: how far the pose found may be from the tangent; other branches are further off
-JUMP: Final = 1e-6  # m or rad within the least step in time: a driver that changes by more is not continuous
-NEAR_SINGULAR: Final = 1e-4  # least pivot, of the largest: nearer to a singular pose the tangent is not to be trusted
+# A driver must move as its derivatives at the start of a step say, but for this part of it and, lengths in L, so much.
+FORESEEN: Final = 0.5
+UNFORESEEN: Final = 1e-6
+TURNING: Final = 1e-9  # lengths in L: how far beyond the ends of a step a driver may have been within it
+LOOK: Final = 0.382  # of a step: drivers are looked at there too, so that a whole period does not pass for rest
+BRIDGE: Final = 4.0  # steps that were refused, from before a crossing to behind it
+APPROACHED: Final = 0.1  # of the least singular value: a step that takes it below has come upon a singular pose
+LEAST_APPROACH: Final = 1e-7  # of the time span: a step that does so is made if it is no longer than this
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
+
+AHEAD: Final = 1e-6  # rad, lengths in L: how far to look for what a limit keeps the motion from
 
 Progress = Callable[[float], None]
 
@@ -129,14 +138,19 @@ class _Path:
         self._length = system.extent_at(self.q)
         problem = formulations.problem(system, "manifold", self._length, self.time)
         self.problem = problem.with_floats(problem.floats.copy())
+        # what touches a bound must be free to leave it: rounding would make of the bound an equation
+        loosen(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
-        self._regular = self._step
-        self._rank = 0  # of the Jacobian where it is largest
-        self._tangent: FloatArray | None = None  # from before a singular pose, while the motion is at one
+        rows = {row.constraint: row.start for row in system.rows}
+        self._drivers = [(rows[signal.name], signal) for _, signal in system.signals]
+        self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
+        self._crossing: Crossing | None = None  # while the motion is at one
+        self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
+        self._view = self._seen_from(self.q)
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
-        dense = p.rows * p.unknowns <= DENSE_NEWTON
+        dense = p.rows * p.unknowns <= DENSE
         work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
         pivots = np.empty(p.unknowns, dtype=np.int64)
         tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, dense)
@@ -150,11 +164,16 @@ class _Path:
 
     def state(self) -> State:
         """The state now, with its velocities."""
-        poses = formulations.from_reference(self.system, self.q)
-        angles = formulations.angles(self.system, self.q).copy() if self.system.turns else None
-        bare = self.system.state(poses, angles, self.time)
-        velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time)
-        return bare.with_rates(velocities, accelerations)
+        if self._crossing is not None:
+            velocities, accelerations = self._crossing.rates(self.q, self.time)
+        else:
+            velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time)
+        return self._bare(self.q).with_rates(velocities, accelerations)
+
+    def _bare(self, q: FloatArray) -> State:
+        poses = formulations.from_reference(self.system, q)
+        angles = formulations.angles(self.system, q).copy() if self.system.turns else None
+        return self.system.state(poses, angles, self.time)
 
     def advance(self, target: float) -> tuple[MotionStatus, str] | None:
         """Go on to a time; None when it is reached, else why not."""
@@ -162,46 +181,58 @@ class _Path:
         while self.time != target:
             if self._deadline is not None and clock.perf_counter() >= self._deadline:
                 return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
-            if self._tangent is not None and self._leap(self._tangent, sign, target):
+            if self._crossing is not None:
+                if self._crossing.covers(target):
+                    self._accept(self._crossing.pose(target), target)
+                else:
+                    end, behind = self._crossing.end
+                    self._crossing = None
+                    self._accept(behind, end)
+                    self._view = self._seen_from(behind)
                 continue
             left = abs(target - self.time)
-            step = min(self._step, left)
+            step = self._resolved(sign, min(self._step, left))
             time = target if step == left else self.time + sign * step
+            if step < left and (step < LEAST_STEP * self._span or time == self.time):
+                return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
+            ahead = self._seen_from(found)
+            if ahead is not None and not self._continues(ahead, step):
+                found = None
+            if found is None and self._turned <= TURN and self._bridge(sign, step):
+                continue
             if found is not None:
-                self._guard(time)
                 self._accept(found, time)
-                if step > LEAP_BELOW * self._span:
-                    self._regular = step
-                self._step = step * min(2.0, max(1.0, 0.9 * CONTRACTION / max(contraction, 1e-6)))
+                self._view = ahead
+                ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * TURN / max(self._turned, 1e-6))
+                grown = step * min(2.0, max(1.0, ease))
+                self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
-            if self._step < LEAP_BELOW * self._span:
-                velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
-                if self._leap(velocity, sign, target):
-                    continue
-            if self._step < LEAST_STEP * self._span:
-                return self._ended(time)
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
-
-    def _is_singular(self) -> bool:
-        """Whether Newton's last step was at a pose that is singular, or nearly so."""
-        rank = int(self._control[abi.RANK])
-        self._rank = max(self._rank, rank)
-        return 0 < rank < self._rank or float(self._control[abi.PIVOT]) < NEAR_SINGULAR
-
-    def _guard(self, time: float) -> None:
-        """Keep the tangent where the pose about to be accepted is nearly singular: there every branch has its own."""
-        if not self._is_singular():
-            self._tangent = None
-        elif self._tangent is None:
-            velocity, acceleration = rates.solver_rates(self.system, self.problem, self.q, self.time)
-            self._tangent = velocity + (time - self.time) * acceleration
 
     def _accept(self, q: FloatArray, time: float) -> None:
         self.q, self.time = q, time
         self.steps += 1
+
+    def _seen_from(self, q: FloatArray | None) -> View | None:
+        if q is None or self.problem.unknowns > MOST_UNKNOWNS:
+            return None
+        return View(self.system, self.problem, q, self._view.rank if self._view is not None else 0)
+
+    def _resolved(self, sign: float, step: float) -> float:
+        """The step, or as much of it as the drivers can be foreseen for."""
+        for row, signal in self._drivers:
+            scale = float(self.problem.scales[row])
+            here = signal.jet(self.time)
+            while step >= LEAST_STEP * self._span:
+                steps = sign * LOOK * step, sign * step
+                parts = [_foreseen(here, signal.jet(self.time + h), h, scale) for h in steps]
+                if min(parts) == 1.0:
+                    break
+                step *= LOOK * parts[0] if parts[0] < 1.0 else parts[1]
+        return step
 
     def _drive(self, time: float) -> None:
         for position, signal in self.system.signals:
@@ -214,7 +245,7 @@ class _Path:
         control = self._control
         wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
-        first = last = contraction = 0.0
+        first = last = contraction = self._turned = 0.0
         made = 0
         control[abi.ITERATIONS] = 0.0
         for _ in range(MOST_ITERATIONS):
@@ -222,7 +253,8 @@ class _Path:
             if control[abi.ITERATIONS] > made:
                 made += 1
                 size = float(control[abi.STEP_SIZE])
-                if outcome is Outcome.BROKEN or not np.isfinite(size) or control[abi.STEP_TURN] > TURN:
+                self._turned += float(control[abi.STEP_TURN])
+                if outcome is Outcome.BROKEN or not np.isfinite(size) or self._turned > TURN:
                     return None, contraction
                 if made == 1:
                     first = size
@@ -242,36 +274,29 @@ class _Path:
         as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
         return (q if as_near_as_rounding_lets else None), contraction
 
-    def _leap(self, velocity: FloatArray, sign: float, target: float) -> bool:
-        """Over a singular pose, along the tangent, where the same motion goes on behind it."""
-        if not np.isfinite(velocity).all():
+    def _continues(self, ahead: View, step: float) -> bool:
+        """Whether a step stays on its branch: no singular pose was passed, and none come upon, on the way."""
+        here = self._view
+        if here is None or here.is_opposed(ahead):
+            return here is None
+        return step <= LEAST_APPROACH * self._span or ahead.least >= APPROACHED * here.least
+
+    def _bridge(self, sign: float, step: float) -> bool:
+        """Whether branches cross within some steps like the one refused; then the bridge over the crossing is built."""
+        if self.problem.unknowns > MOST_UNKNOWNS:
             return False
-        scale = self.problem.scales[self.problem.rows :]
-        size = float(np.linalg.norm(velocity / scale))
-        for part in LEAPS:
-            leap = sign * part * self._regular
-            if np.abs(velocity.reshape(-1, 6)[:, 3:]).max() * abs(leap) > TURN:
-                return False
-            time = self.time + leap
-            guess = self.problem.retract(self.q, velocity * leap)
-            found, _ = self._newton(guess, time, strict=False)
-            if found is None or self._is_singular():
-                continue
-            if np.linalg.norm(rates.difference(self.system, guess, found) / scale) > LEAP_ERROR * size * abs(leap):
-                continue
-            if abs(target - self.time) >= abs(leap):
-                self._accept(found, time)
-                self._tangent = None
-                self._step = abs(leap)
-                return True
-            # the time asked for lies within the leap: the pose there, and the tangent to go on with
-            between = (target - self.time) / leap * rates.difference(self.system, self.q, found)
-            landed, _ = self._newton(self.problem.retract(self.q, between), target, strict=False)
-            if landed is not None:
-                self._accept(landed, target)
-                self._tangent = velocity
-                return True
-        return False
+
+        def newton(guess: FloatArray, time: float) -> FloatArray | None:
+            return self._newton(guess, time, strict=False)[0]
+
+        start = self.time, self.q
+        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._tolerance)
+        try:
+            if bridge.build(newton):
+                self._crossing = bridge
+        except ModelError:  # a driver need not be defined beyond the times asked for
+            pass
+        return self._crossing is not None
 
     def _judge(self) -> bool:
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
@@ -289,26 +314,54 @@ class _Path:
 
     def _ended(self, refused: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""
-        poses = formulations.from_reference(self.system, self.q)
-        angles = formulations.angles(self.system, self.q) if self.system.turns else None
-        state = self.system.state(poses, angles, self.time)
-        reached = active_limits(self.system, state)
         drivers = ", ".join(repr(signal.name) for _, signal in self.system.signals)
         where = f"at t = {self.time:.9g} s"
-        if reached:
-            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in reached)
+        pushed = self._pushed(refused)
+        if pushed:
+            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
-        for _, signal in self.system.signals:
+        for row, signal in self._drivers:
             before, after = signal.value(self.time), signal.value(refused)
-            if abs(after - before) > JUMP * max(1.0, abs(before)):
+            if self.problem.scales[row] * abs(after - before) > UNFORESEEN:
                 text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
-        least = rates.least_singular_value(self.problem, self.q)
-        if least is not None and least < SINGULAR:
+        least = self._view.least if self._view is not None else self._least()
+        if least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
                 f"{drivers} can take the mechanism no further",
             )
-        unknown = "; whether it is a dead point is not known for so many bodies" if least is None else ""
-        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s{unknown}"
+        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+
+    def _pushed(self, refused: float) -> list[ActiveLimit]:
+        """Limits that are reached, and that the motion goes on beyond."""
+        reached = active_limits(self.system, self._bare(self.q))
+        if not reached:
+            return []
+        velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
+        turning = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
+        ahead = self.problem.retract(self.q, velocity * np.sign(refused - self.time) * AHEAD / max(turning, 1e-300))
+        values = {name: value for name, value, *_ in limited(self.system, self._bare(ahead))}
+        outward = {"lower": -1.0, "upper": 1.0}
+        return [one for one in reached if (values[one.name] - one.value) * outward[one.bound] > 0.0]
+
+    def _least(self) -> float:
+        """The least singular value that counts, of the largest, body by body."""
+        kept = set(np.flatnonzero(rates.weights(self.system, self.problem)).tolist())
+        parts = elimination.fronts(self.problem, self.q, kept)
+        rank, values = elimination.pivots(parts, rates.RANK_RTOL * elimination.largest_block(parts))
+        return float(values[rank - 1] / values[0])
+
+
+def _foreseen(here: Jet, there: Jet, step: float, scale: float) -> float:
+    """The part of a step [s] over which a driver does as it is foreseen where the step begins: all of it, or less."""
+    expected = step * (here.rate + 0.5 * step * here.acceleration)
+    size = abs(step) * (abs(here.rate) + 0.5 * abs(step * here.acceleration))
+    if scale * abs(there.value - here.value - expected) > UNFORESEEN + FORESEEN * scale * size:
+        return 0.5
+    if here.rate * there.rate < 0.0:  # it turns back within the step, which is to end where it does
+        part = here.rate / (here.rate - there.rate)
+        if scale * part * abs(step * here.rate) > TURNING:
+            return min(part, 0.9)
+    return 1.0

@@ -102,9 +102,9 @@ def solve_piece(
     ends = Ends(own.copy(), starts.copy(), turns)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
     make_worker: Callable[[Event], Worker]
-    if piece.length and not formulations.projects(task.options.formulation):
+    if piece.length and not turns and not formulations.projects(task.options.formulation):
         make_worker = _Shared(piece, own, starts, ends, task, piece.length).make_worker
-    else:  # lengths are measured in the spread of each start, or unknowns are made anew from the poses of each
+    else:  # lengths are measured in the spread of each start, turns wound, or unknowns made anew from the poses of each
         make_worker = _one_by_one(piece, starts, ends, task)
     run_chunks(count, size, make_worker, task.threads, progress)
     return ends

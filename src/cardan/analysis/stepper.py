@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, start_angles, start_coordinates, start_time
+from cardan.analysis.winding import wound
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.solvers import abi, methods
@@ -42,9 +43,11 @@ class Stepper:
         self._formulation = formulation
         coordinates, near = start_coordinates(system, start), start_angles(system, start)
         self._poses: FloatArray = formulations.to_reference(system, coordinates, near)
-        self._q: FloatArray = formulations.enter(system, formulation, self._poses)
         self._time = start_time(start, at_time)
-        p = formulations.problem(system, formulation, system.extent_at(self._poses), self._time)
+        length = system.extent_at(self._poses)
+        self._poses = wound(system, self._poses, length, self._time)
+        self._q: FloatArray = formulations.enter(system, formulation, self._poses)
+        p = formulations.problem(system, formulation, length, self._time)
         self._control: FloatArray = np.zeros(abi.CONTROL)
         self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
         self._control[abi.DAMPING] = methods.INITIAL_DAMPING

@@ -137,7 +137,8 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
             i, j = divmod(int(np.argmax(np.where(np.isnan(error), np.inf, error))), width)
             raise ModelError(
                 f"{what}: the derivative of row {i} by component {j} is {partials[i, j]:.6g} by hand, "
-                f"{differences[i, j]:.6g} by differences, where x is {x.tolist()} and c is {c.tolist()}"
+                f"{differences[i, j]:.6g} by differences; they must agree, as where x is {x.tolist()} and c is "
+                f"{c.tolist()}"
             )
         compared += 1
         if compared == PLACES:
@@ -176,7 +177,7 @@ def _call(
     except Exception as error:
         raise ModelError(_raised(what, which, error)) from error
     if not (np.array_equal(given_x, x) and np.array_equal(given_c, c)):
-        raise ModelError(f"{what}: its {which} by hand writes to x or c; it may write to out only")
+        raise ModelError(f"{what}: its {which} by hand writes to x or c; it must write to out only")
     return out
 
 

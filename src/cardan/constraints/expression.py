@@ -103,7 +103,7 @@ class Scalar:
 
     __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _refuse_number
     __mod__ = __floordiv__ = __rmod__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _refuse_number
-    __len__ = __iter__ = __getitem__ = __and__ = __or__ = __xor__ = __invert__ = __format__ = _refuse_number
+    __and__ = __or__ = __xor__ = __invert__ = __format__ = _refuse_number
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's functions of numbers are recorded like the library's own."""
@@ -262,7 +262,10 @@ class Graph:
     def lift(self, value: Number) -> Scalar:
         if isinstance(value, Scalar):
             if value.graph is not self:
-                raise TracingError("a primitive used a value that another call of a primitive traced")
+                raise TracingError(
+                    "a primitive used a value that another call of a primitive traced; it must compute with its own "
+                    "arguments"
+                )
             return value
         if isinstance(value, numbers.Real) and math.isfinite(value):
             return self.constant(float(value))
@@ -297,7 +300,7 @@ class Graph:
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
         if b.is_zero:
-            raise TracingError("a primitive divides by the constant zero")
+            raise TracingError("a primitive divides by the constant zero; a divisor must be a feature, or not zero")
         if a.is_zero or b.is_one:
             return a
         return self._fold("/", a, b)
@@ -559,7 +562,7 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 _UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
     "negative": lambda a: -a,
     "positive": lambda a: a,
-    "square": lambda a: a**2,
+    "square": lambda a: a * a,
 }
 
 

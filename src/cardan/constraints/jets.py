@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
@@ -66,9 +67,10 @@ class Jet:
         n, v = float(exponent), self.value
         if n == 0.0:
             return Jet(1.0)
-        first = n * v ** (n - 1.0) if n != 1.0 else 1.0
-        second = n * (n - 1.0) * v ** (n - 2.0) if n not in (1.0, 2.0) else n * (n - 1.0)
-        return self.chained(v**n, first, second)
+        # math.pow: a root of what is negative is an error, where ** gives a complex number
+        first = n * math.pow(v, n - 1.0) if n != 1.0 else 1.0
+        second = n * (n - 1.0) * math.pow(v, n - 2.0) if n not in (1.0, 2.0) else n * (n - 1.0)
+        return self.chained(math.pow(v, n), first, second)
 
     def __rpow__(self, base: Any) -> Jet:
         return function("exp", self * math.log(base))
@@ -119,16 +121,9 @@ class Jet:
         name = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2"}.get(
             ufunc.__name__, ufunc.__name__
         )
-        operators: Mapping[str, Callable[[Any, Any], Any]] = {
-            "add": lambda a, b: lift(a) + b,
-            "subtract": lambda a, b: lift(a) - b,
-            "multiply": lambda a, b: lift(a) * b,
-            "divide": lambda a, b: lift(a) / b,
-            "power": lambda a, b: lift(a) ** b,
-        }
         if method == "__call__" and not options:
-            if name in operators:
-                return operators[name](*inputs)
+            if name in OPERATORS:
+                return OPERATORS[name](*map(lift, inputs))
             if name == "atan2":
                 return atan2(*inputs)
             if name in DERIVATIVES:
@@ -139,10 +134,34 @@ class Jet:
         return f"Jet({self.value!r}, {self.rate!r}, {self.acceleration!r})"
 
 
+# What NumPy calls the operators of numbers: a NumPy number on the left of one asks for them.
+OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": lambda a, b: a ** (b if b.rate or b.acceleration else b.value),
+    "remainder": lambda a, b: a % b.value,
+    "floor_divide": lambda a, b: a // b.value,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "absolute": operator.abs,
+    "square": lambda a: a * a,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
 def lift(value: Any) -> Jet:
     """A number as a jet that does not change."""
     if isinstance(value, Jet):
         return value
+    if getattr(value, "ndim", None) == 0:  # what NumPy makes of its numbers where it compares them
+        value = value.item()
     if isinstance(value, numbers.Real):
         return Jet(float(value))
     raise TypeError(f"a driver can compute with numbers and time, not with {value!r}")

@@ -48,12 +48,21 @@ def _address(primitive: Primitive, suffix: str) -> int:
 
         try:
             found = _addresses[key] = _jit.primitive_address(*_function(primitive, suffix))
-        except _jit.COMPILE_ERRORS as error:
+        except Exception as error:  # of any sort: Numba has some that are not its own
+            if primitive.is_traced:
+                raise
             raise ModelError(
-                f"primitive {primitive.name!r} by hand cannot be compiled: {str(error).strip().splitlines()[-1]}; its "
-                "functions may use numbers, math and NumPy on arrays of floats, as Numba compiles them"
+                f"primitive {primitive.name!r} by hand cannot be compiled: {_reason(error)}; its functions may use "
+                "numbers, math and NumPy on arrays of floats, as Numba compiles them"
             ) from error
     return found
+
+
+def _reason(error: Exception) -> str:
+    """The line of Numba's report that says what it could not compile."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed in", "During", "File"))]
+    return said[0] if said else type(error).__name__
 
 
 def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bool]:
@@ -62,8 +71,7 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
         from cardan.constraints import _generated
 
         return getattr(_generated, primitive.name + suffix), True
-    by_hand = getattr(primitive.origin, "derivative", None)
-    if by_hand is not None:
+    if not primitive.is_traced:
         return _by_hand(primitive, suffix), False
     namespace, kept = _load(primitive.text)
     return namespace[f"primitive{suffix}"], kept

@@ -115,6 +115,11 @@ class Primitive:
         return graph, variables, list(flat_rows(result))
 
     @property
+    def is_traced(self) -> bool:
+        """Whether its kernels come from a graph; written by hand otherwise."""
+        return not hasattr(self.origin, "derivative")
+
+    @property
     def unit(self) -> str:
         """Of all rows, or "mixed"."""
         return self.units[0] if len(set(self.units)) == 1 else "mixed"

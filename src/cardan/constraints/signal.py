@@ -13,7 +13,7 @@ from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Signal:
     """A function of time, by the name of its driver: a callable evaluated on jets, or a number that is held."""
 

@@ -49,7 +49,10 @@ class Recipe:
             graph = Graph.from_plain(recipe.nodes, components, len(recipe.parameters))
             rows = [graph.nodes[k] for k in recipe.rows]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise ModelError(f"primitive {recipe.name!r} is no record of an equation: {error}") from None
+            raise ModelError(
+                f"primitive {recipe.name!r} is no record of an equation: {error}; it must be made by cd.primitive, of "
+                "a function that only computes"
+            ) from None
         trace = graph, graph.nodes[:components], rows
         text = codegen.user_module(trace)
         return users(recipe, text, len(rows), absolute=_is_absolute(trace, kinds))
@@ -98,13 +101,15 @@ def primitive(
         options = {"unit": unit, "rows": rows, "parameters": parameters, "derivative": derivative}
         for word, value in options.items():
             if isinstance(value, str) and value.partition(" of ")[0] in KINDS:
-                raise ModelError(f"{what}: an argument cannot be named {word!r}, which is an option of cd.primitive")
+                raise ModelError(
+                    f"{what}: an argument cannot be named {word!r}, which is an option of cd.primitive; rename it"
+                )
         arguments = _arguments(what, kinds)
         units = _units(what, unit)
         if derivative is not None or rows is not None:
             return by_hand.made(what, name, function, derivative, arguments, units, rows, parameters, MOST_ROWS)
         if isinstance(parameters, str) or len(parameters):
-            raise ModelError(f"{what}: parameters= is for kernels by hand; here they are keyword-only arguments of it")
+            raise ModelError(f"{what}: parameters= is for kernels by hand; here they must be keyword-only arguments")
         named, defaults = _signature(what, function, arguments)
         return _traced(what, name, function, arguments, named, defaults, units)
 
@@ -114,13 +119,13 @@ def primitive(
 def coupling(name: str, first: str, second: str, function: Callable[[Any], Any]) -> Primitive:
     """The primitive q₂ − function(q₁) of two coordinates of given kinds."""
     if not callable(function):
-        raise ModelError(f"{name} was given {function!r}; it must be a function of one coordinate")
+        raise ModelError(f"the function is {function!r}; it must be a function of one coordinate")
     arguments = (Argument("first", first), Argument("second", second))
 
     def residual(q1: Any, q2: Any) -> Any:
         value = function(q1)
-        if not isinstance(value, Scalar | int | float | np.number):
-            raise ModelError(f"it returned {_shown(value)}; it must return one number")
+        if isinstance(value, bool) or not isinstance(value, Scalar | int | float | np.number):
+            raise ModelError(f"the function returned {_shown(value)}; it must return one number")
         return q2 - value
 
     return _traced(name, "coupling", residual, arguments, (), (), (KINDS[second].unit,))
@@ -133,15 +138,15 @@ def _arguments(what: str, kinds: Mapping[str, str]) -> tuple[Argument, ...]:
     bodies = 0
     for name, declared in kinds.items():
         kind, separator, of = declared.partition(" of ") if isinstance(declared, str) else ("", "", "")
+        said = f"{what}: its argument {name!r} is declared as {declared!r}"
         if not name.isidentifier():
-            raise ModelError(f"{what}: {name!r} cannot be the name of an argument")
+            raise ModelError(f"{what}: {name!r} cannot be the name of an argument; it must be an identifier")
         if kind not in KINDS:
-            offered = ", ".join(map(repr, KINDS))
-            raise ModelError(f"{what}: its argument {name!r} is declared as {declared!r}; there are {offered}")
+            raise ModelError(f"{said}; it must be one of {', '.join(map(repr, KINDS))}")
         if separator and of not in found:
-            raise ModelError(f"{what}: {name!r} is declared as {declared!r}, but no argument {of!r} comes before it")
+            raise ModelError(f"{said}, but no argument {of!r} comes before it; it must name an earlier one")
         if separator and (KINDS[kind].is_coordinate or KINDS[found[of].kind].is_coordinate):
-            raise ModelError(f"{what}: {name!r} is declared as {declared!r}, but a coordinate is on two bodies")
+            raise ModelError(f"{said}, but a coordinate is on two bodies; it must name a feature")
         found[name] = Argument(name, kind, of)
         bodies += 2 if KINDS[kind].is_coordinate else not separator
     if bodies < 2:
@@ -225,7 +230,7 @@ def _traced(
         for k, row in enumerate(rows):
             if not graph.reads(row, "x"):
                 raise TracingError(
-                    f"its residual {k} does not depend on any feature; it can never be changed by moving a body"
+                    f"its residual {k} does not depend on any feature; each must, or moving a body would not change it"
                 )
         if len(units) not in (1, len(rows)):
             raise TracingError(f"it has {len(rows)} rows but {len(units)} units; give one for all, or one for each")
@@ -242,10 +247,8 @@ def _called(function: Callable[..., Any], features: Sequence[Any], named: Mappin
         return function(*features, **named)
     except TracingError:
         raise
-    except ModelError as error:
-        raise TracingError(str(error)) from None
     except RecursionError:
-        raise TracingError("its function calls itself without end") from None
+        raise TracingError("its function calls itself without end; it must return after some calls") from None
     except Exception as error:
         said = traceback.format_exception_only(error)[-1].strip()[:300]
         raise TracingError(f"its function raised {said}; it is called once, with traced values; {BY_HAND}") from error

@@ -1,7 +1,8 @@
 """Velocities and accelerations of a driven mechanism, on the manifold.
 
 With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈, of which the solutions
-of least norm are taken where the drivers leave a motion free.
+of least norm are taken where the drivers leave a motion free.  Guard rows are no equations and stay out: a limit that
+is just reached does not hold back what moves away from it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,20 @@ RANK_RTOL = 1e-9  # of the largest singular value: what is below is no equation
 DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order one
 
 
-def rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
-    """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each."""
-    v, a = solver_rates(system, problem, q, time)
+def rates(
+    system: System,
+    problem: Problem,
+    q: FloatArray,
+    time: float,
+    along: tuple[FloatArray, FloatArray] | None = None,
+    cut: float = RANK_RTOL,
+) -> tuple[FloatArray, FloatArray]:
+    """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each.
+
+    along: v and v̇ of a motion that is known nearly, in the solvers' coordinates, to which the rates are then nearest;
+    cut, of the largest singular value: in directions below it they are those of that motion.
+    """
+    v, a = solver_rates(system, problem, q, time, along, cut)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
     A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])
     w, c = v[:, 3:], system.centers
@@ -34,41 +46,60 @@ def rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple
     return v, a
 
 
-def solver_rates(system: System, problem: Problem, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
+def solver_rates(
+    system: System,
+    problem: Problem,
+    q: FloatArray,
+    time: float,
+    along: tuple[FloatArray, FloatArray] | None = None,
+    cut: float = RANK_RTOL,
+) -> tuple[FloatArray, FloatArray]:
     """v and v̇ in the solvers' coordinates, flat: of the reference points."""
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
     rows = {row.constraint: row.start for row in system.rows}
     for _, signal in system.signals:
         jet = signal.jet(time)
         rate[rows[signal.name]], acceleration[rows[signal.name]] = jet.rate, jet.acceleration
-    solve = _solver(problem, q)
-    v = solve(rate)
-    a = solve(formulations.gamma(system, "manifold", q, v) + acceleration)
+    solve = _solver(problem, q, weights(system, problem), cut)
+    near = along or (np.zeros(problem.unknowns), np.zeros(problem.unknowns))
+    v = solve(rate, near[0])
+    a = solve(formulations.gamma(system, "manifold", q, v) + acceleration, near[1])
     return v, a
 
 
-def _solver(problem: Problem, q: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The solution of least norm, in scaled unknowns, of J x = b."""
+def weights(system: System, problem: Problem) -> FloatArray:
+    """Scales of the rows, shape (rows,), zero for guards."""
+    found: FloatArray = problem.scales[: problem.rows].copy()
+    for _, primitive, start in system.rows:
+        for guard in primitive.guards:
+            found[start + guard] = 0.0
+    return found
+
+
+def _solver(
+    problem: Problem, q: FloatArray, rows: FloatArray, cut: float
+) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """The solution of J x = b, with rows weighted, that is nearest to a vector, in scaled unknowns."""
     m = problem.rows
+    scales = np.concatenate([rows, problem.scales[m:]])
     if problem.unknowns <= DENSE_UNKNOWNS:
         _, J = problem.jacobian(q)
-        scaled = J * problem.scales[:m, None] * problem.scales[m:]
-        inverse = np.linalg.pinv(scaled, rcond=RANK_RTOL)
-        return lambda b: problem.scales[m:] * (inverse @ (problem.scales[:m] * b))
+        inverse = np.linalg.pinv(J * rows[:, None] * scales[m:], rcond=cut)
+        return lambda b, near: near + scales[m:] * (inverse @ (rows * (b - J @ near)))
 
     from cardan.solvers import _blocks
 
     _, entries = problem.entries(q)
     r = np.zeros(m)
-    _blocks.scale(problem.structure, problem.scales, r, entries)
+    _blocks.scale(problem.structure, scales, r, entries)
     control = np.zeros(abi.CONTROL)
     control[abi.DAMPING] = DAMPING
     work = np.empty(problem.linear.work)
     n = problem.unknowns
 
-    def solve(b: FloatArray) -> FloatArray:
-        right = problem.scales[:m] * b
-        total = np.zeros(n)
+    def solve(b: FloatArray, near: FloatArray) -> FloatArray:
+        right = rows * b
+        total: FloatArray = near / scales[m:]
         gradient, step = np.empty(n), np.empty(n)
         for _ in range(2):  # the second takes back what damping and rounding left
             image = np.zeros(m)
@@ -79,23 +110,10 @@ def _solver(problem: Problem, q: FloatArray) -> Callable[[FloatArray], FloatArra
                 return np.full(n, np.nan)
             _blocks.call_at(problem.linear.address, abi.SOLVE, *arrays)
             total += step
-        return problem.scales[m:] * total
+        total *= scales[m:]
+        return total
 
     return solve
-
-
-def least_singular_value(problem: Problem, q: FloatArray) -> float | None:
-    """The least of the singular values that count, of the largest; None where there are too many unknowns to tell.
-
-    Scaled; those that are zero, as of redundant equations, do not count.
-    """
-    if problem.unknowns > DENSE_UNKNOWNS:
-        return None
-    _, J = problem.jacobian(q)
-    m = problem.rows
-    values = np.linalg.svd(J * problem.scales[:m, None] * problem.scales[m:], compute_uv=False)
-    counted = values[values > RANK_RTOL * values[0]]
-    return float(counted[-1] / values[0]) if counted.size else 0.0
 
 
 def difference(system: System, a: FloatArray, b: FloatArray) -> FloatArray:

@@ -82,7 +82,7 @@ def couple(first: Given, second: Given, function: Any) -> list[Use]:
 
     function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
     """
-    made = user.coupling("its function", _resolved(first).kind, _resolved(second).kind, function)
+    made = user.coupling("its equation", _resolved(first).kind, _resolved(second).kind, function)
     return [Use(made, (*_arguments(first), *_arguments(second)))]
 
 

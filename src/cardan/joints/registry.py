@@ -151,7 +151,7 @@ class Joint:
 
     def of(self, name: str) -> Coordinate:
         """One of its coordinates, for drivers, limits and couplings: ``joint.of("displacement")``."""
-        rule = self.kind.coordinates.get(name)
+        rule = self.kind.coordinates.get(name) if isinstance(name, str) else None
         if rule is None:
             offered = ", ".join(map(repr, self.kind.coordinates)) or "none"
             raise ModelError(f"joint {self.name!r} ({self.kind.name}) has no coordinate {name!r}; it has {offered}")

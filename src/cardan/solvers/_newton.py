@@ -27,8 +27,6 @@ from cardan.solvers.abi import (
     LIMITS,
     OFFSETS,
     OVERFLOW,
-    PIVOT,
-    RANK,
     RESIDUAL_MAX,
     RETRACT,
     ROWS,
@@ -90,8 +88,6 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
     matrix = work[at:]
     control[DAMPING] = SPARSE_DAMPING
     control[STATUS] = RUNNING
-    control[PIVOT] = 1.0
-    control[RANK] = 0.0
     done = 0
     limit = int(control[CHUNK])
     while True:
@@ -111,10 +107,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             for i in range(m * n):
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
-            rank = minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
-            control[RANK] = rank
-            if rank > 0:
-                control[PIVOT] = abs(matrix[(rank - 1) * (n + 1)] / matrix[0])
+            minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
             gradient = scratch[:n]
             correction = scratch[n : 2 * n]

@@ -61,12 +61,10 @@ MARK_COST: Final = 10  # cost when the search was last found to be getting on, a
 MARK_ITERATION: Final = 11
 STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
 STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
-PIVOT: Final = 14  # least pivot of Newton's last step, of the largest; 1 where it was not computed
-RANK: Final = 15  # of J in that step; 0 where it was not computed
-INVERSE: Final = 16  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
-SINGULAR: Final = 17  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
-TRUNCATION: Final = 18  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
-CONTROL: Final = 19
+INVERSE: Final = 14  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
+SINGULAR: Final = 15  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
+TRUNCATION: Final = 16  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
+CONTROL: Final = 17
 
 LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
 PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step

@@ -351,7 +351,7 @@ class System:
             return NotImplemented
         if self.names != other.names or self._uses != other._uses or self.turns != other.turns:
             return False
-        if [(at, signal.name) for at, signal in self.signals] != [(at, signal.name) for at, signal in other.signals]:
+        if self.signals != other.signals:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)

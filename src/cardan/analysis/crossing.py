@@ -1,0 +1,194 @@
+"""Where two branches of a motion cross: the pose is singular, and yet each branch goes on as it came.
+
+Towards such a pose, at t*, the least singular value σ falls as |t − t*|, and with it the steps that Newton's iteration
+can be trusted with.  So the motion is bridged.  From q₀, at t₀, still some steps away, it is continued by its rates to
+t₁ behind t*, and corrected there to q₁.  In between it is the curve of fifth degree
+
+    q(t) = q₀ ⊕ φ(t)   with the values and the first two derivatives that the rates in q₀ and q₁ ask for,
+
+provided that this curve is the motion: that it needs no correction where it is regular, and meets all constraints where
+it is singular.  Two branches that pass each other at a distance ε leave a residual there, of about ε², and no bridge is
+built: whoever mistakes them for one jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from cardan.coordinates import rates
+from cardan.solvers.problem import Problem
+from cardan.system.state import FloatArray
+from cardan.system.system import System
+
+MOST_UNKNOWNS: Final = 240  # a singular value decomposition at every step takes 20 ms then; 200 ms for 600
+STRAIGHT: Final = 0.1  # of the way: how far the pose found behind the crossing may be from where the rates lead
+BEHIND: Final = 0.3  # of σ(t₀): less at t₁ is not yet behind the crossing
+ACCURATE: Final = 1e-8  # rad, lengths in L: how far the curve may be from the motion
+CHECKED: Final = (0.15, 0.85)  # of the bridge: where it is compared with the motion; t* is often near its middle
+NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and of the differences that find it
+PROBE: Final = 1e-3  # of the bridge: differences that give the rates on it
+# Of the largest singular value: directions below it are left as the curve has them, in poses and in rates, since what
+# rounding leaves of a residual, 1e-14, would be divided by σ, or by σ² and σ³.
+POSE_CUT: Final = 1e-5
+RATE_CUT: Final = 1e-3
+CORRECTIONS: Final = 3
+
+Drive = Callable[[float], None]
+Newton = Callable[[FloatArray, float], FloatArray | None]
+
+
+class View:
+    """The equations as they are seen from one regular pose: J = U S Vᵀ there, scaled, with the zeros left out.
+
+    The determinant of UᵀJ(q)V is positive in the pose itself and vanishes where J(q) is singular.  So in a pose nearby
+    its sign tells whether a singular one lies in between: whether it is on the same branch.
+    """
+
+    def __init__(self, system: System, problem: Problem, q: FloatArray, rank: int = 0) -> None:
+        """rank: that of poses before, which is kept where it falls."""
+        _, J = problem.jacobian(q)
+        self._jacobian = J * rates.weights(system, problem)[:, None] * problem.scales[problem.rows :]
+        u, values, v = np.linalg.svd(self._jacobian, full_matrices=False)
+        self.rank = max(rank, int((values > rates.RANK_RTOL * values[0]).sum()))
+        self._u, self._v = u[:, : self.rank], v[: self.rank]
+        self.least = float(values[self.rank - 1] / values[0]) if self.rank else 1.0  # that counts, of the largest
+
+    def is_opposed(self, other: View) -> bool:
+        """Whether a singular pose lies between the two."""
+        sign, _ = np.linalg.slogdet(self._u.T @ other._jacobian @ self._v.T)
+        return bool(sign < 0.0)
+
+
+class Crossing:
+    """The motion between two regular poses, with a singular one in between."""
+
+    def __init__(
+        self,
+        system: System,
+        problem: Problem,
+        drive: Drive,
+        start: tuple[float, FloatArray],
+        span: float,
+        tolerance: float,
+    ) -> None:
+        """From a time [s] and a pose in solver coordinates over a span [s]; tolerance: on every scaled residual."""
+        self._system = system
+        self._problem = problem
+        self._drive = drive
+        self._start, self._first = start
+        self._span = span
+        self._tolerance = tolerance
+        self._weights = rates.weights(system, problem)
+        self._columns = problem.scales[problem.rows :]
+        self._end: FloatArray = self._first
+        self._terms: FloatArray = np.zeros((6, problem.unknowns))
+
+    @property
+    def end(self) -> tuple[float, FloatArray]:
+        """Time and pose behind the crossing."""
+        return self._start + self._span, self._end
+
+    def covers(self, time: float) -> bool:
+        """Whether a time lies on the bridge."""
+        return 0.0 <= (time - self._start) / self._span <= 1.0
+
+    def build(self, newton: Newton) -> bool:
+        """Find the other end and the curve; False where no branches cross, or the motion does not go on that way."""
+        v, a = rates.solver_rates(self._system, self._problem, self._first, self._start)
+        way = self._span * v + 0.5 * self._span**2 * a
+        guess = self._problem.retract(self._first, way)
+        found = newton(guess, self._start + self._span)
+        if found is None or self._apart(guess, found) > STRAIGHT * np.linalg.norm(way / self._columns):
+            return False
+        before, behind = self._singular_values(self._first), self._singular_values(found)
+        last = int((before > rates.RANK_RTOL * before[0]).sum()) - 1
+        if behind[last] < BEHIND * before[last]:
+            return False
+        self._end = found
+        self._terms = self._curve(v, a)
+        time = self._singular_time(last, float(before[last] / (before[last] + behind[last])))
+        return time is not None and self._is_met(time) and self._is_accurate(newton)
+
+    def pose(self, time: float) -> FloatArray:
+        """The pose at a time on the bridge, corrected in all directions but those that are singular."""
+        self._drive(time)
+        q = self._on_curve(time)
+        for _ in range(CORRECTIONS):
+            f, J = self._problem.jacobian(q)
+            inverse = np.linalg.pinv(J * self._weights[:, None] * self._columns, rcond=POSE_CUT)
+            q = self._problem.retract(q, -self._columns * (inverse @ (self._weights * f)))
+        return q
+
+    def rates(self, q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
+        """Velocities and accelerations of every body at a time on the bridge, shape (bodies, 6) each."""
+        h = PROBE * self._span
+        here = self._on_curve(time)
+        before, behind = (
+            rates.difference(self._system, here, self._on_curve(time + sign * h)) for sign in (-1.0, 1.0)
+        )
+        along = (behind - before) / (2.0 * h), (behind + before) / h**2
+        return rates.rates(self._system, self._problem, q, time, along, RATE_CUT)
+
+    def _curve(self, v: FloatArray, a: FloatArray) -> FloatArray:
+        """Coefficients of φ in powers of s = (t − t₀)/(t₁ − t₀), shape (6, unknowns)."""
+        time, q = self.end
+        v1, a1 = rates.solver_rates(self._system, self._problem, q, time)
+        T, h = self._span, PROBE * self._span
+        before, last, behind = (
+            rates.difference(self._system, self._first, self._problem.retract(q, s * h * v1 + 0.5 * (s * h) ** 2 * a1))
+            for s in (-1.0, 0.0, 1.0)
+        )
+        c1, c2 = T * v, 0.5 * T * T * a
+        value = last - c1 - c2
+        slope = (behind - before) / (2.0 * PROBE) - c1 - 2.0 * c2
+        bend = (behind - 2.0 * last + before) / PROBE**2 - 2.0 * c2
+        c3 = 10.0 * value - 4.0 * slope + 0.5 * bend
+        c4 = -15.0 * value + 7.0 * slope - bend
+        c5 = 6.0 * value - 3.0 * slope + 0.5 * bend
+        return np.array([np.zeros_like(v), c1, c2, c3, c4, c5])
+
+    def _on_curve(self, time: float) -> FloatArray:
+        s = (time - self._start) / self._span
+        return self._problem.retract(self._first, s ** np.arange(6) @ self._terms)
+
+    def _apart(self, a: FloatArray, b: FloatArray) -> float:
+        return float(np.linalg.norm(rates.difference(self._system, a, b) / self._columns))
+
+    def _scaled(self, q: FloatArray) -> FloatArray:
+        _, J = self._problem.jacobian(q)
+        scaled: FloatArray = J * self._weights[:, None] * self._columns
+        return scaled
+
+    def _singular_values(self, q: FloatArray) -> FloatArray:
+        values: FloatArray = np.asarray(np.linalg.svd(self._scaled(q), compute_uv=False), dtype=np.float64)
+        return values
+
+    def _singular_time(self, k: int, part: float) -> float | None:
+        """t*, by Newton's iteration for uᵀJv = 0 with the singular vectors of σ_k, from a part of the bridge on."""
+        time, h = self._start + self._span * part, NEARBY * self._span
+        for _ in range(8):
+            u, values, v = np.linalg.svd(self._scaled(self._on_curve(time)), full_matrices=False)
+            slope = float(u[:, k] @ self._scaled(self._on_curve(time + h)) @ v[k] - values[k]) / h
+            step = -float(values[k]) / slope if slope else np.inf
+            if abs(step) <= abs(h):
+                return time + step
+            time += step
+            if not self.covers(time):
+                break
+        return None
+
+    def _is_met(self, time: float) -> bool:
+        f = self._problem.residual(self.pose(time)) * self._problem.scales[: self._problem.rows]
+        return bool(np.abs(f).max() <= self._tolerance)
+
+    def _is_accurate(self, newton: Newton) -> bool:
+        for part in CHECKED:
+            time = self._start + part * self._span
+            curve = self._on_curve(time)
+            found = newton(curve, time)
+            if found is None or self._apart(curve, found) > ACCURATE:
+                return False
+        return True

@@ -1,0 +1,114 @@
+"""Whole turns before a solve: those that drivers, what is coupled to them, and limits ask for are counted at once.
+
+A pose tells an angle but for whole turns, θ = θ₀ + 2πn.  A solver turns a body by a radian at a time, which takes it
+thousands of steps to where a motor is after a thousand seconds, in a pose that it may have had all along.  So the n of
+a driven angle is taken from its driver,  n = round(−f/Δf)  with the change Δf of its residual f in one turn; those of
+angles that are coupled to it follow, one after the other; and an angle that is turns away from its limits is brought
+within one turn of them.
+
+That is done only where every angle that an equation reads gets its count so.  The wheels of an epicyclic train turn on
+a carrier that turns, a nut is kept from turning by a slide: how often they do follows from the parts in between, and
+only making the turns tells.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cardan.coordinates import formulations
+from cardan.solvers.problem import Problem
+from cardan.system import layout
+from cardan.system.state import FloatArray
+from cardan.system.system import System
+
+TURN: Final = 2.0 * math.pi
+MET: Final = 1e-6  # in the unit of a row, lengths in L: a residual below it asks for no turn
+
+
+class Reader(NamedTuple):
+    """A row that reads angles: their numbers, and whether it is a driver's or a limit's."""
+
+    row: int
+    turns: tuple[int, ...]
+    is_driver: bool
+    is_limit: bool
+
+
+Level = dict[int, Reader]  # by the number of an angle, the row that says how often it has turned
+
+
+def wound(system: System, q: FloatArray, length: float, time: float) -> FloatArray:
+    """q with the whole turns that drivers, what is coupled to them, and limits ask for; its poses as they are.
+
+    length [m]: that lengths are measured in.  time [s]: of the drivers.
+    """
+    if not system.turns:
+        return q
+    levels: list[Level] = system.cached("turns to wind", lambda: _levels(_readers(system)))
+    if not levels:
+        return q
+    problem = formulations.problem(system, "manifold", length, time)
+    f = problem.residual(q) * problem.scales[: problem.rows]
+    if all(abs(f[reader.row]) <= MET for level in levels for reader in level.values()):
+        return q
+    q = q.copy()
+    for level in levels:
+        _wind(system, problem, q, level)
+    return q
+
+
+def _wind(system: System, problem: Problem, q: FloatArray, level: Level) -> None:
+    """q ← with those turns wound as one row each asks for; a row that would be none the nearer asks in vain."""
+    first = layout.POSE * len(system.names)
+    places = [first + turn for turn in level]
+    rows = [reader.row for reader in level.values()]
+    f = problem.residual(q)[rows]
+    moved = q.copy()
+    moved[places] += TURN
+    slopes = problem.residual(moved)[rows] - f
+    for k, reader in enumerate(level.values()):
+        if reader.is_limit:
+            moved[places[k]] = q[places[k]] - TURN * math.trunc(f[k] / TURN)
+        else:
+            moved[places[k]] = q[places[k]] + TURN * round(-f[k] / slopes[k]) if slopes[k] else q[places[k]]
+    nearer = np.abs(problem.residual(moved)[rows]) < np.abs(f)
+    q[places] = np.where(nearer, moved[places], q[places])
+
+
+def _levels(readers: list[Reader]) -> list[Level]:
+    """Angles in the order in which their turns follow: driven ones, those coupled to them, …, limited ones.
+
+    None where an equation reads an angle that no driver settles.
+    """
+    levels: list[Level] = []
+    settled: set[int] = set()
+    level = {reader.turns[0]: reader for reader in readers if reader.is_driver}
+    while level:
+        levels.append(level)
+        settled |= level.keys()
+        level = {}
+        for reader in readers:
+            left = [turn for turn in reader.turns if turn not in settled]
+            if len(left) == 1 and not reader.is_limit:
+                level.setdefault(left[0], reader)
+    if any(turn not in settled for reader in readers if not reader.is_limit for turn in reader.turns):
+        return []
+    limited = {reader.turns[0]: reader for reader in readers if reader.is_limit and reader.turns[0] not in settled}
+    return [*levels, limited] if limited else levels
+
+
+def _readers(system: System) -> list[Reader]:
+    drivers = {signal.name for _, signal in system.signals}
+    found = []
+    for at, (name, primitive, start) in zip(system.starts[:-1].tolist(), system.rows, strict=True):
+        record = system.ints[at : system.ints[at + layout.NEXT]].tolist()
+        features = record[layout.RECORD + record[layout.SLOTS] :]
+        places = range(0, len(features), layout.FEATURE)
+        turns = {features[k + layout.SOURCE]: None for k in places if features[k + layout.KIND] == layout.TURN}
+        if turns:
+            sorts = name in drivers, not primitive.equations
+            found += [Reader(start + i, tuple(turns), *sorts) for i in range(primitive.rows)]
+    return found

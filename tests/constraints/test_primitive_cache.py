@@ -1,0 +1,402 @@
+"""The files in which primitives and their machine code are kept: damaged, open, full, raced for; never trusted."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import stat
+import time
+import traceback
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan import _jit
+from cardan.constraints import kernels
+
+pytestmark = [
+    pytest.mark.skipif(_jit.JIT_DISABLED, reason="nothing is kept"),
+    pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="processes are forked"),
+]
+
+POINT = np.array([0.25, -1.5, 2.0, 1.0, 0.5, -0.75])
+
+
+def declared(factor=1.75):
+    """A primitive that nobody else declares, by its factor."""
+    return cd.primitive(i="point", j="point")(lambda i, j: factor * i.y * (j.x - i.z))
+
+
+def expected(factor=1.75):
+    return factor * POINT[1] * (POINT[3] - POINT[2])
+
+
+class Found:
+    """What a process saw: the value, whether machine code was loaded, what was logged."""
+
+    def __init__(self, value, loaded, said):
+        self.value, self.loaded, self.said = value, loaded, said
+
+    def __repr__(self):
+        return f"{self.value} {'loaded' if self.loaded else 'compiled'} {self.said}"
+
+
+def evaluate(factor=1.75):
+    """f of the primitive in this process, and where its machine code came from."""
+    said, loaded = [], []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("cardan").addHandler(handler)
+    found = _jit._Cache.load_overload
+    _jit._Cache.load_overload = lambda *a: loaded.append(found(*a)) or loaded[-1]
+    kernels._addresses.clear()
+    pointer = ctypes.POINTER(ctypes.c_double)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[pointer] * 4)(kernels.address(declared(factor)))
+    x, c, f, df = POINT.copy(), np.zeros(1), np.full(1, np.nan), np.full(6, np.nan)
+    function(*(array.ctypes.data_as(pointer) for array in (x, c, f, df)))
+    return Found(float(f[0]), any(cres is not None for cres in loaded), said)
+
+
+class Child:
+    """A forked process with its cache in a directory; ``before`` runs in it first."""
+
+    def __init__(self, directory, work=evaluate, *arguments, before=None):
+        self.read, write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            try:
+                os.close(self.read)
+                _jit.CACHE_DIRECTORY = directory
+                if before is not None:
+                    before()
+                with os.fdopen(write, "wb") as pipe:
+                    pipe.write(repr(vars(work(*arguments))).encode())
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        os.close(write)
+
+    def result(self):
+        with os.fdopen(self.read, "rb") as pipe:
+            text = pipe.read().decode()
+        _, status = os.waitpid(self.pid, 0)
+        self.status = status
+        return Found(**eval(text, {"nan": np.nan})) if text else None
+
+
+def in_child(directory, *arguments, before=None):
+    child = Child(directory, evaluate, *arguments, before=before)
+    found = child.result()
+    assert os.waitstatus_to_exitcode(child.status) == 0, "see what the child printed"
+    return found
+
+
+def right(found, factor=1.75):
+    """The value is right to the last bits, whatever was in the way."""
+    assert found.value == pytest.approx(expected(factor), rel=1e-15)
+    return found
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    """A cache directory with one primitive, kept by a process that is gone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_jit, "CACHE_DIRECTORY", None)
+        kernels.address(declared(0.5))  # so that not every child has to wake the compiler
+    directory = _jit.private(tmp_path_factory.mktemp("cache") / "version")
+    assert not right(in_child(directory)).loaded
+    return directory
+
+
+@pytest.fixture
+def cache(pristine, tmp_path):
+    """A copy of it: machine code knows its source by the name of the file, so it is moved into the same place."""
+    kept = tmp_path / "kept"
+    shutil.copytree(pristine, kept, symlinks=True)
+    yield pristine
+    shutil.rmtree(pristine)
+    shutil.copytree(kept, pristine, symlinks=True)
+    pristine.chmod(0o700)
+
+
+def files(cache, ending):
+    found = [path for path in cache.rglob(f"*{ending}") if path.name.startswith("primitive_")]
+    assert found, ending
+    return found
+
+
+def nothing_open(cache):
+    """All that is kept is this user's, in a directory that is this user's alone, and nothing is left half-written."""
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert stat.S_IMODE((cache / "primitives").stat().st_mode) == 0o700
+    assert not [path for path in cache.rglob("*") if "writing" in path.name or ".tmp." in path.name]
+
+
+def test_what_one_process_keeps_another_loads(cache):
+    found = right(in_child(cache))
+    assert found.loaded and not found.said
+    nothing_open(cache)
+    (source,) = files(cache, ".py")
+    assert source.read_text(encoding="utf-8") == declared().text
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+def garbled(path):
+    path.write_bytes(os.urandom(path.stat().st_size))
+
+
+def zeroed(path):
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def one_bit(path):
+    """In the middle, where machine code is."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def prolonged(path):
+    path.write_bytes(path.read_bytes() + b"\nraise SystemExit('executed')\n")
+
+
+def another_pickle(path):
+    path.write_bytes(b"cbuiltins\nKeyError\n(S'unpickled'\ntR.")
+
+
+def a_directory(path):
+    path.unlink()
+    path.mkdir()
+
+
+def a_dangling_link(path):
+    path.unlink()
+    path.symlink_to(path.parent / "nowhere")
+
+
+def gone(path):
+    path.unlink()
+
+
+DAMAGES = (truncated, emptied, garbled, zeroed, one_bit, prolonged, another_pickle, a_directory, a_dangling_link, gone)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("ending", [".py", ".nbi", ".nbc"])
+def test_a_damaged_file_is_noticed_and_mended(cache, ending, damage):
+    for path in files(cache, ending):
+        damage(path)
+    found = right(in_child(cache))
+    assert not found.loaded or ending == ".py" or damage is prolonged
+    again = right(in_child(cache))
+    assert again.loaded or damage is a_directory, "mended, but for what cannot be replaced"
+    assert not again.said or damage is a_directory
+
+
+POISON = "import os\nopen({marker!r}, 'w').close()\nos._exit(7)\n"
+
+
+def test_a_file_with_another_text_is_never_run(cache, tmp_path):
+    (source,) = files(cache, ".py")
+    poison = POISON.format(marker=str(tmp_path / "executed"))
+    for text in (poison, declared().text + poison, poison + declared().text):
+        source.write_text(text, encoding="utf-8")
+        right(in_child(cache))
+        assert source.read_text(encoding="utf-8") == declared().text
+    elsewhere = tmp_path / "elsewhere.py"
+    for text in (poison, declared().text):
+        elsewhere.write_text(text, encoding="utf-8")
+        source.unlink()
+        source.symlink_to(elsewhere)
+        right(in_child(cache))
+        assert not source.is_symlink() and source.read_text(encoding="utf-8") == declared().text
+        assert elsewhere.read_text(encoding="utf-8") == text, "nothing is written through a link"
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720])
+@pytest.mark.parametrize("which", ["", "primitives"])
+def test_a_directory_that_others_can_write_to_is_not_used(cache, which, mode):
+    """Machine code is run as it is found."""
+    (cache / which).chmod(mode)
+    if which:
+        found = right(in_child(cache))
+        assert not found.loaded
+        assert len(found.said) == 1 and "open to other users" in found.said[0] and str(cache / which) in found.said[0]
+        assert stat.S_IMODE((cache / which).stat().st_mode) == mode
+    else:
+        with pytest.raises(OSError, match="open to other users"):
+            _jit.private(cache)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives directories away")
+def test_a_directory_of_another_user_is_not_used(cache):
+    os.chown(cache / "primitives", 12345, -1)
+    found = right(in_child(cache))
+    assert not found.loaded and "open to other users" in found.said[0]
+
+
+def test_a_directory_that_others_can_only_read_is_closed_to_them(cache):
+    (cache / "primitives").chmod(0o755)
+    assert right(in_child(cache)).loaded
+    nothing_open(cache)
+
+
+def test_a_link_in_place_of_the_directory_is_not_followed(cache, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (cache / "primitives").rename(elsewhere)
+    (cache / "primitives").symlink_to(elsewhere)
+    before = sorted(elsewhere.iterdir())
+    found = right(in_child(cache))
+    assert not found.loaded and "is a symbolic link" in found.said[0]
+    assert right(in_child(cache, 2.5), 2.5).value and sorted(elsewhere.iterdir()) == before
+
+
+def test_the_whole_cache_is_refused_where_others_can_write(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("CARDAN_CACHE_DIR", str(tmp_path))
+    directory = _jit._writable_cache()
+    assert directory.parent == tmp_path and stat.S_IMODE(directory.stat().st_mode) == 0o700
+    directory.chmod(0o755)
+    assert _jit._writable_cache() == directory and stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert not caplog.records
+    directory.chmod(0o777)
+    assert _jit._writable_cache() is None
+    assert "open to other users" in caplog.text and "chmod 700" in caplog.text
+    directory.rmdir()
+    directory.symlink_to(tmp_path)
+    assert _jit._writable_cache() is None and "symbolic link" in caplog.text
+
+
+def test_without_a_cache_all_is_compiled_in_memory(cache):
+    found = right(in_child(None))
+    assert not found.loaded and not found.said
+
+
+def test_where_nothing_can_be_written_all_is_compiled_in_memory(cache):
+    """A file in place of the directory: not even root can write below it."""
+    shutil.rmtree(cache / "primitives")
+    (cache / "primitives").write_text("in the way")
+    found = right(in_child(cache))
+    assert not found.loaded and len(found.said) == 1 and "compiled anew in every process" in found.said[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root writes everywhere")
+def test_a_cache_that_can_only_be_read_is_read(cache):
+    for path in [cache, *(p for p in cache.rglob("*") if p.is_dir())]:
+        path.chmod(0o500)
+    try:
+        right(in_child(cache))
+        right(in_child(cache, 3.5), 3.5)
+    finally:
+        for path in [cache, *(p for p in cache.rglob("*") if p.is_dir())]:
+            path.chmod(0o700)
+
+
+@pytest.mark.parametrize("size", [0, 100, 2000, 9000])
+def test_a_full_disk_keeps_nothing_and_spoils_nothing(cache, size):
+    def full():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    found = right(in_child(cache, 4.5, before=full), 4.5)
+    assert not found.loaded and found.said
+    assert all("anew in every process" in text for text in found.said)
+    assert right(in_child(cache)).loaded, "what was kept before is still there"
+    assert not right(in_child(cache, 4.5), 4.5).said
+    assert right(in_child(cache, 4.5), 4.5).loaded
+    nothing_open(cache)
+
+
+@pytest.mark.parametrize("where", [1, 2, 3])
+def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(cache, where):
+    """At each of its moves into place: of the source, of the index, of the machine code."""
+
+    def killed():
+        count = iter(range(1, 10))
+        move = os.replace
+
+        def replace(*arguments, **options):
+            if next(count) == where:
+                os.kill(os.getpid(), signal.SIGKILL)
+            move(*arguments, **options)
+
+        os.replace = replace
+
+    child = Child(cache, evaluate, 5.5, before=killed)
+    assert child.result() is None
+    assert os.waitstatus_to_exitcode(child.status) == -signal.SIGKILL
+    found = right(in_child(cache, 5.5), 5.5)
+    assert not found.loaded and not found.said
+    assert right(in_child(cache, 5.5), 5.5).loaded
+
+
+def test_processes_killed_at_any_time_leave_nothing_that_is_read(cache):
+    for k in range(8):
+        child = Child(cache, evaluate, 6.5)
+        time.sleep(0.03 * k)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGKILL)
+        found = child.result()
+        assert found is None or right(found, 6.5)
+    right(in_child(cache, 6.5), 6.5)
+    found = right(in_child(cache, 6.5), 6.5)
+    assert found.loaded and not found.said
+
+
+def test_processes_may_make_the_same_and_other_primitives_at_once(cache):
+    factors = (7.5, 7.5, 7.5, 8.5)
+    began = time.time() + 0.1
+
+    def together():
+        time.sleep(max(0.0, began - time.time()))
+
+    children = [Child(cache, evaluate, factor, before=together) for factor in factors]
+    for child, factor in zip(children, factors, strict=True):
+        found = right(child.result(), factor)
+        assert os.waitstatus_to_exitcode(child.status) == 0
+        assert not found.said
+    nothing_open(cache)
+    for factor in sorted(set(factors)):
+        found = right(in_child(cache, factor), factor)
+        assert not found.said
+        assert right(in_child(cache, factor), factor).loaded
+    assert len(files(cache, ".py")) == 3
+
+
+def doubled(x):
+    return 2.0 * x
+
+
+def double(_=None):
+    """A kernel that is no primitive, as the solvers are."""
+    kernel = _jit.jit(doubled)
+    value = kernel(21.0)
+    return Found(value, bool(kernel.stats.cache_hits), [])
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_machine_code_of_every_kernel_is_kept_as_carefully(cache, ending):
+    assert [Child(cache, double).result().loaded for _ in range(2)] == [False, True]
+    for damage in (truncated, garbled, one_bit):
+        (path,) = cache.rglob(f"*.doubled*{ending}")
+        damage(path)
+        results = [Child(cache, double).result() for _ in range(2)]
+        assert [found.value for found in results] == [42.0, 42.0]
+        assert [found.loaded for found in results] == [False, True]

@@ -1,0 +1,825 @@
+"""Laws of a driven motion: closed forms, one branch from end to end, and why it stops where it stops."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.analysis.motion import MotionStatus
+from linkages import GRASHOF, RSUR, FourBar, SliderCrank, X, Y, Z, about_z, heading, polar
+from mechanisms import matrix, quaternion, random_rotation, rotation, unit
+
+POSE = 1e-9  # of poses that are regular: residuals of 1e-12 over singular values of some 1e-2
+DEAD = 1e-6  # relative: when a dead point is reached
+TURN = 2 * np.pi
+
+
+def with_motor(m, joint, law):
+    m.drive("motor", m[joint], law)
+    return m
+
+
+def steadily(first, direction):
+    """A law: from a value on, at unit speed, one way or the other."""
+    return lambda t: first + direction * t
+
+
+def positions(motion, *names):
+    return np.hstack([motion.positions(name) for name in names])
+
+
+def pose_gap(a, b):
+    """Largest difference of two states: positions, and entries of rotation matrices."""
+    moved = [np.abs(a[name].position - b[name].position).max() for name in a]
+    turned = [np.abs(matrix(a[name].quaternion) - matrix(b[name].quaternion)).max() for name in a]
+    return max(*moved, *turned)
+
+
+# --- closed forms -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("name", GRASHOF)
+def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, side, direction):
+    bar, theta = GRASHOF[name]
+    bar = replace(bar, side=side)
+    dead = bar.dead(theta, direction)
+    end = min(dead + 0.5, 2 * TURN)
+    for count in (2, 7, 150):
+        m = with_motor(bar.build(theta), "A", steadily(theta, direction))
+        motion = m.move(np.linspace(0, end, count))
+        if dead > end:
+            assert motion.ok, motion.text()
+        else:
+            assert motion.status is MotionStatus.DEAD_POINT, motion.text()
+            assert abs(motion.state.time - dead) <= DEAD * dead
+            assert "dead point" in motion.reason and "'motor'" in motion.reason
+            assert len(motion.states) == sum(np.linspace(0, end, count) < dead)
+        for state in motion.states:
+            exact = bar.corner(theta + direction * state.time)
+            sharpness = min(1.0, 10 * abs(dead - state.time))  # towards a dead point σ falls with the root of the time
+            assert np.abs(bar.corner_of(state) - exact).max() <= POSE / sharpness
+            assert abs(m["A"].coordinate(state) - theta - direction * state.time) <= 1e-11
+
+
+def test_random_four_bars_turn_round_or_stop_at_the_closed_form_of_their_dead_point():
+    rng = np.random.default_rng(1)
+    seen = {}
+    while sum(seen.values()) < 40:
+        lengths = rng.uniform(0.3, 3.0, 4)
+        theta, direction = rng.uniform(-np.pi, np.pi), int(rng.choice([-1, 1]))
+        bar = FourBar(*lengths, side=int(rng.choice([-1, 1])))
+        if 2 * lengths.max() > lengths.sum() or bar.corner(theta) is None:
+            continue
+        dead = bar.dead(theta, direction)
+        count = int(rng.choice([2, 5, 40]))
+        motion = with_motor(bar.build(theta), "A", steadily(theta, direction)).move(np.linspace(0, TURN, count))
+        seen[motion.status] = seen.get(motion.status, 0) + 1
+        assert motion.status is (MotionStatus.DONE if dead > TURN else MotionStatus.DEAD_POINT), (bar, motion.text())
+        assert abs(motion.state.time - min(dead, TURN)) <= DEAD * TURN
+        for state in motion.states:
+            assert np.abs(bar.corner_of(state) - bar.corner(theta + direction * state.time)).max() <= 1e-6
+    assert len(seen) == 2 and min(seen.values()) >= 8
+
+
+@pytest.mark.parametrize("crank", [SliderCrank(1, 3), SliderCrank(1, 3, 0.7), SliderCrank(1, 1.5, -0.3, side=-1)])
+def test_a_slider_crank_follows_its_closed_form_both_ways(crank):
+    for direction in (1, -1):
+        for count in (2, 60):
+            m = with_motor(crank.build(0.4), "A", steadily(0.4, direction))
+            motion = m.move(np.linspace(0, 3 * TURN, count))
+            assert motion.ok, motion.text()
+            expected = [crank.place(0.4 + direction * t) for t in motion.times]
+            assert np.abs(motion.coordinate(m["P"]) - expected).max() <= POSE
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_slider_that_is_pushed_takes_the_crank_to_its_dead_point(sign):
+    crank = SliderCrank(1.0, 2.0)
+    first = crank.place(0.6)
+    motion = with_motor(crank.build(0.6), "P", lambda t: first + sign * 0.5 * t).move([0.0, 0.1, 0.2, 10.0])
+    dead = ((3.0 - first) if sign > 0 else (first - 1.0)) / 0.5
+    assert motion.status is MotionStatus.DEAD_POINT
+    assert abs(motion.state.time - dead) <= DEAD * dead
+    assert len(motion.states) == 3
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_spatial_four_bar_follows_its_closed_form(side):
+    linkage = RSUR(0.7, side)
+    for direction in (1, -1):
+        for count in (2, 90):
+            motion = with_motor(linkage.build(), "A", steadily(0.7, direction)).move(np.linspace(0, TURN, count))
+            assert motion.ok, motion.text()
+            for state in motion.states:
+                theta = 0.7 + direction * state.time
+                assert np.abs(state["coupler"].point((linkage.length, 0, 0)) - linkage.corner(theta)).max() <= POSE
+                assert np.abs(state["coupler"].matrix - linkage.coupler_axes(theta)).max() <= POSE
+
+
+# --- what must not matter ---------------------------------------------------------------------------------------------
+
+
+def swinging(first, swing, pace, phase):
+    return lambda t: first + swing * (cd.sin(pace * t + phase) - np.sin(phase))
+
+
+def stewart(seed):
+    """A platform on six driven legs, all parts of it drawn at random around the usual shape."""
+    rng = np.random.default_rng(seed)
+    base = np.deg2rad([-10, 10, 110, 130, 230, 250]) + rng.uniform(-0.15, 0.15, 6)
+    plate = np.deg2rad([-50, 50, 70, 170, 190, 290]) + rng.uniform(-0.15, 0.15, 6)
+    feet = np.column_stack([np.cos(base), np.sin(base), rng.uniform(-0.1, 0.1, 6)])
+    heads = 0.6 * np.column_stack([np.cos(plate), np.sin(plate), rng.uniform(-0.1, 0.1, 6)])
+    m = cd.Mechanism("Stewart")
+    body = m.body("plate", position=(0.05, -0.04, 1.2), orientation=quaternion(rotation([1, 2, 3], 0.2)))
+    for k in range(6):
+        leg = cd.coordinate(m.ground.point(feet[k]), body.point(heads[k]), "distance")
+        swing, pace, phase = rng.uniform(0.05, 0.15), rng.uniform(0.5, 2.0), rng.uniform(0, 6)
+        m.drive(f"leg {k}", leg, swinging(leg.value(m.state), swing, pace, phase))
+    return m
+
+
+def rssr(seed):
+    """A spatial four-bar with two ball joints, whose coupler may spin about itself: one freedom is left undriven."""
+    rng = np.random.default_rng(seed)
+    m = cd.Mechanism("RSSR")
+    R, R2 = random_rotation(rng), random_rotation(rng)
+    D = np.array([3.0, 0.0, 0.5]) + rng.uniform(-0.3, 0.3, 3)
+    crank = m.body("crank", orientation=quaternion(R))
+    rocker = m.body("rocker", position=D, orientation=quaternion(R2))
+    B, C = R @ (0.5 * X), D + R2 @ (2.0 * X)
+    R3 = np.column_stack([unit(C - B), *np.linalg.svd(np.atleast_2d(C - B))[2][1:]])
+    R3[:, 2] *= np.sign(np.linalg.det(R3))
+    coupler = m.body("coupler", position=B, orientation=quaternion(R3))
+    m.revolute("A", m.ground.frame(z=R[:, 2], x=R[:, 0]), crank.frame(x=X))
+    m.spherical("B", crank.point((0.5, 0, 0)), coupler.point())
+    m.spherical("C", coupler.point((float(np.linalg.norm(C - B)), 0, 0)), rocker.point((2.0, 0, 0)))
+    m.revolute("D", m.ground.frame(D, z=R2[:, 2], x=R2[:, 0]), rocker.frame(x=X))
+    m.drive("motor", m["A"], lambda t: 1.5 * t)
+    return m
+
+
+def six_bar(seed):
+    """Two planar four-bars in a row, drawn at random: the rocker of the first is the crank of the second."""
+    rng = np.random.default_rng(seed)
+    while True:
+        one, theta = FourBar(*rng.uniform(0.5, 2.0, 4), side=int(rng.choice([-1, 1]))), rng.uniform(-3, 3)
+        two = FourBar(one.c, *rng.uniform(0.5, 2.0, 3), side=int(rng.choice([-1, 1])))
+        C = one.corner(theta)
+        if C is None:
+            continue
+        rocker = heading(C - (one.d, 0))
+        if two.corner(rocker) is not None:
+            break
+    m = one.build(theta)
+    E, base = two.corner(rocker), np.array([one.d, 0.0])
+    link = m.body("link", position=(*C, 0), orientation=about_z(heading(base + E - C)))
+    out = m.body("out", position=(one.d + two.d, 0, 0), orientation=about_z(heading(E - (two.d, 0))))
+    m.revolute("E", m["rocker"].frame((one.c, 0, 0), x=X), link.frame(x=X))
+    m.revolute("F", link.frame((two.b, 0, 0), x=X), out.frame((two.c, 0, 0), x=X))
+    m.revolute("G", m.ground.frame((one.d + two.d, 0, 0), x=X), out.frame(x=X))
+    m.drive("motor", m["A"], lambda t: theta + t)
+    return m
+
+
+RANDOM = [(six_bar, seed, 1e-6) for seed in range(12)] + [(stewart, seed, 1e-8) for seed in range(6)]
+
+
+@pytest.mark.parametrize(("draw", "seed", "tolerance"), RANDOM)
+def test_a_motion_never_jumps(draw, seed, tolerance):
+    """Coarse and ten times finer lists of times end alike, and give the same poses where both have one."""
+    coarse, fine = np.linspace(0, TURN, 9), np.linspace(0, TURN, 81)
+    one, other = draw(seed).move(coarse), draw(seed).move(fine)
+    assert one.status is other.status, (one.text(), other.text())
+    assert one.status in (MotionStatus.DONE, MotionStatus.DEAD_POINT)
+    if not one.ok:
+        assert abs(one.state.time - other.state.time) <= DEAD * TURN
+    for k, state in enumerate(one.states):
+        assert state.time == other.states[10 * k].time
+        assert pose_gap(state, other.states[10 * k]) <= tolerance
+    steps = [pose_gap(a, b) for a, b in zip(other.states, other.states[1:], strict=False)]
+    speed = [np.abs(state.velocities).max() * fine[1] for state in other.states]
+    for step, before, after in zip(steps, speed, speed[1:], strict=False):
+        assert step <= 2.0 * max(before, after) + 1e-3  # as far as the velocities say, and no further
+
+
+@pytest.mark.parametrize("name", ["crank-rocker", "drag link"])
+def test_a_motion_and_its_way_back_are_the_same(name):
+    bar, theta = GRASHOF[name]
+    times = np.linspace(0, 9.0, 31)
+    m = with_motor(bar.build(theta), "A", lambda t: theta + t + 0.3 * cd.sin(2 * t))
+    there = m.move(times)
+    back = m.move(times[::-1], there.state)
+    assert there.ok and back.ok
+    for a, b in zip(there.states, back.states[::-1], strict=True):
+        assert a.time == b.time and a.turns == b.turns
+        assert pose_gap(a, b) <= POSE
+        assert np.abs(a.velocities - b.velocities).max() <= 1e-7
+
+
+@pytest.mark.parametrize("formulate", ["unit", "rigid motion", "order"])
+def test_unit_place_and_order_do_not_change_a_motion(formulate):
+    from mechanisms import planar_4r, rsur
+
+    rng = np.random.default_rng(3)
+    R, t = random_rotation(rng), rng.uniform(-9, 9, 3)
+    for model in (planar_4r(), rsur()):
+        options = {
+            "unit": {"unit": 1e-3},
+            "rigid motion": {"motion": (R, t)},
+            "order": {"bodies": list(model.bodies)[::-1], "bonds": [bond.name for bond in model.bonds][::-1]},
+        }[formulate]
+        one, other = model.build(), model.build(**options)
+        motions = []
+        for built in (one, other):
+            first = built.mechanism["A"].coordinate(built.mechanism.state)
+            m = with_motor(built.mechanism, "A", lambda t, first=first: first + t)
+            motions.append(m.move(np.linspace(0, 4, 9)))
+        scale = options.get("unit", 1.0)
+        S, s = options.get("motion", (np.eye(3), np.zeros(3)))
+        assert motions[0].status is motions[1].status
+        assert len(motions[0].states) == len(motions[1].states) >= 5
+        for a, b in zip(motions[0].states, motions[1].states, strict=True):
+            for name in a:
+                assert np.abs(S @ a[name].position * scale + s - b[name].position).max() <= POSE * scale
+                assert np.abs(S @ matrix(a[name].quaternion) - matrix(b[name].quaternion)).max() <= POSE
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, -1e9])
+def test_the_zero_of_time_does_not_matter(offset):
+    """Steps below an ulp of the time cannot be made; a motion must not wait for them."""
+    crank = SliderCrank(1.0, 2.0)
+    first = crank.place(0.6)
+    m = with_motor(crank.build(0.6), "P", lambda t: first + (t - offset))
+    motion = m.move([offset, offset + 0.125, offset + 1.0])
+    assert motion.status is MotionStatus.DEAD_POINT
+    assert abs(motion.state.time - offset - (3.0 - first)) <= max(1e-7, 2 * np.spacing(abs(offset)))
+
+
+# --- where branches cross ---------------------------------------------------------------------------------------------
+
+
+def parallel(a, d):
+    """C of the parallelogram, and its velocity, with the crank at θ and turning at unit speed."""
+    return lambda th: (polar(a, th) + d * X[:2], polar(a, th + np.pi / 2))
+
+
+def crossed(a, d):
+    """The same linkage with its links crossed: C is that of the parallelogram, mirrored at BD."""
+
+    def corner(th):
+        B, D = polar(a, th), np.array([d, 0.0])
+        e = unit(D - B)
+        return B + 2 * e * (e @ D) - D
+
+    return lambda th: (corner(th), (corner(th + 1e-5) - corner(th - 1e-5)) / 2e-5)
+
+
+def kite(a, b):
+    """A deltoid: crank and frame of length a, coupler and rocker of length b; C on the line across BD, at (a, 0) on
+    one side throughout though B passes through D."""
+
+    def corner(th):
+        half = th / 2  # BD = 2a sin(th/2) at the angle th/2 + π/2
+        middle = np.array([a, 0.0]) + polar(a * np.sin(half), half + np.pi / 2)
+        return middle + polar(np.sqrt(b * b - (a * np.sin(half)) ** 2), half + np.pi)
+
+    return lambda th: (corner(th), (corner(th + 1e-5) - corner(th - 1e-5)) / 2e-5)
+
+
+CROSSINGS = {
+    "parallelogram": (FourBar(1, 2, 1, 2), parallel(1, 2), [0, np.pi]),
+    "parallelogram, short crank": (FourBar(0.1, 5, 0.1, 5), parallel(0.1, 5), [0, np.pi]),
+    "parallelogram, long crank": (FourBar(2, 1, 2, 1), parallel(2, 1), [0, np.pi]),
+    "crossed parallelogram": (FourBar(1, 2, 1, 2), crossed(1, 2), [0, np.pi]),
+    "crossed, nearly square": (FourBar(1, 1.3, 1, 1.3), crossed(1, 1.3), [0, np.pi]),
+    "crossed, long crank": (FourBar(2, 1, 2, 1), crossed(2, 1), [0, np.pi]),
+    "deltoid": (FourBar(1, 2.5, 2.5, 1), kite(1, 2.5), [0]),
+}
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("name", CROSSINGS)
+def test_where_branches_cross_a_motion_goes_on_as_it_came(name, direction):
+    bar, exact, singular = CROSSINGS[name]
+    theta = -1.0 if direction > 0 else 1.1
+    moments = np.sort([((s - theta) * direction) % TURN for s in singular])
+    lists = {
+        "coarse": [0.0, 2 * TURN],
+        "plain": np.linspace(0, 2 * TURN, 12),
+        "fine": np.linspace(0, 2 * TURN, 200),
+        "exact": [0.0, *moments, *(moments + TURN), 2 * TURN],
+        "almost": sorted({0.0, 2 * TURN, *(t + s for t in moments for s in (-1e-6, -1e-9, 0.0, 1e-9, 1e-6))}),
+    }
+    for label, times in lists.items():
+        m = with_motor(bar.build(theta, exact(theta)[0]), "A", steadily(theta, direction))
+        motion = m.move(times)
+        assert motion.ok, (label, motion.text())
+        for state in motion.states:
+            place, velocity = exact(theta + direction * state.time)
+            assert np.abs(bar.corner_of(state) - place).max() <= 1e-7, (label, state.time)
+            pose = state["coupler"]
+            w = pose.matrix @ state.velocities[1, 3:]
+            found = state.velocities[1, :3] + np.cross(w, pose.vector((bar.b, 0, 0)))
+            assert np.abs(found[:2] - direction * velocity).max() <= 1e-5 * bar.a, (label, state.time)
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
+def test_where_branches_only_come_near_each_other_a_motion_stays_on_its_own(gap):
+    """Lengths that are off those of a parallelogram by ``gap``: the branches pass at a distance of about its root."""
+    for bar in (FourBar(1, 2, 1 + gap, 2), FourBar(1, 2, 1 + gap, 2, -1), FourBar(1, 2, 1, 2 + gap, -1)):
+        for direction, count in ((1, 2), (-1, 40)):
+            dead = bar.dead(1.0, direction)
+            motion = with_motor(bar.build(1.0), "A", steadily(1.0, direction)).move(np.linspace(0, TURN, count))
+            assert motion.status is (MotionStatus.DONE if dead > TURN else MotionStatus.DEAD_POINT), motion.text()
+            assert abs(motion.state.time - min(dead, TURN)) <= DEAD * TURN
+            for state in motion.states:
+                assert np.abs(bar.corner_of(state) - bar.corner(1.0 + direction * state.time)).max() <= 1e-6
+
+
+def test_a_start_where_branches_cross_is_left_on_one_of_them_or_said_to_be_singular():
+    exact = [parallel(1, 2), crossed(1, 2)]
+    m = with_motor(FourBar(1, 2, 1, 2).build(0.0, np.array([3.0, 0.0])), "A", lambda t: t)
+    motion = m.move(np.linspace(0, 2, 9))
+    if motion.ok:
+        for state in motion.states[1:]:
+            corner = state["coupler"].point((2, 0, 0))[:2]
+            assert min(np.abs(corner - way(state.time)[0]).max() for way in exact) <= 1e-6
+    else:
+        assert motion.status is MotionStatus.DEAD_POINT and motion.state.time <= 1e-3
+
+
+# --- velocities and accelerations -------------------------------------------------------------------------------------
+
+FIRST = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}  # central differences over nine points
+SECOND = {0: -205 / 72, 1: 8 / 5, 2: -1 / 5, 3: 8 / 315, 4: -1 / 560}
+
+
+def by_differences(samples, h):
+    """Rates of the middle one of nine samples."""
+    first = sum(w * (samples[4 + k] - samples[4 - k]) for k, w in FIRST.items()) / h
+    second = sum(w * (samples[4 + k] + samples[4 - k]) / (2 if k == 0 else 1) for k, w in SECOND.items()) / h**2
+    return first, second
+
+
+def axial(W):
+    """w of a skew matrix w̃; of a matrix that is not quite skew, of its skew part."""
+    return 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
+
+
+def lead_screw():
+    """A screw turned by a motor lifts a nut that a slide keeps from turning."""
+    m = cd.Mechanism("lead screw")
+    screw, nut = m.body("screw"), m.body("nut", position=(0, 0, 0.2))
+    m.revolute("bearing", m.ground.frame(x=X), screw.frame(x=X))
+    m.prismatic("slide", m.ground.frame((0.3, 0, 0), x=X), nut.frame((0.3, 0, -0.2), x=X))
+    m.screw("thread", screw.frame(x=X), nut.frame((0, 0, -0.2), x=X), pitch=0.004)
+    m.drive("motor", m["bearing"], lambda t: 3 * cd.sin(t) + t**2)
+    return m
+
+
+def universal_shaft():
+    """A shaft driven through a universal joint, at an angle."""
+    m = cd.Mechanism("shaft")
+    axis = unit([0.0, 0.5, 1.0])
+    one, cross, two = m.body("in"), m.body("cross"), m.body("out", orientation=quaternion(rotation(X, -np.arctan(0.5))))
+    m.revolute("in bearing", m.ground.frame(x=X), one.frame(x=X))
+    m.universal("joint a", one.frame(z=X), cross.frame(z=Y))
+    m.universal("joint b", cross.frame(z=X), two.frame(z=Y))
+    m.fixed("yoke", one.frame(z=X, x=Y), cross.frame(z=X, x=Y))
+    m.cylindrical("out bearing", m.ground.frame(z=axis, x=X), two.frame(x=X))
+    m.remove("joint a")
+    m.drive("motor", m["in bearing"], lambda t: 0.3 + t + 0.2 * cd.cos(3 * t))
+    return m
+
+
+MOVERS = {
+    "four-bar": lambda: with_motor(FourBar(1, 2.5, 2, 3).build(0.7), "A", lambda t: 0.7 + t + 0.4 * cd.sin(2 * t)),
+    "slider-crank": lambda: with_motor(SliderCrank(1, 3, 0.2).build(0.7), "A", lambda t: 0.7 + t**2 / 2),
+    "pushed slider": lambda: with_motor(SliderCrank(1, 3, 0.2).build(0.7), "P", lambda t: 3.6 + 0.2 * cd.sin(t)),
+    "RSUR": lambda: with_motor(RSUR(0.7, 1).build(), "A", lambda t: 0.7 + 1.3 * t),
+    "Stewart": lambda: stewart(3),
+    "lead screw": lead_screw,
+    "shaft": universal_shaft,
+}
+
+
+@pytest.mark.parametrize("name", MOVERS)
+def test_velocities_and_accelerations_are_the_derivatives_of_the_positions(name):
+    m = MOVERS[name]()
+    h = 0.01
+    for middle in (0.3, 1.1):
+        motion = m.move(middle + h * np.arange(-4, 5))
+        assert motion.ok, motion.text()
+        for body in m.bodies:
+            velocity, acceleration = by_differences(motion.positions(body), h)
+            A = np.array([matrix(p) for p in motion.quaternions(body)])
+            rate, bend = by_differences(A, h)
+            w = axial(A[4].T @ rate)
+            w_dot = axial(A[4].T @ bend)  # Aᵀ Ä = ω̃̇ + ω̃ ω̃, whose second part is symmetric
+            v, a = motion.velocities(body)[4], motion.accelerations(body)[4]
+            for found, expected in ((v, [*velocity, *w]), (a, [*acceleration, *w_dot])):
+                size = max(1.0, np.abs(expected).max())
+                assert np.abs(found - expected).max() <= 1e-6 * size, (body, found, expected)
+
+
+def test_a_driver_may_be_given_with_its_derivatives_by_hand():
+    """A jet computed by hand from t.value, and the same by operators."""
+    def by_hand(t):
+        s = t.value
+        return cd.Jet(0.7 + np.tanh(s), 1 - np.tanh(s) ** 2, -2 * np.tanh(s) * (1 - np.tanh(s) ** 2))
+
+    times = np.linspace(0, 2, 5)
+    one, other = (
+        with_motor(FourBar(1, 2.5, 2, 3).build(0.7), "A", law).move(times)
+        for law in (by_hand, lambda t: 0.7 + cd.tanh(t))
+    )
+    for a, b in zip(one.states, other.states, strict=True):
+        assert pose_gap(a, b) <= 1e-12
+        assert np.abs(a.velocities - b.velocities).max() <= 1e-12
+        assert np.abs(a.accelerations - b.accelerations).max() <= 1e-12
+
+
+# --- whole turns ------------------------------------------------------------------------------------------------------
+
+
+def planetary():
+    """Sun 20, planet 15, ring 50 teeth: (ring − carrier)/(sun − carrier) = −20/50, the ring at rest."""
+    m = cd.Mechanism("planetary")
+    sun, planet, carrier = m.body("sun"), m.body("planet", position=(0.35, 0, 0)), m.body("carrier")
+    m.revolute("carrier bearing", m.ground.frame(x=X), carrier.frame(x=X))
+    m.revolute("sun bearing", m.ground.frame(x=X), sun.frame(x=X))
+    pin = m.revolute("pin", carrier.frame((0.35, 0, 0), x=X), planet.frame(x=X))
+    inner = m.revolute("sun on carrier", carrier.frame(x=X), sun.frame(x=X))
+    outer = cd.coordinate(carrier.frame(x=X), m.ground.frame(x=X))
+    m.gear("sun gear", inner, pin, ratio=-20 / 15)
+    m.gear("ring gear", pin, outer, ratio=15 / 50)
+    m.drive("motor", m["sun bearing"], lambda t: TURN * t)
+    return m
+
+
+def test_a_planetary_train_is_counted_exactly_over_two_hundred_turns():
+    """The carrier makes 20/70 of the turns of the sun, the planet on it −20/15·50/70 of them."""
+    m = planetary()
+    motion = m.move([0.0, 0.6, 77.0, 200.0])
+    assert motion.ok, motion.text()
+    for state in motion.states:
+        turns = state.time
+        expected = {
+            "sun bearing": turns,
+            "carrier bearing": turns * 20 / 70,
+            "sun on carrier": turns * 50 / 70,
+            "pin": -turns * 50 / 70 * 20 / 15,
+        }
+        for name, value in expected.items():
+            assert abs(m[name].coordinate(state) - TURN * value) <= 1e-9, name
+            assert state.turns[name] == np.ceil(value - 0.5)
+            if name.endswith("bearing"):
+                R = matrix(state[m[name].b.body].quaternion)
+                assert np.abs(R - rotation(Z, TURN * value)).max() <= 1e-9
+    again = m.assemble(motion.state)
+    assert again.ok and again.iterations == 0 and again.state.turns == motion.state.turns
+
+
+def test_a_lead_screw_is_counted_exactly_over_two_hundred_turns():
+    m = lead_screw()
+    m.remove("motor")
+    m.drive("motor", m["bearing"], lambda t: -TURN * t)
+    motion = m.move(np.linspace(0, 200, 5))
+    assert motion.ok, motion.text()
+    for state in motion.states:
+        assert abs(state["nut"].position[2] - (0.2 + 0.004 * state.time)) <= 1e-9
+        assert abs(m["bearing"].coordinate(state) + TURN * state.time) <= 1e-9
+        assert abs(m["thread"].coordinate(state, "angle") - TURN * state.time) <= 1e-9
+        assert state.turns["bearing"] == -state.time and state.turns["thread"] == state.time
+
+
+def test_parts_that_turn_against_each_other_are_counted_between_them():
+    """No step may be so long that the angle between two parts goes through half a turn."""
+    m = cd.Mechanism()
+    one, two = m.body("one"), m.body("two")
+    m.revolute("A", m.ground.frame(x=X), one.frame(x=X))
+    m.revolute("B", m.ground.frame(x=X), two.frame(x=X))
+    m.revolute("between", one.frame(x=X), two.frame(x=X))
+    m.drive("one way", m["A"], lambda t: TURN * t)
+    m.drive("the other", m["B"], lambda t: -TURN * t)
+    motion = m.move([0.0, 31.0])
+    assert motion.ok
+    assert {name: round(angle / TURN, 9) for name, angle in motion.state.angles.items()} == {
+        "A": 31.0,
+        "B": -31.0,
+        "between": -62.0,
+    }
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------------
+
+
+def hinge(law=None):
+    m = cd.Mechanism("hinge")
+    arm = m.body("arm")
+    m.revolute("A", m.ground.frame(x=X), arm.frame(x=X))
+    if law is not None:
+        m.drive("motor", m["A"], law)
+    return m
+
+
+@pytest.mark.parametrize("count", [2, 50])
+def test_a_limit_ends_the_motion_when_it_is_reached(count):
+    bar = FourBar(1, 2.5, 2, 3)
+    bound = heading(bar.corner(2.0) - (bar.d, 0))  # where the rocker is as the crank comes to 2 rad
+    m = with_motor(bar.build(1.2), "A", lambda t: 1.2 + t)
+    first = m["D"].coordinate(m.state)
+    m.limit("stop", m["D"], **({"upper": bound} if bound > first else {"lower": bound}))
+    motion = m.move(np.linspace(0, 3, count))
+    assert motion.status is MotionStatus.LIMIT, motion.text()
+    assert abs(motion.state.time - 0.8) <= DEAD
+    for part in ("'stop'", "'motor'", "upper" if bound > first else "lower"):
+        assert part in motion.reason
+    assert all(state.time < 0.8 for state in motion.states)
+
+
+def test_a_limit_that_is_left_does_not_hold_the_motion_back():
+    """From a bound into the range, and along a bound that nothing pushes against."""
+    m = hinge(lambda t: 1 + t)
+    m.limit("stop", m["A"], lower=1.0, upper=3.0)
+    rest = m.body("rest", position=(0, 0, 0.5))
+    m.prismatic("P", m.ground.frame(x=X), rest.frame(x=X))
+    m.limit("floor", m["P"], lower=0.5)
+    motion = m.move(np.linspace(0, 1, 5))
+    assert motion.ok, motion.text()
+    assert np.abs(motion.velocities("arm")[:, 5] - 1.0).max() <= 1e-12
+    assert not motion.velocities("rest").any() and np.abs(motion.positions("rest") - (0, 0, 0.5)).max() <= 1e-12
+
+
+def test_a_dead_point_is_not_taken_for_a_limit_that_happens_to_be_reached():
+    crank = SliderCrank(1.0, 2.0)
+    first = crank.place(0.6)
+    m = with_motor(crank.build(0.6), "P", lambda t: first + t)
+    shelf = m.body("shelf", position=(0, 0, 5))
+    m.prismatic("shelf slide", m.ground.frame(x=X), shelf.frame(x=X))
+    m.distance("tie", shelf.point(), m["crank"].point(), 5.0)
+    m.limit("shelf stop", m["shelf slide"], lower=5.0)
+    motion = m.move([0.0, 1.0])
+    assert motion.status is MotionStatus.DEAD_POINT, motion.text()
+
+
+SWINGS = {
+    "sine over whole periods": lambda first: (lambda t: first + 0.5 * cd.sin(TURN * t)),
+    "cosine from rest": lambda first: (lambda t: first + 0.25 * (1 - cd.cos(TURN * t))),
+    "rise and return with dwells": lambda first: (
+        lambda t: first + 0.4 * cd.sin(cd.pi * t) ** 6  # at rest, without acceleration, at every whole second
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SWINGS)
+def test_a_driver_that_swings_out_and_back_between_two_times_is_not_taken_for_one_at_rest(name):
+    """The slider is pushed beyond the reach of its crank and would be back in time."""
+    crank = SliderCrank(1.0, 2.0)
+    first = crank.place(0.6)
+    law = SWINGS[name](first)
+    motion = with_motor(crank.build(0.6), "P", law).move(np.arange(0.0, 101.0))
+    assert motion.status is MotionStatus.DEAD_POINT, motion.text()
+    assert 0.0 < motion.state.time < 0.5
+    assert abs(law(cd.Jet(motion.state.time)).value - 3.0) <= 1e-6
+
+
+def test_a_driver_that_jumps_ends_the_motion_and_is_named():
+    motion = hinge(lambda t: t if t < 0.55 else t + 0.3).move(np.linspace(0, 2, 11))
+    assert motion.status is MotionStatus.LOST
+    assert abs(motion.state.time - 0.55) <= DEAD
+    for part in ("'motor'", "jumps", "0.55", "0.85"):
+        assert part in motion.reason
+    assert len(motion.states) == 3
+
+
+def test_kinks_and_dwells_of_a_driver_are_passed():
+    m = hinge(lambda t: 0.0 if t < 0.5 else (t - 0.5 if t < 1.0 else 0.5 - (t - 1.0)))
+    motion = m.move([0.0, 0.25, 0.75, 1.0, 1.5, 3.0])
+    assert motion.ok, motion.text()
+    assert np.abs(motion.coordinate(m["A"]) - [0, 0, 0.25, 0.5, 0.0, -1.5]).max() <= 1e-12
+
+
+def test_what_cannot_be_assembled_at_the_first_time_does_not_move():
+    m = with_motor(SliderCrank(1, 2).build(0.6), "P", lambda t: 5.0 + t)
+    motion = m.move([0.0, 1.0])
+    assert motion.status is MotionStatus.NOT_ASSEMBLED and not motion.ok
+    assert motion.states == () and motion.state is None and len(motion.times) == 0
+    assert "t = 0 s" in motion.text() and "motor" in motion.text()
+
+
+def test_a_motion_without_drivers_is_refused():
+    with pytest.raises(cd.ModelError, match=r"without drivers; add one with m\.drive"):
+        hinge().move([0.0, 1.0])
+
+
+BAD_MOVES = {
+    "no times": ({"times": []}, ["times is empty"]),
+    "a number": ({"times": 3.0}, ["times is 3.0", "list of times"]),
+    "words": ({"times": ["soon"]}, ["'soon'", "number"]),
+    "NaN": ({"times": [0, float("nan")]}, ["nan", "finite"]),
+    "to and fro": ({"times": [0, 1, 0.5]}, ["increase", "decrease"]),
+    "twice the same": ({"times": [0, 1, 1]}, ["increase"]),
+    "zero tolerance": ({"times": [0, 1], "tolerance": 0}, ["tolerance", "above zero"]),
+    "tolerance of one": ({"times": [0, 1], "tolerance": 1.0}, ["tolerance", "1.0", "below 1"]),
+    "no seconds": ({"times": [0, 1], "max_seconds": 0}, ["max_seconds", "above zero"]),
+    "progress in words": ({"times": [0, 1], "progress": "yes"}, ["progress", "'yes'", "function"]),
+    "a start that is a number": ({"times": [0, 1], "start": 5}, ["start", "5", "State"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MOVES)
+def test_a_bad_call_of_move_says_what_is_wrong(case):
+    options, fragments = BAD_MOVES[case]
+    with pytest.raises(cd.ModelError) as caught:
+        hinge(lambda t: t).move(**options)
+    assert not [f for f in fragments if f not in str(caught.value)], str(caught.value)
+
+
+# --- interrupted, timed, watched --------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_keeps_what_was_reached():
+    def law(t):
+        if t.value > 1.23:
+            raise KeyboardInterrupt
+        return t
+
+    motion = hinge(law).move(np.linspace(0, 2, 21))
+    assert motion.status is MotionStatus.INTERRUPTED
+    assert len(motion.states) == 13 and motion.states[-1].time == pytest.approx(1.2)
+    assert motion.state == motion.states[-1]
+    assert "interrupted" in motion.reason and "kept" in motion.reason
+
+
+def test_an_interrupt_while_progress_is_told_keeps_what_was_reached():
+    def progress(part):
+        if part > 0.5:
+            raise KeyboardInterrupt
+
+    motion = hinge(lambda t: t).move(np.linspace(0, 2, 21), progress=progress)
+    assert motion.status is MotionStatus.INTERRUPTED and len(motion.states) == 12
+
+
+def test_the_time_allowed_is_kept_and_said_to_be_over():
+    def law(t):
+        time.sleep(0.002)
+        return t
+
+    m = hinge(law)
+    m.move([0.0, 0.01])  # kernels are loaded now
+    began = time.perf_counter()
+    motion = m.move(np.linspace(0, 1000, 2001), max_seconds=0.2)
+    elapsed = time.perf_counter() - began
+    assert motion.status is MotionStatus.TIME_LIMIT and "ran out" in motion.reason
+    assert 0.2 <= elapsed <= 1.0
+    assert 1 <= len(motion.states) < 2001
+    assert motion.states[-1].time == motion.times[-1]
+
+
+def test_progress_goes_from_the_first_part_to_the_whole():
+    told = []
+    hinge(lambda t: t).move(np.linspace(0, 1, 5), progress=told.append)
+    assert told == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_a_failure_of_a_driver_on_the_way_is_its_error():
+    def law(t):
+        if t.value > 0.5:
+            raise ValueError("no cam beyond")
+        return t
+
+    with pytest.raises(cd.ModelError, match=r"driver 'motor' at t = .* ValueError: no cam beyond"):
+        hinge(law).move([0.0, 1.0])
+
+
+# --- pieces, what is left undriven, size ------------------------------------------------------------------------------
+
+
+def test_pieces_move_each_by_its_own_driver_and_what_has_none_stays():
+    crank = SliderCrank(1, 3)
+    m = with_motor(crank.build(0.4), "A", lambda t: 0.4 + t)
+    arm = m.body("arm", position=(0, 9, 0))
+    m.revolute("hinge", m.ground.frame((0, 9, 0), x=X), arm.frame(x=X))
+    m.drive("slow", m["hinge"], lambda t: 0.01 * t)
+    m.body("loose", position=(1, 2, 3), orientation=(0.5, 0.5, 0.5, 0.5))
+    idle = m.body("idle", position=(0, -9, 0))
+    m.revolute("idle hinge", m.ground.frame((0, -9, 0), x=X), idle.frame(x=X))
+    motion = m.move(np.linspace(0, 10, 6))
+    assert motion.ok, motion.text()
+    assert np.abs(motion.coordinate(m["P"]) - [crank.place(0.4 + t) for t in motion.times]).max() <= POSE
+    assert np.abs(motion.coordinate(m["hinge"]) - 0.01 * motion.times).max() <= 1e-12
+    for name in ("loose", "idle"):
+        assert np.abs(motion.positions(name) - m[name].position).max() <= 1e-12
+        assert np.abs(motion.quaternions(name) - m[name].orientation).max() <= 1e-12
+        assert not motion.velocities(name).any()
+
+
+def test_a_dead_point_of_one_piece_ends_the_motion_of_all():
+    crank = SliderCrank(1.0, 2.0)
+    first = crank.place(0.6)
+    m = with_motor(crank.build(0.6), "P", lambda t: first + t)
+    arm = m.body("arm")
+    m.revolute("hinge", m.ground.frame((0, 9, 0), x=X), arm.frame(x=X))
+    m.drive("slow", m["hinge"], lambda t: 0.01 * t)
+    motion = m.move([0.0, 1.0])
+    assert motion.status is MotionStatus.DEAD_POINT
+    assert abs(motion.state.time - (3.0 - first)) <= DEAD
+    assert abs(m["hinge"].coordinate(motion.state) - 0.01 * motion.state.time) <= 1e-12
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_what_the_drivers_leave_free_does_not_disturb_what_they_drive(seed):
+    """The coupler may spin about its two ball joints, and does so in other ways with other steps; nothing else does."""
+    free = rssr(seed)
+    one, other = free.move(np.linspace(0, 4, 9)), free.move(np.linspace(0, 4, 81))
+    assert one.ok and other.ok
+    assert free.diagnose(one.state).undriven == 1
+    for k, state in enumerate(one.states):
+        for name in ("crank", "rocker"):
+            assert np.abs(state[name].matrix - other.states[10 * k][name].matrix).max() <= POSE
+        length = free["C"].a.position[0]
+        ends = state["coupler"].point((length, 0, 0)), state["rocker"].point((2, 0, 0))
+        assert np.linalg.norm(ends[0] - ends[1]) <= 1e-11
+        assert np.abs(state.velocities).max() < 10.0  # of least norm: the spin is not stirred up
+
+
+def engine(count):
+    """Slider-cranks in a row on one crankshaft of gears: three parts each, in one piece."""
+    m = cd.Mechanism("engine")
+    crank, lag = SliderCrank(1, 3), 0.05
+    for k in range(count):
+        theta, y = 0.4 + lag * k, 3.0 * k
+        B, x = polar(1, theta), crank.place(theta)
+        shaft = m.body(f"crank {k}", position=(0, y, 0), orientation=about_z(theta))
+        rod = m.body(f"rod {k}", position=(B[0], B[1] + y, 0), orientation=about_z(heading((x - B[0], -B[1]))))
+        piston = m.body(f"piston {k}", position=(x, y, 0))
+        m.revolute(f"A {k}", m.ground.frame((0, y, 0), x=X), shaft.frame(x=X))
+        m.revolute(f"B {k}", shaft.frame((1, 0, 0), x=X), rod.frame(x=X))
+        m.revolute(f"C {k}", rod.frame((3, 0, 0), x=X), piston.frame(x=X))
+        m.prismatic(f"P {k}", m.ground.frame((0, y, 0), z=X, x=Y), piston.frame(z=X, x=Y))
+        if k:
+            m.gear(f"gear {k}", m["A 0"], m[f"A {k}"], ratio=1.0, phase=lag * k)
+    m.drive("motor", m["A 0"], lambda t: 0.4 + t)
+    return m
+
+
+def test_an_engine_of_two_hundred_parts_follows_its_closed_form():
+    m = engine(67)
+    assert len(m.bodies) == 201
+    motion = m.move([0.0, 2.0, TURN, 2 * TURN])
+    assert motion.ok, motion.text()
+    crank = SliderCrank(1, 3)
+    for state in motion.states:
+        for k in (0, 1, 33, 66):
+            theta = 0.4 + 0.05 * k + state.time
+            assert abs(m[f"P {k}"].coordinate(state) - crank.place(theta)) <= POSE
+            assert abs(m[f"A {k}"].coordinate(state) - theta) <= 1e-10
+            speed = (crank.place(theta + 1e-5) - crank.place(theta - 1e-5)) / 2e-5
+            assert abs(state.velocities[state.names.index(f"piston {k}"), 0] - speed) <= 1e-6
+    assert {motion.state.turns[f"A {k}"] for k in range(67)} == {2, 3}  # 2 turns and 0.4 … 3.7 rad
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def steady(t):
+    return 0.7 + t
+
+
+def test_a_motion_is_read_by_body_and_by_coordinate_and_copies_by_value():
+    m = with_motor(FourBar(1, 2.5, 2, 3).build(0.7), "A", steady)
+    motion = m.move(np.linspace(0, 1, 4))
+    assert motion.times.tolist() == np.linspace(0, 1, 4).tolist()
+    assert motion.positions("crank").shape == (4, 3) and motion.quaternions(m["crank"]).shape == (4, 4)
+    assert motion.velocities("rocker").shape == motion.accelerations("rocker").shape == (4, 6)
+    angle = motion.coordinate(m["A"])
+    assert np.abs(angle - 0.7 - motion.times).max() <= 1e-12
+    assert np.array_equal(angle, motion.coordinate(m["A"].of("angle")))
+    assert pickle.loads(pickle.dumps(motion)) == motion == m.move(np.linspace(0, 1, 4))
+    assert motion != m.move(np.linspace(0, 1, 5))
+    assert "done" in repr(motion) and "4 times" in motion.text()
+    with pytest.raises(cd.UnknownNameError, match=r"'crnk'.*did you mean 'crank'"):
+        motion.positions("crnk")
+    with pytest.raises(cd.ModelError, match=r"coordinate was given 'A'"):
+        motion.coordinate("A")
+
+
+def test_one_time_is_a_motion_of_one_state():
+    motion = hinge(lambda t: 2 * t).move([3.0])
+    assert motion.ok and len(motion.states) == 1 and motion.state.time == 3.0
+    assert np.abs(motion.velocities("arm") - [[0, 0, 0, 0, 0, 2]]).max() <= 1e-12
+
+
+def test_times_however_near_to_each_other_are_all_reached():
+    times = [0.0, 1e-300, 1e-15, 1e-12, 1e-3, 1.0, 1.0 + 1e-15]
+    motion = hinge(lambda t: t).move(times)
+    assert motion.ok and motion.times.tolist() == times
