@@ -300,7 +300,7 @@ def ceiling(threads: int) -> float:
     spin()
     best = {1: float("inf"), threads: float("inf")}
     for _ in range(ROUNDS):
-        for count in best:
+        for count in (1, threads):
             began = time.perf_counter()
             others = [threading.Thread(target=spin) for _ in range(count - 1)]
             for thread in others:
