@@ -136,6 +136,7 @@ def test_bench_parallel_as_json(capsys: Captured) -> None:
     assert set(timing["seconds"]) == {"1", "3"}
     assert timing["speed_up"] == pytest.approx(timing["seconds"]["1"] / timing["seconds"]["3"])
     assert document["exponents"]["compressed"] > 1.3
+    assert document["speed_up_of_arithmetic"] > 0.0
     assert [row["bodies"] for row in document["iterations"]] == [20, 40, 80, 160]
 
 

@@ -101,6 +101,12 @@ def test_a_timing_has_every_thread_count():
     assert timing.speed_up(1) == 1.0
 
 
+def test_the_ceiling_is_one_for_one_thread_and_positive_for_more(monkeypatch):
+    monkeypatch.setattr(parallel, "SPINS", 200_000)
+    assert parallel.ceiling(1) == 1.0
+    assert 0.1 < parallel.ceiling(2) < 4.0
+
+
 def test_identical_blocks_share_their_tables():
     small, large = Springs(parallel.scattered(1000, 0), 100), Springs(parallel.scattered(100_000, 0), 100)
     assert large.block_count == 1000

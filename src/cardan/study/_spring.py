@@ -31,6 +31,18 @@ BLOCK = 2
 
 
 @jit
+def spin(count, x):
+    """Arithmetic and nothing else, for what a second core is worth: count multiplications in four chains."""
+    a = b = c = d = x
+    for _ in range(count // 4):
+        a = a * 1.0000001 + 1e-9
+        b = b * 1.0000001 + 1e-9
+        c = c * 1.0000001 + 1e-9
+        d = d * 1.0000001 + 1e-9
+    return a + b + c + d
+
+
+@jit
 def spring_pass(
     evaluate, kinds, blocks, ints, floats, structures, scales, pulls, origins, first, last, gain, old, new, work, out
 ):

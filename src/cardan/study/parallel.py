@@ -31,8 +31,9 @@ SHARES_PER_THREAD: Final = 8  # so that threads end together although one is hel
 LEAST_BLOCKS: Final = 4  # in a share: less is not worth the call
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
-SECONDS: Final = 0.5  # a timing takes about so long,
-ROUNDS: Final = 3  # and the best of so many is kept
+SECONDS: Final = 2.0  # a timing takes about so long, on each number of threads,
+ROUNDS: Final = 10  # in so many rounds, of which the best is kept
+SPINS: Final = 20_000_000
 MOST_ITERATIONS: Final = 1_000_000
 TOLERANCE: Final = 1e-3  # link lengths
 STRETCH: Final = 0.95  # of the way to the far pin that the chain reaches, in the start that all of it must correct
@@ -279,7 +280,7 @@ def measure(links: int, threads: Sequence[int] = (1, 2), *, seconds: float = SEC
     springs.run(1)
     began = time.perf_counter()
     springs.run(2)
-    iterations = max(3, int(seconds / ROUNDS / max((time.perf_counter() - began) / 2, 1e-9)))
+    iterations = max(1, int(seconds / ROUNDS / max((time.perf_counter() - began) / 2, 1e-9)))
     best = {count: float("inf") for count in threads}
     for _ in range(ROUNDS):
         for count in threads:
@@ -287,6 +288,28 @@ def measure(links: int, threads: Sequence[int] = (1, 2), *, seconds: float = SEC
             springs.run(iterations, count)
             best[count] = min(best[count], (time.perf_counter() - began) / iterations)
     return Timing(links, best)
+
+
+def ceiling(threads: int) -> float:
+    """How many times as much arithmetic so many threads do in the same time: what the machine has to give, now."""
+    from cardan.study import _spring
+
+    def spin() -> None:
+        _spring.spin(SPINS, 1.0)
+
+    spin()
+    best = {1: float("inf"), threads: float("inf")}
+    for _ in range(ROUNDS):
+        for count in (1, threads):
+            began = time.perf_counter()
+            others = [threading.Thread(target=spin) for _ in range(count - 1)]
+            for thread in others:
+                thread.start()
+            spin()
+            for thread in others:
+                thread.join()
+            best[count] = min(best[count], time.perf_counter() - began)
+    return threads * best[1] / best[threads]
 
 
 def growth(links: int, *, tolerance: float = TOLERANCE) -> Growth:
