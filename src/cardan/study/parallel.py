@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -27,13 +28,12 @@ Vector = tuple[float, float, float]
 
 GAIN: Final = 0.1  # k
 BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays near the core
-SHARES_PER_THREAD: Final = 8  # so that threads end together although one is held up
 LEAST_BLOCKS: Final = 4  # in a share: less is not worth the call
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
 SECONDS: Final = 2.0  # a timing takes about so long, on each number of threads,
-ROUNDS: Final = 10  # in so many rounds, of which the best is kept
-SPINS: Final = 20_000_000
+ROUNDS: Final = 20  # in so many rounds, of which the best is kept: short ones, to fall between the work of others
+SPINS: Final = 500_000_000  # some 50 ms: the start of a thread must not count
 MOST_ITERATIONS: Final = 1_000_000
 TOLERANCE: Final = 1e-3  # link lengths
 STRETCH: Final = 0.95  # of the way to the far pin that the chain reaches, in the start that all of it must correct
@@ -153,18 +153,18 @@ class Springs:
         return one
 
     def _run_threads(self, iterations: int, threads: int) -> float:
-        """Threads take shares of the blocks until none is left, and meet after every iteration; one of them exchanges
-        old and new poses there."""
-        count = min(threads * SHARES_PER_THREAD, max(threads, self.block_count // LEAST_BLOCKS))
-        edges = np.linspace(0, self.block_count, count + 1).astype(int).tolist()
-        shares = list(pairwise(edges))
-        queue = [iter(shares)]  # to take the next of a list's iterator is one step of the interpreter
+        """Every thread does its own blocks, then what is left of its neighbours'; all meet after every iteration, and
+        one of them exchanges old and new poses there."""
+        edges = [k * self.block_count // threads for k in range(threads + 1)]
+        shares = [shrinking_shares(first, last) for first, last in pairwise(edges)]
+        queues = [deque(own) for own in shares]
         worst = [0.0] * threads
         failed: list[BaseException] = []
 
         def swap() -> None:
             self.poses, self._other = self._other, self.poses
-            queue[0] = iter(shares)
+            for queue, own in zip(queues, shares, strict=True):
+                queue.extend(own)
 
         barrier = threading.Barrier(threads, action=swap)
 
@@ -173,8 +173,9 @@ class Springs:
             try:
                 for _ in range(iterations):
                     worst[k] = 0.0
-                    for share in queue[0]:
-                        worst[k] = max(worst[k], one(*share))
+                    for queue in queues[k:] + queues[:k]:
+                        for share in _taken(queue):
+                            worst[k] = max(worst[k], one(*share))
                     barrier.wait()
             except threading.BrokenBarrierError:
                 pass
@@ -197,6 +198,28 @@ class Springs:
         if failed:
             raise failed[0]
         return max(worst)
+
+
+def shrinking_shares(first: int, last: int) -> list[tuple[int, int]]:
+    """Ranges that make up first … last − 1, each half of the rest: the short ones at the end let threads end together.
+
+    A guided schedule, [Polychronopoulos1987], but each thread begins with blocks that are its own in every iteration,
+    and so near its core.
+    """
+    edges = [first]
+    while edges[-1] < last:
+        left = last - edges[-1]
+        edges.append(edges[-1] + min(left, max(left // 2, LEAST_BLOCKS)))
+    return list(pairwise(edges))
+
+
+def _taken(queue: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What is left in a queue, taken one by one; other threads may take some too."""
+    while True:
+        try:
+            yield queue.popleft()
+        except IndexError:
+            return
 
 
 def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
