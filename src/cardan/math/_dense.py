@@ -83,22 +83,22 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
 
     Householder QR with column pivoting, A P = Q R; rows of R whose diagonal falls below rtol times the first are
     dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats,
-    pivots: n.
+    pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would not use vector instructions.
     """
-    norms = work[:n]
+    norms = work[:n]  # of the columns below the rows that are done, squared
     taus = work[n : 2 * n]
+    z = work[2 * n : 3 * n]
     for j in range(n):
         pivots[j] = j
         norms[j] = 0.0
-        x[j] = 0.0
+        z[j] = 0.0
+    for i in range(m):
+        row = a[i * n : (i + 1) * n]
+        for j in range(n):
+            norms[j] += row[j] * row[j]
     rank = 0
     first = 0.0
     for k in range(min(m, n)):
-        for j in range(k, n):
-            norms[j] = 0.0
-        for i in range(k, m):
-            for j in range(k, n):
-                norms[j] += a[i * n + j] * a[i * n + j]
         best = k
         for j in range(k + 1, n):
             if norms[j] > norms[best]:
@@ -116,61 +116,71 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         alpha = -size if head > 0.0 else size
         v0 = head - alpha
         beta = -1.0 / (alpha * v0)  # 2/|v|², with v = (v0, a[k+1:, k])
-        for j in range(k + 1, n):
-            norms[j] = v0 * a[k * n + j]
+        width = n - k - 1
+        top = a[k * n + k + 1 : (k + 1) * n]
+        rest = norms[k + 1 : n]
+        products = taus[:width]  # βvᵀA
+        product = v0 * b[k]  # vᵀb
+        for j in range(width):
+            products[j] = v0 * top[j]
         for i in range(k + 1, m):
             v = a[i * n + k]
-            for j in range(k + 1, n):
-                norms[j] += v * a[i * n + j]
-        for j in range(k + 1, n):
-            a[k * n + j] -= beta * v0 * norms[j]
-        s = v0 * b[k]
+            row = a[i * n + k + 1 : (i + 1) * n]
+            for j in range(width):
+                products[j] += v * row[j]
+            product += v * b[i]
+        product *= beta
+        b[k] -= v0 * product
+        for j in range(width):
+            products[j] *= beta
+            top[j] -= v0 * products[j]
+            rest[j] = 0.0
         for i in range(k + 1, m):
             v = a[i * n + k]
-            s += v * b[i]
-            for j in range(k + 1, n):
-                a[i * n + j] -= beta * v * norms[j]
-        b[k] -= beta * v0 * s
-        for i in range(k + 1, m):
-            b[i] -= beta * a[i * n + k] * s
+            row = a[i * n + k + 1 : (i + 1) * n]
+            for j in range(width):
+                row[j] -= v * products[j]
+                rest[j] += row[j] * row[j]
+            b[i] -= v * product
         a[k * n + k] = alpha
         rank += 1
-    if rank < n:
+    heads = norms  # of the reflections from the right
+    width = n - rank
+    if width > 0:
         for k in range(rank - 1, -1, -1):
-            s = a[k * n + k] * a[k * n + k]
-            for j in range(rank, n):
-                s += a[k * n + j] * a[k * n + j]
-            size = sqrt(s)
             head = a[k * n + k]
+            tail = a[k * n + rank : (k + 1) * n]
+            s = head * head
+            for j in range(width):
+                s += tail[j] * tail[j]
+            size = sqrt(s)
             alpha = -size if head > 0.0 else size
             v0 = head - alpha
             tau = -1.0 / (alpha * v0)
             for i in range(k):
+                row = a[i * n + rank : (i + 1) * n]
                 s = v0 * a[i * n + k]
-                for j in range(rank, n):
-                    s += a[k * n + j] * a[i * n + j]
+                for j in range(width):
+                    s += tail[j] * row[j]
                 s *= tau
                 a[i * n + k] -= s * v0
-                for j in range(rank, n):
-                    a[i * n + j] -= s * a[k * n + j]
+                for j in range(width):
+                    row[j] -= s * tail[j]
             a[k * n + k] = alpha
-            norms[k] = v0
+            heads[k] = v0
             taus[k] = tau
-    z = work[2 * n : 3 * n]
-    for j in range(n):
-        z[j] = 0.0
     for k in range(rank - 1, -1, -1):
         s = b[k]
         for j in range(k + 1, rank):
             s -= a[k * n + j] * z[j]
         z[k] = s / a[k * n + k]
-    if rank < n:
+    if width > 0:
         for k in range(rank):
-            s = norms[k] * z[k]
+            s = heads[k] * z[k]
             for j in range(rank, n):
                 s += a[k * n + j] * z[j]
             s *= taus[k]
-            z[k] -= s * norms[k]
+            z[k] -= s * heads[k]
             for j in range(rank, n):
                 z[j] -= s * a[k * n + j]
     for j in range(n):
