@@ -49,16 +49,17 @@ class View:
 
     def __init__(self, system: System, problem: Problem, q: FloatArray, rank: int = 0) -> None:
         """rank: that of poses before, which is kept where it falls."""
-        _, J = problem.jacobian(q)
-        self._jacobian = J * rates.weights(system, problem)[:, None] * problem.scales[problem.rows :]
-        u, values, v = np.linalg.svd(self._jacobian, full_matrices=False)
-        self.rank = max(rank, int((values > rates.RANK_RTOL * values[0]).sum()))
-        self._u, self._v = u[:, : self.rank], v[: self.rank]
+        found = rates.Decomposition(system, problem, q)
+        self.decomposition = found
+        self.rank = max(rank, found.rank(rates.RANK_RTOL))
+        values = found.values
         self.least = float(values[self.rank - 1] / values[0]) if self.rank else 1.0  # that counts, of the largest
 
     def is_opposed(self, other: View) -> bool:
         """Whether a singular pose lies between the two."""
-        sign, _ = np.linalg.slogdet(self._u.T @ other._jacobian @ self._v.T)
+        mine = self.decomposition
+        seen = mine.u[:, : self.rank].T @ other.decomposition.scaled @ mine.v[: self.rank].T
+        sign, _ = np.linalg.slogdet(seen)
         return bool(sign < 0.0)
 
 

@@ -167,7 +167,8 @@ class _Path:
         if self._crossing is not None:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
-            velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time)
+            known = self._view.decomposition if self._view is not None else None
+            velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
         return self._bare(self.q).with_rates(velocities, accelerations)
 
     def _bare(self, q: FloatArray) -> State:

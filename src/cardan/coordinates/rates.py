@@ -8,6 +8,7 @@ is just reached does not hold back what moves away from it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,29 @@ RANK_RTOL = 1e-9  # of the largest singular value: what is below is no equation
 DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order one
 
 
+class Decomposition:
+    """J = U S Vᵀ in one pose, with rows weighted and unknowns scaled: ``scaled`` is that J."""
+
+    __slots__ = ("_columns", "_jacobian", "_rows", "scaled", "u", "v", "values")
+
+    def __init__(self, system: System, problem: Problem, q: FloatArray) -> None:
+        _, self._jacobian = problem.jacobian(q)
+        self._rows, self._columns = weights(system, problem), problem.scales[problem.rows :]
+        self.scaled: FloatArray = self._jacobian * self._rows[:, None] * self._columns
+        self.u, self.values, self.v = np.linalg.svd(self.scaled, full_matrices=False)
+
+    def rank(self, cut: float) -> int:
+        """How many singular values exceed a part of the largest."""
+        return int((self.values > cut * self.values[0]).sum())
+
+    def solve(self, b: FloatArray, near: FloatArray, cut: float) -> FloatArray:
+        """The solution of J x = b that is nearest to a vector, in scaled unknowns, of the directions above the cut."""
+        rank = self.rank(cut)
+        parts = self.u[:, :rank].T @ (self._rows * (b - self._jacobian @ near)) / self.values[:rank]
+        found: FloatArray = near + self._columns * (self.v[:rank].T @ parts)
+        return found
+
+
 def rates(
     system: System,
     problem: Problem,
@@ -31,13 +55,14 @@ def rates(
     time: float,
     along: tuple[FloatArray, FloatArray] | None = None,
     cut: float = RANK_RTOL,
+    known: Decomposition | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each.
 
     along: v and v̇ of a motion that is known nearly, in the solvers' coordinates, to which the rates are then nearest;
-    cut, of the largest singular value: in directions below it they are those of that motion.
+    cut, of the largest singular value: in directions below it they are those of that motion.  known: of J in q.
     """
-    v, a = solver_rates(system, problem, q, time, along, cut)
+    v, a = solver_rates(system, problem, q, time, along, cut, known)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
     A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])
     w, c = v[:, 3:], system.centers
@@ -53,6 +78,7 @@ def solver_rates(
     time: float,
     along: tuple[FloatArray, FloatArray] | None = None,
     cut: float = RANK_RTOL,
+    known: Decomposition | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """v and v̇ in the solvers' coordinates, flat: of the reference points."""
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
@@ -60,7 +86,9 @@ def solver_rates(
     for _, signal in system.signals:
         jet = signal.jet(time)
         rate[rows[signal.name]], acceleration[rows[signal.name]] = jet.rate, jet.acceleration
-    solve = _solver(problem, q, weights(system, problem), cut)
+    if known is None and problem.unknowns <= DENSE_UNKNOWNS:
+        known = Decomposition(system, problem, q)
+    solve = partial(known.solve, cut=cut) if known else _sparse_solver(problem, q, weights(system, problem))
     near = along or (np.zeros(problem.unknowns), np.zeros(problem.unknowns))
     v = solve(rate, near[0])
     a = solve(formulations.gamma(system, "manifold", q, v) + acceleration, near[1])
@@ -76,19 +104,14 @@ def weights(system: System, problem: Problem) -> FloatArray:
     return found
 
 
-def _solver(
-    problem: Problem, q: FloatArray, rows: FloatArray, cut: float
+def _sparse_solver(
+    problem: Problem, q: FloatArray, rows: FloatArray
 ) -> Callable[[FloatArray, FloatArray], FloatArray]:
     """The solution of J x = b, with rows weighted, that is nearest to a vector, in scaled unknowns."""
-    m = problem.rows
-    scales = np.concatenate([rows, problem.scales[m:]])
-    if problem.unknowns <= DENSE_UNKNOWNS:
-        _, J = problem.jacobian(q)
-        inverse = np.linalg.pinv(J * rows[:, None] * scales[m:], rcond=cut)
-        return lambda b, near: near + scales[m:] * (inverse @ (rows * (b - J @ near)))
-
     from cardan.solvers import _blocks
 
+    m = problem.rows
+    scales = np.concatenate([rows, problem.scales[m:]])
     _, entries = problem.entries(q)
     r = np.zeros(m)
     _blocks.scale(problem.structure, scales, r, entries)
