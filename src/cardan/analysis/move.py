@@ -25,6 +25,7 @@ from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
 from cardan.analysis.limits import ActiveLimit, active_limits, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.constraints.jets import Jet
+from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
@@ -143,7 +144,8 @@ class _Path:
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
-        self._drivers = [(rows[signal.name], signal) for _, signal in system.signals]
+        self._signals = [(position, Remembered(signal)) for position, signal in system.signals]
+        self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
         self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
@@ -236,7 +238,7 @@ class _Path:
         return step
 
     def _drive(self, time: float) -> None:
-        for position, signal in self.system.signals:
+        for position, signal in self._signals:
             self.problem.floats[position] = signal.value(time)
 
     def _newton(self, start: FloatArray, time: float, strict: bool = True) -> tuple[FloatArray | None, float]:

@@ -160,6 +160,8 @@ def lift(value: Any) -> Jet:
     """A number as a jet that does not change."""
     if isinstance(value, Jet):
         return value
+    if type(value) is float:  # the usual one; what follows takes ten times as long
+        return Jet(value)
     if getattr(value, "ndim", None) == 0:  # what NumPy makes of its numbers where it compares them
         value = value.item()
     if isinstance(value, numbers.Real):

@@ -59,3 +59,29 @@ class Signal:
                 "a module defines by name"
             ) from None
         return Signal, (self.name, self.function)
+
+
+class Remembered:
+    """A signal whose function is asked once for each time: for one motion, which asks again and again for a few."""
+
+    __slots__ = ("_jets", "_signal", "name")
+
+    MOST = 64
+
+    def __init__(self, signal: Signal) -> None:
+        self.name = signal.name
+        self._signal = signal
+        self._jets: dict[float, Jet] = {}
+
+    def jet(self, time: float) -> Jet:
+        """Value, rate and acceleration at a time [s]."""
+        found = self._jets.get(time)
+        if found is None:
+            if len(self._jets) >= self.MOST:
+                self._jets.clear()
+            found = self._jets[time] = self._signal.jet(time)
+        return found
+
+    def value(self, time: float) -> float:
+        """Value at a time [s]."""
+        return self.jet(time).value
