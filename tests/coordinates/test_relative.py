@@ -932,6 +932,34 @@ def test_constraints_of_ones_own_that_know_of_the_world_go_to_the_ground(form):
     close(J, np.column_stack(columns), DIFFERENCE)
 
 
+@cd.primitive(i="point", j="point")
+def longer_above(i, j):
+    """Knows of the world's z only where i stands between 5 and 8 m."""
+    return cd.norm(j - i) - 1.0 - cd.clip(i.z, 5.0, 8.0)
+
+
+@cd.primitive(i="point", j="point")
+def longer_upwards(i, j):
+    """Knows of the world's axes only where j is between 5 and 8 m above i."""
+    return cd.norm(j - i) - 1.0 - cd.clip((j - i).z, 5.0, 8.0)
+
+
+@pytest.mark.parametrize("form", [*FORMS, "manifold"])
+@pytest.mark.parametrize("own", [longer_above, longer_upwards], ids=lambda own: own.name)
+def test_constraints_that_know_of_the_world_in_one_place_only(own, form):
+    m = cd.Mechanism()
+    a, b, c = m.body("a", position=(0, 0, 6)), m.body("b", position=(0, 0, 6)), m.body("c", position=(3, 0, 6))
+    m.fixed("mount", m.ground.frame((0, 0, 6.5), z=(0, 0.6, 0.8)), a.frame())
+    m.prismatic("B", a.frame(z=(1, 0, 0)), b.frame(z=(1, 0, 0)))
+    m.prismatic("C", a.frame((0, 0, 0.5), z=(0, 0.6, 0.8)), c.frame(z=(0, 0.6, 0.8)))
+    m.constrain("own", own, i=b.point(), j=c.point())
+    result = m.assemble(formulation=form)
+    i, j = (np.array(result.state[name].position) for name in "bc")
+    known = i[2] if own is longer_above else (j - i)[2]
+    assert result.ok, result.text()
+    assert np.linalg.norm(j - i) == pytest.approx(1.0 + min(max(known, 5.0), 8.0), rel=1e-11)
+
+
 # --- long chains ------------------------------------------------------------------------------------------------------
 
 

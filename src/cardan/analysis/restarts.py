@@ -8,6 +8,7 @@ about the centre of the ground's points (or of the bodies, where the ground has 
 from __future__ import annotations
 
 import hashlib
+import math
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 REACH = 2.0  # restarts place reference points within ± this many L
+TURNS = 1.5  # and begin to count angles from within ± so many turns of where the first start was
 
 
 class Restarts:
@@ -28,13 +30,22 @@ class Restarts:
         self.center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in system.names]
         self.seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
+        self._turns = [f"{seed}:turn:{key}" for key in system.turns]
 
     def anywhere(self, attempt: int) -> FloatArray:
-        """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat."""
+        """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat.
+
+        Every other time the angles behind the poses are drawn too: a screw may want another turn than the start has.
+        """
         from cardan.analysis import _draws
 
         out: FloatArray = self.authored.copy()
         _draws.draw_anywhere(self.seeds, attempt, self.authored, self.center, REACH * self.length, out)
+        if attempt % 2:
+            for k, key in enumerate(self._turns, len(out) - len(self._turns)):
+                digest = hashlib.blake2b(f"{key}:{attempt}".encode(), digest_size=8).digest()
+                part = int.from_bytes(digest, "big") / 2.0**63 - 1.0
+                out[k] += 2.0 * math.pi * TURNS * part
         return out
 
     def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:

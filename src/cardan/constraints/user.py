@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cardan.constraints import by_hand, codegen
-from cardan.constraints.expression import BY_HAND, Graph, Plain, Quaternion, Scalar, TracingError, Vector
+from cardan.constraints.expression import BY_HAND, PIECEWISE, Graph, Plain, Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.registry import KINDS, LENGTH_POWER, Argument, FeatureKind, Primitive, features_of, given, users
 from cardan.errors import ModelError
 
@@ -55,7 +55,8 @@ class Recipe:
             ) from None
         trace = graph, graph.nodes[:components], rows
         text = codegen.user_module(trace)
-        return users(recipe, text, len(rows), absolute=_is_absolute(trace, kinds))
+        piecewise = any(node.operation in PIECEWISE for node in graph.nodes)
+        return users(recipe, text, len(rows), absolute=_is_absolute(trace, kinds), piecewise=piecewise)
 
     def reduced(self, made: Primitive) -> tuple[Callable[[Recipe], Primitive], tuple[Recipe]]:
         """How it is pickled: without its function, which another process need not know."""
