@@ -57,22 +57,25 @@ class FourBar:
                 found += [((s * np.arccos(cosine) - theta) * direction) % (2 * np.pi) for s in (1, -1)]
         return min(found)
 
-    def build(self, theta, corner=None):
-        """The mechanism with the crank at an angle; its corner C where the closed form has it, or as given."""
+    def build(self, theta, corner=None, into=None, tag=""):
+        """The mechanism with the crank at an angle; its corner C where the closed form has it, or as given.
+
+        ``into``: a mechanism that gets one more, with ``tag`` behind all its names.
+        """
         B, D = polar(self.a, theta), np.array([self.d, 0.0])
         C = self.corner(theta) if corner is None else corner
-        m = cd.Mechanism("four-bar")
-        crank = m.body("crank", orientation=about_z(theta))
-        coupler = m.body("coupler", position=(*B, 0), orientation=about_z(heading(C - B)))
-        rocker = m.body("rocker", position=(*D, 0), orientation=about_z(heading(C - D)))
-        m.revolute("A", m.ground.frame(x=X), crank.frame(x=X))
-        m.revolute("B", crank.frame((self.a, 0, 0), x=X), coupler.frame(x=X))
-        m.revolute("C", coupler.frame((self.b, 0, 0), x=X), rocker.frame((self.c, 0, 0), x=X))
-        m.revolute("D", m.ground.frame((self.d, 0, 0), x=X), rocker.frame(x=X))
+        m = cd.Mechanism("four-bar") if into is None else into
+        crank = m.body(f"crank{tag}", orientation=about_z(theta))
+        coupler = m.body(f"coupler{tag}", position=(*B, 0), orientation=about_z(heading(C - B)))
+        rocker = m.body(f"rocker{tag}", position=(*D, 0), orientation=about_z(heading(C - D)))
+        m.revolute(f"A{tag}", m.ground.frame(x=X), crank.frame(x=X))
+        m.revolute(f"B{tag}", crank.frame((self.a, 0, 0), x=X), coupler.frame(x=X))
+        m.revolute(f"C{tag}", coupler.frame((self.b, 0, 0), x=X), rocker.frame((self.c, 0, 0), x=X))
+        m.revolute(f"D{tag}", m.ground.frame((self.d, 0, 0), x=X), rocker.frame(x=X))
         return m
 
-    def corner_of(self, state):
-        return state["coupler"].point((self.b, 0, 0))[:2]
+    def corner_of(self, state, tag=""):
+        return state[f"coupler{tag}"].point((self.b, 0, 0))[:2]
 
 
 @dataclass(frozen=True)

@@ -356,6 +356,32 @@ def test_a_start_where_branches_cross_is_left_on_one_of_them_or_said_to_be_singu
         assert motion.status is MotionStatus.DEAD_POINT and motion.state.time <= 1e-3
 
 
+@pytest.mark.parametrize("reach", [-1e-3, 1e-3])
+@pytest.mark.parametrize(
+    ("count", "geared", "wheels"), [(2, False, 0), (2, True, 0), (4, True, 0), (14, True, 0), (1, True, 38)]
+)
+def test_linkages_do_not_jump_together_nor_in_a_crowd(count, geared, wheels, reach):
+    """Equal linkages come to their dead points at the same time; more than 240 unknowns are seen in another way."""
+    bar = FourBar(1.0, 1.8, 1.2 + reach, 2.0)
+    m = cd.Mechanism()
+    for k in range(count):
+        bar.build(0.5, into=m, tag=k)
+        if geared and k:
+            m.gear(f"gear{k}", m["A0"], m[f"A{k}"], ratio=1.0)
+        else:
+            m.drive(f"motor{k}", m[f"A{k}"], steadily(0.5, 1))
+    for k in range(wheels):
+        m.revolute(f"axle{k}", m.ground.frame((0, 0, k + 1.0)), m.body(f"wheel{k}").frame())
+    motion = m.move(np.linspace(0.0, 5.0, 11))
+    if reach < 0:
+        assert motion.status == MotionStatus.DEAD_POINT
+        assert motion.state.time == pytest.approx(bar.dead(0.5, 1), abs=1e-6)
+    else:
+        assert motion.ok, motion.text()
+        for k in range(count):
+            assert np.abs(bar.corner_of(motion.state, k) - bar.corner(5.5)).max() <= 1e-10
+
+
 # --- velocities and accelerations -------------------------------------------------------------------------------------
 
 FIRST = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}  # central differences over nine points
@@ -432,6 +458,7 @@ def test_velocities_and_accelerations_are_the_derivatives_of_the_positions(name)
 
 def test_a_driver_may_be_given_with_its_derivatives_by_hand():
     """A jet computed by hand from t.value, and the same by operators."""
+
     def by_hand(t):
         s = t.value
         return cd.Jet(0.7 + np.tanh(s), 1 - np.tanh(s) ** 2, -2 * np.tanh(s) * (1 - np.tanh(s) ** 2))
@@ -572,8 +599,8 @@ def test_a_dead_point_is_not_taken_for_a_limit_that_happens_to_be_reached():
 
 
 SWINGS = {
-    "sine over whole periods": lambda first: (lambda t: first + 0.5 * cd.sin(TURN * t)),
-    "cosine from rest": lambda first: (lambda t: first + 0.25 * (1 - cd.cos(TURN * t))),
+    "sine over whole periods": lambda first: lambda t: first + 0.5 * cd.sin(TURN * t),
+    "cosine from rest": lambda first: lambda t: first + 0.25 * (1 - cd.cos(TURN * t)),
     "rise and return with dwells": lambda first: (
         lambda t: first + 0.4 * cd.sin(cd.pi * t) ** 6  # at rest, without acceleration, at every whole second
     ),

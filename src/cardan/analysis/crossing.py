@@ -14,11 +14,12 @@ built: whoever mistakes them for one jumps.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from cardan.coordinates import rates
+from cardan.solvers import abi
 from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -28,6 +29,11 @@ STRAIGHT: Final = 0.1  # of the way: how far the pose found behind the crossing 
 BEHIND: Final = 0.3  # of σ(t₀): less at t₁ is not yet behind the crossing
 ACCURATE: Final = 1e-8  # rad, lengths in L: how far the curve may be from the motion
 CHECKED: Final = (0.15, 0.85)  # of the bridge: where it is compared with the motion; t* is often near its middle
+TINY: Final = 1e-300
+REAL: Final = 1e-6  # of an eigenvalue: an imaginary part up to this is rounding, of two that are equal
+POWERS: Final = 12
+GROWN: Final = 0.8  # below 1, since the powers are few
+WIDE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
 NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and of the differences that find it
 PROBE: Final = 1e-3  # of the bridge: differences that give the rates on it
 # Of the largest singular value: directions below it are left as the curve has them, in poses and in rates, since what
@@ -41,26 +47,73 @@ Newton = Callable[[FloatArray, float], FloatArray | None]
 
 
 class View:
-    """The equations as they are seen from one regular pose: J = U S Vᵀ there, scaled, with the zeros left out.
+    """The equations as they are seen from one regular pose: J₀ = U S Vᵀ there, scaled, with the zeros left out.
 
-    The determinant of UᵀJ(q)V is positive in the pose itself and vanishes where J(q) is singular.  So in a pose nearby
-    its sign tells whether a singular one lies in between: whether it is on the same branch.
+    On the way to another pose nearby, eigenvalues of S⁻¹UᵀJV go from 1 to what they are there.  J is singular where one
+    of them is zero.  So one that is real and negative tells of a singular pose in between: of another branch.  (The
+    sign of the determinant would not: of two equal linkages that jump together it stays the same.)
     """
 
     def __init__(self, system: System, problem: Problem, q: FloatArray, rank: int = 0) -> None:
         """rank: that of poses before, which is kept where it falls."""
         found = rates.Decomposition(system, problem, q)
         self.decomposition = found
+        self._scaled = found.scaled
         self.rank = max(rank, found.rank(rates.RANK_RTOL))
-        values = found.values
-        self.least = float(values[self.rank - 1] / values[0]) if self.rank else 1.0  # that counts, of the largest
+        self._u, self._values, self._v = found.u[:, : self.rank], found.values[: self.rank], found.v[: self.rank]
+        self.least = float(self._values[-1] / self._values[0]) if self.rank else 1.0  # that counts, of the largest
 
-    def is_opposed(self, other: View) -> bool:
-        """Whether a singular pose lies between the two."""
-        mine = self.decomposition
-        seen = mine.u[:, : self.rank].T @ other.decomposition.scaled @ mine.v[: self.rank].T
-        sign, _ = np.linalg.slogdet(seen)
-        return bool(sign < 0.0)
+    def is_opposed(self, other: Any) -> bool:
+        """Whether a singular pose lies between this and another view."""
+        change = self._u.T @ (other._scaled - self._scaled) @ self._v.T / np.maximum(self._values, TINY)[:, None]
+        if np.linalg.norm(change) < 1.0:
+            return False
+        found = np.linalg.eigvals(change)
+        return bool(np.any((np.abs(found.imag) <= REAL * np.abs(found)) & (found.real <= -1.0)))
+
+
+class WideView:
+    """The same of a system that is too large to decompose, on the safe side.
+
+    While all eigenvalues of J₀⁺(J − J₀) are below 1 no singular pose can lie in between.  Powers of it applied to a
+    vector tell the largest.
+    """
+
+    rank = 0
+    least = 1.0  # nothing is known of it
+    decomposition = None
+
+    def __init__(self, system: System, problem: Problem, q: FloatArray) -> None:
+        from cardan.solvers import _blocks
+
+        self._kernels: Any = _blocks
+        self._problem = problem
+        _, self._entries = problem.entries(q)
+        scales = np.concatenate([rates.weights(system, problem), problem.scales[problem.rows :]])
+        _blocks.scale(problem.structure, scales, np.zeros(problem.rows), self._entries)
+
+    def is_opposed(self, other: Any) -> bool:
+        """Whether a singular pose may lie between this and another view."""
+        p, kernels = self._problem, self._kernels
+        change = other._entries - self._entries
+        image, gradient, step = np.zeros(p.rows), np.zeros(p.unknowns), np.zeros(p.unknowns)
+        control, work = np.zeros(abi.CONTROL), np.empty(p.linear.work)
+        control[abi.DAMPING] = WIDE_DAMPING
+        arrays = (p.linear.pattern, control, image, gradient, step, self._entries, work)
+        if kernels.call_at(p.linear.address, abi.FACTOR, *arrays):
+            return True
+        x: FloatArray = np.random.default_rng(0).standard_normal(p.unknowns)
+        x /= np.linalg.norm(x)
+        sizes = []
+        for _ in range(POWERS):
+            kernels.apply(p.structure, change, x, image)
+            kernels.apply_transposed(p.structure, self._entries, image, gradient)
+            kernels.call_at(p.linear.address, abi.SOLVE, *arrays)
+            sizes.append(float(np.linalg.norm(step)))
+            if not sizes[-1] > TINY:
+                return not np.isfinite(sizes[-1])
+            x = step / sizes[-1]
+        return not np.exp(np.mean(np.log(sizes[POWERS // 2 :]))) < GROWN
 
 
 class Crossing:

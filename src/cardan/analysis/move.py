@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
-from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
+from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View, WideView
 from cardan.analysis.limits import ActiveLimit, active_limits, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.constraints.jets import Jet
@@ -148,8 +148,7 @@ class _Path:
         self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
         self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
         self._crossing: Crossing | None = None  # while the motion is at one
-        self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
-        self._view = self._seen_from(self.q)
+        self._view = self._seen_from(self.q, 0)
         self._control = np.zeros(abi.CONTROL)
         p = self.problem
         dense = p.rows * p.unknowns <= DENSE
@@ -169,7 +168,7 @@ class _Path:
         if self._crossing is not None:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
-            known = self._view.decomposition if self._view is not None else None
+            known = self._view.decomposition
             velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
         return self._bare(self.q).with_rates(velocities, accelerations)
 
@@ -191,7 +190,7 @@ class _Path:
                     end, behind = self._crossing.end
                     self._crossing = None
                     self._accept(behind, end)
-                    self._view = self._seen_from(behind)
+                    self._view = self._seen_from(behind, self._view.rank)
                 continue
             left = abs(target - self.time)
             step = self._resolved(sign, min(self._step, left))
@@ -199,8 +198,8 @@ class _Path:
             if step < left and (step < LEAST_STEP * self._span or time == self.time):
                 return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
-            ahead = self._seen_from(found)
-            if ahead is not None and not self._continues(ahead, step):
+            ahead = self._view if found is None else self._seen_from(found, self._view.rank)
+            if not self._continues(ahead, step):
                 found = None
             if found is None and self._turned <= TURN and self._bridge(sign, step):
                 continue
@@ -219,10 +218,9 @@ class _Path:
         self.q, self.time = q, time
         self.steps += 1
 
-    def _seen_from(self, q: FloatArray | None) -> View | None:
-        if q is None or self.problem.unknowns > MOST_UNKNOWNS:
-            return None
-        return View(self.system, self.problem, q, self._view.rank if self._view is not None else 0)
+    def _seen_from(self, q: FloatArray, rank: int) -> View | WideView:
+        wide = self.problem.unknowns > MOST_UNKNOWNS
+        return WideView(self.system, self.problem, q) if wide else View(self.system, self.problem, q, rank)
 
     def _resolved(self, sign: float, step: float) -> float:
         """The step, or as much of it as the drivers can be foreseen for."""
@@ -277,11 +275,13 @@ class _Path:
         as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
         return (q if as_near_as_rounding_lets else None), contraction
 
-    def _continues(self, ahead: View, step: float) -> bool:
+    def _continues(self, ahead: View | WideView, step: float) -> bool:
         """Whether a step stays on its branch: no singular pose was passed, and none come upon, on the way."""
         here = self._view
-        if here is None or here.is_opposed(ahead):
-            return here is None
+        if ahead is here:
+            return True
+        if here.is_opposed(ahead):
+            return False
         return step <= LEAST_APPROACH * self._span or ahead.least >= APPROACHED * here.least
 
     def _bridge(self, sign: float, step: float) -> bool:
@@ -328,7 +328,7 @@ class _Path:
             if self.problem.scales[row] * abs(after - before) > UNFORESEEN:
                 text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
-        least = self._view.least if self._view is not None else self._least()
+        least = self._view.least if self._view.decomposition is not None else self._least()
         if least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,

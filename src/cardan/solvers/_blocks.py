@@ -144,3 +144,23 @@ def apply(structure, jacobian, x, out):
                     entry += 1
             out[i] = total
         at += 4 + slots
+
+
+@jit
+def apply_transposed(structure, jacobian, y, out):
+    """out ← Jᵀ y, from block rows."""
+    offsets = structure[OFFSETS]
+    for k in range(structure[UNKNOWNS]):
+        out[k] = 0.0
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    out[k] += jacobian[entry] * y[i]
+                    entry += 1
+        at += 4 + slots
