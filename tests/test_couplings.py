@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis.result import Status
 from cardan.coordinates import formulations
 from linkages import X, Y, Z, about_z, heading, polar
 from mechanisms import (
@@ -491,6 +492,8 @@ def test_a_nut_that_a_slide_keeps_from_turning_is_assembled_where_a_motion_would
         assert result.ok, result.text()
         assert abs(result.state["nut"].position[2] - 0.004 * turns) <= 1e-9
         assert abs(m["thread"].coordinate(result.state, "angle") - TURN * turns) <= 1e-9
+    beyond = m.assemble(time=4000.0)  # more turns than are made
+    assert not beyond.ok and beyond.status != Status.CONFLICT
 
 
 @pytest.mark.parametrize("pitch", [0.001, -0.5])

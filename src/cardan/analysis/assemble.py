@@ -16,7 +16,7 @@ import numpy as np
 
 from cardan.analysis.restarts import Restarts
 from cardan.analysis.result import AssemblyResult, Status
-from cardan.analysis.winding import stages, wound
+from cardan.analysis.winding import has_too_many_turns, stages, wound
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
@@ -288,6 +288,8 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         late = task.is_late()
         if agreed or late or attempts > options.restarts:
             conflict = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * attempts and not late
+            if conflict and system.turns and has_too_many_turns(system, first, length, task.time):
+                conflict = False  # all attempts ended short of them
             return _End(*best, attempts, iterations, length, conflict)
         tried = problem
         if system.turns and run.outcome is Outcome.RUNNING and run.cost < GETTING_ON * before:

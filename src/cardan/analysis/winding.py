@@ -67,11 +67,11 @@ def stages(system: System, q: FloatArray, length: float, time: float) -> list[li
 
     Empty where none is more than half a turn away, and where there are too many turns to make.
     """
-    drivers = [reader for reader in _readers(system) if reader.is_driver] if system.turns else []
+    drivers = _drivers(system)
     if not drivers:
         return []
     f = formulations.problem(system, "manifold", length, time).residual(q)
-    short = max(abs(f[reader.row]) for reader in drivers)
+    short = _short(drivers, f)
     if not math.pi < short <= MOST_STAGES * STAGE:
         return []
     places = {signal.name: place for place, signal in system.signals}
@@ -80,6 +80,21 @@ def stages(system: System, q: FloatArray, length: float, time: float) -> list[li
     count = math.ceil(short / STAGE)
     targets = [(places[names[reader.row]], float(f[reader.row])) for reader in drivers]
     return [[(place, float(floats[place]) + miss * (1.0 - k / count)) for place, miss in targets] for k in range(count)]
+
+
+def has_too_many_turns(system: System, q: FloatArray, length: float, time: float) -> bool:
+    """Whether drivers ask for more turns from q than are made."""
+    f = formulations.problem(system, "manifold", length, time).residual(q)
+    return _short(_drivers(system), f) > MOST_STAGES * STAGE
+
+
+def _drivers(system: System) -> list[Reader]:
+    return [reader for reader in _readers(system) if reader.is_driver] if system.turns else []
+
+
+def _short(drivers: list[Reader], f: FloatArray) -> float:
+    """How far the angle that is farthest from what its driver asks for is from it [rad]."""
+    return max((abs(float(f[reader.row])) for reader in drivers), default=0.0)
 
 
 def _wind(system: System, problem: Problem, q: FloatArray, level: Level) -> None:
