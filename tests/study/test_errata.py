@@ -85,6 +85,18 @@ def test_the_first_row_is_twice_q0_and_one_edition_has_a_wrong_sign():
         assert (np.abs(WORKED_START - np.linalg.solve(J, f) - PRINTED_Q1).max() > DIGITS) == (off > 0.0)
 
 
+@pytest.mark.parametrize("formulation", ["manifold", "euler_angles", "euler_parameters", "virtual_rotation"])
+def test_a_trace_is_the_run_that_is_counted(formulation):
+    """Also from starts that are no unit quaternions, which are normalised where p stands for a rotation."""
+    starts = table2.starts("box", -1.0, 40, 0, 4)
+    counted = liu2013.algorithm_1(4, 2, formulation, starts)
+    for k, start in enumerate(starts):
+        iterates, norms = liu2013.trace(4, 2, formulation, start)
+        assert len(iterates) == len(norms) == counted.iterations[k] + 1
+        assert norms[-1] == counted.norms[k] or not np.isfinite(norms[-1])
+        assert counted.ok[k] == (norms[-1] <= liu2013.EPSILON and len(norms) <= liu2013.N)
+
+
 def test_algorithm_1_must_run_while_the_norm_exceeds_epsilon():
     """As printed, while ‖Φ‖ < ε, it would not take one step from q₀."""
     norms = liu2013.trace(1, 1, "euler_parameters", WORKED_START)[1]
