@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import cardan
-from cardan.cli import main, progress
-from cardan.study import figures
+from cardan.analysis import chunks
+from cardan.cli import bench, main, progress
+from cardan.study import figures, parallel
 
 Captured = pytest.CaptureFixture[str]
 
@@ -119,14 +120,53 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
 
 
 def test_bench_parallel_states_what_constant_time_means() -> None:
+    several_cores = chunks.core_count() > 1
     run = command("bench", "parallel", "--bodies", "300", "--bodies", "600", "--seconds", "0.02")
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
     assert lines[2].split()[:5] == ["bodies", "1", "thread", "2", "threads"]
     assert [line.split()[0] for line in lines[3:5]] == ["300", "600"]
-    assert "constant time" in run.stdout
+    assert "constant time" in run.stdout or not several_cores
     assert "too short" in run.stdout
-    assert "constant on no number of cores" in run.stdout
+    assert "constant on no number\nof cores" in run.stdout
+
+
+def timing(links: int, one: float, several: float, threads: int = 2) -> parallel.Timing:
+    return parallel.Timing(links, {1: one, threads: several})
+
+
+GROWN = [parallel.Growth(20, 267, 164), parallel.Growth(40, 269, 282), parallel.Growth(80, 189, 824),
+         parallel.Growth(160, 240, 2928)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("several", "ratio", "is_constant"), [(0.13, "1.04", True), (0.2, "1.60", False)])
+def test_constant_time_is_claimed_where_it_was_measured(
+    several: float, ratio: str, is_constant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "core_count", lambda: 2)
+    text = bench._text([timing(1000, 0.25e-3, several * 1e-3)], GROWN, 2, 1.9)
+    assert f"an iteration takes {ratio} times as long on 2 cores as on one (1,000 bodies in all)" in text
+    assert ("that is the papers' constant time" in text) == is_constant
+    assert ("is not to be seen here" in text) != is_constant
+    assert "from 80 to 160 links as N^1.8, towards N²" in text
+
+
+@pytest.mark.parametrize(("threads", "cores", "per_core"), [(2, 2, "500"), (4, 2, "500"), (4, 1, "1,000")])
+def test_bodies_per_core_are_shared_by_the_cores_there_are(
+    threads: int, cores: int, per_core: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "core_count", lambda: cores)
+    text = bench._text([timing(1000, 2e-4, 1e-4, threads)], GROWN, threads, 1.9)
+    assert text.splitlines()[0].endswith("; 1 core" if cores == 1 else f"; {cores} cores")
+    assert text.splitlines()[3].split()[-3] == per_core
+    assert ("constant time" in text) == (cores > 1)
+
+
+def test_one_thread_is_not_compared_with_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = bench._text([timing(1000, 2e-4, 2e-4, 1)], GROWN, 1, 1.0)
+    assert " ".join(text.splitlines()[2].split()) == "bodies 1 thread bodies per core per body and core"
+    assert "1 threads" not in text
+    assert "speed-up" not in text
 
 
 def test_bench_parallel_as_json(capsys: Captured) -> None:

@@ -238,6 +238,6 @@ def _run_minima(args: argparse.Namespace) -> int:
         "minimum  neither arrives, and the gradient on the manifold vanishes: no choice of unknowns helps\n"
         "chart    on the manifold it arrives, in its own unknowns it still does not\n"
         "slow     all else: it was under way\n"
-        "iterations: median of the runs that met the tolerance"
+        "iterations: to the tolerance, median of the runs that met it"
     )
     return 0
