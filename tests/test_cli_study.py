@@ -84,6 +84,12 @@ def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> N
     assert picture.stat().st_size > 20_000
 
 
+def test_the_median_run_ends_at_epsilon() -> None:
+    runs = [[1.0, 1e-3, 1e-15], [1.0, 1e-2, 1e-4, 1e-8, 1e-16], [1.0, 1e-1, 1e-2, 1e-9, 0.0]]
+    assert figures.median_run(runs, 1e-14).tolist() == [1.0, 1e-2, 1e-4, 1e-9, 1e-16]
+    assert figures.median_run(runs[:1], 1e-2).tolist() == [1.0, 1e-3]
+
+
 def test_the_printed_box_can_be_asked_for(capsys: Captured) -> None:
     assert main(["study", "liu2013", "--samples", "20", "--example", "1", "--region", "box", "--box", "printed"]) == 0
     text = capsys.readouterr().out
@@ -202,7 +208,7 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
         ([*LIU, "-N", "0"], "N is 0; it must be a whole number from 1 on"),
         ([*LIU, "--region", "ball"], "invalid choice: 'ball'"),
         ([*LIU, "--inverse", "qr"], "invalid choice: 'qr'"),
-        ([*LIU, "--workers", "0"], "workers is 0"),
+        ([*LIU, "--workers", "0"], "workers is 0; it must be a whole number from 1 on; without it all cores are used"),
         ([*LIU, "--plot", "no/such/place.png"], "there is no directory 'no/such'; make it first"),
         ([*LIU, "--plot", "picture.bmp"], "its name must end in .png, .svg, .pdf"),
         ([*LIU, "--plot", "."], "its name must end in"),
@@ -230,6 +236,58 @@ def test_wrong_use_is_said_with_code_2_before_any_work(
     assert message in captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system that takes no files")
+@pytest.mark.parametrize("arguments", [[*LIU, "--csv", "/proc/x"], [*LIU, "--plot", "/proc/x.png"]])
+def test_a_file_that_cannot_be_made_is_refused_before_any_work(
+    arguments: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cardan.study.liu2013.problem", lambda *_: pytest.fail("work was done"))
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert "/proc/x" in captured.err
+    assert "may not be written (No such file or directory)" in captured.err
+    assert captured.out == ""
+
+
+def test_to_check_a_file_leaves_no_trace(tmp_path: Path) -> None:
+    new, old = tmp_path / "new.csv", tmp_path / "old.csv"
+    old.write_text("of yesterday")
+    for path in (new, old):
+        assert figures.check_file(str(path)) == path
+    assert not new.exists()
+    assert old.read_text() == "of yesterday"
+
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+
+
+@needs_full
+def test_a_file_that_takes_nothing_is_told_and_the_table_is_not_lost(capsys: Captured) -> None:
+    few = ["--samples", "10", "--example", "3", "--region", "box"]
+    assert main([*LIU, *few, "--csv", "/dev/full"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.endswith("cardan: error: cannot write '/dev/full': No space left on device\n")
+    assert "Example 3, body 2" in captured.out
+
+
+@needs_full
+@pytest.mark.parametrize("arguments", [["examples"], ["examples", "--json"], ["solve", "rsur"], LIU])
+def test_a_stdout_that_takes_nothing_is_told(arguments: list[str], tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    if arguments is LIU:
+        arguments = [*LIU, "--samples", "10", "--example", "3", "--region", "box", "--csv", str(rows)]
+    env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1])}
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "cardan", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, env=env,
+            check=False,
+        )  # fmt: skip
+    assert run.returncode == 2
+    assert run.stderr.endswith("cardan: error: cannot write to stdout: No space left on device\n")
+    assert "Traceback" not in run.stderr
+    assert rows.exists() == ("--csv" in arguments)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
@@ -280,6 +338,23 @@ class Terminal:
 
     def flush(self) -> None:
         pass
+
+
+@pytest.mark.parametrize("columns", [200, 80, 59, 40, 30, 21, 12, 3, 1])
+def test_the_bar_keeps_to_the_width_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal(True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "EACH", 0.0)
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    with progress.Bar("liu2013") as bar:
+        for k in range(5):
+            bar.update(k, 4)
+    drawn = terminal.text.split("\r")
+    assert max(map(len, drawn)) < columns  # in the last column a terminal may begin a new line
+    assert len(drawn[-2]) == max(map(len, drawn[:-2]))
+    assert ("#" in terminal.text) == (columns > 28)
+    if columns > 12:
+        assert "100 %" in drawn[5]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
