@@ -166,7 +166,7 @@ def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
         runs = []
         for p in starts:
             norms = liu2013.trace(row.experiment.example, row.experiment.movable, formula, p, found.settings)[1]
-            if norms[-1] <= found.settings.epsilon:
+            if norms[-1] <= found.settings.epsilon and len(norms) <= found.settings.iterations:
                 runs.append(norms)
             if len(runs) == TRACES:
                 break
