@@ -51,9 +51,7 @@ def update_verdict_at(
     for i in range(q.size):
         again[i] = poses[i]
     shift_reference(ints[BODIES], centers, origin, 1.0, again)
-    update_verdict(
-        judged, ints, floats, powers, centers, origin, bounds, length, zeros, poses, again, rows, work, out
-    )
+    update_verdict(judged, ints, floats, powers, centers, origin, bounds, length, zeros, poses, again, rows, work, out)
 
 
 @jit

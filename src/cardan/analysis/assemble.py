@@ -253,9 +253,7 @@ def _check_poses(state: State) -> None:
     bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
     if bad.size:
         name = state.names[bad[0]]
-        raise ModelError(
-            f"the pose of body {name!r} in the start is {state[name]}; {POSE_ASKED}"
-        )
+        raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {POSE_ASKED}")
 
 
 def _target(system: System, length: float, tolerance: float) -> float:

@@ -152,12 +152,10 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
     if not len(coordinates):
         raise ModelError(f"there are no starts; they must be {wanted}, one at least")
     squares = np.einsum("kij,kij->ki", coordinates[:, :, 3:], coordinates[:, :, 3:])
-    near = (np.abs(coordinates[:, :, :3]) <= check.LARGEST).all(axis=2)
+    within = (np.abs(coordinates[:, :, :3]) <= check.LARGEST).all(axis=2)
     fine = np.isfinite(coordinates).all(axis=2) & (np.abs(squares - 1.0) <= UNIT)
-    if not (near & fine).all():
-        k, b = np.argwhere(~(near & fine))[0]
+    if not (within & fine).all():
+        k, b = np.argwhere(~(within & fine))[0]
         asked = POSE_ASKED if not fine[k, b] else f"its coordinates must not exceed {check.LARGEST}"
-        raise ModelError(
-            f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {asked}"
-        )
+        raise ModelError(f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {asked}")
     return coordinates, np.zeros((len(coordinates), len(system.turns)))

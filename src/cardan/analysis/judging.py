@@ -56,6 +56,7 @@ class Judge:
             piece.centers.reshape(-1),
             piece.origin,
         )
+        self._kernel: Any = _judging
         self.bounds: FloatArray = np.zeros(_judging.BOUNDS)
         self.bounds[_judging.TOLERANCE] = tolerance
         self.bounds[_judging.ROUNDING] = verdict.ROUNDING
@@ -67,12 +68,10 @@ class Judge:
         poses: r, p of the bodies' origins, then the angles of turns, shape (n, 7 bodies + turns).  lengths [m], shape
         (n,): what each start is measured in.
         """
-        from cardan.analysis import _judging
-
         p = self.problem
         shifted = poses.copy()
         shift(self.piece, shifted, 1.0)
         rewind(self.piece.judged(), shifted)
         zeros, rows, work = np.zeros(p.unknowns), np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
         given = (self.bounds, lengths, zeros, poses.reshape(-1), shifted.reshape(-1))
-        _judging.judge_many(p.evaluate, *self.tables, *given, rows, work, found.reshape(-1))
+        self._kernel.judge_many(p.evaluate, *self.tables, *given, rows, work, found.reshape(-1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +91,9 @@ def _one(
     is_stopped: Callable[[], bool],
 ) -> None:
     """The descent from start k, in calls short enough for Ctrl-C."""
-    from cardan.study import _descent as kernel
+    from cardan.study import _descent
 
+    kernel: Any = _descent
     length = system.extent_at(ends.q[k])
     p, judged = formulations.problem(system, formulation, length), judge.problem
     q = wound(system, ends.q[k], length, 0.0).copy()
