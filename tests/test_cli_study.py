@@ -357,6 +357,15 @@ def test_the_bar_keeps_to_the_width_of_the_terminal(columns: int, monkeypatch: p
         assert "100 %" in drawn[5]
 
 
+def test_the_width_is_that_of_the_terminal_the_bar_is_drawn_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal(True)
+    terminal.fileno = lambda: 2  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    sizes = {1: os.terminal_size((80, 24)), 2: os.terminal_size((40, 24))}  # stdout may be a file, or wider
+    monkeypatch.setattr(progress.os, "get_terminal_size", lambda fileno=1: sizes[fileno])
+    assert progress._columns() == 39
+
+
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_the_bar_is_drawn_on_a_terminal_alone_and_wiped(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(is_terminal)

@@ -97,15 +97,29 @@ def solve_piece(
     count, turns = len(coordinates), len(piece.turns)
     own = np.ascontiguousarray(coordinates)
     starts: FloatArray = np.hstack([own.reshape(count, -1), near])
-    shift(piece, starts, 1.0)
-    ends = Ends(own.copy(), starts.copy(), turns)
+    ends = Ends(np.empty_like(own), np.empty_like(starts), turns)
     judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
-    make_worker: Callable[[Event], Worker]
+    make_solver: Callable[[Event], Worker]
     if piece.length and not turns and not formulations.projects(task.options.formulation):
-        make_worker = _Shared(piece, own, starts, ends, judge, task, piece.length).make_worker
+        make_solver = _Shared(piece, own, starts, ends, judge, task, piece.length).make_worker
     else:  # lengths are measured in the spread of each start, turns wound, or unknowns made anew from the poses of each
-        make_worker = _one_by_one(piece, starts, ends, judge, task)
+        make_solver = _one_by_one(piece, starts, ends, judge, task)
+        begin = formulations.to_reference(piece, own[0], near[0])
+        formulations.enter(piece, task.options.formulation, begin)  # tables and kernels, before threads share them
+
+    def make_worker(stop: Event) -> Worker:
+        solve = make_solver(stop)
+
+        def worker(first: int, last: int) -> None:  # all is done chunk by chunk, so that the clock gets its turn
+            shift(piece, starts[first:last], 1.0)
+            rewind(piece, starts[first:last])
+            ends.q[first:last] = starts[first:last]
+            ends.coordinates[first:last] = own[first:last]
+            solve(first, last)
+
+        return worker
+
     run_chunks(count, size, make_worker, task.threads, progress)
     return ends
 
@@ -113,7 +127,6 @@ def solve_piece(
 def _one_by_one(piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> Callable[[Event], Worker]:
     """Workers that solve as a single assembly does, start by start; what is left when time is up is judged in bulk."""
     single = one._Task(task.options, task.deadline, task.time)
-    formulations.enter(piece, task.options.formulation, starts[0])  # tables and kernels, before threads share them
 
     def solve(k: int) -> None:
         end = one._solve(piece, starts[k].copy(), single)
@@ -126,8 +139,6 @@ def _one_by_one(piece: System, starts: FloatArray, ends: Ends, judge: Judge, tas
 
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:
-            rewind(piece, starts[first:last])
-            ends.q[first:last] = starts[first:last]
             at = first
             while at < last and not task.is_late():
                 if stop.is_set():

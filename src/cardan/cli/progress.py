@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -44,7 +45,11 @@ class Bar:
 
 def _columns() -> int:
     """That can be written without a new line: a terminal may begin one when its last column is filled."""
-    return shutil.get_terminal_size().columns - 1
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns  # stdout may be a file
+    except (AttributeError, OSError, ValueError):
+        columns = 0
+    return (columns or shutil.get_terminal_size().columns) - 1
 
 
 def _line(title: str, part: float, seconds: float, columns: int) -> str:
