@@ -14,6 +14,7 @@ import pytest
 
 import cardan as cd
 from cardan.analysis.chunks import run_chunks, worker_count
+from cardan.coordinates import formulations, verdict
 from cardan.examples import REGISTRY, random_start
 from cardan.lazy import TieredModule
 
@@ -101,6 +102,20 @@ def test_starts_may_be_an_array_or_states_or_poses_of_some_bodies():
     assert np.array_equal(array, before)
     some = mechanism.assemble_many([{"crank": poses[0]["crank"]}])
     assert np.array_equal(some.coordinates[0], mechanism.assemble({"crank": poses[0]["crank"]}).state.coordinates)
+
+
+def test_none_stands_for_the_authored_poses_in_any_list_as_in_a_single_assembly():
+    mechanism = REGISTRY["rsur"].build()
+    authored = mechanism.assemble().state.coordinates
+    for starts in ([mechanism.state, {}, None], [None, None], (None,)):
+        batch = mechanism.assemble_many(starts)
+        assert len(batch) == len(starts)
+        assert all(np.array_equal(found, authored) for found in batch.coordinates)
+
+
+def test_the_number_of_workers_may_be_one_of_numpys():
+    mechanism = REGISTRY["rsur"].build()
+    assert mechanism.assemble_many([mechanism.state] * 40, workers=np.int64(2)).ok.all()
 
 
 def impossible():
@@ -268,8 +283,13 @@ def bad(k, b, i, value):
         (bad(3, 1, 0, np.nan), {}, "the pose of body 'coupler' in start 3 is .nan"),
         (bad(2, 2, 1, np.inf), {}, "the pose of body 'rocker' in start 2"),
         (bad(4, 0, 3, 1.1), {}, "the pose of body 'crank' in start 4 .*its quaternion of length 1"),
-        (bad(0, 0, 0, 1e200), {}, "the pose of body 'crank' in start 0"),
-        (GOOD, {"workers": 0}, "workers is 0; it must be a whole number from 1 on, or None"),
+        (bad(4, 0, 3, 1 + 1e-8), {}, "the square of which may be off by 1e-09"),
+        (bad(0, 0, 0, 1e300), {}, "the pose of body 'crank' in start 0 .*its coordinates must not exceed 1e\\+150"),
+        (GOOD + 0j, {}, "of type complex128; they must be an array .*, of real numbers"),
+        ([GOOD[0] + 1j], {}, "of type complex128"),
+        (GOOD.astype(str), {}, "of type <U"),
+        (GOOD, {"workers": 0}, "workers is 0; it must be a whole number from 1 on; without it all cores are used"),
+        (GOOD, {"workers": np.int64(0)}, "workers is .*0"),
         (GOOD, {"workers": 1.5}, "workers is 1.5"),
         (GOOD, {"method": "magic"}, "method is 'magic'"),
         (GOOD, {"tolerance": -1.0}, "tolerance is -1.0"),
@@ -320,6 +340,38 @@ def test_when_time_is_up_what_is_left_is_said_to_be_so(workers):
     assert never.any()
     assert np.array_equal(batch.coordinates[never], starts[never])
     assert np.isfinite(batch.residual).all()
+
+
+def sizeless():
+    """Two points that are to meet: lengths are measured in the spread of each start."""
+    m = cd.Mechanism()
+    m.spherical("pivot", m.ground.point(), m.body("a", position=(1, 0, 0)).point())
+    m.spherical("together", m["a"].point(), m.body("b", position=(0, 3, 0)).point())
+    return m
+
+
+@pytest.mark.parametrize(
+    ("build", "formulation"),
+    [(REGISTRY["planetary_gear"].build, "manifold"), (REGISTRY["rsur"].build, "relative"), (sizeless, "manifold")],
+)
+def test_what_is_late_is_judged_in_bulk_as_one_by_one(build, formulation, monkeypatch):
+    mechanism = build()
+    system = mechanism.system
+    states = random_states(mechanism, 40)
+    turned = formulations.rewound
+    lone = [verdict.judge(system, s.coordinates, system.extent_at(q), 1e-12, None, formulations.angles(system, q))
+            for s in states for q in [formulations.to_reference(system, s.coordinates)]]  # fmt: skip
+    angles = [formulations.angles(system, formulations.to_reference(system, s.coordinates)) for s in states]
+    mechanism.assemble_many(states[:2], formulation=formulation, max_iterations=1, restarts=0)  # makes the tables
+    calls = []
+    monkeypatch.setattr(verdict, "judge", lambda *_: calls.append("judge"))
+    monkeypatch.setattr(formulations, "rewound", lambda *given: calls.append("rewound") or turned(*given))
+    late = mechanism.assemble_many(states, formulation=formulation, max_seconds=1e-9, workers=2)
+    assert len(calls) <= 2  # whatever the number of starts
+    assert set(late.status) == {"time limit"}
+    assert np.array_equal(late.coordinates, [s.coordinates for s in states])
+    assert np.array_equal(late.angles, angles)
+    assert np.array_equal(np.column_stack([late.residual, late.tolerance]), lone)
 
 
 ENDLESS = """

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import cardan
-from cardan.cli import main, progress
-from cardan.study import figures
+from cardan.analysis import chunks
+from cardan.cli import bench, main, progress
+from cardan.study import figures, parallel
 
 Captured = pytest.CaptureFixture[str]
 
@@ -83,6 +84,12 @@ def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> N
     assert picture.stat().st_size > 20_000
 
 
+def test_the_median_run_ends_at_epsilon() -> None:
+    runs = [[1.0, 1e-3, 1e-15], [1.0, 1e-2, 1e-4, 1e-8, 1e-16], [1.0, 1e-1, 1e-2, 1e-9, 0.0]]
+    assert figures.median_run(runs, 1e-14).tolist() == [1.0, 1e-2, 1e-4, 1e-9, 1e-16]
+    assert figures.median_run(runs[:1], 1e-2).tolist() == [1.0, 1e-3]
+
+
 def test_the_printed_box_can_be_asked_for(capsys: Captured) -> None:
     assert main(["study", "liu2013", "--samples", "20", "--example", "1", "--region", "box", "--box", "printed"]) == 0
     text = capsys.readouterr().out
@@ -119,14 +126,53 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
 
 
 def test_bench_parallel_states_what_constant_time_means() -> None:
+    several_cores = chunks.core_count() > 1
     run = command("bench", "parallel", "--bodies", "300", "--bodies", "600", "--seconds", "0.02")
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
     assert lines[2].split()[:5] == ["bodies", "1", "thread", "2", "threads"]
     assert [line.split()[0] for line in lines[3:5]] == ["300", "600"]
-    assert "constant time" in run.stdout
+    assert "constant time" in run.stdout or not several_cores
     assert "too short" in run.stdout
-    assert "constant on no number of cores" in run.stdout
+    assert "constant on no number\nof cores" in run.stdout
+
+
+def timing(links: int, one: float, several: float, threads: int = 2) -> parallel.Timing:
+    return parallel.Timing(links, {1: one, threads: several})
+
+
+GROWN = [parallel.Growth(20, 267, 164), parallel.Growth(40, 269, 282), parallel.Growth(80, 189, 824),
+         parallel.Growth(160, 240, 2928)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("several", "ratio", "is_constant"), [(0.13, "1.04", True), (0.2, "1.60", False)])
+def test_constant_time_is_claimed_where_it_was_measured(
+    several: float, ratio: str, is_constant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "core_count", lambda: 2)
+    text = bench._text([timing(1000, 0.25e-3, several * 1e-3)], GROWN, 2, 1.9)
+    assert f"an iteration takes {ratio} times as long on 2 cores as on one (1,000 bodies in all)" in text
+    assert ("that is the papers' constant time" in text) == is_constant
+    assert ("is not to be seen here" in text) != is_constant
+    assert "from 80 to 160 links as N^1.8, towards N²" in text
+
+
+@pytest.mark.parametrize(("threads", "cores", "per_core"), [(2, 2, "500"), (4, 2, "500"), (4, 1, "1,000")])
+def test_bodies_per_core_are_shared_by_the_cores_there_are(
+    threads: int, cores: int, per_core: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "core_count", lambda: cores)
+    text = bench._text([timing(1000, 2e-4, 1e-4, threads)], GROWN, threads, 1.9)
+    assert text.splitlines()[0].endswith("; 1 core" if cores == 1 else f"; {cores} cores")
+    assert text.splitlines()[3].split()[-3] == per_core
+    assert ("constant time" in text) == (cores > 1)
+
+
+def test_one_thread_is_not_compared_with_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = bench._text([timing(1000, 2e-4, 2e-4, 1)], GROWN, 1, 1.0)
+    assert " ".join(text.splitlines()[2].split()) == "bodies 1 thread bodies per core per body and core"
+    assert "1 threads" not in text
+    assert "speed-up" not in text
 
 
 def test_bench_parallel_as_json(capsys: Captured) -> None:
@@ -162,7 +208,7 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
         ([*LIU, "-N", "0"], "N is 0; it must be a whole number from 1 on"),
         ([*LIU, "--region", "ball"], "invalid choice: 'ball'"),
         ([*LIU, "--inverse", "qr"], "invalid choice: 'qr'"),
-        ([*LIU, "--workers", "0"], "workers is 0"),
+        ([*LIU, "--workers", "0"], "workers is 0; it must be a whole number from 1 on; without it all cores are used"),
         ([*LIU, "--plot", "no/such/place.png"], "there is no directory 'no/such'; make it first"),
         ([*LIU, "--plot", "picture.bmp"], "its name must end in .png, .svg, .pdf"),
         ([*LIU, "--plot", "."], "its name must end in"),
@@ -190,6 +236,58 @@ def test_wrong_use_is_said_with_code_2_before_any_work(
     assert message in captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system that takes no files")
+@pytest.mark.parametrize("arguments", [[*LIU, "--csv", "/proc/x"], [*LIU, "--plot", "/proc/x.png"]])
+def test_a_file_that_cannot_be_made_is_refused_before_any_work(
+    arguments: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cardan.study.liu2013.problem", lambda *_: pytest.fail("work was done"))
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert "/proc/x" in captured.err
+    assert "may not be written (No such file or directory)" in captured.err
+    assert captured.out == ""
+
+
+def test_to_check_a_file_leaves_no_trace(tmp_path: Path) -> None:
+    new, old = tmp_path / "new.csv", tmp_path / "old.csv"
+    old.write_text("of yesterday")
+    for path in (new, old):
+        assert figures.check_file(str(path)) == path
+    assert not new.exists()
+    assert old.read_text() == "of yesterday"
+
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+
+
+@needs_full
+def test_a_file_that_takes_nothing_is_told_and_the_table_is_not_lost(capsys: Captured) -> None:
+    few = ["--samples", "10", "--example", "3", "--region", "box"]
+    assert main([*LIU, *few, "--csv", "/dev/full"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.endswith("cardan: error: cannot write '/dev/full': No space left on device\n")
+    assert "Example 3, body 2" in captured.out
+
+
+@needs_full
+@pytest.mark.parametrize("arguments", [["examples"], ["examples", "--json"], ["solve", "rsur"], LIU])
+def test_a_stdout_that_takes_nothing_is_told(arguments: list[str], tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    if arguments is LIU:
+        arguments = [*LIU, "--samples", "10", "--example", "3", "--region", "box", "--csv", str(rows)]
+    env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1])}
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "cardan", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, env=env,
+            check=False,
+        )  # fmt: skip
+    assert run.returncode == 2
+    assert run.stderr.endswith("cardan: error: cannot write to stdout: No space left on device\n")
+    assert "Traceback" not in run.stderr
+    assert rows.exists() == ("--csv" in arguments)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
@@ -240,6 +338,32 @@ class Terminal:
 
     def flush(self) -> None:
         pass
+
+
+@pytest.mark.parametrize("columns", [200, 80, 59, 40, 30, 21, 12, 3, 1])
+def test_the_bar_keeps_to_the_width_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal(True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "EACH", 0.0)
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    with progress.Bar("liu2013") as bar:
+        for k in range(5):
+            bar.update(k, 4)
+    drawn = terminal.text.split("\r")
+    assert max(map(len, drawn)) < columns  # in the last column a terminal may begin a new line
+    assert len(drawn[-2]) == max(map(len, drawn[:-2]))
+    assert ("#" in terminal.text) == (columns > 28)
+    if columns > 12:
+        assert "100 %" in drawn[5]
+
+
+def test_the_width_is_that_of_the_terminal_the_bar_is_drawn_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal(True)
+    terminal.fileno = lambda: 2  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    sizes = {1: os.terminal_size((80, 24)), 2: os.terminal_size((40, 24))}  # stdout may be a file, or wider
+    monkeypatch.setattr(progress.os, "get_terminal_size", lambda fileno=1: sizes[fileno])
+    assert progress._columns() == 39
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

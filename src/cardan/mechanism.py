@@ -482,7 +482,7 @@ class Mechanism:
     ) -> BatchResult:
         """Assemble from many starts: what :meth:`assemble` would answer to each, as arrays.
 
-        starts: r [m] and p of every body, shape (n, bodies, 7), or a list of states or of ``{body: pose}``.
+        starts: r [m] and p of every body, shape (n, bodies, 7), or a list of what :meth:`assemble` takes.
         workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
         max_seconds: for all starts together.  progress: called now and then with the starts done, and all of them.
         """

@@ -74,15 +74,26 @@ def test_the_worked_iteration_has_body_1_movable_although_the_text_says_p2():
 
 
 def test_the_first_row_is_twice_q0_and_one_edition_has_a_wrong_sign():
-    assert np.array_equal(PRINTED_22[0], 2 * np.array(WORKED_START))
+    assert np.array_equal(matrix_22(1)[0], 2 * np.array(WORKED_START))
     misprinted = np.array([1.0, -1.0, 1.0, 1.0])
-    assert not np.array_equal(misprinted, 2 * np.array(WORKED_START))
     # with it the step would not lead to the printed q₁
     found = liu2013.problem(1, 1, "virtual_rotation")
     f = np.roll(found.residual(liu2013.coordinates(WORKED_START)[0]), 1)
     for row, off in ((PRINTED_22[0], 0.0), (misprinted, 0.1)):
         J = np.vstack([row, matrix_22(1)[1:]])
         assert (np.abs(WORKED_START - np.linalg.solve(J, f) - PRINTED_Q1).max() > DIGITS) == (off > 0.0)
+
+
+@pytest.mark.parametrize("formulation", ["manifold", "euler_angles", "euler_parameters", "virtual_rotation"])
+def test_a_trace_is_the_run_that_is_counted(formulation):
+    """Also from starts that are no unit quaternions, which are normalised where p stands for a rotation."""
+    starts = table2.starts("box", -1.0, 40, 0, 4)
+    counted = liu2013.algorithm_1(4, 2, formulation, starts)
+    for k, start in enumerate(starts):
+        iterates, norms = liu2013.trace(4, 2, formulation, start)
+        assert len(iterates) == len(norms) == counted.iterations[k] + 1
+        assert norms[-1] == counted.norms[k] or not np.isfinite(norms[-1])
+        assert counted.ok[k] == (norms[-1] <= liu2013.EPSILON and len(norms) <= liu2013.N)
 
 
 def test_algorithm_1_must_run_while_the_norm_exceeds_epsilon():
@@ -119,7 +130,7 @@ def test_rows_3_and_4_are_exchanged(number, own, other):
     for formula in ("euler_parameters", "virtual_rotation"):
         found = row(number, "box", formula)
         share = found.converged / SAMPLES
-        assert found.experiment.printed == other
+        assert abs(found.deviation) < 3.0
         assert abs(share - table2.PAPER[other, "box", formula][0] / 1e4) < 0.03
         assert abs(share - table2.PAPER[own, "box", formula][0] / 1e4) > 0.5
 
@@ -142,9 +153,7 @@ def test_what_is_called_irreproducible_is_so_and_what_is_called_reproducible_too
         for region in table2.REGIONS:
             for formula in ("euler_parameters", "virtual_rotation"):
                 found = row(number, region, formula, seed=2)
-                key = (experiment.printed, region, formula)
-                assert found.reproducible == (key not in table2.IRREPRODUCIBLE)
-                assert (abs(found.deviation) < 3.0) == found.reproducible, (key, found.deviation)
+                assert (abs(found.deviation) < 3.0) == found.reproducible, (experiment.printed, found)
 
 
 def test_one_row_is_at_the_edge_of_sampling_error():
@@ -154,7 +163,6 @@ def test_one_row_is_at_the_edge_of_sampling_error():
     assert abs(share - 0.2802) < 0.007
     off = (share - 0.2666) / math.sqrt(share * (1 - share) / 10_000)
     assert 1.5 < off < 4.5
-    assert "j" in row(1, "sphere", "euler_parameters", samples=10).marks
 
 
 def test_mean_iterations_of_the_proposed_formula_come_out_about_a_half_lower():

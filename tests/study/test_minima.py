@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.coordinates import formulations
+from cardan.coordinates import formulations, verdict
 from cardan.examples import REGISTRY
 from cardan.study import minima
+from cardan.study.descent import descend
 from cardan.study.minima import Inputs
 
 
@@ -24,6 +25,50 @@ def test_every_start_is_met_or_held_by_something(found):
         assert row.iterations.size == row.met
         assert row.iterations.max(initial=0) <= 6000
         assert row.residuals.size == row.minimum
+
+
+def test_iterations_are_the_first_that_meet_the_tolerance():
+    """And not those to what the solver would aim at: a run that goes one step less far is not met."""
+    mechanism = REGISTRY["rsur"].build()
+    system = mechanism.system
+    starts = minima.starting_poses(mechanism, 6, 0)
+    for chart in minima.CHARTS:
+        whole = descend(system, chart, starts, 1e-2, 10_000)
+        assert whole.met.sum() >= 5
+        for k in np.flatnonzero(whole.met):
+            last = int(whole.iterations[k])
+            for most, met in ((last, True), (last - 1, False), (last // 2, False)):
+                other = descend(system, chart, starts[k : k + 1], 1e-2, most)
+                assert (other.met[0], other.iterations[0]) == (met, most)
+            found, bound = verdict.judge(system, whole.coordinates[k], system.length, 1e-2)
+            assert found <= bound == 1e-2
+            assert found >= 0.9e-2  # a step of the spring is short
+
+
+def test_a_run_that_meets_the_tolerance_at_the_limit_counts():
+    mechanism = REGISTRY["rsur"].build()
+    starts = minima.starting_poses(mechanism, 1, 0)
+    last = int(descend(mechanism.system, "manifold", starts, 1e-2, 10_000).iterations[0])
+    (row,) = [r for r in minima.minima(Inputs(("rsur",), 1, last, 1e-2, 0)) if r.chart == "manifold"]
+    assert (row.met, row.iterations.tolist()) == (1, [last])
+    (row,) = [r for r in minima.minima(Inputs(("rsur",), 1, last - 1, 1e-2, 0)) if r.chart == "manifold"]
+    assert (row.met, row.slow) == (0, 1)
+
+
+def test_the_number_of_threads_changes_nothing():
+    system = REGISTRY["stewart_distance"].build().system
+    starts = minima.starting_poses(REGISTRY["stewart_distance"].build(), 8, 2)
+    one, two = (descend(system, "euler_angles", starts, 1e-2, 500, threads=threads) for threads in (1, 2))
+    for field in ("met", "iterations", "coordinates", "found"):
+        assert np.array_equal(getattr(one, field), getattr(two, field)), field
+
+
+def test_whole_turns_are_no_hindrance():
+    mechanism = REGISTRY["planetary_gear"].build()
+    assert mechanism.system.turns
+    found = descend(mechanism.system, "manifold", minima.starting_poses(mechanism, 2, 0), 0.1, 3000)
+    assert np.isfinite(found.residual).all()
+    assert descend(mechanism.system, "manifold", mechanism.assemble().state.coordinates[None], 1e-2, 5).met[0]
 
 
 def test_minima_do_not_depend_on_the_chart(found):
@@ -73,8 +118,8 @@ def test_zxz_angles_are_held_at_their_poles():
     assert slopes[0] == 0.0 < 0.1 < slopes[1]
 
 
-def test_the_sequence_ends_assembled():
-    steps = minima.sequence(Inputs(iterations=8000, tolerance=1e-2), frames=(0, 10, 100))
+def test_the_sequence_ends_where_the_tolerance_is_met():
+    steps = minima.sequence(Inputs(iterations=8000, tolerance=1e-2, seed=3), frames=(0, 10, 100))
     assert steps.iterations[:3] == (0, 10, 100)
     assert len(steps.states) == len(steps.iterations) == 4
     assert steps.mechanism.name == "bent_chain"
@@ -88,7 +133,8 @@ def test_the_sequence_ends_assembled():
 
     gaps = [gap(state) for state in steps.states]
     assert gaps == sorted(gaps, reverse=True)
-    assert gaps[-1] < 0.1 < 1.0 < gaps[0]
+    assert gaps[-1] <= np.sqrt(3) * 1e-2 * steps.mechanism.system.length < 1.0 < gaps[0]  # 1 % along each axis
+    assert 100 < steps.iterations[-1] < 8000
 
 
 @pytest.mark.parametrize(

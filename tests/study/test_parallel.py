@@ -9,6 +9,7 @@ import cardan as cd
 from cardan.coordinates import formulations
 from cardan.study import parallel
 from cardan.study.parallel import Springs
+from cardan.system.state import Pose
 
 
 def whole(poses, iterations):
@@ -92,6 +93,16 @@ def test_iterations_grow_with_the_chain_where_all_of_it_must_move():
     assert 0.5 < long.scattered / short.scattered < 2.0
     assert long.compressed > 6 * short.compressed
     assert 1.3 < parallel.exponent([40, 160], [short.compressed, long.compressed]) < 2.2
+
+
+def test_a_compressed_chain_overlaps_at_its_joints_and_misses_its_far_pin_by_all_of_it():
+    links = 30
+    poses = parallel.compressed(links)
+    ends = np.array([[Pose(p[:3], p[3:]).point((x, 0, 0)) for x in (-0.5, 0.5)] for p in poses])
+    lack = (1 - parallel.STRETCH) * parallel.ALONG
+    assert np.abs(ends[:-1, 1] - ends[1:, 0] - [lack, 0, 0]).max() <= 1e-14
+    assert np.abs(ends[0, 0] + [lack / 2, 0, 0]).max() <= 1e-14
+    assert np.abs(parallel.far_end(links) - ends[-1, 1] - [lack * (links - 0.5), 0, 0]).max() <= 1e-13
 
 
 def test_a_timing_has_every_thread_count():

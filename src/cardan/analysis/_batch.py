@@ -6,7 +6,7 @@ call: that is how Ctrl-C and the clock get their turn, however large the system.
 """
 
 from cardan._jit import call_evaluator, call_kernel, inner, jit
-from cardan.coordinates._verdict import judge
+from cardan.analysis._judging import update_verdict_at
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers.abi import (
     BROKEN,
@@ -24,7 +24,6 @@ from cardan.solvers.abi import (
     MARK_ITERATION,
     RESIDUAL,
     RESIDUAL_MAX,
-    RETRACT,
     ROWS,
     RUNNING,
     SINGULAR,
@@ -33,8 +32,6 @@ from cardan.solvers.abi import (
     TOLERANCE,
     TRUNCATION,
 )
-from cardan.system._tables import shift_reference
-from cardan.system.layout import BODIES, POSE
 
 # solvers, by number
 LEVENBERG_MARQUARDT = 0
@@ -45,7 +42,7 @@ GRADIENT = 3
 # addresses
 EVALUATE = 0
 LINEAR = 1
-MANIFOLD = 2  # the evaluator of the manifold formulation: judges, and reads the angles of turns
+JUDGED = 2  # the evaluator of the manifold formulation, that judges
 SOLVERS = 3  # of the solver of that number
 NEAR_DRAW = 7
 ANYWHERE_DRAW = 8
@@ -69,15 +66,12 @@ CONFLICT_SHARE = 13
 CONFLICT_ENOUGH = 14
 LENGTH = 15
 REACH = 16
-OPTION_TOLERANCE = 17
-ROUNDING = 18
-ROUNDING_MOST = 19
-OPTION_DAMPING = 20
-OPTION_GAIN = 21
-IS_DENSE = 22
-OPTION_SINGULAR = 23
-OPTION_TRUNCATION = 24
-OPTIONS = 25
+OPTION_DAMPING = 17
+OPTION_GAIN = 18
+IS_DENSE = 19
+OPTION_SINGULAR = 20
+OPTION_TRUNCATION = 21
+OPTIONS = 22
 
 # what is remembered between calls
 START = 0  # number of the start
@@ -132,55 +126,6 @@ def run_chunk(solver, addresses, ints, floats, structure, scales, pattern, optio
         call_kernel(at, (evaluate, ints, floats, structure, scales, q, control, work))
 
 
-@inner
-def rewind(manifold, ints, floats, zeros, moved, work, q):
-    """Angles of the turns in q ← those of its poses, within half a turn of what q says."""
-    last = POSE * ints[BODIES]
-    if q.size > last:
-        call_evaluator(manifold, RETRACT, ints, floats, q, zeros, moved, zeros, work)
-        for i in range(last, q.size):
-            q[i] = moved[i]
-
-
-@inner
-def update_verdict(judged, ints, floats, powers, centers, origin, options, zeros, poses, q, moved, rows, work, out):
-    """out ← the residual in sharp form that is largest for what it may be, and that bound.
-
-    poses: r, p of the bodies' origins, then the angles of turns; q: the same in solver coordinates.
-    """
-    last = POSE * ints[BODIES]
-    rewind(judged, ints, floats, zeros, moved, work, q)
-    call_evaluator(judged, RESIDUAL, ints, floats, q, zeros, rows, zeros, work)
-    judge(
-        rows[: powers.size],
-        powers,
-        poses[:last],
-        poses[last:],
-        centers,
-        origin,
-        options[LENGTH],
-        options[OPTION_TOLERANCE],
-        options[ROUNDING],
-        options[ROUNDING_MOST],
-        out,
-    )
-
-
-@jit
-def judge_many(
-    judged, ints, floats, powers, centers, origin, options, zeros, poses, shifted, count, places, rows, work, out
-):
-    """out ← residual and bound of every start, two floats each, from its poses and the same in solver coordinates."""
-    size = poses.size // count
-    for k in range(count):
-        mine = poses[k * size : (k + 1) * size]
-        q = shifted[k * size : (k + 1) * size]
-        update_verdict(
-            judged, ints, floats, powers, centers, origin, options, zeros, mine, q, places, rows, work, out[2 * k :]
-        )
-    return count
-
-
 @jit
 def solve_many(
     addresses,
@@ -195,12 +140,12 @@ def solve_many(
     powers,
     centers,
     origin,
+    bounds,
     seeds,
     authored,
     center,
     options,
-    targets,
-    tails,
+    target,
     starts,
     last,
     memo,
@@ -220,18 +165,16 @@ def solve_many(
 ):
     """Solve from the starts memo[START] … last − 1; returns 1 where the allowance ended before them, else 0.
 
-    starts: solver coordinates, one row per start.  tails: angles of the turns in the authored poses, one row per start.
-    places: room for five q.  ends ← solver coordinates where each start ended; outcomes and residuals ← those of the
-    run that ended there.
+    starts: solver coordinates, one row per start, with no angles of turns behind them.  places: room for four q.
+    ends ← solver coordinates where each start ended; outcomes and residuals ← those of the run that ended there.
     """
     size = structure[COORDINATES]
-    turns = size - POSE * ints[BODIES]
     is_auto = options[IS_AUTO] != 0.0
     most = options[MOST]
     q = places[:size]
     best = places[size : 2 * size]
     poses = places[2 * size : 3 * size]
-    spare = places[3 * size :]
+    spare = places[3 * size : 4 * size]
     spent = 0.0
     while memo[START] < last:
         k = int(memo[START])
@@ -243,9 +186,9 @@ def solve_many(
             memo[BEFORE] = 0.0
             memo[LEFT] = most
             memo[STAGE] = FIRST
-            set_control(options, targets[k], control)
+            set_control(options, target, control)
             if options[THEN] >= 0.0:
-                control[TOLERANCE] = max(targets[k], options[FIRST_TOLERANCE])
+                control[TOLERANCE] = max(target, options[FIRST_TOLERANCE])
                 memo[LEFT] = min(most, options[MOST_FIRST])
             for i in range(size):
                 q[i] = begin[i]
@@ -267,7 +210,7 @@ def solve_many(
             memo[BEFORE] = control[ITERATIONS]
             memo[LEFT] = left
             memo[STAGE] = SECOND
-            set_control(options, targets[k], control)
+            set_control(options, target, control)
             continue
         # an attempt has ended
         taken = memo[BEFORE] + control[ITERATIONS]
@@ -276,24 +219,19 @@ def solve_many(
         outcome = control[STATUS]
         ended = not is_auto or outcome == CONVERGED
         if not ended and control[RESIDUAL_MAX] <= options[NEAR]:
-            for i in range(size):
-                poses[i] = q[i]
-            shift_reference(ints[BODIES], centers, origin, -1.0, poses)
-            for i in range(size):
-                spare[i] = poses[i]
-            shift_reference(ints[BODIES], centers, origin, 1.0, spare)
-            update_verdict(
-                addresses[MANIFOLD],
+            update_verdict_at(
+                addresses[JUDGED],
                 judged_ints,
                 judged_floats,
                 powers,
                 centers,
                 origin,
-                options,
+                bounds,
+                options[LENGTH],
                 zeros,
+                q,
                 poses,
-                spare[:size],
-                spare[size:],
+                spare,
                 rows,
                 work,
                 memo[FOUND:],
@@ -339,16 +277,12 @@ def solve_many(
                         q[i] = begin[i]
                     near = addresses[NEAR_DRAW]
                     call_kernel(near, (seeds, tried, begin, options[DISTURBANCE], options[LENGTH], q))
-                    rewind(addresses[MANIFOLD], ints, floats, zeros, spare, work, q)
                 else:
-                    for i in range(turns):
-                        q[size - turns + i] = tails[k * turns + i]
                     anywhere = addresses[ANYWHERE_DRAW]
                     call_kernel(anywhere, (seeds, tried, authored, center, options[REACH] * options[LENGTH], q))
-                    rewind(addresses[MANIFOLD], ints, floats, zeros, spare, work, q)
                 memo[BEFORE] = 0.0
                 memo[LEFT] = most
-                set_control(options, targets[k], control)
+                set_control(options, target, control)
         if ended:
             outcomes[k] = int(outcome)
             residuals[k] = control[RESIDUAL_MAX]

@@ -36,6 +36,7 @@ TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in 
 NEAR = 1e-5  # a residual that may be met as far as rounding goes; worth a look
 LEAST_TARGET = 1e-15  # residuals are not computed better than this
 UNIT = 1e-9  # how far the square of a quaternion's length may be from one
+POSE_ASKED = f"its numbers must be finite and its quaternion of length 1, the square of which may be off by {UNIT}"
 SADDLE_ITERATIONS = 3  # a first attempt that stalls this soon began at a saddle: it is disturbed a little
 DISTURBANCE = 0.05  # rad, and in units of L
 OTHER_LENGTH = 0.25  # of L, tried where the first attempt crept on to its iteration limit
@@ -252,10 +253,7 @@ def _check_poses(state: State) -> None:
     bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
     if bad.size:
         name = state.names[bad[0]]
-        raise ModelError(
-            f"the pose of body {name!r} in the start is {state[name]}; its numbers must be finite and its quaternion "
-            "of length 1"
-        )
+        raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {POSE_ASKED}")
 
 
 def _target(system: System, length: float, tolerance: float) -> float:

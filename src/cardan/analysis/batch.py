@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis import assemble as one
-from cardan.analysis.assemble import UNIT, Method, start_angles, start_coordinates, start_time
+from cardan.analysis.assemble import POSE_ASKED, UNIT, Method, start_angles, start_coordinates, start_time
 from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.chunks import Progress, worker_count
 from cardan.analysis.pieces import Ends, Task, solve_piece
@@ -135,25 +135,27 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
     wanted = f"an array of shape (n, {bodies}, 7), r and p of every body, or a list of states"
     if isinstance(starts, State | Mapping | str):
         raise ModelError(f"the starts are {starts!r}; they must be {wanted}")
-    if isinstance(starts, Sequence) and any(isinstance(start, State | Mapping) for start in starts):
+    if isinstance(starts, Sequence) and any(start is None or isinstance(start, State | Mapping) for start in starts):
         listed = [start_coordinates(system, start) for start in starts]
         near = np.array([start_angles(system, start) for start in starts])
         return np.array(listed), near.reshape(len(listed), len(system.turns))
     try:
-        coordinates: FloatArray = np.array(starts, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(starts)
+        is_real = given.dtype.kind in "iufO"  # of complex numbers a part would be dropped, of texts none is asked for
+        coordinates: FloatArray = np.array(given if is_real else np.nan, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"the starts are {type(starts).__name__}; they must be {wanted}") from None
+    if not is_real:
+        raise ModelError(f"the starts are of type {given.dtype}; they must be {wanted}, of real numbers")
     if coordinates.ndim != 3 or coordinates.shape[1:] != (bodies, layout.POSE):
         raise ModelError(f"the starts have shape {coordinates.shape}; they must be {wanted}")
     if not len(coordinates):
         raise ModelError(f"there are no starts; they must be {wanted}, one at least")
     squares = np.einsum("kij,kij->ki", coordinates[:, :, 3:], coordinates[:, :, 3:])
+    within = (np.abs(coordinates[:, :, :3]) <= check.LARGEST).all(axis=2)
     fine = np.isfinite(coordinates).all(axis=2) & (np.abs(squares - 1.0) <= UNIT)
-    fine &= (np.abs(coordinates[:, :, :3]) <= check.LARGEST).all(axis=2)
-    if not fine.all():
-        k, b = np.argwhere(~fine)[0]
-        raise ModelError(
-            f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; its numbers must be "
-            "finite and its quaternion of length 1"
-        )
+    if not (within & fine).all():
+        k, b = np.argwhere(~(within & fine))[0]
+        asked = POSE_ASKED if not fine[k, b] else f"its coordinates must not exceed {check.LARGEST}"
+        raise ModelError(f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {asked}")
     return coordinates, np.zeros((len(coordinates), len(system.turns)))

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cardan.errors import ModelError
 
 Progress = Callable[[int, int], None]  # done, of how many
@@ -29,9 +31,9 @@ def worker_count(workers: Any) -> int:
     """A number of threads, checked; None: one for each core."""
     if workers is None:
         return core_count()
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ModelError(f"workers is {workers!r}; it must be a whole number from 1 on, or None for all cores")
-    return workers
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise ModelError(f"workers is {workers!r}; it must be a whole number from 1 on; without it all cores are used")
+    return int(workers)
 
 
 def run_chunks(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cardan.analysis import assemble as one
 from cardan.analysis.chunks import Progress, Worker, run_chunks
+from cardan.analysis.judging import Judge, rewind, shift
 from cardan.analysis.restarts import REACH, Restarts
 from cardan.coordinates import formulations, verdict
 from cardan.solvers import abi, kernels, methods
@@ -93,87 +94,91 @@ def solve_piece(
     piece: System, coordinates: FloatArray, near: FloatArray, task: Task, progress: Progress | None
 ) -> Ends:
     """Solve from r and p of every body, shape (n, bodies, 7), with turns counted from near [rad], shape (n, turns)."""
-    count, bodies, turns = len(coordinates), len(piece.names), len(piece.turns)
+    count, turns = len(coordinates), len(piece.turns)
     own = np.ascontiguousarray(coordinates)
     starts: FloatArray = np.hstack([own.reshape(count, -1), near])
-    shift(piece, starts, 1.0)
-    for row in starts if turns else ():
-        row[layout.POSE * bodies :] = formulations.angles(piece, formulations.rewound(piece, row))
-    ends = Ends(own.copy(), starts.copy(), turns)
+    ends = Ends(np.empty_like(own), np.empty_like(starts), turns)
+    judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
-    make_worker: Callable[[Event], Worker]
+    make_solver: Callable[[Event], Worker]
     if piece.length and not turns and not formulations.projects(task.options.formulation):
-        make_worker = _Shared(piece, own, starts, ends, task, piece.length).make_worker
+        make_solver = _Shared(piece, own, starts, ends, judge, task, piece.length).make_worker
     else:  # lengths are measured in the spread of each start, turns wound, or unknowns made anew from the poses of each
-        make_worker = _one_by_one(piece, starts, ends, task)
+        make_solver = _one_by_one(piece, starts, ends, judge, task)
+        begin = formulations.to_reference(piece, own[0], near[0])
+        formulations.enter(piece, task.options.formulation, begin)  # tables and kernels, before threads share them
+
+    def make_worker(stop: Event) -> Worker:
+        solve = make_solver(stop)
+
+        def worker(first: int, last: int) -> None:  # all is done chunk by chunk, so that the clock gets its turn
+            shift(piece, starts[first:last], 1.0)
+            rewind(piece, starts[first:last])
+            ends.q[first:last] = starts[first:last]
+            ends.coordinates[first:last] = own[first:last]
+            solve(first, last)
+
+        return worker
+
     run_chunks(count, size, make_worker, task.threads, progress)
     return ends
 
 
-def _one_by_one(piece: System, starts: FloatArray, ends: Ends, task: Task) -> Callable[[Event], Worker]:
-    """Workers that solve as a single assembly does, start by start."""
+def _one_by_one(piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> Callable[[Event], Worker]:
+    """Workers that solve as a single assembly does, start by start; what is left when time is up is judged in bulk."""
     single = one._Task(task.options, task.deadline, task.time)
-    formulations.enter(piece, task.options.formulation, starts[0])  # tables and kernels, before threads share them
+
+    def solve(k: int) -> None:
+        end = one._solve(piece, starts[k].copy(), single)
+        ends.put(k, end)
+        ends.late[k] = task.is_late()
+        if end.moved:
+            ends.coordinates[k] = formulations.from_reference(piece, end.q)
+        judged = (piece, ends.coordinates[k], end.length, task.options.tolerance, None, ends.angles[k], task.time)
+        ends.found[k] = verdict.judge(*judged)
 
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:
-            for k in range(first, last):
+            at = first
+            while at < last and not task.is_late():
                 if stop.is_set():
                     return
-                end = None
-                if task.is_late():
-                    ends.late[k] = True
-                    length = piece.extent_at(starts[k])
-                else:
-                    end = one._solve(piece, starts[k].copy(), single)
-                    ends.put(k, end)
-                    ends.late[k] = task.is_late()
-                    length = end.length
-                if end is not None and end.moved:
-                    ends.coordinates[k] = formulations.from_reference(piece, end.q)
-                judged = (piece, ends.coordinates[k], length, task.options.tolerance, None, ends.angles[k], task.time)
-                ends.found[k] = verdict.judge(*judged)
+                solve(at)
+                at += 1
+            if at < last:
+                ends.late[at:last] = True
+                poses = np.hstack([ends.coordinates[at:last].reshape(last - at, -1), ends.angles[at:last]])
+                judge.update(poses, piece.extents_at(starts[at:last]), ends.found[at:last])
 
         return worker
 
     return make_worker
 
 
-def shift(piece: System, q: FloatArray, sign: float) -> None:
-    """Poses in the rows of q from body origins to reference points (+1) or back (−1), by the kernel for one of them."""
-    from cardan.system import _tables
-
-    bodies = len(piece.names)
-    poses = np.ascontiguousarray(q[:, : layout.POSE * bodies])
-    centers = np.tile(piece.centers.reshape(-1), len(q))
-    _tables.shift_reference(bodies * len(q), centers, piece.origin, sign, poses.reshape(-1))
-    q[:, : layout.POSE * bodies] = poses
-
-
 class _Shared:
-    """What the threads share, for starts whose lengths are measured in one length."""
+    """What the threads share, for starts whose lengths are measured in one length and that count no turns."""
 
     def __init__(
-        self, piece: System, own: FloatArray, starts: FloatArray, ends: Ends, task: Task, length: float
+        self,
+        piece: System,
+        own: FloatArray,
+        starts: FloatArray,
+        ends: Ends,
+        judge: Judge,
+        task: Task,
+        length: float,
     ) -> None:
         from cardan.analysis import _batch
 
         options = task.options
-        self.piece, self.own, self.starts, self.ends, self.task = piece, own, starts, ends, task
+        self.piece, self.own, self.starts, self.ends, self.judge, self.task = piece, own, starts, ends, judge, task
+        self.length = length
         self.problem = formulations.problem(piece, options.formulation, length, task.time)
-        self.judged = formulations.problem(piece.judged(), "manifold", None, task.time)
         other = formulations.problem(piece, options.formulation, one.OTHER_LENGTH * length, task.time)
         restarts = Restarts(piece, formulations.to_reference(piece, piece.authored), length, options.seed)
-        self.addresses, self.numbers = _addresses(self.problem, self.judged, options)
+        self.addresses, self.numbers = _addresses(self.problem, judge.problem, options)
         self.options = _options(self.problem, options, length)
-        self.targets, self.tails = _targets(piece, starts, length, options.tolerance)
-        self.judging = (
-            self.judged.ints,
-            self.judged.floats,
-            piece.judged_powers(),
-            piece.centers.reshape(-1),
-            piece.origin,
-        )
+        self.target = one._target(piece, length, options.tolerance)
         p = self.problem
         self.tables = (self.addresses, p.ints, p.floats, p.structure, p.scales, other.scales, p.linear.pattern)
         self.draws = (restarts.seeds, restarts.authored, restarts.center)
@@ -181,21 +186,22 @@ class _Shared:
 
     def make_worker(self, stop: Event) -> Worker:
         """A worker with a workspace of its own."""
-        kernel, ends, p, judged = self.kernel, self.ends, self.problem, self.judged
+        kernel, ends, p, judged = self.kernel, self.ends, self.problem, self.judge.problem
         size = self.starts.shape[1]
         memo, control = np.zeros(kernel.MEMO), np.zeros(abi.CONTROL)
         zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(max(p.rows, judged.rows))
         needed = [int(judged.structure[abi.WORK]), *(kernels.work_size(number, p) for number in self.numbers)]
         work = np.empty(max(needed))
-        costs, places = np.empty(self.task.options.restarts + 1), np.empty(5 * size)
+        costs, places = np.empty(self.task.options.restarts + 1), np.empty(4 * size)
         pivots = np.empty(kernels.pivot_count(p), dtype=np.int64)
-        given = (*self.draws, self.options, self.targets, self.tails.reshape(-1), self.starts.reshape(-1))
+        judging = (*self.judge.tables, self.judge.bounds)
+        given = (*self.draws, self.options, self.target, self.starts.reshape(-1))
         own = (memo, control, costs, zeros, places, rows, work, pivots)
         answers = (ends.q.reshape(-1), ends.outcome, ends.run, ends.attempts, ends.iterations, ends.conflict)
 
         def solve(last: int) -> bool:
             """Whether there is more to do."""
-            return bool(kernel.solve_many(*self.tables, *self.judging, *given, last, *own, *answers))
+            return bool(kernel.solve_many(*self.tables, *judging, *given, last, *own, *answers))
 
         def worker(first: int, last: int) -> None:
             memo[kernel.START], memo[kernel.STAGE], memo[kernel.IS_LATE] = first, kernel.NEW, 0.0
@@ -208,25 +214,19 @@ class _Shared:
                 if memo[kernel.STAGE] != kernel.NEW:  # the one that was under way ends where it is
                     memo[kernel.IS_LATE] = 1.0
                     solve(at + 1)
-            self.judge(first, last, places, zeros, rows, work)
+            self.conclude(first, last)
 
         return worker
 
-    def judge(
-        self, first: int, last: int, places: FloatArray, zeros: FloatArray, rows: FloatArray, work: FloatArray
-    ) -> None:
-        """Evaluate every constraint at the poses that are returned; only that decides."""
+    def conclude(self, first: int, last: int) -> None:
+        """Poses and verdicts of the starts first … last − 1."""
         ends, bodies = self.ends, len(self.piece.names)
         final = ends.q[first:last].copy()
         shift(self.piece, final, -1.0)
         still = ends.iterations[first:last] == 0  # what was met at the start stays as it is, to the last bit
-        final[still, : layout.POSE * bodies] = self.own[first:last].reshape(last - first, -1)[still]
-        ends.coordinates[first:last] = final[:, : layout.POSE * bodies].reshape(-1, bodies, layout.POSE)
-        shifted = final.copy()
-        shift(self.piece, shifted, 1.0)
-        given = (self.options, zeros, final.reshape(-1), shifted.reshape(-1), last - first)
-        found = ends.found[first:last].reshape(-1)
-        self.kernel.judge_many(self.judged.evaluate, *self.judging, *given, places, rows, work, found)
+        final[still] = self.own[first:last].reshape(last - first, -1)[still]
+        ends.coordinates[first:last] = final.reshape(-1, bodies, layout.POSE)
+        self.judge.update(final, np.full(last - first, self.length), ends.found[first:last])
 
 
 def _addresses(problem: Problem, judged: Problem, options: one._Options) -> tuple[IntArray, list[int]]:
@@ -241,7 +241,7 @@ def _addresses(problem: Problem, judged: Problem, options: one._Options) -> tupl
     addresses: IntArray = np.zeros(_batch.ADDRESSES, dtype=np.int64)
     addresses[_batch.EVALUATE] = problem.evaluate
     addresses[_batch.LINEAR] = problem.linear.address
-    addresses[_batch.MANIFOLD] = judged.evaluate
+    addresses[_batch.JUDGED] = judged.evaluate
     for number in numbers:
         addresses[_batch.SOLVERS + number] = kernels.address(number)
     if options.method == one.AUTO:
@@ -276,9 +276,6 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
         kernel.CONFLICT_ENOUGH: one.CONFLICT_ENOUGH,
         kernel.LENGTH: length,
         kernel.REACH: REACH,
-        kernel.OPTION_TOLERANCE: options.tolerance,
-        kernel.ROUNDING: verdict.ROUNDING,
-        kernel.ROUNDING_MOST: verdict.ROUNDING_MOST,
         kernel.OPTION_DAMPING: methods.INITIAL_DAMPING,
         kernel.OPTION_GAIN: methods.SPRING_GAIN,
         kernel.IS_DENSE: kernels.is_dense(problem),
@@ -287,15 +284,3 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
     }.items():
         out[at] = value
     return out
-
-
-def _targets(piece: System, starts: FloatArray, length: float, tolerance: float) -> tuple[FloatArray, FloatArray]:
-    """What the solver must reach, shape (n,), and the angles of turns in the authored poses, shape (n, turns)."""
-    targets = np.full(len(starts), one._target(piece, length, tolerance))
-    if not piece.turns:
-        return targets, np.zeros((len(starts), 0))
-    tails = []
-    for row in starts:
-        authored = formulations.to_reference(piece, piece.authored, formulations.angles(piece, row))
-        tails.append(formulations.angles(piece, authored))
-    return targets, np.array(tails)

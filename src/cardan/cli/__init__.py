@@ -1,6 +1,7 @@
 """The command line: ``cardan VERB``.  One module per verb; a new verb is a module and its name in ``VERBS``.
 
-Exit codes: 0 done, 1 the answer is no (a mechanism is not assembled), 2 the call was wrong, 130 interrupted.
+Exit codes: 0 done, 1 the answer is no (a mechanism is not assembled), 2 the call was wrong or an answer could not be
+written, 130 interrupted.
 Answers go to stdout, everything else to stderr.
 """
 
@@ -41,23 +42,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ° or ü gets a question mark, not a traceback
     try:
-        args = _parser().parse_args(argv)
-        verb: Verb = args.verb
-        with _logging_to_stderr(logging.DEBUG if "verbose" in args else logging.INFO):
-            code = verb.run(args)
-            sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
+        code = _run(argv)
+        sys.stdout.flush()  # a closed pipe or a full disk shows here, not in the interpreter's last breath
         return code
-    except SystemExit as stop:  # argparse has said what there is to say
-        return stop.code if isinstance(stop.code, int) else WRONG_USE
     except CardanError as error:
-        print(f"cardan: error: {error}", file=sys.stderr)
+        _discard_stdout_if_full()
+        _say(f"error: {error}")
         return WRONG_USE
     except KeyboardInterrupt:
-        print("cardan: interrupted", file=sys.stderr)
+        _say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _discard_stdout()
         return PIPE_CLOSED
+    except OSError as error:
+        _discard_stdout()
+        where = "to stdout" if error.filename is None else repr(error.filename)
+        _say(f"error: cannot write {where}: {error.strerror or error}")
+        return WRONG_USE
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said what there is to say
+        return stop.code if isinstance(stop.code, int) else WRONG_USE
+    verb: Verb = args.verb
+    with _logging_to_stderr(logging.DEBUG if "verbose" in args else logging.INFO):
+        return verb.run(args)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # a stderr that takes nothing leaves the exit code to tell
+        print(f"cardan: {text}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,6 +109,14 @@ def _logging_to_stderr(level: int) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
+
+
+def _discard_stdout_if_full() -> None:
+    """Where stdout took nothing either, beside the error that is told."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_stdout()
 
 
 def _discard_stdout() -> None:

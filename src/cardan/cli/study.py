@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,18 +90,25 @@ def _run_liu2013(args: argparse.Namespace) -> int:
             workers=args.workers,
             progress=bar.update,
         )
-    if rows is not None:
-        _write_csv(found, rows)
-    if picture is not None:
-        figures.save(figures.convergence(found, _traces(found), FORMULAS), picture)
-    if args.json:
+    try:
+        _print_liu2013(found, args.json)
+    finally:  # a run takes long: what one of its outputs cannot take is not lost to the others
+        if rows is not None:
+            _write_csv(found, rows)
+        if picture is not None:
+            figures.save(figures.convergence(found, _traces(found), FORMULAS), picture)
+    return 0
+
+
+def _print_liu2013(found: Table2, as_json: bool) -> None:
+    if as_json:
         worked = liu2013.worked_iteration()
         shown = {"q_0": worked.q_0, "matrix_22": worked.jacobian, "q_1": worked.q_1, "A_1": worked.matrix_1}
         document = {**found.as_dict(), "worked_iteration": {key: value.tolist() for key, value in shown.items()}}
         print_json(document)
     else:
         print(_text(found))
-    return 0
+    sys.stdout.flush()
 
 
 def _text(found: Table2) -> str:
@@ -157,7 +166,7 @@ def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
         runs = []
         for p in starts:
             norms = liu2013.trace(row.experiment.example, row.experiment.movable, formula, p, found.settings)[1]
-            if norms[-1] <= found.settings.epsilon:
+            if norms[-1] <= found.settings.epsilon and len(norms) <= found.settings.iterations:
                 runs.append(norms)
             if len(runs) == TRACES:
                 break
@@ -167,7 +176,7 @@ def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
 
 def _write_csv(found: Table2, path: Path) -> None:
     rows = [row.as_dict() for row in found.rows]
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with figures.writing(path), path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
@@ -201,9 +210,16 @@ def _run_minima(args: argparse.Namespace) -> int:
     picture = None if args.plot is None else figures.check_picture(args.plot)
     with Bar("minima") as bar:
         found = minima.minima(inputs, workers=args.workers, progress=bar.update)
-    if picture is not None:
-        figures.save(figures.sequence(minima.sequence(inputs)), picture)
-    if args.json:
+    try:
+        _print_minima(found, inputs, args.json)
+    finally:
+        if picture is not None:
+            figures.save(figures.sequence(minima.sequence(inputs)), picture)
+    return 0
+
+
+def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_json: bool) -> None:
+    if as_json:
         print_json(
             {
                 "starts": inputs.starts,
@@ -213,7 +229,8 @@ def _run_minima(args: argparse.Namespace) -> int:
                 "rows": [row.as_dict() for row in found],
             }
         )
-        return 0
+        sys.stdout.flush()
+        return
     titles = ("mechanism", "unknowns", "met", "unmet", "minimum", "chart", "slow", "iterations")
     rows = [
         (
@@ -238,6 +255,6 @@ def _run_minima(args: argparse.Namespace) -> int:
         "minimum  neither arrives, and the gradient on the manifold vanishes: no choice of unknowns helps\n"
         "chart    on the manifold it arrives, in its own unknowns it still does not\n"
         "slow     all else: it was under way\n"
-        "iterations: median of the runs that met the tolerance"
+        "iterations: to the tolerance, median of the runs that met it",
+        flush=True,
     )
-    return 0

@@ -55,7 +55,7 @@ class ByHand:
             if named(*where) is made:
                 return named, where
         except ModelError:
-            pass
+            pass  # it has no such name: its functions may have
         try:
             pickle.dumps((self.value, self.derivative))
         except Exception as error:

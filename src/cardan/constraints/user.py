@@ -205,7 +205,7 @@ def _default(what: str, name: str, value: Any) -> float:
             if math.isfinite(number):
                 return number
     except OverflowError:
-        pass
+        pass  # a whole number beyond all floats: no finite one either
     raise ModelError(f"{what}: the default of {name!r} is {_shown(value)}; it must be a finite number")
 
 

@@ -140,13 +140,14 @@ def check_dense(problem: Problem) -> None:
 
 
 def algorithm_1_control(problem: Problem, tolerance: float, inverse: float = abi.LU_FIRST) -> FloatArray:
-    """Control vector of Algorithm 1.  A pivot must exceed what rounding alone leaves of one: unknowns × ε."""
+    """Control vector of Algorithm 1.  A pivot must exceed what rounding alone leaves of one: free unknowns × ε."""
     from cardan.solvers._newton import SINGULAR_RTOL
 
     control: FloatArray = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
     control[abi.INVERSE] = inverse
-    control[abi.SINGULAR] = problem.unknowns * np.finfo(float).eps
+    free = np.count_nonzero(problem.scales[problem.rows :])  # an unknown with the scale 0 is held
+    control[abi.SINGULAR] = free * np.finfo(float).eps
     control[abi.TRUNCATION] = SINGULAR_RTOL
     return control
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cardan.errors import ModelError
+from cardan.errors import CardanError, ModelError
+from cardan.system.state import FloatArray
 
 PICTURES = (".png", ".svg", ".pdf")
 DPI = 120
@@ -34,9 +38,35 @@ def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
         raise ModelError(f"the file is {path!r}, which is a directory; give the name of a file")
     if not target.parent.is_dir():
         raise ModelError(f"the file is {path!r}, but there is no directory {str(target.parent)!r}; make it first")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise ModelError(f"the file is {path!r}, which may not be written; choose another place")
+    try:
+        _try_to_open(target)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelError(f"the file is {path!r}, which may not be written ({reason}); choose another place") from None
     return target
+
+
+def _try_to_open(target: Path) -> None:
+    """OSError where a file cannot be opened for writing; a new one is removed again, an old one stays as it is."""
+    target = target.resolve()  # a link to a file that is not there yet
+    if not target.exists():
+        with target.open("xb"):
+            pass  # to have opened it is all that was wanted
+        target.unlink()
+    elif target.is_file():
+        with target.open("ab"):
+            pass
+    elif not os.access(target, os.W_OK):  # a device or a pipe, whose reader would take an opening for the answer
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What cannot be written, though it could be opened before, as an error that names the file and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise CardanError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 def check_picture(path: str) -> Path:
@@ -56,7 +86,8 @@ def new_figure(width: float, height: float) -> Any:
 
 def save(figure: Any, path: Path) -> None:
     """Write the figure; the format follows from the name."""
-    figure.savefig(path, dpi=DPI)
+    with writing(path):
+        figure.savefig(path, dpi=DPI)
 
 
 def clean(axes: Any) -> None:
@@ -93,10 +124,8 @@ def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dic
             for norms in runs:
                 right.semilogy(range(len(norms)), np.maximum(norms, 1e-17), color=color, alpha=0.12, linewidth=0.7)
             if runs:
-                length = int(np.median([len(norms) for norms in runs]))
-                padded = [[*norms, *[norms[-1]] * max(0, length - len(norms))][:length] for norms in runs]
-                middle = np.maximum(np.median(padded, axis=0), 1e-17)
-                right.semilogy(range(length), middle, color=color, linewidth=2.0, label=titles[formula])
+                middle = np.maximum(median_run(runs, table.settings.epsilon), 1e-17)
+                right.semilogy(range(len(middle)), middle, color=color, linewidth=2.0, label=titles[formula])
         right.axhline(table.settings.epsilon, color=MUTED, linewidth=0.8, linestyle=":")
         right.set_xlim(0, 40)
         right.set_ylim(1e-17, 1e4)
@@ -107,6 +136,15 @@ def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dic
     grid[-1][0].set_xlabel(f"iterations ({most}: and more)", fontsize=8)
     grid[-1][1].set_xlabel("iteration", fontsize=8)
     return figure
+
+
+def median_run(runs: Sequence[Any], epsilon: float) -> FloatArray:
+    """Median of ‖Φ‖ by iteration, up to where it does not exceed ε; a run that has ended stays where it is."""
+    length = max(map(len, runs))
+    padded = [np.pad(norms, (0, length - len(norms)), mode="edge") for norms in runs]
+    middle: FloatArray = np.median(padded, axis=0)
+    met = np.flatnonzero(middle <= epsilon)
+    return middle[: met[0] + 1] if met.size else middle
 
 
 def sequence(steps: Any) -> Any:

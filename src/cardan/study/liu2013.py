@@ -165,6 +165,14 @@ def coordinates(p: Any) -> FloatArray:
     return out
 
 
+def _first_iterates(formulation: Formulation, starts: Any) -> FloatArray:
+    """Solver coordinates of the starts p: normalised where a start is a rotation, that is, no row asks for |p| = 1."""
+    table = coordinates(starts)
+    if not formulations.REGISTRY[formulation].normalised:
+        table[:, 3:] /= np.linalg.norm(table[:, 3:], axis=1, keepdims=True)
+    return table
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Convergence:
     """What Algorithm 1 did, start by start: success, iterations n, ‖Φ‖ at the end; each of shape (n,)."""
@@ -188,7 +196,8 @@ class Convergence:
 class Settings:
     """Inputs of Algorithm 1: N, ε and how J is inverted.
 
-    ``lu``: J⁻¹ by LU, J⁺ where a pivot does not exceed unknowns × 2.2e-16 × max|J_ij|.  ``pseudo``: J⁺ in every step.
+    ``lu``: J⁻¹ by LU, J⁺ where a pivot does not exceed n × 2.2e-16 × max|J_ij| with n the unknowns that are free, here
+    four (three on the manifold and in Euler angles).  ``pseudo``: J⁺ in every step.
     """
 
     iterations: int = N
@@ -221,9 +230,7 @@ def algorithm_1(
     settings = settings or Settings()
     threads = worker_count(workers)
     p = problem(example, movable, formulation)
-    table = coordinates(starts)
-    if not formulations.REGISTRY[formulation].normalised:
-        table[:, 3:] /= np.linalg.norm(table[:, 3:], axis=1, keepdims=True)
+    table = _first_iterates(formulation, starts)
     count = len(table)
     flat = table.reshape(-1)
     iterations: IntArray = np.zeros(count, dtype=np.int64)
@@ -257,12 +264,12 @@ def _control(p: Problem, settings: Settings) -> FloatArray:
 def trace(
     example: int, movable: int, formulation: Formulation, start: Any, settings: Settings | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """The iterates p, shape (n + 1, 4), and ‖Φ‖ at each, shape (n + 1,), of Algorithm 1 from one start."""
+    """The iterates p, shape (n + 1, 4), and ‖Φ‖ at each, shape (n + 1,), of :func:`algorithm_1` from one start."""
     from cardan.solvers import _algorithm_1 as kernel
 
     settings = settings or Settings()
     p = problem(example, movable, formulation)
-    q = coordinates(start)[0]
+    q = _first_iterates(formulation, start)[0]
     control = _control(p, settings)
     control[abi.CHUNK] = 1
     work = np.empty(kernel.algorithm_1_work(p.structure))

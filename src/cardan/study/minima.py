@@ -20,14 +20,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan.analysis import assemble as one
 from cardan.analysis.chunks import Progress, worker_count
-from cardan.analysis.pieces import Task, solve_piece
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.examples import REGISTRY, random_start
 from cardan.mechanism import Mechanism
 from cardan.solvers.problem import Problem
+from cardan.study.descent import Descents, descend
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray
@@ -53,7 +52,7 @@ class Descent:
     minimum: int
     trapped: int  # by the chart
     slow: int
-    iterations: IntArray = field(repr=False)  # of the runs that met the tolerance
+    iterations: IntArray = field(repr=False)  # to the tolerance, of the runs that met it
     residuals: FloatArray = field(repr=False)  # of the runs held by a minimum: the largest, scaled
 
     @property
@@ -134,15 +133,13 @@ def _descend(
     mechanism: Mechanism, chart: Any, starts: FloatArray, inputs: Inputs, threads: int, progress: Progress | None
 ) -> Descent:
     system = mechanism.system
-    near = np.zeros((len(starts), len(system.turns)))
 
-    def run(formulation: Any, poses: FloatArray, tell: Progress | None) -> Any:
-        options = one._check("gradient", formulation, inputs.tolerance, inputs.iterations, None, None, 0)
-        return solve_piece(system, poses, near[: len(poses)], Task(options, None, 0.0, threads), tell)
+    def run(formulation: str, poses: FloatArray, tell: Progress | None) -> Descents:
+        limits = (inputs.tolerance, inputs.iterations)
+        return descend(system, formulation, poses, *limits, threads=threads, progress=tell)
 
     ends = run(chart, starts, progress)
-    met = ends.residual <= ends.bound
-    rest = np.flatnonzero(~met)
+    rest = np.flatnonzero(~ends.met)
     minimum = trapped = slow = 0
     residuals = []
     if rest.size:
@@ -150,8 +147,7 @@ def _descend(
         held = freed if chart == "manifold" else run(chart, ends.coordinates[rest], None)
         manifold = formulations.problem(system, "manifold")
         for k in range(rest.size):
-            escaped = freed.residual[k] <= freed.bound[k]
-            arrived = held.residual[k] <= held.bound[k]
+            escaped, arrived = freed.met[k], held.met[k]
             if not escaped and not arrived and slope(manifold, freed.q[k]) <= STATIONARY:
                 minimum += 1
                 residuals.append(float(freed.residual[k]))
@@ -159,10 +155,8 @@ def _descend(
                 trapped += 1
             else:
                 slow += 1
-    taken = ends.iterations[met]
-    return Descent(
-        mechanism.name, chart, len(starts), int(met.sum()), minimum, trapped, slow, taken, np.array(residuals)
-    )
+    met, taken = int(ends.met.sum()), ends.iterations[ends.met]
+    return Descent(mechanism.name, chart, len(starts), met, minimum, trapped, slow, taken, np.array(residuals))
 
 
 def slope(problem: Problem, q: FloatArray) -> float:
@@ -184,21 +178,16 @@ class Steps:
 
 
 def sequence(inputs: Inputs | None = None, frames: Sequence[int] = FRAMES) -> Steps:
-    """The bent chain on its way, in quaternions: like figure 6 of [NelsonCohen1998]."""
+    """The bent chain on its way in quaternions, until it meets the tolerance: like figure 6 of [NelsonCohen1998]."""
     inputs = inputs or Inputs()
     mechanism = REGISTRY["bent_chain"].build()
+    system = mechanism.system
     start = mechanism.state.moved(random_start(mechanism, inputs.seed))
     states, counts = [start], [0]
     for most in [*(f for f in frames if 0 < f < inputs.iterations), inputs.iterations]:
-        result = mechanism.assemble(
-            start,
-            method="gradient",
-            formulation="euler_parameters",
-            tolerance=inputs.tolerance,
-            max_iterations=most,
-        )
-        states.append(result.state)
-        counts.append(result.iterations)
-        if result.iterations < most:
+        end = descend(system, "euler_parameters", start.coordinates[None], inputs.tolerance, most)
+        states.append(system.state(end.coordinates[0]))
+        counts.append(int(end.iterations[0]))
+        if end.met[0]:
             break
     return Steps(mechanism, tuple(counts), tuple(states))

@@ -81,7 +81,11 @@ def scattered(links: int, seed: int) -> FloatArray:
 
 
 def compressed(links: int) -> FloatArray:
-    """The chain as it would lie if its far pin stood at STRETCH of its place: every joint is open by the same gap."""
+    """The links of the assembled chain pushed together along x, to STRETCH of their places, and not turned.
+
+    Between two links the ends overlap by (1 − STRETCH)·ALONG, at the first pin by half of that; the far pin is missed
+    by all of them together, some (1 − STRETCH)·ALONG·links.
+    """
     poses = zigzag(links)
     poses[:, 0] *= STRETCH
     return poses
@@ -178,7 +182,7 @@ class Springs:
                             worst[k] = max(worst[k], one(*share))
                     barrier.wait()
             except threading.BrokenBarrierError:
-                pass
+                pass  # another thread has failed, and says why; or the caller was interrupted
             except BaseException as error:
                 failed.append(error)
                 barrier.abort()

@@ -179,14 +179,20 @@ class System:
 
     def extent_at(self, q: FloatArray) -> float:
         """L [m], or where nothing in the model has a size the spread of the bodies in solver coordinates q."""
+        return self.length or float(self.extents_at(q[None])[0])
+
+    def extents_at(self, q: FloatArray) -> FloatArray:
+        """The same of every row of q, shape (n,)."""
         if self.length:
-            return self.length
-        points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
+            return np.full(len(q), self.length)
+        points = q[:, : layout.POSE * len(self.names)].reshape(len(q), len(self.names), layout.POSE)[:, :, :3]
         if self.grounded:
-            points = np.vstack([points, np.zeros(3)])
-        spread = 2.0 * float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1)).max(initial=0.0))
-        largest = max(float(np.abs(points).max(initial=0.0)), float(np.abs(self.origin).max()))
-        return spread if spread > COINCIDENT * largest else 1.0
+            points = np.concatenate([points, np.zeros((len(q), 1, 3))], axis=1)
+        squares = ((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=2)
+        spread = 2.0 * np.sqrt(squares).max(axis=1, initial=0.0)
+        largest = np.maximum(np.abs(points).max(axis=(1, 2), initial=0.0), np.abs(self.origin).max())
+        found: FloatArray = np.where(spread > COINCIDENT * largest, spread, 1.0)
+        return found
 
     @property
     def rows(self) -> tuple[Row, ...]:

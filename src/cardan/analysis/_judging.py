@@ -1,0 +1,83 @@
+"""The verdict in kernels: of a run under way, and of many poses at once."""
+
+from cardan._jit import call_evaluator, inner, jit
+from cardan.coordinates._verdict import judge
+from cardan.solvers.abi import RESIDUAL, RETRACT
+from cardan.system._tables import shift_reference
+from cardan.system.layout import BODIES, POSE
+
+# what a verdict is held to
+TOLERANCE = 0
+ROUNDING = 1
+ROUNDING_MOST = 2
+BOUNDS = 3
+
+
+@inner
+def update_verdict(judged, ints, floats, powers, centers, origin, bounds, length, zeros, poses, q, rows, work, out):
+    """out ← the residual in sharp form that is largest for what it may be, and that bound.
+
+    poses: r, p of the bodies' origins, then the angles of turns; q: the same in solver coordinates.  An angle is taken
+    from the poses; of the one behind them only the whole turns count.
+    """
+    last = POSE * ints[BODIES]
+    call_evaluator(judged, RESIDUAL, ints, floats, q, zeros, rows, zeros, work)
+    judge(
+        rows[: powers.size],
+        powers,
+        poses[:last],
+        poses[last:],
+        centers,
+        origin,
+        length,
+        bounds[TOLERANCE],
+        bounds[ROUNDING],
+        bounds[ROUNDING_MOST],
+        out,
+    )
+
+
+@inner
+def update_verdict_at(
+    judged, ints, floats, powers, centers, origin, bounds, length, zeros, q, poses, again, rows, work, out
+):
+    """out ← the verdict on the poses that would be returned from solver coordinates q: quaternions of length one.
+
+    poses, again: room for q.
+    """
+    for i in range(q.size):
+        poses[i] = q[i]
+    shift_reference(ints[BODIES], centers, origin, -1.0, poses)
+    for i in range(q.size):
+        again[i] = poses[i]
+    shift_reference(ints[BODIES], centers, origin, 1.0, again)
+    update_verdict(judged, ints, floats, powers, centers, origin, bounds, length, zeros, poses, again, rows, work, out)
+
+
+@jit
+def judge_many(judged, ints, floats, powers, centers, origin, bounds, lengths, zeros, poses, shifted, rows, work, out):
+    """out ← residual and bound of every start, two floats each, from its poses and the same in solver coordinates.
+
+    lengths: what each is measured in.
+    """
+    count = lengths.size
+    size = poses.size // count
+    for k in range(count):
+        mine = poses[k * size : (k + 1) * size]
+        q = shifted[k * size : (k + 1) * size]
+        update_verdict(
+            judged, ints, floats, powers, centers, origin, bounds, lengths[k], zeros, mine, q, rows, work, out[2 * k :]
+        )
+    return count
+
+
+@jit
+def rewind_many(manifold, ints, floats, zeros, starts, count, moved, work):
+    """Angles of the turns in every row of starts ← those of its poses, within half a turn of what the row says."""
+    size = starts.size // count
+    for k in range(count):
+        q = starts[k * size : (k + 1) * size]
+        call_evaluator(manifold, RETRACT, ints, floats, q, zeros, moved, zeros, work)
+        for i in range(POSE * ints[BODIES], size):
+            q[i] = moved[i]
+    return count
