@@ -535,13 +535,16 @@ class Mechanism:
         )
         return motion
 
-    def diagnose(self, state: State | None = None) -> Diagnosis:
-        """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""
+    def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
+        """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).
+
+        tolerance: as in :meth:`assemble`; the state counts as assembled where every residual is within it.
+        """
         if state is None:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        found: Diagnosis = _freedom.diagnose(self.system, state)
+        found: Diagnosis = _freedom.diagnose(self.system, state, tolerance)
         return found
 
     # -- values --------------------------------------------------------------------------------------------------------

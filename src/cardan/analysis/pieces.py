@@ -123,16 +123,14 @@ def _one_by_one(piece: System, starts: FloatArray, ends: Ends, task: Task) -> Ca
                 end = None
                 if task.is_late():
                     ends.late[k] = True
-                    length = piece.extent_at(starts[k])
                 else:
                     end = one._solve(piece, starts[k].copy(), single)
                     ends.put(k, end)
                     ends.late[k] = task.is_late()
-                    length = end.length
                 if end is not None and end.moved:
                     ends.coordinates[k] = formulations.from_reference(piece, end.q)
-                judged = (piece, ends.coordinates[k], length, task.options.tolerance, None, ends.angles[k], task.time)
-                ends.found[k] = verdict.judge(*judged)
+                judged = (piece, ends.coordinates[k], piece.judged_length, task.options.tolerance)
+                ends.found[k] = verdict.judge(*judged, None, ends.angles[k], task.time)
 
         return worker
 

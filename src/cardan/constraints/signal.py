@@ -44,6 +44,11 @@ class Signal:
         """Value at a time [s]."""
         return self.jet(time).value
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it is a number, the same at all times."""
+        return not callable(self.function)
+
     def __copy__(self) -> Signal:
         return self
 

@@ -87,7 +87,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 
     time [s]: of the drivers, where there are any.
     """
-    own = system.length or 1.0
+    own = system.judged_length
     key = ("problem", formulation) if length is None or length == own else None
     found: Problem | None = system.cached(key, lambda: _problem(system, formulation, own)) if key else None
     if found is None:

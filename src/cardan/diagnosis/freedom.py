@@ -119,9 +119,10 @@ class Diagnosis:
         return "\n".join(lines)
 
 
-def diagnose(system: System, state: State) -> Diagnosis:
+def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     """See :meth:`cardan.Mechanism.diagnose`."""
-    if state.names != system.names:
+    tolerance = verdict.checked_tolerance(tolerance)
+    if set(state.names) != set(system.names):
         raise ModelError(
             f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; diagnose a "
             "state of this mechanism"
@@ -129,15 +130,18 @@ def diagnose(system: System, state: State) -> Diagnosis:
     for name, row in zip(state.names, state.coordinates, strict=True):
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
+    coordinates = state.coordinates
+    if state.names != system.names:
+        coordinates = coordinates[[state.names.index(name) for name in system.names]]
     pieces = system.components()
     near = np.array([state.angles.get(key, 0.0) for key in system.turns])
-    found = [
-        _freedom(piece, state.coordinates[bodies], near[[system.turns.index(key) for key in piece.turns]], state.time)
-        for bodies, piece in pieces
-    ]
+    found = []
+    for bodies, piece in pieces:
+        mine = near[[system.turns.index(key) for key in piece.turns]]
+        found.append(_freedom(piece, coordinates[bodies], mine, state.time, tolerance))
     rank = sum(f.rank for f in found)
     judged = [f.judged for f in found]
-    residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, verdict.TOLERANCE))
+    residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, tolerance))
     return Diagnosis(
         dof=6 * len(system.names) - rank,
         undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
@@ -148,7 +152,7 @@ def diagnose(system: System, state: State) -> Diagnosis:
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
         certain=all(f.certain for f in found),
-        residuals=violations(system, verdict.residuals(system, state.coordinates, near, state.time)),
+        residuals=violations(system, verdict.residuals(system, coordinates, near, state.time)),
         residual=residual,
         assembled=residual <= allowed,
         unconnected=system.unconnected,
@@ -185,7 +189,9 @@ class _Freedom:
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
 
 
-def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float) -> _Freedom:
+def _freedom(
+    piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float
+) -> _Freedom:
     q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
     problem = formulations.problem(piece, "manifold", length, time)
@@ -200,7 +206,7 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
     rank, values, redundant, motions = find(problem, q, rows)
     driven_rank = find(problem, q, list(equations))[0] if drivers else rank
-    judged = verdict.judge(piece, coordinates, length, verdict.TOLERANCE, None, near, time)
+    judged = verdict.judge(piece, coordinates, piece.judged_length, tolerance, None, near, time)
     return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions, judged)
 
 

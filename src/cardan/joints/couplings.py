@@ -71,9 +71,10 @@ def belt(
 
     radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys turn against each other.
     """
-    ratio = check.positive(radius_1, "radius_1") / check.positive(radius_2, "radius_2")
+    radii = check.positive(radius_1, "radius_1"), check.positive(radius_2, "radius_2")
+    ratio = radii[0] / radii[1]
     parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
-    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
+    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(radii))]
 
 
 @coupling_kind("", "")
