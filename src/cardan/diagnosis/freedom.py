@@ -1,7 +1,8 @@
 """Degrees of freedom by rank, and what the count of equations hides.
 
 The Jacobian of each connected piece is taken on the manifold with lengths in its own L, guard rows left out, so that
-its singular values compare lengths and angles in one measure.  rank J = number of singular values above
+its singular values compare lengths and angles in one measure, and long rows (of gears of large ratio) shortened, so
+that they do not make the rest look small.  rank J = number of singular values above
 RANK_RTOL·σ_max; dof = 6·bodies − rank; redundant equations = equations − rank.  The gap between the last value counted
 and the first one dropped says how far the answer can be trusted.
 """
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations, verdict
+from cardan.coordinates.rates import shortening
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
 from cardan.solvers.problem import Problem
@@ -239,7 +241,7 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     """By the singular values of the whole Jacobian."""
     _, jacobian = problem.jacobian(q)
     scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
-    kept = scaled[rows]
+    kept = scaled[rows] * shortening(scaled[rows])[:, None]
     if not rows:
         return 0, np.zeros(0), [], np.eye(problem.unknowns)
     _, values, right = np.linalg.svd(kept, full_matrices=True)
