@@ -802,6 +802,10 @@ BAD_COUPLINGS = {
         ["screw 'new'", "own"],
     ),
     "a name that is taken": (lambda m: m.gear("belt", m["A"], m["B"], ratio=2), ["'belt'", "joint of that name"]),
+    "gear of names": (
+        lambda m: m.gear("new", "A", "B", ratio=2),
+        ["gear 'new'", "'A' was given", "must be a joint", "m['A']"],
+    ),
     "an unknown option": (
         lambda m: m.gear("new", m["A"], m["B"], ratio=2, teeth=20),
         ["gear 'new'", "'teeth'", "help(Mechanism.gear)"],

@@ -366,7 +366,9 @@ def _is_met(system: System, q: FloatArray, task: _Task) -> bool:
 
 def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
     residual = problem.residual(q) * problem.scales[: problem.rows]
-    return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), 0.5 * float(residual @ residual))
+    largest = float(np.abs(residual).max(initial=0.0))
+    with np.errstate(over="ignore"):  # beyond all numbers is no cost either
+        return Run(run.outcome, run.iterations, largest, 0.5 * float(residual @ residual))
 
 
 def _verdict(

@@ -107,12 +107,13 @@ def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Use]:
     """coordinate = function(t): a driver.  Metres and radians; angles count whole turns.
 
     function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a coordinate that is held.
-    It is called with t and its derivatives, so that rates and accelerations come with the value.
+    It is called with t and its derivatives, so that rates and accelerations come with the value.  It need only be
+    defined at times that are asked for.
     """
     if not callable(function):
         function = check.number(function, "the value, if not a function of time,")
     signal = Signal(own, function)
-    return [Use(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.value(0.0),), signal)]
+    return [Use(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
 
 
 @coupling_kind("")
