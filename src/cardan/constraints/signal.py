@@ -12,7 +12,6 @@ from typing import Any
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
-
 # A function is tried at these times [s] when it is declared, until it is defined: it need not be at t = 0.
 TRIED = (0.0, 1.0, 0.1, 10.0)
 

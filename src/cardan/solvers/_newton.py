@@ -24,6 +24,7 @@ from cardan.solvers.abi import (
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
+    KEEP_ROWS,
     LIMITS,
     LONG_ROW,
     OFFSETS,
@@ -122,7 +123,8 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             for i in range(m * n):
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
-            shorten_rows(m, n, matrix, r)
+            if control[KEEP_ROWS] == 0.0:
+                shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
             gradient = scratch[:n]

@@ -388,7 +388,7 @@ class System:
             return NotImplemented
         if self.names != other.names or self._uses != other._uses or self.turns != other.turns:
             return False
-        if self.signals != other.signals:
+        if self.signals != other.signals or self._sizes != other._sizes:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)
