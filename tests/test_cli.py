@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -378,3 +379,24 @@ def test_warmup_names_no_group_that_took_no_time(capsys: Captured, monkeypatch: 
     assert main(["warmup"]) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(" s  slow")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["stewart_ups"], ["stewart_ups has no drivers", "--drive JOINT=RATE", "'P_1'"]),
+        (["stewart_ups", "--drive", "U_1=1"], ["'U_1'", "universal", "--drive U_1.angle_a=1 or --drive U_1.angle_b=1"]),
+        (["stewart_ups", "--drive", "S_1=1"], ["'S_1'", "spherical", "no coordinate that can be driven", "'P_1'"]),
+    ],
+)
+def test_move_says_how_to_drive_what_has_no_driver(
+    arguments: list[str], fragments: list[str], capsys: Captured
+) -> None:
+    assert main(["move", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert not [f for f in fragments if f not in message], message
+
+
+def test_move_prints_zeros_for_what_rounding_left_of_them(capsys: Captured) -> None:
+    assert main(["move", "planetary_gear", "--frames", "3"]) == 0
+    assert not re.search(r"\de-(1[3-9]|[2-9]\d)", capsys.readouterr().out.split("t [s]")[1])

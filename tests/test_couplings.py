@@ -805,6 +805,10 @@ BAD_COUPLINGS = {
         ["screw 'new'", "own"],
     ),
     "a name that is taken": (lambda m: m.gear("belt", m["A"], m["B"], ratio=2), ["'belt'", "joint of that name"]),
+    "gear of names": (
+        lambda m: m.gear("new", "A", "B", ratio=2),
+        ["gear 'new'", "'A' was given", "must be a joint", "m['A']"],
+    ),
     "an unknown option": (
         lambda m: m.gear("new", m["A"], m["B"], ratio=2, teeth=20),
         ["gear 'new'", "'teeth'", "help(Mechanism.gear)"],
@@ -835,3 +839,28 @@ def test_a_bad_coupling_says_what_is_wrong_and_leaves_nothing_behind(case):
     assert m.system == twin.system
     m.gear("new", m["B"], m["S"].of("angle"), ratio=-6.0)  # twice over, and true: the name is free, nothing was built
     assert m.assemble().ok
+
+
+# --- large ratios -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("driven", [0, 1])
+@pytest.mark.parametrize("ratio", [-1e3, -1e4, 1e5, -1e6])
+def test_a_large_ratio_is_neither_a_dead_point_nor_a_freedom(ratio, driven):
+    """Its row is far longer than the others, which look like nothing beside it."""
+    m = cd.Mechanism()
+    hinges = []
+    for k, name in enumerate(("slow", "fast")):
+        wheel = m.body(name, position=(k, 0, 0))
+        hinges.append(m.revolute(f"hinge {name}", m.ground.frame((k, 0, 0)), wheel.frame()))
+    m.gear("gears", *hinges, ratio=ratio)
+    speed = (1.0 / ratio, 1.0)[driven]
+    m.drive("motor", hinges[driven], lambda t: speed * t)
+    report = m.diagnose(m.assemble().state)
+    assert (report.dof, report.undriven, report.redundant) == (1, 0, [])
+    assert report.assembled and report.certain
+    motion = m.move([0.0, 1.0, 10.0])
+    assert motion.ok, motion.text()
+    assert hinges[1].coordinate(motion.state) == pytest.approx(10.0, abs=1e-9)
+    assert motion.velocities("fast")[-1, 5] == pytest.approx(1.0, abs=1e-9)
+    assert motion.velocities("slow")[-1, 5] == pytest.approx(1.0 / ratio, rel=1e-9)

@@ -9,6 +9,7 @@ import pytest
 
 import cardan as cd
 from cardan.coordinates import formulations
+from cardan.examples import REGISTRY, random_start
 from mechanisms import (
     BENCHMARKS,
     bricard,
@@ -283,3 +284,123 @@ def test_a_report_is_of_the_state_it_was_given():
     assert not m.diagnose(open_state).assembled
     assert m.diagnose().assembled
     assert np.array_equal(m.state.coordinates, before)
+
+
+# --- parts without a size -------------------------------------------------------------------------------------------
+
+
+def rack_and_pinion(m, u):
+    pinion, bar = m.body("pinion"), m.body("bar", position=(0, 0, 0.1 * u))
+    turn = m.revolute("A", m.ground.frame(), pinion.frame())
+    slide = m.prismatic("S", m.ground.frame(z=(1, 0, 0)), bar.frame(z=(1, 0, 0)))
+    m.rack("r", turn, slide, radius=0.1 * u)
+    m.drive("d", turn, lambda t: t)
+
+
+def jack(m, u):
+    spindle, nut = m.body("spindle"), m.body("nut")
+    m.revolute("R", m.ground.frame(), spindle.frame())
+    m.screw("W", spindle.frame(), nut.frame(), 0.02 * u)
+    m.prismatic("P", m.ground.frame(), nut.frame())
+
+
+def pulleys(m, u):
+    first, second = (m.revolute(name, m.ground.frame(), m.body(f"wheel {name}").frame()) for name in "AB")
+    m.belt("belt", first, second, radius_1=0.2 * u, radius_2=0.5 * u)
+    m.drive("d", first, 0.3)
+
+
+def held_slide(m, u):
+    m.drive("d", m.prismatic("P", m.ground.frame(), m.body("b").frame()), 0.3 * u)
+
+
+def points(m, u):
+    for k, name in enumerate("ab"):
+        m.spherical(f"on {name}", m.ground.point(), m.body(name, position=(k * u, 0.2 * u, 0)).point())
+
+
+def resting_slide(m, u):
+    m.drive("d", m.prismatic("P", m.ground.frame(), m.body("b").frame()), 0.0)
+
+
+def swinging_slide(m, u):
+    m.drive("d", m.prismatic("P", m.ground.frame(), m.body("b").frame()), lambda t: 0.3 * u * cd.sin(t))
+
+
+# What builds it, dof, what drivers leave of that, and its length in the unit, or None where the model has none.
+SIZELESS = {
+    rack_and_pinion: (1, 0, 0.1 * 4 / 3),
+    jack: (1, 1, 0.02 / (2 * math.pi)),
+    pulleys: (1, 0, 0.5),
+    held_slide: (1, 0, 0.3),
+    points: (6, 6, None),
+    resting_slide: (1, 0, None),
+    swinging_slide: (1, 0, None),
+}
+
+
+@pytest.mark.parametrize("time", [0.0, 1e-9, 2.0, math.pi])
+@pytest.mark.parametrize("build", SIZELESS)
+def test_parts_without_a_size_are_diagnosed_as_assembled(build, time):
+    """In one point, where all that is left of a spread is rounding, as in any other pose."""
+    dof, undriven, length = SIZELESS[build]
+    for u in (1e-6, 1.0, 1e3):
+        m = cd.Mechanism()
+        build(m, u)
+        rng = np.random.default_rng(3)
+        thrown = {name: (rng.normal(size=3) * u, unit(rng.normal(size=4))) for name in m.bodies}
+        for start in (None, thrown):
+            result = m.assemble(start, time=time)
+            report = m.diagnose(result.state)
+            assert result.ok and report.assembled and report.certain
+            assert (report.dof, report.undriven) == (dof, undriven)
+            assert report.residual <= result.tolerance
+        if length is not None:
+            assert abs(m.system.length - length * u) <= 1e-12 * u
+
+
+@pytest.mark.parametrize("build", [rack_and_pinion, jack, pulleys, held_slide, points])
+def test_parts_without_a_size_take_the_same_iterations_in_every_unit(build):
+    counts = set()
+    for u in (1e-6, 1.0, 1e3):
+        m = cd.Mechanism()
+        build(m, u)
+        rng = np.random.default_rng(4)
+        thrown = {name: (rng.normal(size=3) * u, unit(rng.normal(size=4))) for name in m.bodies}
+        counts.add(m.assemble(thrown).iterations)
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_what_is_assembled_is_diagnosed_so_and_nothing_else(name):
+    m = REGISTRY[name].build()
+    options = [{}, {"tolerance": 1e-3}, {"max_iterations": 1, "restarts": 0}]
+    if len(m.bodies) > 40:
+        options = options[:1]
+    for k, option in enumerate(options):
+        result = m.assemble(random_start(m, k) if k else None, **option)
+        report = m.diagnose(result.state, tolerance=option.get("tolerance", 1e-12))
+        assert report.assembled == result.ok
+        assert report.residual == result.residual
+
+
+def test_a_diagnosis_judges_by_the_tolerance_it_is_given():
+    m = rsur().build().mechanism
+    state = m.assemble().state
+    pose = state["coupler"]
+    bent = state.moved({"coupler": (pose.position + np.array([1e-4, 0, 0]), pose.quaternion)})
+    assert not m.diagnose(bent).assembled
+    assert m.diagnose(bent, tolerance=1e-2).assembled
+    for wrong in (0.0, -1.0, 1.0, math.nan, "small", None):
+        with pytest.raises(cd.ModelError, match="tolerance"):
+            m.diagnose(bent, tolerance=wrong)
+
+
+def test_a_state_may_have_its_bodies_in_another_order():
+    drawn = rsur()
+    m, other = drawn.build().mechanism, drawn.build(bodies=list(drawn.bodies)[::-1]).mechanism
+    state = other.assemble().state
+    assert state.names != m.system.names
+    report, expected = m.diagnose(state), other.diagnose(state)
+    assert report.assembled and (report.dof, report.rank) == (expected.dof, expected.rank)
+    assert report.names == m.system.names

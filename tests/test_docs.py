@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import re
 import tokenize
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+import cardan as cd
+from cardan.joints.registry import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCES = ROOT / "docs" / "references.md"
@@ -237,3 +242,37 @@ def test_citations_are_found() -> None:
 def test_citations_in_code_are_found_in_docstrings_and_comments() -> None:
     module = '"""Top [A2001]."""\n\n\ndef f():\n    """Inner.\n\n    [B2002]\n    """\n    return "[C2003]"  # [D2004]'
     assert sorted(find_citations_in_module(module)) == [("A2001", 1), ("B2002", 7), ("D2004", 9)]
+
+
+# --- the table of joints ---------------------------------------------------------------------------------------------
+
+
+def joint_rows() -> dict[str, list[str]]:
+    """Rows of the table of joints, by name."""
+    text = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8").split("## Joints")[1].split("\n## ")[0]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {cells[0].strip("`"): cells[1:] for cells in lines[2:]}
+
+
+@pytest.mark.parametrize("name", [kind.name for kind in REGISTRY.values() if {*kind.takes} & {"frame", "point"}])
+def test_the_table_of_joints_names_every_kind_as_it_is(name):
+    """Its arguments, equations and coordinates; and what it leaves free, by the rank of its equations."""
+    kind = REGISTRY[name]
+    arguments, equations, free, meaning = joint_rows()[name]
+    parameters = list(inspect.signature(getattr(cd.Mechanism, name)).parameters.values())[2:]
+    words = [f"{takes} {p.name}" for takes, p in zip(kind.takes, parameters, strict=False)]
+    for before, p in pairwise(parameters[1:]):
+        words += ["*"] * (p.kind is p.KEYWORD_ONLY is not before.kind) + [p.name]
+    assert arguments == ", ".join(words)
+    m = cd.Mechanism()
+    body = m.body("body", position=(0.3, 0.1, -0.2), orientation=(0.8, 0.2, 0.1, -0.3))
+    needed = {p.name: 0.7 for p in parameters[2:] if p.default is p.empty}
+    made = getattr(m, name)("made", m.ground.frame((0.1, 0, 0)), body.frame((0, 0.2, 0)), **needed)
+    assert made.equations == int(equations)
+    assert m.diagnose(m.assemble().state).dof == int(free.split(":")[0])
+    assert re.findall(r"`(\w+)`", free) == list(kind.coordinates)
+    assert meaning
+
+
+def test_the_table_of_joints_names_no_others():
+    assert set(joint_rows()) <= set(REGISTRY)

@@ -227,6 +227,12 @@ BAD_CALLS = {
         ["'coupler'", "'slider'", "state of this mechanism"],
     ),
     "diagnosis of what is no state": (lambda m, other: m.diagnose(m.assemble()), ["AssemblyResult", "State"]),
+    "a coordinate of what is no state": (
+        lambda m, other: cd.coordinate(m.ground.frame(), m["crank"].frame()).value("x"),
+        ["angle of 'ground' – 'crank'", "'x'", "State"],
+    ),
+    "a relative pose in what is no state": (lambda m, other: m["A"].relative("x"), ["joint 'A'", "'x'", "State"]),
+    "a state moved by a number": (lambda m, other: m.state.moved(3), ["moved", "3", "{body: (position, quaternion)}"]),
     "an unknown body of a state": (lambda m, other: m.state["crnk"], ["'crnk'", "did you mean 'crank'"]),
     "a coordinate the joint has not": (
         lambda m, other: m["A"].coordinate(m.state, "displacement"),
@@ -312,6 +318,11 @@ def test_items_are_found_by_name_in_the_order_they_were_made():
     assert (m["A"].a.body, m["A"].b.body) == (m.ground, m["crank"])
     assert m["rod"].parameters == (("length", 1.5),)
     assert m.gravity == (0.0, -9.81, 0.0)
+
+
+@pytest.mark.parametrize("thing", [[], {}, None, 3, ("crank",)])
+def test_what_is_no_name_is_in_no_mechanism(thing):
+    assert thing not in four_bar() and "crank" in four_bar() and "ground" in four_bar()
 
 
 def test_the_listing_of_a_mechanism_is_a_copy():

@@ -1,4 +1,4 @@
-"""Cardan assembles, diagnoses, moves and simulates mechanisms."""
+"""Cardan assembles, diagnoses and moves mechanisms."""
 
 from __future__ import annotations
 

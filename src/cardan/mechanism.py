@@ -61,7 +61,7 @@ def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]
 class Mechanism:
     """Bodies, and the joints between them.  Bodies and joints share one set of names.
 
-    ``gravity`` [m/s²] is used by the dynamics.
+    ``gravity`` [m/s²] is kept for a dynamics to come; nothing uses it yet.
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
@@ -258,7 +258,8 @@ class Mechanism:
                 raise ModelError(f"{given!r} was given, but there is no such joint any more; take it from the new one")
             return given
         if not isinstance(given, Joint):
-            raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…)")
+            way = f"; pass the joint itself, m[{given!r}]" if isinstance(given, str) and given in self._joints else ""
+            raise ModelError(f"{given!r} was given; it must be a joint, or a coordinate made by cd.coordinate(…){way}")
         self._coordinate_owner(given)
         every = [given.of(word) for word in given.kind.coordinates]
         found = [coordinate for coordinate in every if not kind or coordinate.kind == kind]
@@ -391,7 +392,7 @@ class Mechanism:
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._joints or name in self._bodies or name == GROUND
+        return isinstance(name, str) and (name in self._joints or name in self._bodies or name == GROUND)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._bodies
@@ -535,13 +536,16 @@ class Mechanism:
         )
         return motion
 
-    def diagnose(self, state: State | None = None) -> Diagnosis:
-        """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given)."""
+    def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
+        """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).
+
+        tolerance: as in :meth:`assemble`; the state counts as assembled where every residual is within it.
+        """
         if state is None:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        found: Diagnosis = _freedom.diagnose(self.system, state)
+        found: Diagnosis = _freedom.diagnose(self.system, state, tolerance)
         return found
 
     # -- values --------------------------------------------------------------------------------------------------------

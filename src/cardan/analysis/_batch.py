@@ -19,6 +19,7 @@ from cardan.solvers.abi import (
     HELD,
     INVERSE,
     ITERATIONS,
+    KEEP_ROWS,
     LU_FIRST,
     MARK_COST,
     MARK_ITERATION,
@@ -105,6 +106,7 @@ def set_control(options, tolerance, control):
     control[MARK_COST] = 0.0
     control[MARK_ITERATION] = 0.0
     control[INVERSE] = LU_FIRST
+    control[KEEP_ROWS] = 1.0
     control[SINGULAR] = options[OPTION_SINGULAR]
     control[TRUNCATION] = options[OPTION_TRUNCATION]
 
@@ -227,7 +229,6 @@ def solve_many(
                 centers,
                 origin,
                 bounds,
-                options[LENGTH],
                 zeros,
                 q,
                 poses,

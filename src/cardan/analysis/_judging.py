@@ -10,11 +10,12 @@ from cardan.system.layout import BODIES, POSE
 TOLERANCE = 0
 ROUNDING = 1
 ROUNDING_MOST = 2
-BOUNDS = 3
+LENGTH = 3  # lengths are measured in it
+BOUNDS = 4
 
 
 @inner
-def update_verdict(judged, ints, floats, powers, centers, origin, bounds, length, zeros, poses, q, rows, work, out):
+def update_verdict(judged, ints, floats, powers, centers, origin, bounds, zeros, poses, q, rows, work, out):
     """out ← the residual in sharp form that is largest for what it may be, and that bound.
 
     poses: r, p of the bodies' origins, then the angles of turns; q: the same in solver coordinates.  An angle is taken
@@ -29,7 +30,7 @@ def update_verdict(judged, ints, floats, powers, centers, origin, bounds, length
         poses[last:],
         centers,
         origin,
-        length,
+        bounds[LENGTH],
         bounds[TOLERANCE],
         bounds[ROUNDING],
         bounds[ROUNDING_MOST],
@@ -38,9 +39,7 @@ def update_verdict(judged, ints, floats, powers, centers, origin, bounds, length
 
 
 @inner
-def update_verdict_at(
-    judged, ints, floats, powers, centers, origin, bounds, length, zeros, q, poses, again, rows, work, out
-):
+def update_verdict_at(judged, ints, floats, powers, centers, origin, bounds, zeros, q, poses, again, rows, work, out):
     """out ← the verdict on the poses that would be returned from solver coordinates q: quaternions of length one.
 
     poses, again: room for q.
@@ -51,23 +50,17 @@ def update_verdict_at(
     for i in range(q.size):
         again[i] = poses[i]
     shift_reference(ints[BODIES], centers, origin, 1.0, again)
-    update_verdict(judged, ints, floats, powers, centers, origin, bounds, length, zeros, poses, again, rows, work, out)
+    update_verdict(judged, ints, floats, powers, centers, origin, bounds, zeros, poses, again, rows, work, out)
 
 
 @jit
-def judge_many(judged, ints, floats, powers, centers, origin, bounds, lengths, zeros, poses, shifted, rows, work, out):
-    """out ← residual and bound of every start, two floats each, from its poses and the same in solver coordinates.
-
-    lengths: what each is measured in.
-    """
-    count = lengths.size
+def judge_many(judged, ints, floats, powers, centers, origin, bounds, count, zeros, poses, shifted, rows, work, out):
+    """out ← residual and bound of every start, two floats each, from its poses and the same in solver coordinates."""
     size = poses.size // count
     for k in range(count):
         mine = poses[k * size : (k + 1) * size]
         q = shifted[k * size : (k + 1) * size]
-        update_verdict(
-            judged, ints, floats, powers, centers, origin, bounds, lengths[k], zeros, mine, q, rows, work, out[2 * k :]
-        )
+        update_verdict(judged, ints, floats, powers, centers, origin, bounds, zeros, mine, q, rows, work, out[2 * k :])
     return count
 
 

@@ -34,6 +34,9 @@ Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient
 RESTARTS = 100
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
 NEAR = 1e-5  # a residual that may be met as far as rounding goes; worth a look
+# Of that, where the model has no length: what is solved in the spread of the start is judged in metres, and this leaves
+# no doubt up to a spread of 400 m, so that the same iterations are made in every unit.
+POINTS_TARGET = 1e-2
 LEAST_TARGET = 1e-15  # residuals are not computed better than this
 UNIT = 1e-9  # how far the square of a quaternion's length may be from one
 POSE_ASKED = f"its numbers must be finite and its quaternion of length 1, the square of which may be off by {UNIT}"
@@ -123,7 +126,7 @@ class _End(NamedTuple):
     q: FloatArray
     attempts: int
     iterations: int
-    length: float  # what lengths were measured in [m]
+    length: float  # what lengths were solved in [m]
     conflict: bool = False
     projected: bool = False  # the start was moved before the first iteration
 
@@ -134,6 +137,17 @@ class _End(NamedTuple):
 
 def _solve(system: System, q: FloatArray, task: _Task) -> _End:
     """Solve one connected piece from q."""
+    end = _solve_once(system, q, task)
+    if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
+        return end
+    # It was met as the spread of its start lets it be, which is larger than what it is judged by.
+    again = _solve_once(system, end.q.copy(), task)
+    iterations, projected = end.iterations + again.iterations, end.projected or again.projected
+    return again._replace(attempts=end.attempts, iterations=iterations, projected=projected)
+
+
+def _solve_once(system: System, q: FloatArray, task: _Task) -> _End:
+    """Solve it to what its length, or the spread of its start, asks for."""
     options = task.options
     if formulations.projects(options.formulation):
         # What is met at the start is left alone; all else begins where the joints of the tree are met.
@@ -189,9 +203,7 @@ def _check(
 ) -> _Options:
     check.choice(method, "method", [AUTO, *methods.REGISTRY])
     check.choice(formulation, "formulation", formulations.CHOICES)
-    tolerance = check.positive(tolerance, "tolerance")
-    if tolerance >= 1.0:
-        raise ModelError(f"tolerance is {tolerance}; it must be below 1 (lengths are relative to the extent)")
+    tolerance = verdict.checked_tolerance(tolerance)
     solver = methods.REGISTRY["levenberg_marquardt" if method == AUTO else method]
     iterations = solver.iterations if max_iterations is None else _count(max_iterations, "max_iterations", 1)
     if restarts is not None and method != AUTO:
@@ -258,7 +270,8 @@ def _check_poses(state: State) -> None:
 
 def _target(system: System, length: float, tolerance: float) -> float:
     """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
-    return max(TARGET * tolerance * system.blunted(length), LEAST_TARGET)
+    sharper = 1.0 if system.length else POINTS_TARGET
+    return max(TARGET * sharper * tolerance * system.blunted(length), LEAST_TARGET)
 
 
 def _auto(system: System, first: FloatArray, task: _Task) -> _End:
@@ -272,7 +285,7 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
     run = _run(solve, system, problem, q, target, budget, options.formulation)
-    if _met(system, run, q, length, task):
+    if _met(system, run, q, task):
         return _End(run, q, 1, run.iterations + staged, length)
     best = run, q
     costs = [run.cost]
@@ -306,7 +319,7 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         run = _run(solve, system, tried, q, target, budget, options.formulation)
         attempts += 1
         iterations += run.iterations
-        if _met(system, run, q, length, task):
+        if _met(system, run, q, task):
             return _End(run, q, attempts, iterations, length)
         if tried is not problem:
             # costs are compared in one measure
@@ -336,20 +349,26 @@ def _led(system: System, q: FloatArray, length: float, task: _Task) -> tuple[Flo
     return at, iterations
 
 
-def _met(system: System, run: Run, q: FloatArray, length: float, task: _Task) -> bool:
+def _met(system: System, run: Run, q: FloatArray, task: _Task) -> bool:
     """The solver has met its target, or came as near to it as rounding lets it and the verdict is satisfied."""
     if run.outcome is Outcome.CONVERGED:
         return True
-    if not run.residual <= NEAR:
-        return False
+    return run.residual <= NEAR and _is_met(system, q, task)
+
+
+def _is_met(system: System, q: FloatArray, task: _Task) -> bool:
+    """The verdict on a pose."""
     poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
+    length = system.judged_length
     found, bound = verdict.judge(system, poses, length, task.options.tolerance, None, angles, task.time)
     return found <= bound
 
 
 def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
     residual = problem.residual(q) * problem.scales[: problem.rows]
-    return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), 0.5 * float(residual @ residual))
+    largest = float(np.abs(residual).max(initial=0.0))
+    with np.errstate(over="ignore"):  # beyond all numbers is no cost either
+        return Run(run.outcome, run.iterations, largest, 0.5 * float(residual @ residual))
 
 
 def _verdict(
@@ -367,14 +386,16 @@ def _verdict(
     options = task.options
     residuals = verdict.residuals(system, coordinates, angles, task.time)
     if system.in_one_piece:
-        residual, allowed = verdict.judge(system, coordinates, ends[0].length, options.tolerance, residuals, angles)
+        length = system.judged_length
+        residual, allowed = verdict.judge(system, coordinates, length, options.tolerance, residuals, angles)
         met = residual <= allowed
     else:
         residual, allowed, met = 0.0, options.tolerance, True
-        for (bodies, piece), end in zip(system.components(), ends, strict=True):
+        for bodies, piece in system.components():
             mine = angles[[system.turns.index(key) for key in piece.turns]]
             where = coordinates[bodies]
-            found, bound = verdict.judge(piece, where, end.length, options.tolerance, None, mine, task.time)
+            length = piece.judged_length
+            found, bound = verdict.judge(piece, where, length, options.tolerance, None, mine, task.time)
             if not found <= bound:
                 met = False
             if found / bound > residual / allowed or not np.isfinite(found):

@@ -59,19 +59,19 @@ class Judge:
         self._kernel: Any = _judging
         self.bounds: FloatArray = np.zeros(_judging.BOUNDS)
         self.bounds[_judging.TOLERANCE] = tolerance
+        self.bounds[_judging.LENGTH] = piece.judged_length
         self.bounds[_judging.ROUNDING] = verdict.ROUNDING
         self.bounds[_judging.ROUNDING_MOST] = verdict.ROUNDING_MOST
 
-    def update(self, poses: FloatArray, lengths: FloatArray, found: FloatArray) -> None:
+    def update(self, poses: FloatArray, found: FloatArray) -> None:
         """found ← residual and bound, shape (n, 2).
 
-        poses: r, p of the bodies' origins, then the angles of turns, shape (n, 7 bodies + turns).  lengths [m], shape
-        (n,): what each start is measured in.
+        poses: r, p of the bodies' origins, then the angles of turns, shape (n, 7 bodies + turns).
         """
         p = self.problem
         shifted = poses.copy()
         shift(self.piece, shifted, 1.0)
         rewind(self.piece.judged(), shifted)
         zeros, rows, work = np.zeros(p.unknowns), np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
-        given = (self.bounds, lengths, zeros, poses.reshape(-1), shifted.reshape(-1))
+        given = (self.bounds, len(poses), zeros, poses.reshape(-1), shifted.reshape(-1))
         self._kernel.judge_many(p.evaluate, *self.tables, *given, rows, work, found.reshape(-1))

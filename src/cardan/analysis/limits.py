@@ -29,9 +29,10 @@ def active_limits(system: System, state: State) -> list[ActiveLimit]:
     """Limits whose bound is reached, or exceeded, in a state."""
     found = []
     every = limited(system, state)
-    lengths = {row.constraint: piece.length for _, piece in system.components() for row in piece.rows} if every else {}
+    pieces = [piece for _, piece in system.components()] if every else []
+    lengths = {row.constraint: piece.judged_length for piece in pieces for row in piece.rows}
     for name, value, lower, upper, unit in every:
-        near = REACHED * ((lengths[name] or 1.0) if unit == "m" else max(1.0, abs(value)))
+        near = REACHED * (lengths[name] if unit == "m" else max(1.0, abs(value)))
         for bound, reached in (("lower", value <= lower + near), ("upper", value >= upper - near)):
             if reached:
                 found.append(ActiveLimit(name, bound, value, unit))

@@ -134,8 +134,8 @@ def _one_by_one(piece: System, starts: FloatArray, ends: Ends, judge: Judge, tas
         ends.late[k] = task.is_late()
         if end.moved:
             ends.coordinates[k] = formulations.from_reference(piece, end.q)
-        judged = (piece, ends.coordinates[k], end.length, task.options.tolerance, None, ends.angles[k], task.time)
-        ends.found[k] = verdict.judge(*judged)
+        judged = (piece, ends.coordinates[k], piece.judged_length, task.options.tolerance)
+        ends.found[k] = verdict.judge(*judged, None, ends.angles[k], task.time)
 
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:
@@ -148,7 +148,7 @@ def _one_by_one(piece: System, starts: FloatArray, ends: Ends, judge: Judge, tas
             if at < last:
                 ends.late[at:last] = True
                 poses = np.hstack([ends.coordinates[at:last].reshape(last - at, -1), ends.angles[at:last]])
-                judge.update(poses, piece.extents_at(starts[at:last]), ends.found[at:last])
+                judge.update(poses, ends.found[at:last])
 
         return worker
 
@@ -172,7 +172,6 @@ class _Shared:
 
         options = task.options
         self.piece, self.own, self.starts, self.ends, self.judge, self.task = piece, own, starts, ends, judge, task
-        self.length = length
         self.problem = formulations.problem(piece, options.formulation, length, task.time)
         other = formulations.problem(piece, options.formulation, one.OTHER_LENGTH * length, task.time)
         restarts = Restarts(piece, formulations.to_reference(piece, piece.authored), length, options.seed)
@@ -226,7 +225,7 @@ class _Shared:
         still = ends.iterations[first:last] == 0  # what was met at the start stays as it is, to the last bit
         final[still] = self.own[first:last].reshape(last - first, -1)[still]
         ends.coordinates[first:last] = final.reshape(-1, bodies, layout.POSE)
-        self.judge.update(final, np.full(last - first, self.length), ends.found[first:last])
+        self.judge.update(final, ends.found[first:last])
 
 
 def _addresses(problem: Problem, judged: Problem, options: one._Options) -> tuple[IntArray, list[int]]:

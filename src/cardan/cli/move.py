@@ -19,6 +19,10 @@ from cardan.system import check
 
 HELP = "move a driven mechanism of the gallery through time"
 
+# Values this small, beside the largest of their column or at all, are what rounding leaves of zero; JSON keeps them.
+ZERO_RTOL = 1e-12
+ZERO = 1e-15
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the mechanism; `cardan examples` lists them")
@@ -49,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         raise ModelError(f"--from and --until are both {args.first} s; there is no time between them")
     mechanism = example.build()
     drive(mechanism, args.drive, args.first)
+    if not mechanism.system.signals:
+        raise ModelError(f"{example.name} has no drivers; add one with --drive JOINT=RATE; {_drivable(mechanism)}")
     times = np.linspace(args.first, until, args.frames).tolist()
     progress = _progress if sys.stderr.isatty() and not args.json else None
     motion = mechanism.move(times, progress=progress)
@@ -71,9 +77,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{example.name}: {example.title}")
         print(motion.text())
-        rows = [
-            (f"{t:.6g}", *(f"{column[k]:z.9g}" for column in columns.values())) for k, t in enumerate(motion.times)
-        ]
+        shown = [_without_rounding(column) for column in columns.values()]
+        rows = [(f"{t:.6g}", *(f"{column[k]:z.9g}" for column in shown)) for k, t in enumerate(motion.times)]
         print()
         print(table(("t [s]", *columns), rows, left=0))
     return 0 if motion.ok else 1
@@ -97,8 +102,28 @@ def drive(mechanism: Mechanism, wishes: list[str], first: float) -> None:
             raise check.unknown(joint, f"joint of {mechanism.name!r}", mechanism.joints)
         chosen = mechanism.joints[joint]
         offered = tuple(chosen.kind.coordinates)
-        coordinate = chosen.of(word or (offered[0] if len(offered) == 1 else ""))
+        if not offered:
+            text = f"joint {joint!r} ({chosen.kind.name}) has no coordinate that can be driven"
+            raise ModelError(f"--drive is {wish!r}: {text}; {_drivable(mechanism)}")
+        if not word and len(offered) > 1:
+            ways = " or ".join(f"--drive {joint}.{name}={rate}" for name in offered)
+            text = f"joint {joint!r} ({chosen.kind.name}) has {len(offered)} coordinates"
+            raise ModelError(f"--drive is {wish!r}: {text}; choose one, {ways}")
+        coordinate = chosen.of(word or offered[0])
         mechanism.drive(f"drive of {where}", coordinate, _steady(coordinate.value(start.state), speed, first))
+
+
+def _drivable(mechanism: Mechanism) -> str:
+    """The joints that can be driven, in words."""
+    names = [joint.name for joint in mechanism.joints.values() if joint.kind.coordinates]
+    listed = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+    return f"joints that can be driven: {listed or 'none'}"
+
+
+def _without_rounding(column: Any) -> Any:
+    """A column with zeros in place of what rounding left of them."""
+    size = np.abs(column)
+    return np.where(size <= max(ZERO, ZERO_RTOL * float(size.max(initial=0.0))), 0.0, column)
 
 
 def _steady(begin: float, speed: float, first: float) -> Callable[[Any], Any]:

@@ -32,7 +32,7 @@ def dot_1(u: Vector, v: Vector) -> Scalar:
     return dot(u, v)
 
 
-@builtin(inline=True, unit="m", v="vector", p="point", q="point")
+@builtin(inline=True, unit="m", lengths=("offset",), v="vector", p="point", q="point")
 def dot_2(v: Vector, p: Vector, q: Vector, *, offset: Scalar) -> Scalar:
     """Φ = v·(Q − P) − offset [m], shape (1,).  [Liu2013] eq. 18b, with an offset."""
     return dot(v, q - p) - offset
@@ -89,7 +89,7 @@ def gear(first: Scalar, second: Scalar, *, ratio: Scalar, phase: Scalar) -> Scal
     return second - ratio * first - phase
 
 
-@builtin(unit="m", first="angle", second="displacement")
+@builtin(unit="m", lengths=("radius", "offset"), first="angle", second="displacement")
 def rack(first: Scalar, second: Scalar, *, radius: Scalar, offset: Scalar) -> Scalar:
     """Φ = d − radius·θ − offset [m], shape (1,): a pinion on a rack, and with radius = pitch/2π a screw."""
     return second - radius * first - offset

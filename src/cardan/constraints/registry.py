@@ -84,6 +84,7 @@ class Primitive:
     (``inline``), all others are called by address and compiled when first used.
     ``absolute``: it may change when all its points are moved alike, so they must count from the world's own origin.
     ``piecewise``: it may be another function in another part of space, so that one place does not tell of the next.
+    ``lengths``: places of the parameters that are lengths of parts [m], such as a radius.
     """
 
     code: int
@@ -104,6 +105,7 @@ class Primitive:
     powers: tuple[int, ...] = ()  # of length, per row
     absolute: bool = False
     piecewise: bool = False
+    lengths: tuple[int, ...] = ()
     text: str = ""  # source of the kernels of a primitive of the user's; "" for one built in
     origin: Any = None  # what a primitive of the user's is rebuilt from when unpickled
 
@@ -233,12 +235,14 @@ def builtin(
     measure: Measure = "value",
     sharp: str = "",
     inline: bool = False,
+    lengths: tuple[str, ...] = (),
     **kinds: str,
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Register a function of world features as a built-in: ``@builtin(unit="m", a="point", b="point")``.
 
-    Keyword-only arguments of the function are its parameters.  ``sharp`` names a registered primitive with the same
-    features, parameters and rows by which a verdict judges this one.  ``inline`` ones come first.
+    Keyword-only arguments of the function are its parameters, ``lengths`` those that are lengths of parts.  ``sharp``
+    names a registered primitive with the same features, parameters and rows by which a verdict judges this one.
+    ``inline`` ones come first.
     """
 
     def register(function: Callable[..., Any]) -> Primitive:
@@ -262,6 +266,7 @@ def builtin(
             function,
             sharp or name,
             inline,
+            lengths=tuple(map(parameters.index, lengths)),
         )
         made = completed(made, 0)  # the features must be known to trace it
         made = REGISTRY[name] = completed(replace(made, units=(unit,)), len(made.trace()[2]))

@@ -12,6 +12,13 @@ from typing import Any
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
+# A function is tried at these times [s] when it is declared, until it is defined: it need not be at t = 0.
+TRIED = (0.0, 1.0, 0.1, 10.0)
+
+
+class UndefinedError(ModelError):
+    """A driver that has no value at a time, and may have one at others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signal:
@@ -30,6 +37,9 @@ class Signal:
                 result = self.function(Jet(time, 1.0))
             except ModelError:
                 raise
+            except (ArithmeticError, ValueError) as error:
+                text = f"{what}: its function raised {type(error).__name__}: {error}"
+                raise UndefinedError(f"{text}; ask for times at which it is defined") from error
             except Exception as error:
                 raise ModelError(f"{what}: its function raised {type(error).__name__}: {error}") from error
         if isinstance(result, numbers.Real) and not isinstance(result, bool):
@@ -37,12 +47,28 @@ class Signal:
         if not isinstance(result, Jet):
             raise ModelError(f"{what} gives {result!r}; it must be a number, or computed from t with cd.sin, …")
         if not all(map(math.isfinite, (result.value, result.rate, result.acceleration))):
-            raise ModelError(f"{what} gives {result!r}; value, rate and acceleration must be finite")
+            raise UndefinedError(f"{what} gives {result!r}; value, rate and acceleration must be finite")
         return result
 
     def value(self, time: float) -> float:
         """Value at a time [s]."""
         return self.jet(time).value
+
+    def some_value(self) -> float:
+        """Value at t = 0, or at another time where it has none there."""
+        first: UndefinedError | None = None
+        for time in TRIED:
+            try:
+                return self.value(time)
+            except UndefinedError as error:
+                first = first or error
+        tried = ", ".join(f"{time:g}" for time in TRIED[1:])
+        raise ModelError(f"{first}; nor is it defined at t = {tried} s, which were tried too") from first
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is a number, the same at all times."""
+        return not callable(self.function)
 
     def __copy__(self) -> Signal:
         return self

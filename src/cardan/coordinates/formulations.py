@@ -82,18 +82,18 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
     return found
 
 
-def problem(system: System, formulation: str, length: float | None = None, time: float = 0.0) -> Problem:
+def problem(system: System, formulation: str, length: float | None = None, time: float | None = None) -> Problem:
     """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's).
 
-    time [s]: of the drivers, where there are any.
+    time [s]: of the drivers, where there are any; None where their values do not matter, as to retract.
     """
-    own = system.length or 1.0
+    own = system.judged_length
     key = ("problem", formulation) if length is None or length == own else None
     found: Problem | None = system.cached(key, lambda: _problem(system, formulation, own)) if key else None
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
-    if not system.signals:
+    if not system.signals or time is None:
         return found
     floats = system.floats_at(time)
     own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system

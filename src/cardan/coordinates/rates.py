@@ -26,14 +26,17 @@ DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order 
 
 
 class Decomposition:
-    """J = U S Vᵀ in one pose, with rows weighted and unknowns scaled: ``scaled`` is that J."""
+    """J = U S Vᵀ in one pose, with rows weighted, long ones less, and unknowns scaled: ``scaled`` is that J."""
 
     __slots__ = ("_columns", "_jacobian", "_rows", "scaled", "u", "v", "values")
 
     def __init__(self, system: System, problem: Problem, q: FloatArray) -> None:
         _, self._jacobian = problem.jacobian(q)
-        self._rows, self._columns = weights(system, problem), problem.scales[problem.rows :]
-        self.scaled: FloatArray = self._jacobian * self._rows[:, None] * self._columns
+        rows, self._columns = weights(system, problem), problem.scales[problem.rows :]
+        scaled: FloatArray = self._jacobian * rows[:, None] * self._columns
+        short = shortening(scaled)
+        self._rows: FloatArray = rows * short
+        self.scaled: FloatArray = scaled * short[:, None]
         self.u, self.values, self.v = np.linalg.svd(self.scaled, full_matrices=False)
 
     def rank(self, cut: float) -> int:
@@ -101,6 +104,13 @@ def weights(system: System, problem: Problem) -> FloatArray:
     for _, primitive, start in system.rows:
         for guard in primitive.guards:
             found[start + guard] = 0.0
+    return found
+
+
+def shortening(scaled: FloatArray) -> FloatArray:
+    """Factors, one per row of a scaled Jacobian and 1 for most, that leave no row longer than LONG_ROW."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    found: FloatArray = abi.LONG_ROW / np.maximum(lengths, abi.LONG_ROW)
     return found
 
 

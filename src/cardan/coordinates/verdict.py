@@ -5,12 +5,14 @@ Every primitive is judged in its sharp form, in metres and radians, and every co
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.errors import ModelError
 from cardan.lazy import TieredModule
+from cardan.system import check
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
@@ -20,6 +22,14 @@ TOLERANCE: Final = 1e-12  # where nobody asks for another: lengths relative to t
 # Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
 ROUNDING = 64 * float(np.finfo(float).eps)
 ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
+
+
+def checked_tolerance(value: Any) -> float:
+    """A tolerance that can be asked for."""
+    tolerance = check.positive(value, "tolerance")
+    if tolerance >= 1.0:
+        raise ModelError(f"tolerance is {tolerance}; it must be below 1 (lengths are relative to the extent)")
+    return tolerance
 
 
 def residuals(

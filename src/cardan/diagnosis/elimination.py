@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cardan.coordinates.rates import shortening
 from cardan.solvers import abi
 from cardan.solvers.linear import elimination_order
 from cardan.solvers.problem import Problem
@@ -43,7 +44,7 @@ class Fronts:
 
 
 def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
-    """The scaled Jacobian at q, with only the rows in ``kept``."""
+    """The scaled Jacobian at q, with only the rows in ``kept``, long ones shortened."""
     _, entries = problem.entries(q)
     structure = problem.structure.tolist()
     rows, columns = problem.scales[: problem.rows], problem.scales[problem.rows :]
@@ -63,7 +64,8 @@ def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
             matrix = entries[start : start + count * scale.size].reshape(count, scale.size)
             numbers = [row + i for i in mine]
             places = [int(place[b]) for b in touched]
-            waiting[min(places)].append(Block(numbers, places, matrix[mine] * scale * rows[numbers][:, None]))
+            scaled = matrix[mine] * scale * rows[numbers][:, None]
+            waiting[min(places)].append(Block(numbers, places, scaled * shortening(scaled)[:, None]))
         at += 4 + slots
     return Fronts(widths, waiting)
 

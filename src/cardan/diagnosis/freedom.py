@@ -1,7 +1,8 @@
 """Degrees of freedom by rank, and what the count of equations hides.
 
 The Jacobian of each connected piece is taken on the manifold with lengths in its own L, guard rows left out, so that
-its singular values compare lengths and angles in one measure.  rank J = number of singular values above
+its singular values compare lengths and angles in one measure, and long rows (of gears of large ratio) shortened, so
+that they do not make the rest look small.  rank J = number of singular values above
 RANK_RTOL·σ_max; dof = 6·bodies − rank; redundant equations = equations − rank.  The gap between the last value counted
 and the first one dropped says how far the answer can be trusted.
 """
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations, verdict
+from cardan.coordinates.rates import shortening
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
 from cardan.solvers.problem import Problem
@@ -119,9 +121,10 @@ class Diagnosis:
         return "\n".join(lines)
 
 
-def diagnose(system: System, state: State) -> Diagnosis:
+def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     """See :meth:`cardan.Mechanism.diagnose`."""
-    if state.names != system.names:
+    tolerance = verdict.checked_tolerance(tolerance)
+    if set(state.names) != set(system.names):
         raise ModelError(
             f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; diagnose a "
             "state of this mechanism"
@@ -129,15 +132,18 @@ def diagnose(system: System, state: State) -> Diagnosis:
     for name, row in zip(state.names, state.coordinates, strict=True):
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
+    coordinates = state.coordinates
+    if state.names != system.names:
+        coordinates = coordinates[[state.names.index(name) for name in system.names]]
     pieces = system.components()
     near = np.array([state.angles.get(key, 0.0) for key in system.turns])
-    found = [
-        _freedom(piece, state.coordinates[bodies], near[[system.turns.index(key) for key in piece.turns]], state.time)
-        for bodies, piece in pieces
-    ]
+    found = []
+    for bodies, piece in pieces:
+        mine = near[[system.turns.index(key) for key in piece.turns]]
+        found.append(_freedom(piece, coordinates[bodies], mine, state.time, tolerance))
     rank = sum(f.rank for f in found)
     judged = [f.judged for f in found]
-    residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, verdict.TOLERANCE))
+    residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, tolerance))
     return Diagnosis(
         dof=6 * len(system.names) - rank,
         undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
@@ -148,7 +154,7 @@ def diagnose(system: System, state: State) -> Diagnosis:
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
         certain=all(f.certain for f in found),
-        residuals=violations(system, verdict.residuals(system, state.coordinates, near, state.time)),
+        residuals=violations(system, verdict.residuals(system, coordinates, near, state.time)),
         residual=residual,
         assembled=residual <= allowed,
         unconnected=system.unconnected,
@@ -185,7 +191,9 @@ class _Freedom:
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
 
 
-def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float) -> _Freedom:
+def _freedom(
+    piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float
+) -> _Freedom:
     q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
     problem = formulations.problem(piece, "manifold", length, time)
@@ -200,7 +208,7 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
     rank, values, redundant, motions = find(problem, q, rows)
     driven_rank = find(problem, q, list(equations))[0] if drivers else rank
-    judged = verdict.judge(piece, coordinates, length, verdict.TOLERANCE, None, near, time)
+    judged = verdict.judge(piece, coordinates, piece.judged_length, tolerance, None, near, time)
     return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions, judged)
 
 
@@ -233,7 +241,7 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     """By the singular values of the whole Jacobian."""
     _, jacobian = problem.jacobian(q)
     scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
-    kept = scaled[rows]
+    kept = scaled[rows] * shortening(scaled[rows])[:, None]
     if not rows:
         return 0, np.zeros(0), [], np.eye(problem.unknowns)
     _, values, right = np.linalg.svd(kept, full_matrices=True)

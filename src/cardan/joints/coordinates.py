@@ -91,6 +91,8 @@ class Coordinate:
 
     def value(self, state: State) -> float:
         """In a state: [m], or [rad] with whole turns where the state counts them, else in (−π, π]."""
+        if not isinstance(state, State):
+            raise ModelError(f"{self!r} was given {state!r}; it must be a State, such as result.state")
         world = [_world(feature, state) for feature in self.features]
         if self.kind == "displacement":
             return float(world[0] @ (world[2] - world[1]))

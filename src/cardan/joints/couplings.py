@@ -71,9 +71,10 @@ def belt(
 
     radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys turn against each other.
     """
-    ratio = check.positive(radius_1, "radius_1") / check.positive(radius_2, "radius_2")
+    radii = check.positive(radius_1, "radius_1"), check.positive(radius_2, "radius_2")
+    ratio = radii[0] / radii[1]
     parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
-    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
+    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(radii))]
 
 
 @coupling_kind("", "")
@@ -106,12 +107,13 @@ def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Use]:
     """coordinate = function(t): a driver.  Metres and radians; angles count whole turns.
 
     function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a coordinate that is held.
-    It is called with t and its derivatives, so that rates and accelerations come with the value.
+    It is called with t and its derivatives, so that rates and accelerations come with the value.  It need only be
+    defined at times that are asked for.
     """
     if not callable(function):
         function = check.number(function, "the value, if not a function of time,")
     signal = Signal(own, function)
-    return [Use(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.value(0.0),), signal)]
+    return [Use(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
 
 
 @coupling_kind("")

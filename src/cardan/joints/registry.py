@@ -158,13 +158,16 @@ class Joint:
         kind, features = rule(*self.ends)
         return Coordinate(kind, features, dict(self.turns).get(name), self.name, name, *self.ends)
 
+    def _check_state(self, state: Any) -> None:
+        if not isinstance(state, State):
+            raise ModelError(f"joint {self.name!r} was given {state!r}; it must be a State, such as result.state")
+
     def coordinates(self, state: State) -> dict[str, float]:
         """The joint's coordinates in a state, by name: angles [rad], displacements [m].
 
         Angles are in (−π, π], or count whole turns where the state does, as in a mechanism with drivers or gears.
         """
-        if not isinstance(state, State):
-            raise ModelError(f"joint {self.name!r} was given {state!r}; it must be a State, such as result.state")
+        self._check_state(state)
         return {name: self.of(name).value(state) for name in self.kind.coordinates}
 
     def coordinate(self, state: State, name: str | None = None) -> float:
@@ -179,6 +182,7 @@ class Joint:
 
     def relative(self, state: State) -> Relative:
         """Pose of b in a."""
+        self._check_state(state)
         (p_WA, R_WA), (p_WB, R_WB) = _world(self.a, state), _world(self.b, state)
         return Relative(R_WA.T @ (p_WB - p_WA), R_WA.T @ R_WB)
 

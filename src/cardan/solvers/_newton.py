@@ -24,7 +24,9 @@ from cardan.solvers.abi import (
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
+    KEEP_ROWS,
     LIMITS,
+    LONG_ROW,
     OFFSETS,
     OVERFLOW,
     RESIDUAL_MAX,
@@ -61,6 +63,20 @@ def measure_step(structure, step, control):
         turned = max(turned, square)
     control[STEP_SIZE] = sqrt(total)
     control[STEP_TURN] = sqrt(turned)
+
+
+@inner
+def shorten_rows(m, n, matrix, r):
+    """Divide long rows of the matrix, m × n, and their residuals: the solution stays, and no row outweighs the rest."""
+    for i in range(m):
+        square = 0.0
+        for k in range(i * n, i * n + n):
+            square += matrix[k] * matrix[k]
+        if square > LONG_ROW * LONG_ROW:
+            factor = LONG_ROW / sqrt(square)
+            r[i] *= factor
+            for k in range(i * n, i * n + n):
+                matrix[k] *= factor
 
 
 @jit
@@ -107,6 +123,8 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             for i in range(m * n):
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
+            if control[KEEP_ROWS] == 0.0:
+                shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
             gradient = scratch[:n]

@@ -64,7 +64,8 @@ STEP_TURN: Final = 13  # largest rotation of a block in it [rad]
 INVERSE: Final = 14  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
 SINGULAR: Final = 15  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
 TRUNCATION: Final = 16  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
-CONTROL: Final = 17
+KEEP_ROWS: Final = 17  # of Newton: 1 where long rows of J stay as they are, as in an assembly; 0 in a motion
+CONTROL: Final = 18
 
 LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
 PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step
@@ -84,3 +85,7 @@ class Outcome(IntEnum):
     CONVERGED = 1
     STALLED = 2  # the linear model promises no decrease, though the residual is not met
     BROKEN = 3  # a number overflowed or became NaN
+
+# A scaled row of J longer than this is made as short before what is small is told from what is zero.  Rows have lengths
+# near one, but for those of large ratios: one of 1e4 (a gear) makes of σ_min/σ_max 1e-8 what is 1e-4 for short rows.
+LONG_ROW: Final = 10.0

@@ -98,6 +98,7 @@ def newton(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) ->
     """Algorithm 1: full steps with the pseudo-inverse, in place."""
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
+    control[abi.KEEP_ROWS] = 1.0
     p = problem
     dense = p.rows * p.unknowns <= DENSE_NEWTON
     work = np.empty(_newton.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))

@@ -103,7 +103,7 @@ def _one(
     work = np.empty(max(kernels.work_size(kernels.NUMBERS["gradient"], p), int(judged.structure[abi.WORK])))
     places = np.empty(2 * q.size)
     problem = (p.evaluate, p.ints, p.floats, p.structure, p.scales)
-    verdict = (judged.evaluate, *judge.tables, judge.bounds, length)
+    verdict = (judged.evaluate, *judge.tables, judge.bounds)
     limits = (iterations, kernels.allowance(p))
     outcome = kernel.UNDER_WAY
     while outcome == kernel.UNDER_WAY and not is_stopped():

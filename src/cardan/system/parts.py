@@ -49,7 +49,8 @@ class Turn:
 class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
-    Mass [kg], centre of mass [m] in body axes, inertia [kg m²] about it in body axes (None: see the dynamics).
+    Mass [kg], centre of mass [m] in body axes and inertia [kg m²] about it in body axes (None where none was given) are
+    kept for a dynamics to come; nothing uses them yet.
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 

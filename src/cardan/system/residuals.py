@@ -45,4 +45,4 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
                 value = math.asin(min(1.0, value))
             squares[name, unit] = squares.get((name, unit), 0.0) + value * value
     found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
-    return sorted(found, key=lambda v: -v.residual / (system.length or 1.0) ** LENGTH_POWER[v.unit])
+    return sorted(found, key=lambda v: -v.residual / system.judged_length ** LENGTH_POWER[v.unit])

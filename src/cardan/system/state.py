@@ -125,6 +125,8 @@ class State(Mapping[str, Pose]):
 
     def moved(self, poses: Mapping[Any, Any]) -> State:
         """A copy with some bodies elsewhere: ``{body or name: (position, quaternion)}`` or a Pose."""
+        if not isinstance(poses, Mapping):
+            raise ModelError(f"moved was given {poses!r}; it must be {{body: (position, quaternion)}}")
         coordinates = self.coordinates.copy()
         given = set()
         for body, pose in poses.items():

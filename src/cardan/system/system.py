@@ -26,15 +26,20 @@ IntArray = NDArray[np.int64]
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
+# [m] A spread below it is what rounding leaves of coordinates that are zero, and no size: nothing else tells the two
+# apart in a mechanism whose parts are all in one point.
+LEAST_SPREAD = 1e-12
 
 
 class Use:
     """One primitive on its features, with its parameters: what joints are bundles of.
 
     ``signal``: what gives its last parameter at a time, for a driver; None for all others.
+    ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
+    Limits have none, since a bound may be as far away as one likes, nor have drivers, whose values come and go.
     """
 
-    __slots__ = ("bodies", "features", "floats", "ints", "parameters", "powers", "primitive", "signal", "turns")
+    __slots__ = ("bodies", "features", "floats", "ints", "parameters", "powers", "primitive", "signal", "size", "turns")
 
     def __init__(
         self,
@@ -42,11 +47,14 @@ class Use:
         features: tuple[Feature, ...],
         parameters: tuple[float, ...] = (),
         signal: Signal | None = None,
+        size: float = 0.0,
     ) -> None:
         self.primitive = primitive
         self.features = features
         self.parameters = parameters
         self.signal = signal
+        lengths = primitive.lengths if signal is None or signal.is_held else ()
+        self.size = max([size, *[abs(parameters[k]) for k in lengths]])
         self.bodies: list[Body] = []  # the movable ones
         self.turns: list[Turn] = []
         # The template of its record, laid out once: see layout.
@@ -86,8 +94,9 @@ class System:
     Nothing writes to its arrays after it is made (they are not flagged so: to numba a read-only array is another type,
     and every kernel would compile twice).
 
-    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Zero
-    where nothing in the model has a size, as for parts that are mere points.
+    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Where all
+    parts are mere points: the largest length among the parameters (a radius, a pitch), or the spread of the authored
+    poses if that is larger.  Zero where there is no length in the model at all.
     ``origin`` [m]: centroid of the ground's points, where it is ``grounded`` by some; solvers count from it, so that
     a mechanism far away loses no digits.  Zero where a primitive of the user's own depends on where the world's is.
     ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
@@ -99,6 +108,7 @@ class System:
 
     __slots__ = (
         "_cache",
+        "_sizes",
         "_uses",
         "authored",
         "centers",
@@ -131,6 +141,7 @@ class System:
         # Three flat tuples, not one of Rows: a thousand small objects would set the garbage collector going.
         kinds = tuple([use.primitive for use in flat])
         self._uses = (tuple([name for name, bundle in uses for _ in bundle]), kinds)
+        self._sizes = tuple([use.size for use in flat])
         self.equations = sum([use.primitive.equations for use in flat if use.signal is None])
         self.turns = tuple([turn.key for turn in turns])
         header = array("q", (len(bodies), len(kinds), 0, 0, len(turns), 0, 0, 0)).tobytes()
@@ -142,6 +153,7 @@ class System:
         authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
         self.authored = authored.reshape(len(bodies), layout.POSE)
         self._measure(_numbers([body.serial for body in bodies]), _numbers([turn.serial for turn in turns]))
+        self._measure_points()
         self.signals = tuple(
             [
                 (int(self.ints[self.starts[k] + layout.PAR]) + len(use.parameters) - 1, use.signal)
@@ -171,28 +183,45 @@ class System:
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
         self.length = float(length)
+        self._check_length()
+
+    def _measure_points(self) -> None:
+        """The characteristic length of parts that are mere points."""
+        if self.length:
+            return
+        q = self.authored.ravel().copy()
+        _tables.shift_reference(len(self.names), self.centers.reshape(-1), self.origin, 1.0, q)
+        size = max(self._sizes, default=0.0)
+        self.length = max(size if size > LEAST_SPREAD else 0.0, min(self._spread(q), LENGTHS[1]))
+        self._check_length()
+
+    def _check_length(self) -> None:
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
             raise ModelError(
                 f"the extent of the mechanism is {self.length} m; it must lie between {LENGTHS[0]} and {LENGTHS[1]} m, "
                 "so that squares of lengths can be computed: choose another unit, or correct the points"
             )
 
-    def extent_at(self, q: FloatArray) -> float:
-        """L [m], or where nothing in the model has a size the spread of the bodies in solver coordinates q."""
-        return self.length or float(self.extents_at(q[None])[0])
+    @property
+    def judged_length(self) -> float:
+        """What lengths are judged by [m], in every pose the same: L, or a metre where the model has no length."""
+        return self.length or 1.0
 
-    def extents_at(self, q: FloatArray) -> FloatArray:
-        """The same of every row of q, shape (n,)."""
-        if self.length:
-            return np.full(len(q), self.length)
-        points = q[:, : layout.POSE * len(self.names)].reshape(len(q), len(self.names), layout.POSE)[:, :, :3]
+    def extent_at(self, q: FloatArray) -> float:
+        """L [m], or where the model has no length the spread of the bodies in solver coordinates q: what is solved in.
+
+        A metre where that is none either.
+        """
+        return self.length or self._spread(q) or 1.0
+
+    def _spread(self, q: FloatArray) -> float:
+        """Extent [m] of the reference points in solver coordinates q; zero where it is no more than rounding."""
+        points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
         if self.grounded:
-            points = np.concatenate([points, np.zeros((len(q), 1, 3))], axis=1)
-        squares = ((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=2)
-        spread = 2.0 * np.sqrt(squares).max(axis=1, initial=0.0)
-        largest = np.maximum(np.abs(points).max(axis=(1, 2), initial=0.0), np.abs(self.origin).max())
-        found: FloatArray = np.where(spread > COINCIDENT * largest, spread, 1.0)
-        return found
+            points = np.vstack([points, np.zeros(3)])
+        spread = 2.0 * float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1)).max(initial=0.0))
+        largest = max(float(np.abs(points).max(initial=0.0)), float(np.abs(self.origin).max()))
+        return spread if spread > max(COINCIDENT * largest, LEAST_SPREAD) else 0.0
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -246,6 +275,7 @@ class System:
         made.index = {name: k for k, name in enumerate(made.names)}
         made.authored = whole.authored[bodies]
         made._uses = tuple([tuple([column[k] for k in chosen]) for column in whole._uses])  # type: ignore[assignment]  # of two columns
+        made._sizes = tuple([whole._sizes[k] for k in chosen])
         driven = {signal.name for _, signal in whole.signals}
         made.equations = sum(kind.equations for name, kind in zip(*made._uses, strict=True) if name not in driven)
         made.powers = np.array([power for kind in made._uses[1] for power in kind.powers], dtype=np.int64)
@@ -286,6 +316,7 @@ class System:
         made._measure(numbers, _numbers(turns))  # moves the references once more, by rounding at the most
         made.centers = made.centers + whole.centers[bodies]
         made.origin = made.origin + whole.origin
+        made._measure_points()
         return made
 
     def judged(self) -> System:
@@ -357,7 +388,7 @@ class System:
             return NotImplemented
         if self.names != other.names or self._uses != other._uses or self.turns != other.turns:
             return False
-        if self.signals != other.signals:
+        if self.signals != other.signals or self._sizes != other._sizes:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)
