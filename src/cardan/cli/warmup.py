@@ -92,6 +92,7 @@ def _factorise(mechanism: Mechanism) -> None:
     rows = np.zeros(problem.rows)
     _blocks.scale(problem.structure, problem.scales, rows, entries)
     _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
+    _blocks.apply_transposed(problem.structure, entries, rows, np.zeros(problem.unknowns))
 
 
 def _draw(mechanism: Mechanism) -> None:
