@@ -22,8 +22,10 @@ import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
 from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
-from cardan.analysis.limits import ActiveLimit, active_limits, limited, loosen
+from cardan.analysis.curve import End
+from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.analysis.within import AGAIN, Limits, Turns
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
@@ -146,6 +148,9 @@ class _Path:
         rows = {row.constraint: row.start for row in system.rows}
         self._signals = [(position, Remembered(signal)) for position, signal in system.signals]
         self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
+        self._limits = Limits(system, self.problem, self._signals) if limit_rows(system) else None
+        self._end: End | None = None  # the last pose with its rates, where limits are followed
+        self._turns = Turns(system)
         self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
@@ -205,6 +210,10 @@ class _Path:
             if found is None and self._turned <= TURN and self._bridge(sign, step):
                 continue
             if found is not None:
+                part = self._followed(found, time, ahead)
+                if part < 1.0:
+                    self._step = part * step
+                    continue
                 self._accept(found, time)
                 self._view = ahead
                 ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * TURN / max(self._turned, 1e-6))
@@ -223,6 +232,24 @@ class _Path:
         if q is None or self.problem.unknowns > MOST_UNKNOWNS:
             return None
         return View(self.system, self.problem, q, self._view.rank if self._view is not None else 0)
+
+    def _followed(self, q: FloatArray, time: float, view: View | None) -> float:
+        """The part of a step to a pose over which turns are counted and limits kept: all of it, or what to try next."""
+        if self._turns and not self._turns.are_counted(self.q, q, self._turned):
+            return AGAIN
+        if self._limits is None:
+            return 1.0
+        if self._end is None or self._end.time != self.time:
+            self._end = self._with_rates(self.q, self.time, self._view)
+        end = self._with_rates(q, time, view)
+        part = self._limits.part(self._end, end)
+        if part == 1.0:
+            self._end = end
+        return part
+
+    def _with_rates(self, q: FloatArray, time: float, view: View | None) -> End:
+        known = view.decomposition if view is not None else None
+        return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, known=known))
 
     def _resolved(self, sign: float, step: float) -> float:
         """The step, or as much of it as the drivers can be foreseen for."""
@@ -262,7 +289,7 @@ class _Path:
                 if made == 1:
                     first = size
                 elif made == 2:
-                    contraction = size / first
+                    contraction = size / first if first > 0.0 else 0.0
                     if strict and contraction > CONTRACTION:
                         return None, contraction
                 elif size > SLOW * last and size > ROUNDED:
@@ -323,6 +350,10 @@ class _Path:
         if pushed:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
             return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+        undefined = self._turns.undefined(self.q) if self._turns else []
+        if undefined:
+            text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis it is read of comes to "
+            return MotionStatus.LOST, f"{text}lie along the one it is read about, and its turns cannot be counted"
         for row, signal in self._drivers:
             before, after = signal.value(self.time), signal.value(refused)
             if self.problem.scales[row] * abs(after - before) > UNFORESEEN:

@@ -87,6 +87,8 @@ def _factorise(mechanism: Mechanism) -> None:
     rows = np.zeros(problem.rows)
     _blocks.scale(problem.structure, problem.scales, rows, entries)
     _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
+    none = np.empty(0, dtype=np.int64), np.empty((1, 0))
+    problem.residuals(formulations.to_reference(mechanism.system, mechanism.system.authored), np.zeros((1, problem.unknowns)), *none)
 
 
 def _draw(mechanism: Mechanism) -> None:
