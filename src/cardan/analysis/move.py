@@ -55,6 +55,9 @@ APPROACHED: Final = 0.1  # of the least singular value: a step that takes it bel
 LEAST_APPROACH: Final = 1e-7  # of the time span: a step that does so is made if it is no longer than this
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
+SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate by then ends the motion
+CONTRADICTED: Final = 1e-6  # of the rates asked for: less is rounding; and of the largest that is missed: less is not named
+MOST_NAMED: Final = 5
 AHEAD: Final = 1e-6  # rad, lengths in L: how far to look for what a limit keeps the motion from
 
 Progress = Callable[[float], None]
@@ -94,6 +97,7 @@ def move(
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
     path = _Path(system, first.state, wanted, tolerance, deadline)
     states = [path.state()]
+    turned = []
     status, reason = MotionStatus.DONE, ""
     try:
         for k, target in enumerate(wanted[1:], start=1):
@@ -102,12 +106,13 @@ def move(
                 status, reason = stopped
                 break
             states.append(path.state())
+            turned.append(path.take_turned())
             if progress is not None:
                 progress(k / (len(wanted) - 1))
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; what was reached is kept"
     last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
-    return Motion(system, states, status, reason, last, path.steps)
+    return Motion(system, states, status, reason, last, path.steps, turned)
 
 
 def _check_times(times: Any) -> FloatArray:
@@ -117,9 +122,13 @@ def _check_times(times: Any) -> FloatArray:
         raise ModelError(f"times is {times!r}; it must be a list of times [s]") from None
     if not wanted.size:
         raise ModelError("times is empty; it must hold at least one time [s]")
-    steps = np.diff(wanted)
-    if steps.size and not ((steps > 0).all() or (steps < 0).all()):
-        raise ModelError("times must all increase, or all decrease")
+    steps = np.sign(np.diff(wanted))
+    wrong = np.flatnonzero((steps != steps[:1]) | (steps == 0.0))
+    if wrong.size:
+        before, after = wanted[wrong[0] : wrong[0] + 2].tolist()
+        raise ModelError(
+            f"times must all increase, or all decrease; times[{wrong[0]}] = {before!r} s is followed by {after!r} s"
+        )
     return wanted
 
 
@@ -152,6 +161,7 @@ class _Path:
         self._end: End | None = None  # the last pose with its rates, where limits are followed
         self._turns = Turns(system)
         self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
+        self._turned_in_all = 0.0  # the same, over the steps made since it was last asked for
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view: View | None = None  # from the last pose, where the equations are not too many to decompose
         self._view = self._seen_from(self.q)
@@ -178,6 +188,11 @@ class _Path:
             velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
         return self._bare(self.q).with_rates(velocities, accelerations)
 
+    def take_turned(self) -> float:
+        """How far the body that turned most in each step has turned [rad] since this was asked for last."""
+        turned, self._turned_in_all = self._turned_in_all, 0.0
+        return turned
+
     def _bare(self, q: FloatArray) -> State:
         poses = formulations.from_reference(self.system, q)
         angles = formulations.angles(self.system, q).copy() if self.system.turns else None
@@ -191,11 +206,12 @@ class _Path:
                 return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
             if self._crossing is not None:
                 if self._crossing.covers(target):
-                    self._accept(self._crossing.pose(target), target)
+                    pose = self._crossing.pose(target)
+                    self._accept(pose, target, self._turn_to(pose))
                 else:
                     end, behind = self._crossing.end
                     self._crossing = None
-                    self._accept(behind, end)
+                    self._accept(behind, end, self._turn_to(behind))
                     self._view = self._seen_from(behind)
                 continue
             left = abs(target - self.time)
@@ -214,7 +230,7 @@ class _Path:
                 if part < 1.0:
                     self._step = part * step
                     continue
-                self._accept(found, time)
+                self._accept(found, time, self._turned)
                 self._view = ahead
                 ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * TURN / max(self._turned, 1e-6))
                 grown = step * min(2.0, max(1.0, ease))
@@ -224,9 +240,14 @@ class _Path:
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
-    def _accept(self, q: FloatArray, time: float) -> None:
+    def _accept(self, q: FloatArray, time: float, turned: float) -> None:
         self.q, self.time = q, time
+        self._turned_in_all += turned
         self.steps += 1
+
+    def _turn_to(self, q: FloatArray) -> float:
+        """How far the body that turns most turns on the way to a pose [rad]."""
+        return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
     def _seen_from(self, q: FloatArray | None) -> View | None:
         if q is None or self.problem.unknowns > MOST_UNKNOWNS:
@@ -322,11 +343,17 @@ class _Path:
         start = self.time, self.q
         bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._tolerance)
         try:
-            if bridge.build(newton):
+            if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
         except ModelError:  # a driver need not be defined beyond the times asked for
             pass
         return self._crossing is not None
+
+    def _is_within_limits(self, time: float, q: FloatArray) -> bool:
+        """Whether limits are kept on the bridge from here to a pose."""
+        if self._limits is None:
+            return True
+        return self._limits.part(*(self._with_rates(*end, None) for end in ((self.q, self.time), (q, time)))) == 1.0
 
     def _judge(self) -> bool:
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
@@ -349,11 +376,15 @@ class _Path:
         pushed = self._pushed(refused)
         if pushed:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
-            return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+            text = f"{where} the limit {names} is reached, and a motion ends at contact"
+            return MotionStatus.LIMIT, f"{text}; drivers: {drivers}"
         undefined = self._turns.undefined(self.q) if self._turns else []
         if undefined:
-            text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis it is read of comes to "
-            return MotionStatus.LOST, f"{text}lie along the one it is read about, and its turns cannot be counted"
+            text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis whose angle it is"
+            return MotionStatus.LOST, f"{text} comes to lie along the one it turns about, and turns cannot be counted"
+        asked = self._out_of_range(refused)
+        if asked:
+            return MotionStatus.LOST, f"{where} the {asked}"
         for row, signal in self._drivers:
             before, after = signal.value(self.time), signal.value(refused)
             if self.problem.scales[row] * abs(after - before) > UNFORESEEN:
@@ -366,19 +397,61 @@ class _Path:
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
                 f"{drivers} can take the mechanism no further",
             )
-        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+        unmet = self._contradiction()
+        if unmet:
+            text = f"{where} the drivers {drivers} ask for what cannot be"
+            return MotionStatus.LOST, f"{text}: of the rates that they and the joints want, these are short, {unmet}"
+        return MotionStatus.LOST, f"{where} no pose near the last one was found, {refused - self.time:+.1e} s further on"
 
     def _pushed(self, refused: float) -> list[ActiveLimit]:
-        """Limits that are reached, and that the motion goes on beyond."""
-        reached = active_limits(self.system, self._bare(self.q))
-        if not reached:
+        """Limits that are reached, or would be by the least of steps, and that the motion goes on beyond."""
+        if self._limits is None:
             return []
         velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
         turning = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
-        ahead = self.problem.retract(self.q, velocity * np.sign(refused - self.time) * AHEAD / max(turning, 1e-300))
-        values = {name: value for name, value, *_ in limited(self.system, self._bare(ahead))}
+        step = np.sign(refused - self.time) * max(abs(refused - self.time), AHEAD / max(turning, 1e-300))
+        now, then, ahead = (
+            self._bare(self.problem.retract(self.q, h * velocity)) for h in (0.0, refused - self.time, step)
+        )
+        before, after = (
+            {name: value for name, value, *_ in limited(self.system, state)} for state in (now, ahead)
+        )
+        reached = {(one.name, one.bound): one for state in (then, now) for one in active_limits(self.system, state)}
         outward = {"lower": -1.0, "upper": 1.0}
-        return [one for one in reached if (values[one.name] - one.value) * outward[one.bound] > 0.0]
+        return [one for one in reached.values() if (after[one.name] - before[one.name]) * outward[one.bound] > 0.0]
+
+    def _out_of_range(self, refused: float) -> str:
+        """Which driver asks for what its coordinate cannot be, if one is about to."""
+        kinds = {row.start: row.primitive.name for row in self.system.rows}
+        h = float(np.copysign(SOON * self._span, refused - self.time))
+        for row, signal in self._drivers:
+            jet = signal.jet(self.time)
+            value = jet.value + h * (jet.rate + 0.5 * h * jet.acceleration)
+            if kinds[row] == "angle" and not 0.0 <= value <= np.pi:
+                return f"driver {signal.name!r} asks for an inclination of {value:.8g} rad; it lies in [0, π]"
+            if kinds[row] == "distance" and value < 0.0:
+                return f"driver {signal.name!r} asks for a distance of {value:.3g} m; it is never negative"
+        return ""
+
+    def _contradiction(self) -> str:
+        """Which constraints no rates of the bodies can keep, and by how much each falls short; "" where some do."""
+        velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
+        wanted = np.zeros(self.problem.rows)
+        for row, signal in self._drivers:
+            wanted[row] = signal.jet(self.time).rate
+        short = np.abs(wanted - self.problem.product(self.q, velocity))
+        weights = rates.weights(self.system, self.problem)
+        scaled = short * weights
+        if not scaled.max() > CONTRADICTED * np.abs(wanted * weights).max():
+            return ""
+        worst = []
+        for row in self.system.rows:
+            mine = range(row.start, row.start + row.primitive.rows)
+            k = max(mine, key=scaled.__getitem__)
+            if scaled[k] > CONTRADICTED * scaled.max():
+                unit = row.primitive.units[k - row.start]
+                worst.append((scaled[k], f"{row.constraint!r} {short[k]:.4g} {unit}/s"))
+        return ", ".join(text for _, text in sorted(worst, reverse=True)[:MOST_NAMED])
 
     def _least(self) -> float:
         """The least singular value that counts, of the largest, body by body."""
