@@ -86,10 +86,12 @@ class Limits:
         gaps, defects = read(parts)
         if not defects.max() <= RESOLVED or self._is_pushed(last, gaps[-1], last.time - first.time):  # NaN is not resolved
             return AGAIN
-        # Between two of its values a coordinate is taken to go no further beyond the lower one than the other is away.
+        # Between two of its values a coordinate is taken to go no further beyond them than it changes nearby.
         before, behind = np.concatenate([gaps[:1], gaps[:-1]]), np.concatenate([gaps[1:], gaps[-1:]])
         is_least = (gaps <= before) & (gaps <= behind)
-        in_reach = 2.0 * gaps - np.maximum(before, behind) < UNSURE * defects - self._touched
+        changes = np.pad(np.abs(np.diff(gaps, axis=0)), ((2, 2), (0, 0)))
+        change = np.max([changes[k : k + PARTS + 1] for k in range(4)], axis=0)
+        in_reach = gaps - change < UNSURE * defects - self._touched
         found = 1.0
         for k, bound in np.argwhere(is_least & in_reach):
             low, high = parts[max(k - 1, 0)], parts[min(k + 1, PARTS)]
