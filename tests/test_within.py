@@ -65,14 +65,15 @@ def test_a_stop_at_the_top_dead_centre_or_beyond_lets_the_crank_turn(beyond):
     assert motion.steps <= 100  # 63 where there is no stop
 
 
-@pytest.mark.parametrize("width", [0.3, 0.1, 0.03, 0.01])
-def test_the_hump_of_a_cam_between_two_steps_is_seen(width):
+@pytest.mark.parametrize("place", [1.0, 1.23, 1.51])
+@pytest.mark.parametrize("width", [0.3, 0.1, 0.03, 0.01, 0.001])
+def test_the_hump_of_a_cam_between_two_steps_is_seen(width, place):
     m = hinge(lambda t: t)
     lever = m.body("lever", position=(3, 0, 0))
     m.revolute("B", m.ground.frame((3, 0, 0), x=X), lever.frame(x=X))
-    m.couple("cam", m["A"], m["B"], lambda u: 0.1 * cd.exp(-(((u - 1) / width) ** 2)))
+    m.couple("cam", m["A"], m["B"], lambda u: 0.1 * cd.exp(-(((u - place) / width) ** 2)))
     m.limit("stop", m["B"], upper=0.05)
-    ends_at(m, [0, 3], 1 - width * np.sqrt(np.log(2)), "stop")
+    ends_at(m, [0, 3], place - width * np.sqrt(np.log(2)), "stop")
 
 
 @pytest.mark.parametrize("width", [0.1, 0.03, 0.01])
@@ -97,7 +98,7 @@ def random_obstacle(rng):
     """A four-bar that turns round, and an obstacle near the path of a point of its coupler: lengths and points."""
     a, d = 1.0, rng.uniform(2.5, 4.0)
     b, c = rng.uniform(0.7, 1.2, 2) * (a + d) / 2 + a
-    return FourBar(a, b, c, d), rng.uniform(-1, 1, 2) + (0.5 * b, 0.0), rng.uniform(-3, 3, 2)
+    return FourBar(a, b, c, d), rng.uniform((0.5 * b - 1, -1), (0.5 * b + 1, 1)), rng.uniform(-3, 3, 2)
 
 
 def test_obstacles_of_random_four_bars_are_reached_when_the_closed_form_says():
@@ -141,7 +142,7 @@ def test_obstacles_of_random_four_bars_are_reached_when_the_closed_form_says():
 def test_a_limit_is_kept_where_branches_cross():
     """The flat pose of a parallelogram is bridged, and the bound lies under the bridge."""
     for short in (1e-2, 1e-4, 1e-6):
-        m = FourBar(1, 2, 1, 2).build(-1.0, polar(1, -1.0) + (2, 0))
+        m = FourBar(1, 2, 1, 2).build(-1.0, polar(1, -1.0) + 2 * X[:2])
         m.drive("motor", m["A"], lambda t: t - 1.0)
         m.limit("wall", cd.coordinate(m.ground.frame(), m["coupler"].point(), "x"), upper=1.0 - short)
         ends_at(m, [0, 2], 1.0 - np.arccos(1.0 - short), "wall")
@@ -152,10 +153,18 @@ def test_a_motion_ends_at_contact_also_where_a_limit_would_only_push_what_is_fre
     m = hinge(lambda t: ratio * t)
     flap = m.body("flap")
     m.revolute("B", m.ground.frame(x=X), flap.frame(x=X))
-    m.drive("other", m.revolute("C", m.ground.frame((5, 0, 0), x=X), m.body("fan", position=(5, 0, 0)).frame(x=X)), lambda t: t)
+    fan = m.body("fan", position=(5, 0, 0))
+    m.drive("other", m.revolute("C", m.ground.frame((5, 0, 0), x=X), fan.frame(x=X)), lambda t: t)
     m.limit("stop", cd.coordinate(m["arm"].frame(x=X), flap.frame(x=X)), lower=-0.5 * ratio)
     motion = ends_at(m, [0, 3], 0.5, "stop")
     assert abs(m["B"].coordinate(motion.state)) <= 1e-12
+
+
+@pytest.mark.parametrize("times", [[0, 1], [0, 0.3, 1], np.linspace(0, 1, 11)])
+def test_a_bound_may_be_reached_at_the_last_time(times):
+    m = hinge(lambda t: 1.5 * t)
+    m.limit("stop", m["A"], upper=1.5)
+    assert m.move(times).ok
 
 
 def test_what_rests_on_a_limit_costs_no_more_steps():
@@ -202,7 +211,7 @@ def test_an_angle_that_comes_to_be_none_ends_the_motion_and_is_named():
     assert repr(angle.turn.key) in motion.reason and "not defined" in motion.reason
 
 
-# --- angles that the mechanism does not know ---------------------------------------------------------------------------
+# --- angles that the mechanism does not know --------------------------------------------------------------------------
 
 
 def test_an_angle_nobody_counts_is_read_with_its_turns_where_times_are_dense():
@@ -250,7 +259,7 @@ def test_a_joint_that_nothing_counts_is_read_with_its_turns_too():
     assert np.abs(motion.coordinate(m["A"]) - [heading(p) for p in tip]).max() <= 1e-9
 
 
-# --- how a motion says why it ended ------------------------------------------------------------------------------------
+# --- how a motion says why it ended -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rate", [2.0, -1.0, 0.0])

@@ -1,6 +1,8 @@
 """The curve of fifth degree between two poses of a motion, which stands for the motion in between.
 
-    q(t) = q₀ ⊕ φ(s),  s = (t − t₀)/(t₁ − t₀),  with the values and the first two derivatives that the rates in both ask for.
+    q(t) = q₀ ⊕ φ(s),  s = (t − t₀)/(t₁ − t₀),
+
+with the values and the first two derivatives that the poses and the rates at both ends ask for.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ class Motion:
         if unsure.size:
             before, after = self.times[unsure[0] : unsure[0] + 2]
             raise ModelError(
-                f"{angle!r} may have made whole turns between t = {before:g} s and {after:g} s that nobody counted; ask "
-                "move for more times, or let it count them: m.limit(name, coordinate, lower=-1e9)"
+                f"{angle!r} may have made whole turns between t = {before:g} s and {after:g} s that nobody counted; "
+                "ask move for more times, or let it count them: m.limit(name, coordinate, lower=-1e9)"
             )
         found: FloatArray = np.unwrap(values)
         return found

@@ -25,6 +25,7 @@ from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View
 from cardan.analysis.curve import End
 from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.analysis.reasons import contradiction, out_of_range
 from cardan.analysis.within import AGAIN, Limits, Turns
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
@@ -56,8 +57,6 @@ LEAST_APPROACH: Final = 1e-7  # of the time span: a step that does so is made if
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
 SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate by then ends the motion
-CONTRADICTED: Final = 1e-6  # of the rates asked for: less is rounding; and of the largest that is missed: less is not named
-MOST_NAMED: Final = 5
 AHEAD: Final = 1e-6  # rad, lengths in L: how far to look for what a limit keeps the motion from
 
 Progress = Callable[[float], None]
@@ -382,7 +381,8 @@ class _Path:
         if undefined:
             text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis whose angle it is"
             return MotionStatus.LOST, f"{text} comes to lie along the one it turns about, and turns cannot be counted"
-        asked = self._out_of_range(refused)
+        soon = float(np.copysign(SOON * self._span, refused - self.time))
+        asked = out_of_range(self.system, self.time, soon)
         if asked:
             return MotionStatus.LOST, f"{where} the {asked}"
         for row, signal in self._drivers:
@@ -397,11 +397,11 @@ class _Path:
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
                 f"{drivers} can take the mechanism no further",
             )
-        unmet = self._contradiction()
+        unmet = contradiction(self.system, self.problem, self.q, self.time)
         if unmet:
             text = f"{where} the drivers {drivers} ask for what cannot be"
             return MotionStatus.LOST, f"{text}: of the rates that they and the joints want, these are short, {unmet}"
-        return MotionStatus.LOST, f"{where} no pose near the last one was found, {refused - self.time:+.1e} s further on"
+        return MotionStatus.LOST, f"{where} no pose near the last one was found {refused - self.time:+.1e} s from it"
 
     def _pushed(self, refused: float) -> list[ActiveLimit]:
         """Limits that are reached, or would be by the least of steps, and that the motion goes on beyond."""
@@ -413,45 +413,10 @@ class _Path:
         now, then, ahead = (
             self._bare(self.problem.retract(self.q, h * velocity)) for h in (0.0, refused - self.time, step)
         )
-        before, after = (
-            {name: value for name, value, *_ in limited(self.system, state)} for state in (now, ahead)
-        )
+        before, after = ({name: value for name, value, *_ in limited(self.system, state)} for state in (now, ahead))
         reached = {(one.name, one.bound): one for state in (then, now) for one in active_limits(self.system, state)}
         outward = {"lower": -1.0, "upper": 1.0}
         return [one for one in reached.values() if (after[one.name] - before[one.name]) * outward[one.bound] > 0.0]
-
-    def _out_of_range(self, refused: float) -> str:
-        """Which driver asks for what its coordinate cannot be, if one is about to."""
-        kinds = {row.start: row.primitive.name for row in self.system.rows}
-        h = float(np.copysign(SOON * self._span, refused - self.time))
-        for row, signal in self._drivers:
-            jet = signal.jet(self.time)
-            value = jet.value + h * (jet.rate + 0.5 * h * jet.acceleration)
-            if kinds[row] == "angle" and not 0.0 <= value <= np.pi:
-                return f"driver {signal.name!r} asks for an inclination of {value:.8g} rad; it lies in [0, π]"
-            if kinds[row] == "distance" and value < 0.0:
-                return f"driver {signal.name!r} asks for a distance of {value:.3g} m; it is never negative"
-        return ""
-
-    def _contradiction(self) -> str:
-        """Which constraints no rates of the bodies can keep, and by how much each falls short; "" where some do."""
-        velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
-        wanted = np.zeros(self.problem.rows)
-        for row, signal in self._drivers:
-            wanted[row] = signal.jet(self.time).rate
-        short = np.abs(wanted - self.problem.product(self.q, velocity))
-        weights = rates.weights(self.system, self.problem)
-        scaled = short * weights
-        if not scaled.max() > CONTRADICTED * np.abs(wanted * weights).max():
-            return ""
-        worst = []
-        for row in self.system.rows:
-            mine = range(row.start, row.start + row.primitive.rows)
-            k = max(mine, key=scaled.__getitem__)
-            if scaled[k] > CONTRADICTED * scaled.max():
-                unit = row.primitive.units[k - row.start]
-                worst.append((scaled[k], f"{row.constraint!r} {short[k]:.4g} {unit}/s"))
-        return ", ".join(text for _, text in sorted(worst, reverse=True)[:MOST_NAMED])
 
     def _least(self) -> float:
         """The least singular value that counts, of the largest, body by body."""

@@ -28,7 +28,8 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
 PARTS: Final = 20  # of a step, which is 0.035 rad of what turns most
-RESOLVED: Final = 1e-3  # rad, lengths in L: residual on the curve, above which the step is too long to be followed
+FINE: Final = 200  # parts where there are couplers or primitives of the user's own, whose graphs may have any shape
+RESOLVED: Final = 1e-5  # rad, lengths in L: residual on the curve, above which the step is too long to be followed
 UNSURE: Final = 100.0  # of its residual: how far a coordinate on the curve may be from where it is on the motion
 TOUCHED: Final = 1e-9  # rad, lengths in L: a bound exceeded by less is reached, not exceeded
 NARROWED: Final = 4  # times that the place of an extreme is narrowed down to a tenth
@@ -74,17 +75,23 @@ class Limits:
         equations[self._rows] = 0.0
         limited, self._pieces = np.unique(pieces[self._rows], return_inverse=True)
         self._equations = np.where(pieces == limited[:, None], equations, 0.0)
+        own = [row.start + i for row in system.rows if row.primitive.code < 0 for i in range(row.primitive.rows)]
+        self._own, self._own_scales = np.array(own, dtype=np.int64), equations[own]
 
     def part(self, first: End, last: End) -> float:
         """The part of a step in which no bound is exceeded, as far as can be told: 1, or less, to be tried next."""
         curve = Curve(self._system, self._problem, first, last)
+        if self._own.size and not self._is_met_closely(first.q, curve):
+            return AGAIN
 
         def read(parts: FloatArray) -> tuple[FloatArray, FloatArray]:
             return self._read(first.q, curve.steps(parts), first.time + parts * (last.time - first.time))
 
         parts = np.linspace(0.0, 1.0, PARTS + 1)
         gaps, defects = read(parts)
-        if not defects.max() <= RESOLVED or self._is_pushed(last, gaps[-1], last.time - first.time):  # NaN is not resolved
+        if not defects.max() <= RESOLVED:  # nor if it is NaN
+            return AGAIN
+        if self._is_pushed(last, gaps[-1], last.time - first.time):
             return AGAIN
         # Between two of its values a coordinate is taken to go no further beyond them than it changes nearby.
         before, behind = np.concatenate([gaps[:1], gaps[:-1]]), np.concatenate([gaps[1:], gaps[-1:]])
@@ -93,8 +100,8 @@ class Limits:
         change = np.max([changes[k : k + PARTS + 1] for k in range(4)], axis=0)
         in_reach = gaps - change < UNSURE * defects - self._touched
         found = 1.0
-        for k, bound in np.argwhere(is_least & in_reach):
-            low, high = parts[max(k - 1, 0)], parts[min(k + 1, PARTS)]
+        for nearest, bound in np.argwhere(is_least & in_reach):
+            low, high = parts[max(nearest - 1, 0)], parts[min(nearest + 1, PARTS)]
             for _ in range(NARROWED):
                 finer = np.linspace(low, high, PARTS + 1)
                 gaps, defects = read(finer)
@@ -103,6 +110,12 @@ class Limits:
             if gaps[k, bound] < UNSURE * defects[k, bound] - self._touched[bound]:
                 found = min(found, float(finer[k]))
         return found if found == 1.0 else min(max(found, NEAR_END), 1.0 - NEAR_END)
+
+    def _is_met_closely(self, q: FloatArray, curve: Curve) -> bool:
+        """Whether couplers, and what else is the user's own, agree with a curve from a pose; no driver is asked."""
+        steps = curve.steps(np.linspace(0.0, 1.0, FINE + 1))
+        f = self._problem.residuals(q, steps, np.empty(0, dtype=np.int64), np.empty((FINE + 1, 0)))
+        return bool(np.abs(f[:, self._own] * self._own_scales).max() <= RESOLVED)
 
     def _is_pushed(self, end: End, gaps: FloatArray, span: float) -> bool:
         """Whether a bound holds back what the drivers, if it were not, would take beyond it: a motion ends there."""
@@ -113,7 +126,7 @@ class Limits:
         return bool((outward[held] > 0.0).any())
 
     def _read(self, q: FloatArray, steps: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Per step from a pose, at a time, and per bound: how far its coordinate is within, and the residual of its piece."""
+        """Per step from a pose and per bound: how far its coordinate is within, and the residual of its piece."""
         values = np.array([[driver.value(time) for _, driver in self._drivers] for time in times.tolist()])
         f = self._problem.residuals(q, steps, self._places, values)
         defects = np.array([np.abs(f * equations).max(axis=1) for equations in self._equations])

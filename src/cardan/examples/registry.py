@@ -114,7 +114,7 @@ def played(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], s
 
 
 def tried(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State | None = None) -> Motion:
-    """The motion of a driven mechanism at times [s], as far as it comes; KeyboardInterrupt where that is what ends it."""
+    """The motion of a driven mechanism at times [s], as far as it comes; an interrupt ends more than the motion."""
     moved = mechanism.move([float(t) for t in times], start)
     if moved.status is MotionStatus.INTERRUPTED:
         raise KeyboardInterrupt  # a motion keeps what was reached; a gallery is to stop
