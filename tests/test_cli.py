@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import cardan
+from cardan.analysis.move import _Path
 from cardan.cli import VERBS, main, output, solve, warmup
 from cardan.examples import REGISTRY, Example, rsur
 
@@ -228,6 +229,33 @@ def test_examples_solve_tells_what_is_wrong(capsys: Captured, monkeypatch: pytes
         (item,) = read_json(capsys)
         assert item["ok"] is False
         assert item["failure"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("slider_crank", ["examples", "--solve"]),
+        ("folding_table", ["examples", "--solve", "--json"]),
+        ("slider_crank", ["move", "slider_crank"]),
+    ],
+)
+def test_ctrl_c_in_a_motion_stops_the_gallery(
+    name: str, arguments: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A motion keeps what it reached and returns; the verb must not go on to the next mechanism."""
+    original = _Path.advance
+
+    def advance(self: _Path, target: float) -> Any:
+        if target > 0.05:
+            raise KeyboardInterrupt
+        return original(self, target)
+
+    monkeypatch.setattr(_Path, "advance", advance)
+    monkeypatch.setattr("cardan.cli.examples.REGISTRY", {name: REGISTRY[name], "rsur": REGISTRY["rsur"]})
+    assert main(arguments) == 130
+    captured = capsys.readouterr()
+    assert captured.err == "cardan: interrupted\n"
+    assert ("interrupted at t" in captured.out) == (arguments[0] == "move")
 
 
 # -- solve -------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,7 @@
 
 Towards such a pose, at t*, the least singular value σ falls as |t − t*|, and with it the steps that Newton's iteration
 can be trusted with.  So the motion is bridged.  From q₀, at t₀, still some steps away, it is continued by its rates to
-t₁ behind t*, and corrected there to q₁.  In between it is the curve of fifth degree
-
-    q(t) = q₀ ⊕ φ(t)   with the values and the first two derivatives that the rates in q₀ and q₁ ask for,
-
+t₁ behind t*, and corrected there to q₁.  In between it is the curve of fifth degree (:mod:`cardan.analysis.curve`),
 provided that this curve is the motion: that it needs no correction where it is regular, and meets all constraints where
 it is singular.  Two branches that pass each other at a distance ε leave a residual there, of about ε², and no bridge is
 built: whoever mistakes them for one jumps.
@@ -18,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan.analysis.curve import PROBE, Curve, End
 from cardan.coordinates import rates
 from cardan.solvers import abi
 from cardan.solvers.problem import Problem
@@ -35,7 +33,6 @@ POWERS: Final = 12
 GROWN: Final = 0.8  # below 1, since the powers are few
 WIDE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
 NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and of the differences that find it
-PROBE: Final = 1e-3  # of the bridge: differences that give the rates on it
 # Of the largest singular value: directions below it are left as the curve has them, in poses and in rates, since what
 # rounding leaves of a residual, 1e-14, would be divided by σ, or by σ² and σ³.
 POSE_CUT: Final = 1e-5
@@ -137,8 +134,9 @@ class Crossing:
         self._tolerance = tolerance
         self._weights = rates.weights(system, problem)
         self._columns = problem.scales[problem.rows :]
+        self._weights *= rates.shortening(self._scaled(self._first))
         self._end: FloatArray = self._first
-        self._terms: FloatArray = np.zeros((6, problem.unknowns))
+        self._curve: Curve | None = None
 
     @property
     def end(self) -> tuple[float, FloatArray]:
@@ -162,7 +160,10 @@ class Crossing:
         if behind[last] < BEHIND * before[last]:
             return False
         self._end = found
-        self._terms = self._curve(v, a)
+        end = self._start + self._span
+        v1, a1 = rates.solver_rates(self._system, self._problem, found, end)
+        ends = End(self._start, self._first, v, a), End(end, found, v1, a1)
+        self._curve = Curve(self._system, self._problem, *ends)
         time = self._singular_time(last, float(before[last] / (before[last] + behind[last])))
         return time is not None and self._is_met(time) and self._is_accurate(newton)
 
@@ -186,27 +187,9 @@ class Crossing:
         along = (behind - before) / (2.0 * h), (behind + before) / h**2
         return rates.rates(self._system, self._problem, q, time, along, RATE_CUT)
 
-    def _curve(self, v: FloatArray, a: FloatArray) -> FloatArray:
-        """Coefficients of φ in powers of s = (t − t₀)/(t₁ − t₀), shape (6, unknowns)."""
-        time, q = self.end
-        v1, a1 = rates.solver_rates(self._system, self._problem, q, time)
-        T, h = self._span, PROBE * self._span
-        before, last, behind = (
-            rates.difference(self._system, self._first, self._problem.retract(q, s * h * v1 + 0.5 * (s * h) ** 2 * a1))
-            for s in (-1.0, 0.0, 1.0)
-        )
-        c1, c2 = T * v, 0.5 * T * T * a
-        value = last - c1 - c2
-        slope = (behind - before) / (2.0 * PROBE) - c1 - 2.0 * c2
-        bend = (behind - 2.0 * last + before) / PROBE**2 - 2.0 * c2
-        c3 = 10.0 * value - 4.0 * slope + 0.5 * bend
-        c4 = -15.0 * value + 7.0 * slope - bend
-        c5 = 6.0 * value - 3.0 * slope + 0.5 * bend
-        return np.array([np.zeros_like(v), c1, c2, c3, c4, c5])
-
     def _on_curve(self, time: float) -> FloatArray:
-        s = (time - self._start) / self._span
-        return self._problem.retract(self._first, s ** np.arange(6) @ self._terms)
+        assert self._curve is not None  # made by build
+        return self._curve.pose((time - self._start) / self._span)
 
     def _apart(self, a: FloatArray, b: FloatArray) -> float:
         return float(np.linalg.norm(rates.difference(self._system, a, b) / self._columns))

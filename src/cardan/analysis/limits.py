@@ -41,7 +41,7 @@ def active_limits(system: System, state: State) -> list[ActiveLimit]:
 
 def limited(system: System, state: State) -> list[tuple[str, float, float, float, str]]:
     """Name, value, lower and upper bound and unit of every coordinate that has limits."""
-    rows = _limits(system)
+    rows = limit_rows(system)
     if not rows:
         return []
     # With both bounds at zero the residual of a limit is the coordinate itself.
@@ -59,14 +59,14 @@ def limited(system: System, state: State) -> list[tuple[str, float, float, float
 def loosen(system: System, floats: FloatArray, length: float, slack: float, rounding: float) -> None:
     """Move every bound in floats outwards by a slack, lengths in ``length``, or by its rounding: what just touches it
     is then within."""
-    for row, par in _limits(system):
+    for row, par in limit_rows(system):
         unit = length if row.primitive.unit == "m" else 1.0
         for bound, sign in ((par, -1.0), (par + 1, 1.0)):
             if np.isfinite(floats[bound]):
                 floats[bound] += sign * max(slack * unit, rounding * abs(floats[bound]))
 
 
-def _limits(system: System) -> list[tuple[Row, int]]:
+def limit_rows(system: System) -> list[tuple[Row, int]]:
     """Rows of limits, and where in the floats their bounds are."""
     places = zip(system.rows, ints_at(system, layout.PAR), strict=True)
     return [(row, par) for row, par in places if row.primitive.code >= 0 and not row.primitive.equations]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
+from cardan.analysis.within import ARC
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.system import check
@@ -31,11 +33,12 @@ class Motion:
     """States along a driven motion.
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s] that were reached,
-    and the ``states`` there, each with velocities; ``state``: where it ended, between two times where it was stopped.
-    ``steps``: how many were made in all.
+    and the ``states`` there, each with velocities.  ``state``: where it ended, which is between two times at a dead
+    point, at a limit and where it was lost; the last of the states where all were reached, time ran out or it was
+    interrupted; None where it was not assembled.  ``steps``: how many were made in all.
     """
 
-    __slots__ = ("_system", "reason", "state", "states", "status", "steps")
+    __slots__ = ("_system", "_turned", "reason", "state", "states", "status", "steps")
 
     def __init__(
         self,
@@ -45,13 +48,16 @@ class Motion:
         reason: str,
         last: State | None = None,
         steps: int = 0,
+        turned: Sequence[float] = (),
     ) -> None:
+        """turned [rad]: from each state to the next, how far any body has turned on the way, at the most."""
         self._system = system
         self.states = tuple(states)
         self.status = status
         self.reason = reason
         self.state = last if last is not None else states[-1] if states else None
         self.steps = steps
+        self._turned = tuple(turned)
 
     @property
     def ok(self) -> bool:
@@ -80,12 +86,33 @@ class Motion:
         return self._of(body, lambda state, k: state.accelerations[k], 6)
 
     def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
-        """A coordinate of a joint over the motion, shape (times,): [m], or [rad] with whole turns."""
-        if isinstance(joint, Coordinate):
-            return np.array([joint.value(state) for state in self.states])
-        if not isinstance(joint, Joint):
+        """A coordinate of a joint over the motion, shape (times,): [m], or [rad] with whole turns.
+
+        Turns that the mechanism does not count, since nothing in it depends on the angle, are counted from the first
+        time on; a ModelError where two times are so far apart that there may have been more of them than can be told.
+        """
+        if isinstance(joint, Joint):
+            words = tuple(joint.kind.coordinates)
+            joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]  # it says so
+        if not isinstance(joint, Coordinate):
             raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate of the mechanism")
-        return np.array([joint.coordinate(state, of) for state in self.states])
+        values = np.array([joint.value(state) for state in self.states])
+        is_counted = joint.turn is None or joint.turn.key in self._system.turns
+        return values if is_counted else self._unwrapped(joint, values)
+
+    def _unwrapped(self, angle: Coordinate, values: FloatArray) -> FloatArray:
+        """An angle without the jumps by whole turns from one time to the next; see :mod:`cardan.analysis.within`."""
+        sizes = np.array([angle.projection(state) for state in self.states])
+        sides = sum(not body.is_ground for body in angle.bodies)
+        unsure = np.flatnonzero(ARC * sides * np.array(self._turned) >= sizes[:-1] + sizes[1:])
+        if unsure.size:
+            before, after = self.times[unsure[0] : unsure[0] + 2]
+            raise ModelError(
+                f"{angle!r} may have made whole turns between t = {before:g} s and {after:g} s that nobody counted; "
+                "ask move for more times, or let it count them: m.limit(name, coordinate, lower=-1e9)"
+            )
+        found: FloatArray = np.unwrap(values)
+        return found
 
     def _of(self, body: str | Body, read: Any, width: int) -> FloatArray:
         name = getattr(body, "name", body)

@@ -22,8 +22,11 @@ import numpy as np
 
 from cardan.analysis.assemble import TARGET, assemble
 from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View, WideView
-from cardan.analysis.limits import ActiveLimit, active_limits, limited, loosen
+from cardan.analysis.curve import End
+from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.analysis.reasons import contradiction, out_of_range
+from cardan.analysis.within import AGAIN, Limits, Turns
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
@@ -53,6 +56,7 @@ APPROACHED: Final = 0.1  # of the least singular value: a step that takes it bel
 LEAST_APPROACH: Final = 1e-7  # of the time span: a step that does so is made if it is no longer than this
 SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
 
+SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate by then ends the motion
 AHEAD: Final = 1e-6  # rad, lengths in L: how far to look for what a limit keeps the motion from
 
 Progress = Callable[[float], None]
@@ -92,6 +96,7 @@ def move(
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
     path = _Path(system, first.state, wanted, tolerance, deadline)
     states = [path.state()]
+    turned = []
     status, reason = MotionStatus.DONE, ""
     try:
         for k, target in enumerate(wanted[1:], start=1):
@@ -100,12 +105,13 @@ def move(
                 status, reason = stopped
                 break
             states.append(path.state())
+            turned.append(path.take_turned())
             if progress is not None:
                 progress(k / (len(wanted) - 1))
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; what was reached is kept"
     last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
-    return Motion(system, states, status, reason, last, path.steps)
+    return Motion(system, states, status, reason, last, path.steps, turned)
 
 
 def _check_times(times: Any) -> FloatArray:
@@ -115,9 +121,13 @@ def _check_times(times: Any) -> FloatArray:
         raise ModelError(f"times is {times!r}; it must be a list of times [s]") from None
     if not wanted.size:
         raise ModelError("times is empty; it must hold at least one time [s]")
-    steps = np.diff(wanted)
-    if steps.size and not ((steps > 0).all() or (steps < 0).all()):
-        raise ModelError("times must all increase, or all decrease")
+    steps = np.sign(np.diff(wanted))
+    wrong = np.flatnonzero((steps != steps[:1]) | (steps == 0.0))
+    if wrong.size:
+        before, after = wanted[wrong[0] : wrong[0] + 2].tolist()
+        raise ModelError(
+            f"times must all increase, or all decrease; times[{wrong[0]}] = {before!r} s is followed by {after!r} s"
+        )
     return wanted
 
 
@@ -146,7 +156,11 @@ class _Path:
         rows = {row.constraint: row.start for row in system.rows}
         self._signals = [(position, Remembered(signal)) for position, signal in system.signals]
         self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
+        self._limits = Limits(system, self.problem, self._signals) if limit_rows(system) else None
+        self._end: End | None = None  # the last pose with its rates, where limits are followed
+        self._turns = Turns(system)
         self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
+        self._turned_in_all = 0.0  # the same, over the steps made since it was last asked for
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view = self._seen_from(self.q, 0)
         self._control = np.zeros(abi.CONTROL)
@@ -172,6 +186,11 @@ class _Path:
             velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
         return self._bare(self.q).with_rates(velocities, accelerations)
 
+    def take_turned(self) -> float:
+        """How far the body that turned most in each step has turned [rad] since this was asked for last."""
+        turned, self._turned_in_all = self._turned_in_all, 0.0
+        return turned
+
     def _bare(self, q: FloatArray) -> State:
         poses = formulations.from_reference(self.system, q)
         angles = formulations.angles(self.system, q).copy() if self.system.turns else None
@@ -185,11 +204,12 @@ class _Path:
                 return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
             if self._crossing is not None:
                 if self._crossing.covers(target):
-                    self._accept(self._crossing.pose(target), target)
+                    pose = self._crossing.pose(target)
+                    self._accept(pose, target, self._turn_to(pose))
                 else:
                     end, behind = self._crossing.end
                     self._crossing = None
-                    self._accept(behind, end)
+                    self._accept(behind, end, self._turn_to(behind))
                     self._view = self._seen_from(behind, self._view.rank)
                 continue
             left = abs(target - self.time)
@@ -204,7 +224,11 @@ class _Path:
             if found is None and self._turned <= TURN and self._bridge(sign, step):
                 continue
             if found is not None:
-                self._accept(found, time)
+                part = self._followed(found, time, ahead)
+                if part < 1.0:
+                    self._step = part * step
+                    continue
+                self._accept(found, time, self._turned)
                 self._view = ahead
                 ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * TURN / max(self._turned, 1e-6))
                 grown = step * min(2.0, max(1.0, ease))
@@ -214,13 +238,36 @@ class _Path:
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
-    def _accept(self, q: FloatArray, time: float) -> None:
+    def _accept(self, q: FloatArray, time: float, turned: float) -> None:
         self.q, self.time = q, time
+        self._turned_in_all += turned
         self.steps += 1
+
+    def _turn_to(self, q: FloatArray) -> float:
+        """How far the body that turns most turns on the way to a pose [rad]."""
+        return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
     def _seen_from(self, q: FloatArray, rank: int) -> View | WideView:
         wide = self.problem.unknowns > MOST_UNKNOWNS
         return WideView(self.system, self.problem, q) if wide else View(self.system, self.problem, q, rank)
+
+    def _followed(self, q: FloatArray, time: float, view: View | WideView) -> float:
+        """The part of a step to a pose over which turns are counted and limits kept: all of it, or what to try next."""
+        if self._turns and not self._turns.are_counted(self.q, q, self._turned):
+            return AGAIN
+        if self._limits is None:
+            return 1.0
+        if self._end is None or self._end.time != self.time:
+            self._end = self._with_rates(self.q, self.time, self._view)
+        end = self._with_rates(q, time, view)
+        part = self._limits.part(self._end, end)
+        if part == 1.0:
+            self._end = end
+        return part
+
+    def _with_rates(self, q: FloatArray, time: float, view: View | WideView) -> End:
+        known = view.decomposition
+        return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, known=known))
 
     def _resolved(self, sign: float, step: float) -> float:
         """The step, or as much of it as the drivers can be foreseen for."""
@@ -260,7 +307,7 @@ class _Path:
                 if made == 1:
                     first = size
                 elif made == 2:
-                    contraction = size / first
+                    contraction = size / first if first > 0.0 else 0.0
                     if strict and contraction > CONTRACTION:
                         return None, contraction
                 elif size > SLOW * last and size > ROUNDED:
@@ -295,22 +342,29 @@ class _Path:
         start = self.time, self.q
         bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._tolerance)
         try:
-            if bridge.build(newton):
+            if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
         except ModelError:  # a driver need not be defined beyond the times asked for
             pass
         return self._crossing is not None
 
+    def _is_within_limits(self, time: float, q: FloatArray) -> bool:
+        """Whether limits are kept on the bridge from here to a pose."""
+        if self._limits is None:
+            return True
+        here = self._with_rates(self.q, self.time, self._view)
+        return self._limits.part(here, self._with_rates(q, time, self._seen_from(q, self._view.rank))) == 1.0
+
     def _judge(self) -> bool:
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
         known = verdict.residuals(self.system, poses, angles, self.time)
         if self.system.in_one_piece:
-            found, bound = verdict.judge(self.system, poses, self._length, self._tolerance, known, angles)
+            found, bound = verdict.judge(self.system, poses, self.system.judged_length, self._tolerance, known, angles)
             return found <= bound
         for bodies, piece in self.system.components():
             mine = angles[[self.system.turns.index(key) for key in piece.turns]]
-            length = piece.extent_at(formulations.to_reference(piece, poses[bodies], mine))
-            found, bound = verdict.judge(piece, poses[bodies], length, self._tolerance, None, mine, self.time)
+            given = (piece, poses[bodies], piece.judged_length, self._tolerance)
+            found, bound = verdict.judge(*given, None, mine, self.time)
             if not found <= bound:
                 return False
         return True
@@ -322,7 +376,16 @@ class _Path:
         pushed = self._pushed(refused)
         if pushed:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
-            return MotionStatus.LIMIT, f"{where} the limit {names} is reached; drivers: {drivers}"
+            text = f"{where} the limit {names} is reached, and a motion ends at contact"
+            return MotionStatus.LIMIT, f"{text}; drivers: {drivers}"
+        undefined = self._turns.undefined(self.q) if self._turns else []
+        if undefined:
+            text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis whose angle it is"
+            return MotionStatus.LOST, f"{text} comes to lie along the one it turns about, and turns cannot be counted"
+        soon = float(np.copysign(SOON * self._span, refused - self.time))
+        asked = out_of_range(self.system, self.time, soon)
+        if asked:
+            return MotionStatus.LOST, f"{where} the {asked}"
         for row, signal in self._drivers:
             before, after = signal.value(self.time), signal.value(refused)
             if self.problem.scales[row] * abs(after - before) > UNFORESEEN:
@@ -335,19 +398,26 @@ class _Path:
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
                 f"{drivers} can take the mechanism no further",
             )
-        return MotionStatus.LOST, f"{where} no pose near the last one was found for t = {refused:.9g} s"
+        unmet = contradiction(self.system, self.problem, self.q, self.time)
+        if unmet:
+            text = f"{where} the drivers {drivers} ask for what cannot be"
+            return MotionStatus.LOST, f"{text}: of the rates that they and the joints want, these are short, {unmet}"
+        return MotionStatus.LOST, f"{where} no pose near the last one was found {refused - self.time:+.1e} s from it"
 
     def _pushed(self, refused: float) -> list[ActiveLimit]:
-        """Limits that are reached, and that the motion goes on beyond."""
-        reached = active_limits(self.system, self._bare(self.q))
-        if not reached:
+        """Limits that are reached, or would be by the least of steps, and that the motion goes on beyond."""
+        if self._limits is None:
             return []
         velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
         turning = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
-        ahead = self.problem.retract(self.q, velocity * np.sign(refused - self.time) * AHEAD / max(turning, 1e-300))
-        values = {name: value for name, value, *_ in limited(self.system, self._bare(ahead))}
+        step = np.sign(refused - self.time) * max(abs(refused - self.time), AHEAD / max(turning, 1e-300))
+        now, then, ahead = (
+            self._bare(self.problem.retract(self.q, h * velocity)) for h in (0.0, refused - self.time, step)
+        )
+        before, after = ({name: value for name, value, *_ in limited(self.system, state)} for state in (now, ahead))
+        reached = {(one.name, one.bound): one for state in (then, now) for one in active_limits(self.system, state)}
         outward = {"lower": -1.0, "upper": 1.0}
-        return [one for one in reached if (values[one.name] - one.value) * outward[one.bound] > 0.0]
+        return [one for one in reached.values() if (after[one.name] - before[one.name]) * outward[one.bound] > 0.0]
 
     def _least(self) -> float:
         """The least singular value that counts, of the largest, body by body."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.motion import Motion
+from cardan.analysis.motion import Motion, MotionStatus
 from cardan.cli.output import print_json, table
 from cardan.errors import ModelError
 from cardan.examples import REGISTRY
@@ -81,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
         rows = [(f"{t:.6g}", *(f"{column[k]:z.9g}" for column in shown)) for k, t in enumerate(motion.times)]
         print()
         print(table(("t [s]", *columns), rows, left=0))
+    if motion.status is MotionStatus.INTERRUPTED:
+        raise KeyboardInterrupt  # what was reached is shown
     return 0 if motion.ok else 1
 
 
@@ -137,7 +139,8 @@ def coordinates(mechanism: Mechanism, motion: Motion) -> dict[str, Any]:
         for word in joint.kind.coordinates:
             coordinate = joint.of(word)
             short = joint.name if len(joint.kind.coordinates) == 1 else f"{joint.name}.{word}"
-            found[f"{short} [{coordinate.unit}]"] = motion.coordinate(coordinate)
+            values = [coordinate.value(state) for state in motion.states]
+            found[f"{short} [{coordinate.unit}]"] = np.array(values)
     return found
 
 

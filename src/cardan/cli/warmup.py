@@ -88,11 +88,14 @@ def _factorise(mechanism: Mechanism) -> None:
     problem = formulations.problem(mechanism.system, "manifold")
     sparse(problem.structure)
     dual(problem.structure)
-    _, entries = problem.entries(formulations.to_reference(mechanism.system, mechanism.system.authored))
+    q = formulations.to_reference(mechanism.system, mechanism.system.authored)
+    _, entries = problem.entries(q)
     rows = np.zeros(problem.rows)
     _blocks.scale(problem.structure, problem.scales, rows, entries)
     _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
     _blocks.apply_transposed(problem.structure, entries, rows, np.zeros(problem.unknowns))
+    none = np.empty(0, dtype=np.int64), np.empty((1, 0))
+    problem.residuals(q, np.zeros((1, problem.unknowns)), *none)
 
 
 def _draw(mechanism: Mechanism) -> None:

@@ -7,7 +7,7 @@ is just reached does not hold back what moves away from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -151,6 +151,13 @@ def _sparse_solver(
 
 def difference(system: System, a: FloatArray, b: FloatArray) -> FloatArray:
     """The tangent vector from solver coordinates a to b, flat: retract(a, difference(a, b)) = b."""
+    found: FloatArray = differences(system, a, [b])[0]
+    return found
+
+
+def differences(system: System, a: FloatArray, others: Sequence[FloatArray]) -> FloatArray:
+    """The tangent vectors from solver coordinates a to others, shape (others, unknowns)."""
     end = layout.POSE * len(system.names)
-    p, r = a[:end].reshape(-1, layout.POSE), b[:end].reshape(-1, layout.POSE)
-    return np.hstack([r[:, :3] - p[:, :3], euler.difference(p[:, 3:], r[:, 3:])]).ravel()
+    p = np.tile(a[:end].reshape(-1, layout.POSE), (len(others), 1))
+    r = np.concatenate([b[:end].reshape(-1, layout.POSE) for b in others])
+    return np.hstack([r[:, :3] - p[:, :3], euler.difference(p[:, 3:], r[:, 3:])]).reshape(len(others), -1)

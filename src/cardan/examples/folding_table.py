@@ -18,7 +18,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, Z, flat, link, meeting, pin
-from cardan.examples.registry import Example, ExampleError, expect, placed, played, released
+from cardan.examples.registry import Example, ExampleError, expect, placed, played, released, tried
 from cardan.math import euler
 
 LEG = 0.7  # m
@@ -165,7 +165,7 @@ def _stopped(mechanism: cd.Mechanism, joint: str, function: Any, status: cd.Moti
     m = released(mechanism)
     m.drive("hand", m[joint], function)
     m.drive("other", m["right_elbow"], -1.0)
-    moved = m.move([0.0, 1.0])
+    moved = tried(m, [0.0, 1.0])
     if moved.status is not status or moved.state is None:
         raise ExampleError(f"driven by {joint} folding_table does not end at a {status}; {moved.text()}")
     return _angles(m, moved.state, "left")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cardan.analysis.motion import Motion
+from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult
 from cardan.errors import CardanError
 from cardan.mechanism import Mechanism
@@ -107,11 +107,18 @@ def velocity(state: State, body: str, point: Any) -> NDArray[np.float64]:
 
 def played(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State) -> Motion:
     """The motion of a driven mechanism at times [s], from a state; ExampleError unless all of them are reached."""
-    moved = mechanism.move([float(t) for t in times], start)
+    moved = tried(mechanism, times, start)
     if not moved.ok:
         raise ExampleError(f"{mechanism.name} is not moved to t = {times[-1]} s; {moved.text()}")
     return moved
 
+
+def tried(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State | None = None) -> Motion:
+    """The motion of a driven mechanism at times [s], as far as it comes; an interrupt ends more than the motion."""
+    moved = mechanism.move([float(t) for t in times], start)
+    if moved.status is MotionStatus.INTERRUPTED:
+        raise KeyboardInterrupt  # a motion keeps what was reached; a gallery is to stop
+    return moved
 
 
 def released(mechanism: Mechanism) -> Mechanism:

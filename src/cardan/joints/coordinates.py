@@ -108,6 +108,11 @@ class Coordinate:
             return angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))
         return math.pi if angle == -math.pi else angle
 
+    def projection(self, state: State) -> float:
+        """Of an angle: how long the vector is as seen along the axis it turns about; 1 in a joint, 0 where none is."""
+        x, y, w = (_world(feature, state) for feature in self.features)
+        return math.hypot(float(x @ w), float(y @ w))
+
     def description(self) -> tuple[Any, ...]:
         return self.kind, self.joint, self.name, self.a.description(), self.b.description()
 

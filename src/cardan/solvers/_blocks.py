@@ -3,7 +3,7 @@
 from math import sqrt
 
 from cardan._jit import call_evaluator, inner, jit
-from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, ROWS, UNKNOWNS
+from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, RESIDUAL, RETRACT, ROWS, UNKNOWNS
 
 
 @inner
@@ -118,6 +118,16 @@ def spread(structure, jacobian, dense):
 def call_at(address, op, ints, floats, q, step, out, jacobian, work):
     """One call of an evaluator, or of linear algebra, from Python."""
     return call_evaluator(address, op, ints, floats, q, step, out, jacobian, work)
+
+
+@jit
+def follow(address, ints, floats, q, steps, places, values, pose, out, work):
+    """out ← f at q moved by each of the steps, with the values that go with it in their places of the floats."""
+    for k in range(steps.shape[0]):
+        for i in range(places.size):
+            floats[places[i]] = values[k, i]
+        call_evaluator(address, RETRACT, ints, floats, q, steps[k], pose, pose, work)
+        call_evaluator(address, RESIDUAL, ints, floats, pose, pose, out[k], pose, work)
 
 
 @jit

@@ -92,6 +92,22 @@ class Problem:
         self._call(self.evaluate, abi.RETRACT, self.ints, self.floats, q, step, out, _EMPTY, self._work())
         return out
 
+    def residuals(
+        self,
+        q: NDArray[np.float64],
+        steps: NDArray[np.float64],
+        places: NDArray[np.int64],
+        values: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """f at q moved by tangent vectors, shape (steps, unknowns); unscaled, shape (steps, rows).
+
+        places: in the floats, of the values, shape (steps, places), that go with each step; the last ones stay there.
+        """
+        out: NDArray[np.float64] = np.zeros((len(steps), self.rows))
+        tables = self.evaluate, self.ints, self.floats
+        _blocks.follow(*tables, q, steps, places, values, np.empty_like(q), out, self._work())
+        return out
+
     def _work(self) -> NDArray[np.float64]:
         return np.empty(int(self.structure[abi.WORK]))
 
