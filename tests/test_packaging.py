@@ -73,6 +73,15 @@ def test_import_is_light() -> None:
     assert run.stdout.split() == []
 
 
+def test_import_loads_no_solver() -> None:
+    """What assembles or moves is loaded when first asked to; each module costs a new process milliseconds."""
+    run = subprocess.run(
+        [sys.executable, "-c", "import sys, cardan; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    loaded = run.stdout.split()
+    assert not [name for name in loaded if name.startswith(("cardan.coordinates", "cardan.solvers"))]
+
+
 def test_lowest_versions_are_the_lower_bounds() -> None:
     bounds = dict(re.findall(r"([\w-]+)>=([\d.]+)", ";".join(PROJECT["dependencies"])))
     assert len(bounds) == len(PROJECT["dependencies"])

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.within import ARC
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.system import check
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
+
+ARC = 1.25  # of the turn that Newton's iteration made of a body: what the motion makes, at the most
 
 
 class MotionStatus(StrEnum):

@@ -21,6 +21,7 @@ import numpy as np
 
 from cardan.analysis.curve import Curve, End
 from cardan.analysis.limits import limit_rows
+from cardan.analysis.motion import ARC
 from cardan.math import euler
 from cardan.solvers.problem import Problem
 from cardan.system import layout
@@ -35,7 +36,6 @@ TOUCHED: Final = 1e-9  # rad, lengths in L: a bound exceeded by less is reached,
 NARROWED: Final = 4  # times that the place of an extreme is narrowed down to a tenth
 NEAR_END: Final = 0.1  # of a step: an extreme nearer to its start is not what it is cut down to
 AGAIN: Final = 0.4  # of a step that is refused for other reasons
-ARC: Final = 1.25  # of the turn that Newton's iteration made of a body: what the motion makes, at the most
 UNDEFINED: Final = 1e-6  # ρ of an angle that is none
 
 
