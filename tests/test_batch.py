@@ -398,7 +398,7 @@ def test_ctrl_c_ends_a_batch(workers):
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+        time.sleep(0.5)  # it is to be interrupted under way, not at its start
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         assert process.stdout.readline() == "interrupted\n"

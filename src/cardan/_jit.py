@@ -144,7 +144,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
             super().save_overload(signature, compiled)
-        except Exception as error:
+        except Exception as error:  # a full disk, what cannot be pickled: the kernel itself is there, and runs
             log.warning("a kernel is not kept and compiles anew in every process (%s): %s", self._name, error)
 
 

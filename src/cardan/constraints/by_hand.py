@@ -58,7 +58,7 @@ class ByHand:
             pass  # it has no such name: its functions may have
         try:
             pickle.dumps((self.value, self.derivative))
-        except Exception as error:
+        except Exception as error:  # what cannot be pickled raises as it likes
             raise ModelError(
                 f"primitive {self.name!r} by hand cannot be pickled, because its functions cannot ({error}); declare "
                 "it at the top of a module, under the name of its function"
@@ -174,7 +174,7 @@ def _call(
         if isinstance(error, ArithmeticError) or "math domain" in str(error):
             return np.full(size, np.nan)  # compiled, it is NaN or infinite there
         raise ModelError(_raised(what, which, error)) from error
-    except Exception as error:
+    except Exception as error:  # the user's function, which may raise anything
         raise ModelError(_raised(what, which, error)) from error
     if not (np.array_equal(given_x, x) and np.array_equal(given_c, c)):
         raise ModelError(f"{what}: its {which} by hand writes to x or c; it must write to out only")
