@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cardan
@@ -156,3 +157,31 @@ def test_the_cache_is_where_the_environment_says(monkeypatch):
     assert _jit._cache_root() == Path("/numba/cardan")
     monkeypatch.setenv("CARDAN_CACHE_DIR", "/own")
     assert _jit._cache_root() == Path("/own")
+
+
+@pytest.mark.nojit
+def test_a_pointer_is_indexed_and_cut_like_its_array():
+    numbers = np.arange(10.0)
+    assert cut(numbers, 4) == (4.0, 7.0, 12.0)
+    assert numbers[5] == -1.0
+
+
+@_jit.jit
+def cut(array, first):
+    """What lies at ``first``, three behind it, and their sum with another cut; −1 is written one behind ``first``."""
+    mine = _jit.tail(_jit.pointer(array), first)
+    mine[1] = -1.0
+    rest = _jit.tail(array, first)
+    return mine[0], rest[3], rest[0] + _jit.tail(mine, 2)[2]
+
+
+@pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
+@pytest.mark.parametrize("wrong", [np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.float32), np.zeros((2, 2))])
+def test_an_evaluator_is_not_called_with_what_it_would_misread(wrong):
+    from cardan.solvers import _blocks
+
+    f, i = np.zeros(9), np.zeros(9, dtype=np.int64)
+    with pytest.raises(TypeError, match="in place of a contiguous array of"):
+        _blocks.call_at(1, 0, i, wrong, f, f, f, f, f)
+    with pytest.raises(TypeError, match="in place of a contiguous array of"):
+        _blocks.call_at(1, 0, f, f, f, f, f, f, f)

@@ -12,9 +12,10 @@ Four rules hold for every kernel of the library:
   every file carries a checksum, and what cannot be read is compiled anew.
 * Where no such directory can be had, everything still runs, uncached.
 
-Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with C-contiguous int64/float64 arrays.
+Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with pointers to int64 and float64.
 Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called by
-:func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.
+:func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.  Kernels index pointers like arrays and
+cut them with :func:`tail`: an array is seven words to pass, and asks at every index whether it counts from the end.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
 _INTS, _FLOATS = types.int64[::1], types.float64[::1]
-EVALUATOR_SIGNATURE = types.int64(types.int64, _INTS, _FLOATS, _FLOATS, _FLOATS, _FLOATS, _FLOATS, _FLOATS)
+_INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
+EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
 
 
 def _cache_root() -> Path:
@@ -233,7 +235,6 @@ def _address(function: Callable[..., int], signature: Any, options: dict[str, An
 
 _keep_alive: list[Any] = []  # an address is valid only as long as its compiled function lives
 
-_POINTER = types.CPointer(types.float64)
 PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
 FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller number is a code of the chooser
 
@@ -290,6 +291,14 @@ if JIT_DISABLED:
         """Call the kernel at an address with a tuple of arguments (here: the Python function of that index)."""
         return _python_kernels[address](*arguments)
 
+    def pointer(array):  # type: ignore[no-untyped-def]
+        """To the first element of an array (here: the array)."""
+        return array
+
+    def tail(array, first):  # type: ignore[no-untyped-def]
+        """The array from one of its elements on."""
+        return array[first:]
+
     def view(pointer, size):  # type: ignore[no-untyped-def]
         """The floats at a pointer (here: an array already)."""
         return pointer
@@ -317,6 +326,37 @@ else:
         return types.int64(types.int64, arguments), generate
 
     @intrinsic
+    def pointer(typing_context, array):  # type: ignore[no-untyped-def]
+        """To the first element of a contiguous array; kernels index it and cut it with :func:`tail`."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return types.CPointer(array.dtype)(array), generate
+
+    @intrinsic
+    def tail(typing_context, array, first):  # type: ignore[no-untyped-def]
+        """A pointer, or an array, from one of its elements on; it is not asked whether it has that element."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            kind = signature.args[0]
+            if isinstance(kind, types.CPointer):
+                return builder.gep(arguments[0], [arguments[1]])
+            whole = context.make_array(kind)(context, builder, arguments[0])
+            rest = context.make_array(kind)(context, builder)
+            populate_array(
+                rest,
+                data=builder.gep(whole.data, [arguments[1]]),
+                shape=[builder.sub(whole.nitems, arguments[1])],
+                strides=[whole.itemsize],
+                itemsize=whole.itemsize,
+                meminfo=None,
+            )
+            return rest._getvalue()
+
+        return array(array, types.intp), generate
+
+    @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]
         """The floats at a pointer, as an array that owns nothing."""
 
@@ -330,27 +370,33 @@ else:
 
         return _FLOATS(_POINTER, types.intp), generate
 
+    def _checked(kinds, element):  # type: ignore[no-untyped-def]
+        """The types of arguments, which must be pointers to, or contiguous arrays of, that element."""
+        for kind in kinds:
+            if kind != types.CPointer(element) and kind != types.Array(element, 1, "C"):
+                raise TypeError(f"{kind} in place of a contiguous array of {element}")
+        return kinds
+
+    def _pointer(context, builder, kind, value):  # type: ignore[no-untyped-def]
+        """The pointer itself, or where an array begins."""
+        return value if isinstance(kind, types.CPointer) else context.make_array(kind)(context, builder, value).data
+
+    def _call(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        """Call the C function at the address that is the first argument, with pointers in place of arrays."""
+        values = [
+            value if isinstance(kind, types.Integer) else _pointer(context, builder, kind, value)
+            for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
+        ]
+        function = ir.FunctionType(context.get_value_type(types.int64), [value.type for value in values])
+        return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), values)
+
     @intrinsic
     def call_primitive(typing_context, address, x, second, third, fourth):  # type: ignore[no-untyped-def]
         """Call the kernel of a primitive at an address, with pointers to the first elements of four arrays."""
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            pointers = [
-                context.make_array(kind)(context, builder, value).data
-                for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
-            ]
-            function = ir.FunctionType(context.get_value_type(types.int64), [pointer.type for pointer in pointers])
-            return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), pointers)
-
-        return types.int64(types.int64, _FLOATS, _FLOATS, _FLOATS, _FLOATS), generate
+        return types.int64(types.int64, *_checked((x, second, third, fourth), types.float64)), _call
 
     @intrinsic
     def call_evaluator(typing_context, address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
         """Call the evaluator at an address, from inside a kernel."""
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            values = [context.get_value_type(argument) for argument in signature.args[1:]]
-            function = ir.FunctionType(context.get_value_type(types.int64), values)
-            return builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
-
-        return types.int64(types.int64, *EVALUATOR_SIGNATURE.args), generate
+        tables = (*_checked((ints,), types.int64), *_checked((floats, q, step, out, jacobian, work), types.float64))
+        return types.int64(types.int64, types.int64, *tables), _call

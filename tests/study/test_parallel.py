@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -105,17 +107,39 @@ def test_a_compressed_chain_overlaps_at_its_joints_and_misses_its_far_pin_by_all
     assert np.abs(parallel.far_end(links) - ends[-1, 1] - [lack * (links - 0.5), 0, 0]).max() <= 1e-13
 
 
-def test_a_timing_has_every_thread_count():
-    timing = parallel.measure(300, (1, 2), seconds=0.02)
-    assert set(timing.seconds) == {1, 2}
-    assert all(0.0 < value < 1.0 for value in timing.seconds.values())
-    assert timing.speed_up(1) == 1.0
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_timing_has_every_thread_count(threads):
+    timing = parallel.measure(300, threads, seconds=0.02)
+    assert set(timing.seconds) == set(timing.medians) == {1, threads}
+    assert all(0.0 < timing.seconds[count] <= timing.medians[count] < 1.0 for count in (1, threads))
+    assert timing.speed_up(1) == timing.median_speed_up(1) == 1.0
+    assert 0.02 < timing.separate < 4.0 * threads
 
 
-def test_the_ceiling_is_one_for_one_thread_and_positive_for_more(monkeypatch):
-    monkeypatch.setattr(parallel, "SPINS", 200_000)
-    assert parallel.ceiling(1) == 1.0
-    assert 0.1 < parallel.ceiling(2) < 4.0
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_clock_is_called_after_every_iteration(threads):
+    poses = parallel.scattered(40, 0)
+    springs, seen = Springs(poses, 5), []
+    springs.run(4, threads, lambda: seen.append(springs.poses.copy()))
+    for k, found in enumerate(seen):
+        expected = Springs(poses, 5)
+        expected.run(k + 1)
+        assert np.array_equal(found, expected.poses)
+    assert len(seen) == 4
+
+
+def test_jobs_in_step_wait_for_each_other():
+    done, seen = [0, 0, 0], []
+
+    def job(k):
+        def work():
+            done[k] += 1
+            time.sleep(0.002 * k)
+
+        return work
+
+    parallel.in_step([job(k) for k in range(3)], 5, lambda: seen.append(tuple(done)))
+    assert seen == [(k, k, k) for k in range(1, 6)]
 
 
 def test_identical_blocks_share_their_tables():

@@ -10,7 +10,7 @@ det B = −sin θ: at θ = 0 and θ = π one direction of rotation is out of rea
 
 from math import atan2, cos, sin, sqrt
 
-from cardan._jit import evaluator, inner
+from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._angular import angular_chain
 from cardan.coordinates._features import update_constraint, update_matrices, update_turns
 from cardan.solvers.abi import RESIDUAL, RETRACT
@@ -70,7 +70,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
             k = WIDTH * b
             for i in range(3):
                 out[o + i] = q[o + i] + step[k + i]
-            turn_angles(q[o + 3 :], step[k + 3], step[k + 4], step[k + 5], out[o + 3 :])
+            turn_angles(tail(q, o + 3), step[k + 3], step[k + 4], step[k + 5], tail(out, o + 3))
         update_turns(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)

@@ -5,7 +5,7 @@ K(u, p) = [2(ẽ + e₀I)u, (e·u)I + e uᵀ − ẽũ − tilde(ẽu) − 2e₀
 An orientation x = p ⊗ s is linear in p.
 """
 
-from cardan._jit import evaluator, inner
+from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._features import derivatives, update_constraint, update_matrices, update_turns
 from cardan.coordinates._normalisation import WIDTH, normalisation
 from cardan.solvers.abi import RESIDUAL, RETRACT
@@ -73,30 +73,32 @@ def add_orientation(d, s, row):
 @inner
 def chain(record, ints, floats, q, jacobian, work):
     """∂f/∂(r, p) of one constraint from its ∂f/∂x."""
-    rows = ints[record + ROWS]
-    slots = ints[record + SLOTS]
-    components = ints[record + COMPONENTS]
-    start = ints[record + BLOCK] * WIDTH
+    head = tail(ints, record)
+    rows = head[ROWS]
+    slots = head[SLOTS]
+    components = head[COMPONENTS]
+    start = head[BLOCK] * WIDTH
     stride = slots * WIDTH
     for i in range(start, start + rows * stride):
         jacobian[i] = 0.0
     at = record + RECORD + slots
-    for _ in range(ints[record + FEATURES]):
-        body = ints[at + BODY]
+    for _ in range(head[FEATURES]):
+        feature = tail(ints, at)
+        body = feature[BODY]
         if body >= 0:
-            kind = ints[at + KIND]
-            u = floats[ints[at + SOURCE] :]
-            p = q[POSE * body + 3 :]
-            d = derivatives(ints) + ints[at + COLUMN]
-            j = start + ints[at + SLOT] * WIDTH
+            kind = feature[KIND]
+            u = tail(floats, feature[SOURCE])
+            p = tail(q, POSE * body + 3)
+            d = derivatives(ints) + feature[COLUMN]
+            j = start + feature[SLOT] * WIDTH
             for _ in range(rows):
                 if kind == ORIENTATION:
-                    add_orientation(work[d:], u, jacobian[j + 3 :])
+                    add_orientation(tail(work, d), u, tail(jacobian, j + 3))
                 else:
                     if kind == POINT:
                         for i in range(3):
                             jacobian[j + i] += work[d + i]
-                    add_vector(work[d:], p, u, jacobian[j + 3 :])
+                    add_vector(tail(work, d), p, u, tail(jacobian, j + 3))
                 d += components
                 j += stride
         at += FEATURE

@@ -1,6 +1,6 @@
 """From poses to world features, and from features to constraint values: the part all formulations share."""
 
-from cardan._jit import FIRST_ADDRESS, call_primitive, inner
+from cardan._jit import FIRST_ADDRESS, call_primitive, inner, tail
 from cardan.constraints._generated import evaluate_primitive
 from cardan.math._kernels import unwrapped
 from cardan.system.layout import (
@@ -35,8 +35,8 @@ from cardan.system.layout import (
 def update_matrices(bodies, q, work):
     """A(p) = (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ of every body into work, 9 floats each, for p of any length."""
     for b in range(bodies):
-        p = q[POSE * b + 3 : POSE * b + 7]
-        a = work[9 * b : 9 * b + 9]
+        p = tail(q, POSE * b + 3)
+        a = tail(work, 9 * b)
         e0 = p[0]
         trace = e0 * e0
         for i in range(1, 4):
@@ -65,32 +65,38 @@ def multiply(p, s, out):
 @inner
 def rotate(body, s, work, out):
     """out ← A s of a body's vector, or s itself on the ground (body < 0)."""
-    for i in range(3):
-        if body < 0:
+    if body < 0:
+        for i in range(3):
             out[i] = s[i]
-        else:
-            a = work[9 * body + 3 * i :]
-            out[i] = a[0] * s[0] + a[1] * s[1] + a[2] * s[2]
+    else:
+        a = tail(work, 9 * body)
+        s0 = s[0]
+        s1 = s[1]
+        s2 = s[2]
+        for i in range(3):
+            out[i] = a[3 * i] * s0 + a[3 * i + 1] * s1 + a[3 * i + 2] * s2
 
 
 @inner
 def update_features(record, ints, floats, q, work, x):
     """World values of the features of one constraint into x."""
     for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
-        kind = ints[at + KIND]
-        body = ints[at + BODY]
-        out = x[ints[at + COLUMN] :]
+        feature = tail(ints, at)
+        kind = feature[KIND]
+        body = feature[BODY]
+        out = tail(x, feature[COLUMN])
         if kind == TURN:
-            out[0] = q[POSE * ints[BODIES] + ints[at + SOURCE]]
+            out[0] = q[POSE * ints[BODIES] + feature[SOURCE]]
             continue
-        s = floats[ints[at + SOURCE] :]
+        s = tail(floats, feature[SOURCE])
         if kind != ORIENTATION:
             rotate(body, s, work, out)
             if kind == POINT and body >= 0:
+                r = tail(q, POSE * body)
                 for i in range(3):
-                    out[i] += q[POSE * body + i]
+                    out[i] += r[i]
         elif body >= 0:
-            multiply(q[POSE * body + 3 :], s, out)
+            multiply(tail(q, POSE * body + 3), s, out)
         else:
             for i in range(4):
                 out[i] = s[i]
@@ -108,10 +114,14 @@ def update_primitive(code, x, c, f, df):
 @inner
 def update_constraint(record, ints, floats, q, r, work):
     """f of one constraint into r, its ∂f/∂x into work from where :func:`derivatives` says."""
-    x = work[9 * ints[BODIES] :]
+    x = tail(work, 9 * ints[BODIES])
     update_features(record, ints, floats, q, work, x)
     update_primitive(
-        ints[record + CODE], x, floats[ints[record + PAR] :], r[ints[record + ROW] :], work[derivatives(ints) :]
+        ints[record + CODE],
+        x,
+        tail(floats, ints[record + PAR]),
+        tail(r, ints[record + ROW]),
+        tail(work, derivatives(ints)),
     )
 
 
@@ -126,14 +136,14 @@ def update_turns(ints, floats, q, out, work):
     """Angles behind the poses in out ← those of its poses that are within half a turn of the angles in q."""
     if ints[TURNS] > 0:
         update_matrices(ints[BODIES], out, work)
-    axes = work[9 * ints[BODIES] :]
+    axes = tail(work, 9 * ints[BODIES])
     for k in range(ints[TURNS]):
         at = ints[TURN_TABLE] + TURN_RECORD * k
-        s = floats[ints[at + TURN_SOURCE] :]
+        s = tail(floats, ints[at + TURN_SOURCE])
         sine = 0.0
         cosine = 0.0
         for i in range(3):
-            rotate(ints[at + (TURN_B if i == 2 else TURN_A)], s[3 * i :], work, axes[3 * i :])
+            rotate(ints[at + (TURN_B if i == 2 else TURN_A)], tail(s, 3 * i), work, tail(axes, 3 * i))
         for i in range(3):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]

@@ -32,7 +32,7 @@ above c, and of unknowns z below c alone: the rows stay as short as they were.
 
 from math import atan2, cos, pi, sin, sqrt
 
-from cardan._jit import evaluator, inner
+from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._features import (
     derivatives,
     multiply,
@@ -171,9 +171,9 @@ def set_frame(at, ints, floats, poses, frame, scratch):
         for i in range(3):
             scratch[4 + i] = floats[f + 4 + i]
     else:
-        pose = poses[POSE * parent :]
-        multiply(pose[3:], floats[f:], scratch)
-        turn_vector(pose[3:], floats[f + 4 :], scratch[4:])
+        pose = tail(poses, POSE * parent)
+        multiply(tail(pose, 3), tail(floats, f), scratch)
+        turn_vector(tail(pose, 3), tail(floats, f + 4), tail(scratch, 4))
         for i in range(3):
             scratch[4 + i] += pose[i]
     scale = scratch[0] * scratch[0] + scratch[1] * scratch[1] + scratch[2] * scratch[2] + scratch[3] * scratch[3]
@@ -242,7 +242,7 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
     f = ints[at + T_FLOATS]
     count = ints[at + T_TRANSLATIONS]
     turn = ints[at + T_TURN]
-    pose = poses[POSE * ints[at + T_BODY] :]
+    pose = tail(poses, POSE * ints[at + T_BODY])
     first = 2 if count == 1 else 0
     for i in range(3):
         s = 0.0
@@ -251,18 +251,18 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
         if turn == ABOUT_Z:
             s += frame[3 * i + 2] * floats[f + 14] * c[count]
         frame[10 + i] = scratch[4 + i] + frame[9] * s
-    relative = scratch[7:11]
-    set_relative(turn, c[count:], relative)
-    here = scratch[11:15]
+    relative = tail(scratch, 7)
+    set_relative(turn, tail(c, count), relative)
+    here = tail(scratch, 11)
     multiply(scratch, relative, here)
-    p = pose[3:7]
-    multiply_conjugate(here, floats[f + 7 :], p)
+    p = tail(pose, 3)
+    multiply_conjugate(here, tail(floats, f + 7), p)
     if unit:
         n = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
         for i in range(4):
             p[i] /= n
-    arm = scratch[7:10]
-    turn_vector(p, floats[f + 11 :], arm)
+    arm = tail(scratch, 7)
+    turn_vector(p, tail(floats, f + 11), arm)
     for i in range(3):
         pose[i] = frame[10 + i] - arm[i]
 
@@ -275,7 +275,7 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
     count = ints[at + T_TRANSLATIONS]
     turn = ints[at + T_TURN]
     ref = ints[at + T_REF]
-    target = scratch[15:19]
+    target = tail(scratch, 15)
     for i in range(4):
         target[i] = wanted[o + 3 + i]
     if retracting:
@@ -290,44 +290,44 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
             angle = sqrt(angle)
             # sin(angle/2)/angle; below 1e-4 the next term of its series, angle⁴/3840, is under 1e-19
             ratio = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
-            small = scratch[7:11]
+            small = tail(scratch, 7)
             small[0] = cos(0.5 * angle)
             for i in range(3):
                 small[i + 1] = ratio * step[count + i]
-            multiply(wanted[o + 3 :], small, target)
+            multiply(tail(wanted, o + 3), small, target)
         if ref >= 0:  # turned along with REF
-            small = scratch[7:11]
-            before = scratch[11:15]
-            conjugate_multiply(wanted[POSE * ref + 3 :], target, small)
-            multiply(poses[POSE * ref + 3 :], small, before)
+            small = tail(scratch, 7)
+            before = tail(scratch, 11)
+            conjugate_multiply(tail(wanted, POSE * ref + 3), target, small)
+            multiply(tail(poses, POSE * ref + 3), small, before)
             for i in range(4):
                 target[i] = before[i]
-    turned = scratch[7:11]
-    relative = scratch[11:15]
-    multiply(target, floats[f + 7 :], turned)
+    turned = tail(scratch, 7)
+    relative = tail(scratch, 11)
+    multiply(target, tail(floats, f + 7), turned)
     conjugate_multiply(scratch, turned, relative)
     if retracting:
         if turn == ANYHOW:
-            read_turn(turn, relative, c[count:])
+            read_turn(turn, relative, tail(c, count))
         else:
-            found = scratch[7:9]
+            found = tail(scratch, 7)
             read_turn(turn, relative, found)
             for i in range(2 if turn == CROSSED else 1):
                 c[count + i] = nearest_turn(found[i], old[count + i]) + step[count + i]
         return
     if turn != STILL:
-        read_turn(turn, relative, c[count:])
+        read_turn(turn, relative, tail(c, count))
         counted = ints[at + T_COUNTED]
         if counted > 0:
             c[count] = nearest_turn(c[count], wanted[poses_size + counted - 1])
         elif counted < 0:
             c[count] = nearest_turn(c[count], -wanted[poses_size - counted - 1])
     # the reference point as near as the translations let it be to where it was, the body turned as it will be
-    set_relative(turn, c[count:], turned)
+    set_relative(turn, tail(c, count), turned)
     multiply(scratch, turned, relative)
-    multiply_conjugate(relative, floats[f + 7 :], target)
-    arm = scratch[7:10]
-    turn_vector(target, floats[f + 11 :], arm)
+    multiply_conjugate(relative, tail(floats, f + 7), target)
+    arm = tail(scratch, 7)
+    turn_vector(target, tail(floats, f + 11), arm)
     first = 2 if count == 1 else 0
     for k in range(count):
         c[k] = 0.0
@@ -343,13 +343,13 @@ def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
     count = POSE * ints[ints[SYSTEM] + BODIES]
     for _ in range(ints[ints[SYSTEM] + BODIES]):
         k = ints[at + T_COORDINATE]
-        frame = frames[FRAME * ints[at + T_BODY] :]
+        frame = tail(frames, FRAME * ints[at + T_BODY])
         set_frame(at, ints, floats, poses, frame, scratch)
-        coordinates = q[k:]
+        coordinates = tail(q, k)
         if op == ENTER or op == RETRACT:
-            coordinates = out[k:]
-            u = step[ints[at + T_UNKNOWN] :]
-            choose(at, op == RETRACT, count, ints, floats, q[k:], u, wanted, poses, frame, scratch, coordinates)
+            coordinates = tail(out, k)
+            u = tail(step, ints[at + T_UNKNOWN])
+            choose(at, op == RETRACT, count, ints, floats, tail(q, k), u, wanted, poses, frame, scratch, coordinates)
         place(at, unit, ints, floats, coordinates, poses, frame, scratch)
         at += T_RECORD
 
@@ -360,20 +360,20 @@ def count_turns(ints, floats, before, poses, own, out):
 
     An angle that is a coordinate of the tree itself has its whole turns from there.
     """
-    system = ints[ints[SYSTEM] :]
+    system = tail(ints, ints[SYSTEM])
     first = POSE * system[BODIES]
-    tail = out[ints[COORDINATE_COUNT] :]
+    angles = tail(out, ints[COORDINATE_COUNT])
     update_turns(system, floats, before, poses, own)
     for k in range(system[TURNS]):
-        tail[k] = poses[first + k]
+        angles[k] = poses[first + k]
     at = ints[TREE]
     for _ in range(system[BODIES]):
         counted = ints[at + T_COUNTED]
-        angle = out[ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS] :]
+        angle = tail(out, ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS])
         if counted > 0:
-            tail[counted - 1] = nearest_turn(tail[counted - 1], angle[0])
+            angles[counted - 1] = nearest_turn(angles[counted - 1], angle[0])
         elif counted < 0:
-            tail[-counted - 1] = nearest_turn(tail[-counted - 1], -angle[0])
+            angles[-counted - 1] = nearest_turn(angles[-counted - 1], -angle[0])
         at += T_RECORD
 
 
@@ -384,20 +384,20 @@ def see_from(body, forward, record, system, poses, values, offset, rows, scratch
     With A = s R, s = |p|²:  P ← A⁻¹(P − r), v ← A⁻¹ v, x ← p* ⊗ x / s;  and by the chain rule d ← A⁻ᵀ d = R d / s for
     points and vectors, d ← p ⊗ d / s for orientations.
     """
-    pose = poses[POSE * body :]
-    p = pose[3:7]
+    pose = tail(poses, POSE * body)
+    p = tail(pose, 3)
     square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-    turn = scratch[:4]
+    turn = scratch
     for i in range(4):
         turn[i] = p[i] if i == 0 or not forward else -p[i]
-    out = scratch[4:8]
+    out = tail(scratch, 4)
     first = record + RECORD + system[record + SLOTS]
     for at in range(first, first + FEATURE * system[record + FEATURES], FEATURE):
         kind = system[at + KIND]
         if kind == TURN:
             continue
         for row in range(rows):
-            x = values[offset + row * system[record + COMPONENTS] + system[at + COLUMN] :]
+            x = tail(values, offset + row * system[record + COMPONENTS] + system[at + COLUMN])
             if kind == ORIENTATION:
                 multiply(turn, x, out)
                 for i in range(4):
@@ -428,12 +428,12 @@ def gather(record, cut, ints, system, frames, features, derivative, wrenches):
         if where >= 0:
             kind = system[at + KIND]
             column = system[at + COLUMN]
-            x = features[column:]
-            d = derivative[column:]
+            x = tail(features, column)
+            d = tail(derivative, column)
             body = ints[ints[path + P_ENTRY * where + P_TREE] + T_BODY]
-            c = frames[FRAME * body + 10 :]
+            c = tail(frames, FRAME * body + 10)
             for row in range(rows):
-                w = wrenches[WRENCH * (rows * where + row) :]
+                w = tail(wrenches, WRENCH * (rows * where + row))
                 o = row * components
                 if kind == ORIENTATION:  # δx = ½ (0, ω) ⊗ x + σ x, half of which is the dilation 2σ
                     for i in range(1, 4):
@@ -522,26 +522,26 @@ def descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, ja
         parent = ints[here + P_PARENT]
         ref = ints[here + P_REF]
         body = ints[at + T_BODY]
-        frame = frames[FRAME * body :]
+        frame = tail(frames, FRAME * body)
         count = ints[at + T_TRANSLATIONS]
         turn = ints[at + T_TURN]
-        c = q[ints[at + T_COORDINATE] + count :]
+        c = tail(q, ints[at + T_COORDINATE] + count)
         pitch = floats[ints[at + T_FLOATS] + 14]
         first = 2 if count == 1 else 0
         for r in range(rows):
-            w = wrenches[WRENCH * (rows * where + r) :]
-            entry = jacobian[start + r * stride + ints[here + P_COLUMN] :]
+            w = tail(wrenches, WRENCH * (rows * where + r))
+            entry = tail(jacobian, start + r * stride + ints[here + P_COLUMN])
             for k in range(count):
                 a = first + k
                 entry[k] = frame[9] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
-            take_up(turn, euler, pitch, c, frame, poses[POSE * body + 3 :], w, free, entry[count:])
+            take_up(turn, euler, pitch, c, frame, tail(poses, POSE * body + 3), w, free, tail(entry, count))
             if ref >= 0 and not euler:
-                other = wrenches[WRENCH * (rows * ref + r) :]
+                other = tail(wrenches, WRENCH * (rows * ref + r))
                 for i in range(3):
                     other[3 + i] += free[i]
             if parent >= 0:
-                up = frames[FRAME * ints[ints[path + P_ENTRY * parent + P_TREE] + T_BODY] + 10 :]
-                other = wrenches[WRENCH * (rows * parent + r) :]
+                up = tail(frames, FRAME * ints[ints[path + P_ENTRY * parent + P_TREE] + T_BODY] + 10)
+                other = tail(wrenches, WRENCH * (rows * parent + r))
                 for i in range(3):
                     j = (i + 1) % 3
                     k = (i + 2) % 3
@@ -578,15 +578,15 @@ def normalise(ints, q, out, jacobian, with_jacobian):
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     euler = ints[EULER] == 1
-    system = ints[ints[SYSTEM] :]
+    system = tail(ints, ints[SYSTEM])
     bodies = system[BODIES]
     coordinates = ints[COORDINATE_COUNT]
-    poses = work[: POSE * bodies + system[TURNS]]
-    frames = work[ints[FRAMES] :]
-    new = work[ints[NEW] :]
-    wrenches = work[ints[WRENCHES] :]
-    world = work[ints[WORLD] :]
-    own = work[ints[OWN] :]
+    poses = work
+    frames = tail(work, ints[FRAMES])
+    new = tail(work, ints[NEW])
+    wrenches = tail(work, ints[WRENCHES])
+    world = tail(work, ints[WORLD])
+    own = tail(work, ints[OWN])
     added = op == RETRACT and euler
     if added:
         for i in range(coordinates + system[TURNS]):
@@ -613,7 +613,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         record = ints[cut + C_RECORD]
         slots = system[record + SLOTS]
         rows = system[record + ROWS]
-        x = own[9 * bodies :]
+        x = tail(own, 9 * bodies)
         update_features(record, system, floats, poses, own, x)
         for i in range(system[record + COMPONENTS]):
             world[i] = x[i]
@@ -621,12 +621,14 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         if viewer >= 0:
             see_from(viewer, True, record, system, poses, x, 0, 1, wrenches)
         d = derivatives(system)
-        update_primitive(system[record + CODE], x, floats[system[record + PAR] :], out[system[record + ROW] :], own[d:])
+        update_primitive(
+            system[record + CODE], x, tail(floats, system[record + PAR]), tail(out, system[record + ROW]), tail(own, d)
+        )
         if op != RESIDUAL:
             if viewer >= 0:
                 see_from(viewer, False, record, system, poses, own, d, rows, wrenches)
-            gather(record, cut, ints, system, frames, world, own[d:], wrenches)
-            free = wrenches[WRENCH * rows * ints[cut + C_LENGTH] :]
+            gather(record, cut, ints, system, frames, world, tail(own, d), wrenches)
+            free = tail(wrenches, WRENCH * rows * ints[cut + C_LENGTH])
             descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian)
         cut += C_HEADER + slots + P_ENTRY * ints[cut + C_LENGTH]
     if euler:

@@ -6,7 +6,7 @@ grows: on the unit sphere it is the derivative along the sphere alone, off the s
 compared with :mod:`cardan.coordinates._euler_parameters`.
 """
 
-from cardan._jit import evaluator, inner
+from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._angular import angular_chain
 from cardan.coordinates._features import update_constraint, update_matrices, update_turns
 from cardan.coordinates._normalisation import WIDTH, normalisation
@@ -21,7 +21,7 @@ def multiply_by_2g(record, ints, q, jacobian):
     j = ints[record + BLOCK] * WIDTH + 3
     for _ in range(ints[record + ROWS]):
         for s in range(slots):
-            p = q[POSE * ints[record + RECORD + s] + 3 :]
+            p = tail(q, POSE * ints[record + RECORD + s] + 3)
             t0 = 2.0 * jacobian[j]
             t1 = 2.0 * jacobian[j + 1]
             t2 = 2.0 * jacobian[j + 2]

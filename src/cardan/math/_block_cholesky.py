@@ -13,7 +13,7 @@ may share the symbolic part.
 
 from math import sqrt
 
-from cardan._jit import inner, jit
+from cardan._jit import inner, jit, tail
 
 
 @jit
@@ -193,28 +193,28 @@ def factorise(count, widths, columns, rows, places, updates, entries, values):
         for u in range(updates[k], updates[k + 1]):
             c = entries[2 * u]
             wc = widths[c]
-            pivot = values[places[entries[2 * u + 1]] :]
+            pivot = tail(values, places[entries[2 * u + 1]])
             at = first
             six = w == 6 and wc == 6
             if six:
-                subtract_square_6(pivot, values[places[first] :])
+                subtract_square_6(pivot, tail(values, places[first]))
             else:
-                subtract_square(w, wc, pivot, values[places[first] :])
+                subtract_square(w, wc, pivot, tail(values, places[first]))
             for t in range(entries[2 * u + 1] + 1, columns[c + 1]):
                 while rows[at] != rows[t]:  # what column c has below row k, column k has too
                     at += 1
                 if six and widths[rows[t]] == 6:
-                    subtract_product_6(values[places[t] :], pivot, values[places[at] :])
+                    subtract_product_6(tail(values, places[t]), pivot, tail(values, places[at]))
                 else:
-                    subtract_product(widths[rows[t]], w, wc, values[places[t] :], pivot, values[places[at] :])
-        diagonal = values[places[first] :]
+                    subtract_product(widths[rows[t]], w, wc, tail(values, places[t]), pivot, tail(values, places[at]))
+        diagonal = tail(values, places[first])
         if not factor_diagonal(w, diagonal):
             return False
         for t in range(first + 1, last):
             if w == 6 and widths[rows[t]] == 6:
-                divide_by_factor_6(diagonal, values[places[t] :])
+                divide_by_factor_6(diagonal, tail(values, places[t]))
             else:
-                divide_by_factor(widths[rows[t]], w, diagonal, values[places[t] :])
+                divide_by_factor(widths[rows[t]], w, diagonal, tail(values, places[t]))
     return True
 
 
@@ -224,14 +224,14 @@ def substitute(count, widths, columns, rows, places, offsets, values, x):
     for k in range(count):
         w = widths[k]
         o = offsets[k]
-        diagonal = values[places[columns[k]] :]
+        diagonal = tail(values, places[columns[k]])
         for i in range(w):
             s = x[o + i]
             for j in range(i):
                 s -= diagonal[i * w + j] * x[o + j]
             x[o + i] = s * diagonal[i * w + i]
         for t in range(columns[k] + 1, columns[k + 1]):
-            block = values[places[t] :]
+            block = tail(values, places[t])
             target = offsets[rows[t]]
             for i in range(widths[rows[t]]):
                 s = 0.0
@@ -242,12 +242,12 @@ def substitute(count, widths, columns, rows, places, offsets, values, x):
         w = widths[k]
         o = offsets[k]
         for t in range(columns[k] + 1, columns[k + 1]):
-            block = values[places[t] :]
+            block = tail(values, places[t])
             source = offsets[rows[t]]
             for i in range(widths[rows[t]]):
                 for j in range(w):
                     x[o + j] -= block[i * w + j] * x[source + i]
-        diagonal = values[places[columns[k]] :]
+        diagonal = tail(values, places[columns[k]])
         for i in range(w - 1, -1, -1):
             s = x[o + i] * diagonal[i * w + i]
             x[o + i] = s

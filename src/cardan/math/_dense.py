@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import inner
+from cardan._jit import inner, tail
 
 
 @inner
@@ -85,15 +85,15 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats,
     pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would not use vector instructions.
     """
-    norms = work[:n]  # of the columns below the rows that are done, squared
-    taus = work[n : 2 * n]
-    z = work[2 * n : 3 * n]
+    norms = work  # of the columns below the rows that are done, squared
+    taus = tail(work, n)
+    z = tail(work, 2 * n)
     for j in range(n):
         pivots[j] = j
         norms[j] = 0.0
         z[j] = 0.0
     for i in range(m):
-        row = a[i * n : (i + 1) * n]
+        row = tail(a, i * n)
         for j in range(n):
             norms[j] += row[j] * row[j]
     rank = 0
@@ -117,15 +117,15 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         v0 = head - alpha
         beta = -1.0 / (alpha * v0)  # 2/|v|², with v = (v0, a[k+1:, k])
         width = n - k - 1
-        top = a[k * n + k + 1 : (k + 1) * n]
-        rest = norms[k + 1 : n]
-        products = taus[:width]  # βvᵀA
+        top = tail(a, k * n + k + 1)
+        rest = tail(norms, k + 1)
+        products = taus  # βvᵀA
         product = v0 * b[k]  # vᵀb
         for j in range(width):
             products[j] = v0 * top[j]
         for i in range(k + 1, m):
             v = a[i * n + k]
-            row = a[i * n + k + 1 : (i + 1) * n]
+            row = tail(a, i * n + k + 1)
             for j in range(width):
                 products[j] += v * row[j]
             product += v * b[i]
@@ -137,7 +137,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             rest[j] = 0.0
         for i in range(k + 1, m):
             v = a[i * n + k]
-            row = a[i * n + k + 1 : (i + 1) * n]
+            row = tail(a, i * n + k + 1)
             for j in range(width):
                 row[j] -= v * products[j]
                 rest[j] += row[j] * row[j]
@@ -149,23 +149,23 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     if width > 0:
         for k in range(rank - 1, -1, -1):
             head = a[k * n + k]
-            tail = a[k * n + rank : (k + 1) * n]
+            beyond = tail(a, k * n + rank)
             s = head * head
             for j in range(width):
-                s += tail[j] * tail[j]
+                s += beyond[j] * beyond[j]
             size = sqrt(s)
             alpha = -size if head > 0.0 else size
             v0 = head - alpha
             tau = -1.0 / (alpha * v0)
             for i in range(k):
-                row = a[i * n + rank : (i + 1) * n]
+                row = tail(a, i * n + rank)
                 s = v0 * a[i * n + k]
                 for j in range(width):
-                    s += tail[j] * row[j]
+                    s += beyond[j] * row[j]
                 s *= tau
                 a[i * n + k] -= s * v0
                 for j in range(width):
-                    row[j] -= s * tail[j]
+                    row[j] -= s * beyond[j]
             a[k * n + k] = alpha
             heads[k] = v0
             taus[k] = tau

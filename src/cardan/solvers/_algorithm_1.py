@@ -11,7 +11,7 @@ unknown with the scale 0 is held, and is no column of J.
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit
+from cardan._jit import call_evaluator, inner, jit, pointer, tail
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers.abi import (
@@ -56,13 +56,15 @@ def number_free(structure, scales, columns):
 
 
 @inner
-def spread_free(structure, jacobian, scales, columns, free, dense):
-    """dense ← the free columns of J, scaled, row-major."""
+def place_free(structure, scales, columns, free, entries, factors):
+    """Where the entries of J in free columns go in a row-major matrix: entries ← (entry, place), factors ← scale.
+
+    Returns how many there are.
+    """
     m = structure[ROWS]
-    for i in range(m * free):
-        dense[i] = 0.0
     offsets = structure[OFFSETS]
     at = HEADER
+    count = 0
     for _ in range(structure[CONSTRAINTS]):
         entry = structure[at + 2]
         slots = structure[at + 3]
@@ -71,36 +73,71 @@ def spread_free(structure, jacobian, scales, columns, free, dense):
                 block = structure[at + 4 + s]
                 for k in range(structure[offsets + block], structure[offsets + block + 1]):
                     if columns[k] >= 0:
-                        dense[i * free + columns[k]] = jacobian[entry] * scales[i] * scales[m + k]
+                        entries[2 * count] = entry
+                        entries[2 * count + 1] = i * free + columns[k]
+                        factors[count] = scales[i] * scales[m + k]
+                        count += 1
                     entry += 1
         at += 4 + slots
+    return count
+
+
+@inner
+def solve(m, n, by_lu, matrix, r, solution, control, copy, right, scratch, pivots):
+    """solution ← J⁻¹Φ if J, m×n, is to be inverted by LU and can be, else J⁺Φ; matrix and r stay as they are."""
+    if by_lu and m == n:
+        for i in range(m * n):
+            copy[i] = matrix[i]
+        for i in range(m):
+            right[i] = r[i]
+        if lu_solve(m, copy, right, solution, control[SINGULAR]):
+            return
+    for i in range(m * n):
+        copy[i] = matrix[i]
+    for i in range(m):
+        right[i] = r[i]
+    minimum_norm(m, n, copy, right, solution, control[TRUNCATION], scratch, pivots)
 
 
 @jit
 def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, pivots):
     """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
+    structure = pointer(structure)
+    scales = pointer(scales)
+    q = pointer(q)
+    control = pointer(control)
+    work = pointer(work)
+    pivots = pointer(pivots)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    r = work[at : at + m]
+    r = tail(work, at)
     at += m
-    right = work[at : at + m]
+    right = tail(work, at)
     at += m
-    jacobian = work[at : at + size]
+    jacobian = tail(work, at)
     at += size
-    moved = work[at : at + coordinates]
+    moved = tail(work, at)
     at += coordinates
-    step = work[at : at + n]
+    step = tail(work, at)
     at += n
-    solution = work[at : at + n]
+    solution = tail(work, at)
     at += n
-    scratch = work[at : at + 3 * n]
+    scratch = tail(work, at)
     at += 3 * n
-    matrix = work[at:]
-    columns = pivots[:n]
+    factors = tail(work, at)
+    at += size
+    matrix = tail(work, at)
+    at += m * n
+    copy = tail(work, at)
+    columns = pivots
+    entries = tail(pivots, 2 * n)
     free = number_free(structure, scales, columns)
+    count = place_free(structure, scales, columns, free, entries, factors)
+    for i in range(m * free):
+        matrix[i] = 0.0
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
@@ -118,17 +155,10 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
             break
         if done >= limit:
             break
+        for i in range(count):
+            matrix[entries[2 * i + 1]] = jacobian[entries[2 * i]] * factors[i]
         by_lu = control[INVERSE] == LU_FIRST
-        while True:  # at most twice: LU overwrites the matrix that J⁺ then needs anew
-            spread_free(structure, jacobian, scales, columns, free, matrix)
-            for i in range(m):
-                right[i] = r[i]
-            if not by_lu or m != free:
-                minimum_norm(m, free, matrix, right, solution, control[TRUNCATION], scratch, pivots[n:])
-                break
-            if lu_solve(m, matrix, right, solution, control[SINGULAR]):
-                break
-            by_lu = False
+        solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, tail(pivots, n))
         for k in range(n):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
         call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, work)
@@ -172,6 +202,11 @@ def algorithm_1_many(
 
 
 def algorithm_1_work(structure):
-    """Floats of work the kernel needs; of integers (pivots) it needs twice the unknowns."""
-    m, n = int(structure[ROWS]), int(structure[UNKNOWNS])
-    return int(structure[WORK]) + 2 * m + int(structure[JACOBIAN_SIZE]) + int(structure[COORDINATES]) + 5 * n + m * n
+    """Floats of work the kernel needs."""
+    m, n, size = (int(structure[at]) for at in (ROWS, UNKNOWNS, JACOBIAN_SIZE))
+    return int(structure[WORK]) + 2 * m + 2 * size + int(structure[COORDINATES]) + 5 * n + 2 * m * n
+
+
+def algorithm_1_integers(structure):
+    """Integers of work (pivots) the kernel needs."""
+    return 2 * int(structure[UNKNOWNS]) + 2 * int(structure[JACOBIAN_SIZE])

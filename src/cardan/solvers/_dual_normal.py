@@ -17,7 +17,7 @@ singular value σ, and what is left of h is what g has along free motions, where
 alone, with g for h, would lose all digits below eps/λ.
 """
 
-from cardan._jit import call_evaluator, evaluator, inner
+from cardan._jit import call_evaluator, evaluator, inner, tail
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, ROWS, SOLVE, UNKNOWNS
 
 INNER = 0  # address of the linear algebra of JJᵀ
@@ -67,22 +67,22 @@ def add_transpose(structure, jacobian, factor, y, out):
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
-    structure = pattern[pattern[STRUCTURE] :]
-    permutation = pattern[pattern[PERMUTATION] :]
-    within = pattern[pattern[INNER_PATTERN] :]
+    structure = tail(pattern, pattern[STRUCTURE])
+    permutation = tail(pattern, pattern[PERMUTATION])
+    within = tail(pattern, pattern[INNER_PATTERN])
     rows = structure[ROWS]
     unknowns = structure[UNKNOWNS]
     entries = pattern[ENTRIES]
     at = pattern[INNER_WORK]
-    transposed = matrix[at : at + entries]
+    transposed = tail(matrix, at)
     at += entries
-    known = matrix[at : at + unknowns]  # Jᵀr, to know it again
+    known = tail(matrix, at)  # Jᵀr, to know it again
     at += unknowns
-    rest = matrix[at : at + unknowns]
+    rest = tail(matrix, at)
     at += unknowns
-    u = matrix[at : at + rows]
+    u = tail(matrix, at)
     at += rows
-    t = matrix[at : at + rows]
+    t = tail(matrix, at)
     if op == FACTOR:
         for e in range(entries):
             transposed[e] = jacobian[permutation[e]]

@@ -6,7 +6,7 @@ k is dimensionless: r, J and the unknowns are scaled by the characteristic lengt
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit
+from cardan._jit import call_evaluator, inner, jit, pointer, tail
 from cardan.solvers._blocks import half_square, largest, scale_rows
 from cardan.solvers.abi import (
     BROKEN,
@@ -71,21 +71,26 @@ def gradient_and_bound(structure, r, jacobian, gradient, sums):
 @jit
 def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS."""
+    structure = pointer(structure)
+    scales = pointer(scales)
+    q = pointer(q)
+    control = pointer(control)
+    work = pointer(work)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work[:at]
-    r = work[at : at + m]
+    inner = work
+    r = tail(work, at)
     at += m
-    jacobian = work[at : at + size]
+    jacobian = tail(work, at)
     at += size
-    moved = work[at : at + coordinates]
+    moved = tail(work, at)
     at += coordinates
-    direction = work[at : at + n]
+    direction = tail(work, at)
     at += n
-    sums = work[at : at + n]
+    sums = tail(work, at)
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])

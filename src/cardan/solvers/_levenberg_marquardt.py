@@ -10,7 +10,7 @@ convergence above one even where J has no full rank, as redundant constraints an
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, jit
+from cardan._jit import call_evaluator, jit, pointer, tail
 from cardan.solvers._blocks import add_defect, cap_rotations, half_square, largest, scale_rows
 from cardan.solvers.abi import (
     BROKEN,
@@ -63,31 +63,36 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
     HELD says whether work still holds r and J at q from the last call, and in which of its two places; it must be zero
     if anything else has changed since.
     """
+    structure = pointer(structure)
+    scales = pointer(scales)
+    q = pointer(q)
+    control = pointer(control)
+    work = pointer(work)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work[:at]
-    r = work[at : at + m]
+    inner = work
+    r = tail(work, at)
     at += m
-    trial_r = work[at : at + m]
+    trial_r = tail(work, at)
     at += m
-    jacobian = work[at : at + size]
+    jacobian = tail(work, at)
     at += size
-    trial_jacobian = work[at : at + size]
+    trial_jacobian = tail(work, at)
     at += size
-    trial_q = work[at : at + coordinates]
+    trial_q = tail(work, at)
     at += coordinates
-    gradient = work[at : at + n]
+    gradient = tail(work, at)
     at += n
-    step = work[at : at + n]
+    step = tail(work, at)
     at += n
-    unscaled = work[at : at + n]
+    unscaled = tail(work, at)
     at += n
-    correction = work[at : at + n]
+    correction = tail(work, at)
     at += n
-    matrix = work[at:]
+    matrix = tail(work, at)
 
     damping = control[DAMPING]
     growth = control[GROWTH]

@@ -9,7 +9,7 @@ runs while the residual exceeds the tolerance (printed with the sign reversed in
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit
+from cardan._jit import call_evaluator, inner, jit, pointer, tail
 from cardan.math._dense import minimum_norm
 from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
 from cardan.solvers.abi import (
@@ -85,23 +85,29 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
 
     dense_step: whether work has room for J as one matrix, or else for the factor of the problem's linear algebra.
     """
+    structure = pointer(structure)
+    scales = pointer(scales)
+    q = pointer(q)
+    control = pointer(control)
+    work = pointer(work)
+    pivots = pointer(pivots)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work[:at]
-    r = work[at : at + m]
+    inner = work
+    r = tail(work, at)
     at += m
-    jacobian = work[at : at + size]
+    jacobian = tail(work, at)
     at += size
-    moved = work[at : at + coordinates]
+    moved = tail(work, at)
     at += coordinates
-    step = work[at : at + n]
+    step = tail(work, at)
     at += n
-    scratch = work[at : at + 3 * n]
+    scratch = tail(work, at)
     at += 3 * n
-    matrix = work[at:]
+    matrix = tail(work, at)
     control[DAMPING] = SPARSE_DAMPING
     control[STATUS] = RUNNING
     done = 0
@@ -127,8 +133,8 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
                 shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
-            gradient = scratch[:n]
-            correction = scratch[n : 2 * n]
+            gradient = scratch
+            correction = tail(scratch, n)
             if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
                 control[STATUS] = BROKEN
                 break

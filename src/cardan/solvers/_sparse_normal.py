@@ -4,7 +4,7 @@ The pattern is one table of integers: a header of offsets, the structure of the 
 elimination order, and for each constraint the pairs of its blocks with the place of their product.
 """
 
-from cardan._jit import evaluator, inner, jit
+from cardan._jit import evaluator, inner, jit, tail
 from cardan.math._block_cholesky import factorise, substitute
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
 
@@ -127,20 +127,20 @@ def add_product_6(rows, stride, a, b, out):
 @inner
 def normal_equations(pattern, r, jacobian, values, gradient):
     """values ← JᵀJ (blocks on and below the diagonal), gradient ← Jᵀr."""
-    structure = pattern[pattern[STRUCTURE] :]
+    structure = tail(pattern, pattern[STRUCTURE])
     for i in range(pattern[VALUES]):
         values[i] = 0.0
     for i in range(structure[UNKNOWNS]):
         gradient[i] = 0.0
-    offsets = structure[structure[OFFSETS] :]
+    offsets = tail(structure, structure[OFFSETS])
     at = HEADER
     pair = pattern[PAIRS]
     for _ in range(structure[CONSTRAINTS]):
         rows = structure[at + 1]
         slots = structure[at + 3]
-        entry = jacobian[structure[at + 2] :]
-        residual = r[structure[at] :]
-        blocks = structure[at + 4 :]
+        entry = tail(jacobian, structure[at + 2])
+        residual = tail(r, structure[at])
+        blocks = tail(structure, at + 4)
         stride = 0
         for s in range(slots):
             stride += offsets[blocks[s] + 1] - offsets[blocks[s]]
@@ -159,9 +159,9 @@ def normal_equations(pattern, r, jacobian, values, gradient):
                 swapped = pattern[pair] != s
                 m = narrow if swapped else width
                 n = width if swapped else narrow
-                a = entry[other:] if swapped else entry[start:]
-                b = entry[start:] if swapped else entry[other:]
-                out = values[pattern[pair + 2] :]
+                a = tail(entry, other) if swapped else tail(entry, start)
+                b = tail(entry, start) if swapped else tail(entry, other)
+                out = tail(values, pattern[pair + 2])
                 if m == 6 and n == 6:
                     add_product_6(rows, stride, a, b, out)
                 else:
@@ -174,22 +174,22 @@ def normal_equations(pattern, r, jacobian, values, gradient):
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     count = pattern[COUNT]
-    widths = pattern[pattern[WIDTHS] :]
-    columns = pattern[pattern[COLUMNS] :]
-    rows = pattern[pattern[ROWS] :]
-    places = pattern[pattern[PLACES] :]
+    widths = tail(pattern, pattern[WIDTHS])
+    columns = tail(pattern, pattern[COLUMNS])
+    rows = tail(pattern, pattern[ROWS])
+    places = tail(pattern, pattern[PLACES])
     if op == FACTOR:
         normal_equations(pattern, r, jacobian, matrix, gradient)
         for k in range(count):
             place = places[columns[k]]
             for i in range(widths[k]):
                 matrix[place + i * (widths[k] + 1)] += control[DAMPING]
-        updates = pattern[pattern[UPDATES] :]
-        entries = pattern[pattern[ENTRIES] :]
+        updates = tail(pattern, pattern[UPDATES])
+        entries = tail(pattern, pattern[ENTRIES])
         return 0 if factorise(count, widths, columns, rows, places, updates, entries, matrix) else 1
-    positions = pattern[pattern[POSITIONS] :]
-    sources = pattern[pattern[SOURCES] :]
-    permuted = matrix[pattern[VALUES] :]
+    positions = tail(pattern, pattern[POSITIONS])
+    sources = tail(pattern, pattern[SOURCES])
+    permuted = tail(matrix, pattern[VALUES])
     for k in range(count):
         for i in range(widths[k]):
             permuted[positions[k] + i] = -gradient[sources[k] + i]

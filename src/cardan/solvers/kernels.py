@@ -70,5 +70,7 @@ def singular(problem: Problem) -> tuple[float, float]:
 
 
 def pivot_count(problem: Problem) -> int:
-    """Integers of work that any solver needs."""
-    return 2 * problem.unknowns
+    """Integers of work that any solver needs: Algorithm 1 needs most."""
+    from cardan.solvers._algorithm_1 import algorithm_1_integers
+
+    return int(algorithm_1_integers(problem.structure))

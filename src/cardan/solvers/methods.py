@@ -70,9 +70,7 @@ def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budge
         outcome = Outcome(int(control[abi.STATUS]))
         if outcome is not Outcome.RUNNING or left <= 0 or budget.out_of_time():
             break
-    return Run(
-        outcome, int(control[abi.ITERATIONS]), float(control[abi.RESIDUAL_MAX]), float(control[abi.COST])
-    )
+    return Run(outcome, int(control[abi.ITERATIONS]), float(control[abi.RESIDUAL_MAX]), float(control[abi.COST]))
 
 
 def levenberg_marquardt(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
@@ -121,7 +119,7 @@ def newton_lu(problem: Problem, q: FloatArray, tolerance: float, budget: Budget)
     check_dense(p)
     control = algorithm_1_control(p, tolerance)
     work = np.empty(kernel.algorithm_1_work(p.structure))
-    pivots = np.empty(2 * p.unknowns, dtype=np.int64)
+    pivots = np.empty(kernel.algorithm_1_integers(p.structure), dtype=np.int64)
     return _iterate(
         p,
         q,

@@ -6,9 +6,9 @@ go to another array than old ones are read from: an iteration is one pass over t
 thread.
 """
 
-from cardan._jit import call_evaluator, jit
+from cardan._jit import call_evaluator, jit, pointer, tail
 from cardan.solvers._blocks import scale_rows
-from cardan.solvers.abi import JACOBIAN, JACOBIAN_SIZE, RETRACT, ROWS, UNKNOWNS, WORK
+from cardan.solvers.abi import JACOBIAN, RETRACT, ROWS, UNKNOWNS, WORK
 from cardan.system.layout import POSE
 
 WIDTH = 6  # unknowns per body: the manifold formulation
@@ -31,18 +31,6 @@ BLOCK = 2
 
 
 @jit
-def spin(count, x):
-    """Arithmetic and nothing else, for what a second core is worth: count multiplications in four chains."""
-    a = b = c = d = x
-    for _ in range(count // 4):
-        a = a * 1.0000001 + 1e-9
-        b = b * 1.0000001 + 1e-9
-        c = c * 1.0000001 + 1e-9
-        d = d * 1.0000001 + 1e-9
-    return a + b + c + d
-
-
-@jit
 def spring_pass(
     evaluate, kinds, blocks, ints, floats, structures, scales, pulls, origins, first, last, gain, old, new, work, out
 ):
@@ -50,56 +38,59 @@ def spring_pass(
 
     pulls, per own body of a kind: how many joints it has, then for each ROW, ROWS, the first entry of J and its stride.
     """
+    work = pointer(work)
     worst = 0.0
     for b in range(first, last):
-        kind = kinds[KIND * blocks[BLOCK * b + BLOCK_KIND] :]
-        offset = POSE * blocks[BLOCK * b + BLOCK_BODY]
-        origin = origins[3 * blocks[BLOCK * b + BLOCK_KIND] :]
-        structure = structures[kind[STRUCTURE] :]
-        scale = scales[kind[SCALES] :]
+        kind = tail(pointer(kinds), KIND * blocks[BLOCK * b + BLOCK_KIND])
+        before = tail(pointer(old), POSE * blocks[BLOCK * b + BLOCK_BODY])
+        after = tail(pointer(new), POSE * blocks[BLOCK * b + BLOCK_BODY])
+        origin = tail(pointer(origins), 3 * blocks[BLOCK * b + BLOCK_KIND])
+        structure = tail(pointer(structures), kind[STRUCTURE])
+        scale = tail(pointer(scales), kind[SCALES])
         bodies = kind[BODIES]
         rows = structure[ROWS]
         unknowns = structure[UNKNOWNS]
         at = structure[WORK]
-        q = work[at : at + POSE * bodies]
+        q = tail(work, at)
         at += POSE * bodies
-        moved = work[at : at + POSE * bodies]
+        moved = tail(work, at)
         at += POSE * bodies
-        step = work[at : at + unknowns]
+        step = tail(work, at)
         at += unknowns
-        r = work[at : at + rows]
+        r = tail(work, at)
         at += rows
-        jacobian = work[at : at + structure[JACOBIAN_SIZE]]
+        jacobian = tail(work, at)
         for i in range(POSE * bodies):
-            q[i] = old[offset + i]
+            q[i] = before[i]
         for i in range(bodies):
             for j in range(3):
                 q[POSE * i + j] -= origin[j]
-        own_ints = ints[kind[INTS] :]
-        own_floats = floats[kind[FLOATS] :]
+        own_ints = tail(pointer(ints), kind[INTS])
+        own_floats = tail(pointer(floats), kind[FLOATS])
         call_evaluator(evaluate, JACOBIAN, own_ints, own_floats, q, step, r, jacobian, work)
         scale_rows(structure, scale, r, jacobian)
         for i in range(unknowns):
             step[i] = 0.0
-        pull = kind[PULLS]
+        pull = tail(pointer(pulls), kind[PULLS])
         for i in range(kind[OWN_FIRST], kind[OWN_LAST]):
-            count = pulls[pull]
-            pull += 1
+            mine = tail(step, WIDTH * i)
+            count = pull[0]
+            pull = tail(pull, 1)
             for _ in range(count):
-                entry = pulls[pull + 2]
-                for row in range(pulls[pull], pulls[pull] + pulls[pull + 1]):
+                entry = tail(jacobian, pull[2])
+                for row in range(pull[0], pull[0] + pull[1]):
                     worst = max(worst, abs(r[row]))
                     for k in range(WIDTH):
-                        step[WIDTH * i + k] -= jacobian[entry + k] * r[row]
-                    entry += pulls[pull + 3]
-                pull += 4
+                        mine[k] -= entry[k] * r[row]
+                    entry = tail(entry, pull[3])
+                pull = tail(pull, 4)
             for k in range(WIDTH):
-                step[WIDTH * i + k] *= gain * scale[rows + WIDTH * i + k]
+                mine[k] *= gain * scale[rows + WIDTH * i + k]
         call_evaluator(evaluate, RETRACT, own_ints, own_floats, q, step, moved, jacobian, work)
         for i in range(kind[OWN_FIRST], kind[OWN_LAST]):
             for j in range(POSE):
-                new[offset + POSE * i + j] = moved[POSE * i + j]
+                after[POSE * i + j] = moved[POSE * i + j]
             for j in range(3):
-                new[offset + POSE * i + j] += origin[j]
+                after[POSE * i + j] += origin[j]
     out[0] = worst
     return last

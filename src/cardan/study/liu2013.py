@@ -240,7 +240,7 @@ def algorithm_1(
     def make_worker(_: Event) -> Callable[[int, int], None]:
         control = _control(p, settings)
         work = np.empty(kernel.algorithm_1_work(p.structure))
-        pivots = np.empty(2 * p.unknowns, dtype=np.int64)
+        pivots = np.empty(kernel.algorithm_1_integers(p.structure), dtype=np.int64)
         q = np.empty(7)
         tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, flat)
 
@@ -273,7 +273,7 @@ def trace(
     control = _control(p, settings)
     control[abi.CHUNK] = 1
     work = np.empty(kernel.algorithm_1_work(p.structure))
-    pivots = np.empty(2 * p.unknowns, dtype=np.int64)
+    pivots = np.empty(kernel.algorithm_1_integers(p.structure), dtype=np.int64)
     iterates, norms = [q[3:].copy()], [float(np.linalg.norm(p.residual(q)))]
     while len(norms) <= settings.iterations and norms[-1] > settings.epsilon:
         kernel.algorithm_1(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots)

@@ -6,11 +6,13 @@ The mechanism is a chain of unit links on ball joints, pinned at both ends.  Mea
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,6 +27,8 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
 Vector = tuple[float, float, float]
+Clock = Callable[[], None]
+Run = Callable[[int, Clock], object]  # does so many iterations, and calls the clock after each
 
 GAIN: Final = 0.1  # k
 BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays near the core
@@ -32,8 +36,7 @@ LEAST_BLOCKS: Final = 4  # in a share: less is not worth the call
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
 SECONDS: Final = 2.0  # a timing takes about so long, on each number of threads,
-ROUNDS: Final = 20  # in so many rounds, of which the best is kept: short ones, to fall between the work of others
-SPINS: Final = 500_000_000  # some 50 ms: the start of a thread must not count
+ROUNDS: Final = 20  # in so many rounds that take turns, so that a busy spell hits them all
 MOST_ITERATIONS: Final = 1_000_000
 TOLERANCE: Final = 1e-3  # link lengths
 STRETCH: Final = 0.95  # of the way to the far pin that the chain reaches, in the start that all of it must correct
@@ -134,16 +137,21 @@ class Springs:
         self._work = max(kind["work"] for kind in kinds)
         self._kernel: Any = kernel.spring_pass
 
-    def run(self, iterations: int, threads: int = 1) -> float:
-        """Iterate in place; returns the largest residual [link lengths] before the last step."""
-        if threads == 1:
-            one = self._worker()
-            residual = 0.0
-            for _ in range(iterations):
-                residual = one(0, self.block_count)
-                self.poses, self._other = self._other, self.poses
-            return residual
-        return self._run_threads(iterations, threads)
+    def run(self, iterations: int, threads: int = 1, clock: Clock | None = None) -> float:
+        """Iterate in place; returns the largest residual [link lengths] before the last step.
+
+        ``clock`` is called after every iteration.
+        """
+        if threads > 1:
+            return self._run_threads(iterations, threads, clock)
+        one = self._worker()
+        residual = 0.0
+        for _ in range(iterations):
+            residual = one(0, self.block_count)
+            self.poses, self._other = self._other, self.poses
+            if clock is not None:
+                clock()
+        return residual
 
     def _worker(self) -> Callable[[int, int], float]:
         """What does the blocks first … last − 1, in a workspace of its own, and returns their largest residual."""
@@ -156,52 +164,65 @@ class Springs:
 
         return one
 
-    def _run_threads(self, iterations: int, threads: int) -> float:
-        """Every thread does its own blocks, then what is left of its neighbours'; all meet after every iteration, and
-        one of them exchanges old and new poses there."""
+    def _run_threads(self, iterations: int, threads: int, clock: Clock | None) -> float:
+        """Every thread does its own blocks, then what is left of its neighbours'."""
         edges = [k * self.block_count // threads for k in range(threads + 1)]
         shares = [shrinking_shares(first, last) for first, last in pairwise(edges)]
         queues = [deque(own) for own in shares]
         worst = [0.0] * threads
-        failed: list[BaseException] = []
 
         def swap() -> None:
             self.poses, self._other = self._other, self.poses
             for queue, own in zip(queues, shares, strict=True):
                 queue.extend(own)
+            if clock is not None:
+                clock()
 
-        barrier = threading.Barrier(threads, action=swap)
-
-        def work(k: int) -> None:
+        def job(k: int) -> Callable[[], object]:
             one = self._worker()
-            try:
-                for _ in range(iterations):
-                    worst[k] = 0.0
-                    for queue in queues[k:] + queues[:k]:
-                        for share in _taken(queue):
-                            worst[k] = max(worst[k], one(*share))
-                    barrier.wait()
-            except threading.BrokenBarrierError:
-                pass  # another thread has failed, and says why; or the caller was interrupted
-            except BaseException as error:
-                failed.append(error)
-                barrier.abort()
 
-        others = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(threads)]
-        for thread in others:
-            thread.start()
-        try:
-            for thread in others:
-                while thread.is_alive():
-                    thread.join(0.05)
-        except BaseException:
-            barrier.abort()
-            for thread in others:
-                thread.join()
-            raise
-        if failed:
-            raise failed[0]
+            def work() -> None:
+                worst[k] = 0.0
+                for queue in queues[k:] + queues[:k]:
+                    for share in _taken(queue):
+                        worst[k] = max(worst[k], one(*share))
+
+            return work
+
+        in_step([job(k) for k in range(threads)], iterations, swap)
         return max(worst)
+
+
+def in_step(jobs: Sequence[Callable[[], object]], iterations: int, between: Clock) -> None:
+    """Do every job once in each iteration, on a thread of its own; all meet after it, and one calls ``between``."""
+    failed: list[BaseException] = []
+    barrier = threading.Barrier(len(jobs), action=between)
+
+    def work(job: Callable[[], object]) -> None:
+        try:
+            for _ in range(iterations):
+                job()
+                barrier.wait()
+        except threading.BrokenBarrierError:
+            pass  # another thread has failed, and says why; or the caller was interrupted
+        except BaseException as error:
+            failed.append(error)
+            barrier.abort()
+
+    others = [threading.Thread(target=work, args=(job,), daemon=True) for job in jobs]
+    for thread in others:
+        thread.start()
+    try:
+        for thread in others:
+            while thread.is_alive():
+                thread.join(0.05)
+    except BaseException:
+        barrier.abort()
+        for thread in others:
+            thread.join()
+        raise
+    if failed:
+        raise failed[0]
 
 
 def shrinking_shares(first: int, last: int) -> list[tuple[int, int]]:
@@ -271,13 +292,22 @@ def _pulls(structure: IntArray, body: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Time of one iteration [s] by the number of threads, best of some rounds."""
+    """Times of one iteration [s] by the number of threads: the least, which nothing disturbed, and the median.
+
+    ``separate``: how many times as much so many chains get done that share nothing, each on a thread of its own.  It is
+    what the cores have to give to this work, at this time.
+    """
 
     links: int
     seconds: dict[int, float]
+    medians: dict[int, float]
+    separate: float
 
     def speed_up(self, threads: int) -> float:
         return self.seconds[1] / self.seconds[threads]
+
+    def median_speed_up(self, threads: int) -> float:
+        return self.medians[1] / self.medians[threads]
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,42 +331,42 @@ def check_inputs(sizes: Sequence[Any], threads: Sequence[Any], seconds: Any) -> 
         raise ModelError(f"the time of a measurement is {seconds!r} s; it must be above zero")
 
 
-def measure(links: int, threads: Sequence[int] = (1, 2), *, seconds: float = SECONDS) -> Timing:
-    """Time of an iteration on so many threads; thread counts take turns, so that a busy spell hits them all."""
+def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing:
+    """Time of an iteration on one thread, on so many, and of as many separate chains of a share of the links each."""
     springs = Springs(scattered(links, 0))
-    springs.run(1)
-    began = time.perf_counter()
-    springs.run(2)
-    iterations = max(1, int(seconds / ROUNDS / max((time.perf_counter() - began) / 2, 1e-9)))
-    best = {count: float("inf") for count in threads}
+    chains = [Springs(scattered(max(1, links // threads), k)) for k in range(threads)]
+    runs: dict[str, Run] = {
+        "one": lambda count, clock: springs.run(count, 1, clock),
+        "several": lambda count, clock: springs.run(count, threads, clock),
+        "alone": lambda count, clock: chains[0].run(count, 1, clock),
+        "separate": lambda count, clock: in_step([partial(chain.run, 1) for chain in chains], count, clock),
+    }
+    iterations = {name: _iterations_in(run, seconds / ROUNDS) for name, run in runs.items()}
+    laps: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
-        for count in threads:
-            began = time.perf_counter()
-            springs.run(iterations, count)
-            best[count] = min(best[count], (time.perf_counter() - began) / iterations)
-    return Timing(links, best)
+        for name, run in runs.items():
+            laps[name] += _laps(run, iterations[name])
+    least = {name: min(values) for name, values in laps.items()}
+    median = {name: statistics.median(values) for name, values in laps.items()}
+    return Timing(
+        links,
+        {threads: least["several"], 1: least["one"]},
+        {threads: median["several"], 1: median["one"]},
+        threads * least["alone"] / least["separate"],
+    )
 
 
-def ceiling(threads: int) -> float:
-    """How many times as much arithmetic so many threads do in the same time: what the machine has to give, now."""
-    from cardan.study import _spring
+def _laps(run: Run, iterations: int) -> list[float]:
+    """Times [s] between the ends of so many iterations and one before them: the start of threads does not count."""
+    marks: list[float] = []
+    run(iterations + 1, lambda: marks.append(time.perf_counter()))
+    return [after - before for before, after in pairwise(marks)]
 
-    def spin() -> None:
-        _spring.spin(SPINS, 1.0)
 
-    spin()
-    best = {1: float("inf"), threads: float("inf")}
-    for _ in range(ROUNDS):
-        for count in (1, threads):
-            began = time.perf_counter()
-            others = [threading.Thread(target=spin) for _ in range(count - 1)]
-            for thread in others:
-                thread.start()
-            spin()
-            for thread in others:
-                thread.join()
-            best[count] = min(best[count], time.perf_counter() - began)
-    return threads * best[1] / best[threads]
+def _iterations_in(run: Run, seconds: float) -> int:
+    """Iterations in about so many seconds, one at least."""
+    run(1, lambda: None)
+    return max(1, int(seconds / min(_laps(run, 2))))
 
 
 def growth(links: int, *, tolerance: float = TOLERANCE) -> Growth:
