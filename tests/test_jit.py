@@ -176,6 +176,20 @@ def cut(array, first):
 
 
 @pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
+@pytest.mark.parametrize("wrong", [np.arange(9.0)[::2], np.zeros((3, 3)), 5.0])
+def test_there_is_no_pointer_to_what_does_not_lie_in_one_piece(wrong):
+    with pytest.raises(TypeError, match="in place of a contiguous array"):
+        cut(wrong, 1)
+    with pytest.raises(TypeError, match="in place of a contiguous array"):
+        cut_array(wrong, 1)
+
+
+@_jit.jit
+def cut_array(array, first):
+    return _jit.tail(array, first)[0]
+
+
+@pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.float32), np.zeros((2, 2))])
 def test_an_evaluator_is_not_called_with_what_it_would_misread(wrong):
     from cardan.solvers import _blocks

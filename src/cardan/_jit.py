@@ -325,6 +325,17 @@ else:
 
         return types.int64(types.int64, arguments), generate
 
+    def _check_contiguous(kind):  # type: ignore[no-untyped-def]
+        if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):
+            raise TypeError(f"{kind} in place of a contiguous array")
+
+    def _checked(kinds, element):  # type: ignore[no-untyped-def]
+        """The types of arguments, which must be pointers to, or contiguous arrays of, that element."""
+        for kind in kinds:
+            if kind != types.CPointer(element) and kind != types.Array(element, 1, "C"):
+                raise TypeError(f"{kind} in place of a contiguous array of {element}")
+        return kinds
+
     @intrinsic
     def pointer(typing_context, array):  # type: ignore[no-untyped-def]
         """To the first element of a contiguous array; kernels index it and cut it with :func:`tail`."""
@@ -332,6 +343,7 @@ else:
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return context.make_array(signature.args[0])(context, builder, arguments[0]).data
 
+        _check_contiguous(array)
         return types.CPointer(array.dtype)(array), generate
 
     @intrinsic
@@ -354,6 +366,8 @@ else:
             )
             return rest._getvalue()
 
+        if not isinstance(array, types.CPointer):
+            _check_contiguous(array)
         return array(array, types.intp), generate
 
     @intrinsic
@@ -369,13 +383,6 @@ else:
             return array._getvalue()
 
         return _FLOATS(_POINTER, types.intp), generate
-
-    def _checked(kinds, element):  # type: ignore[no-untyped-def]
-        """The types of arguments, which must be pointers to, or contiguous arrays of, that element."""
-        for kind in kinds:
-            if kind != types.CPointer(element) and kind != types.Array(element, 1, "C"):
-                raise TypeError(f"{kind} in place of a contiguous array of {element}")
-        return kinds
 
     def _pointer(context, builder, kind, value):  # type: ignore[no-untyped-def]
         """The pointer itself, or where an array begins."""
