@@ -371,6 +371,39 @@ def test_parts_without_a_size_take_the_same_iterations_in_every_unit(build):
     assert len(counts) == 1
 
 
+def bead(m, u):
+    """On a line of the ground, by one point: nothing but its place has a length."""
+    body = m.body("bead", position=(2.1 * u, -2.8 * u, -0.2 * u), orientation=unit([0.3, 0.62, 0.7, -0.19]))
+    wire = m.ground.frame((-0.8 * u, -1.1 * u, -0.9 * u), z=(0.65, -0.23, 0.72))
+    m.point_on_line("wire", body.point((0.9 * u, -0.1 * u, -0.4 * u)), wire)
+
+
+@pytest.mark.parametrize("build", [jack, points, bead])
+def test_parts_without_a_size_are_held_to_their_own_spread_however_small(build):
+    """Below 1e-12 m the verdict was one of metres: an ok without a step, a part's own size beside the wire."""
+    found = set()
+    for u in (1e-80, 1e-49, 1e-14, 1e-13, 1.0, 1e30):
+        m = cd.Mechanism()
+        build(m, u)
+        rng = np.random.default_rng(4)
+        thrown = {name: (rng.normal(size=3) * u, unit(rng.normal(size=4))) for name in m.bodies}
+        for start in (None, thrown):
+            result = m.assemble(start)
+            assert result.ok and m.diagnose(result.state).assembled
+            assert all(violation.residual <= 1e-11 * u for violation in result.worst if violation.unit == "m")
+        found.add((result.iterations, m.diagnose(result.state).dof, round(m.system.length / u, 9)))
+    assert len(found) == 1
+
+
+def test_where_drivers_bring_lengths_a_spread_of_rounding_is_none():
+    """cos ½π is 6e-17: a part drawn there, at the origin, has no size by that."""
+    m = cd.Mechanism()
+    part = m.body("b", position=(math.cos(math.pi / 2), 0, 0))
+    m.drive("d", m.prismatic("P", m.ground.frame(), part.frame()), lambda t: 0.3 * cd.sin(t))
+    assert m.system.length == 0.0
+    assert m.assemble(time=2.0).ok
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_what_is_assembled_is_diagnosed_so_and_nothing_else(name):
     m = REGISTRY[name].build()

@@ -26,8 +26,8 @@ IntArray = NDArray[np.int64]
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
-# [m] A spread below it is what rounding leaves of coordinates that are zero, and no size: nothing else tells the two
-# apart in a mechanism whose parts are all in one point.
+# [m] Where lengths come from outside the model too (drivers, bounds, functions of the user's), a spread of parts in one
+# point is below this what rounding leaves of zero, and no size: nothing else tells the two apart.
 LEAST_SPREAD = 1e-12
 
 
@@ -153,7 +153,6 @@ class System:
         authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
         self.authored = authored.reshape(len(bodies), layout.POSE)
         self._measure(_numbers([body.serial for body in bodies]), _numbers([turn.serial for turn in turns]))
-        self._measure_points()
         self.signals = tuple(
             [
                 (int(self.ints[self.starts[k] + layout.PAR]) + len(use.parameters) - 1, use.signal)
@@ -161,6 +160,7 @@ class System:
                 if use.signal is not None
             ]
         )
+        self._measure_points()
         self._cache: dict[Any, Any] = {}
 
     def _measure(self, bodies: IntArray, turns: IntArray) -> None:
@@ -192,8 +192,13 @@ class System:
         q = self.authored.ravel().copy()
         _tables.shift_reference(len(self.names), self.centers.reshape(-1), self.origin, 1.0, q)
         size = max(self._sizes, default=0.0)
-        self.length = max(size if size > LEAST_SPREAD else 0.0, min(self._spread(q), LENGTHS[1]))
+        least = 0.0 if self._is_closed() else LEAST_SPREAD
+        self.length = max(size if size > least else 0.0, min(self._spread(q, least), LENGTHS[1]))
         self._check_length()
+
+    def _is_closed(self) -> bool:
+        """Whether all lengths there are stand in the model: no driver, no limit, no function of the user's."""
+        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._uses[1]])
 
     def _check_length(self) -> None:
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
@@ -214,14 +219,15 @@ class System:
         """
         return self.length or self._spread(q) or 1.0
 
-    def _spread(self, q: FloatArray) -> float:
-        """Extent [m] of the reference points in solver coordinates q; zero where it is no more than rounding."""
+    def _spread(self, q: FloatArray, least: float = LEAST_SPREAD) -> float:
+        """Extent [m] of the reference points in solver coordinates q; zero up to ``least``, or to rounding."""
         points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
         spread = 2.0 * float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1)).max(initial=0.0))
-        largest = max(float(np.abs(points).max(initial=0.0)), float(np.abs(self.origin).max()))
-        return spread if spread > max(COINCIDENT * largest, LEAST_SPREAD) else 0.0
+        drawn = (points, self.origin, self.centers, self.authored[:, :3])
+        largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
+        return spread if spread > max(COINCIDENT * largest, least) else 0.0
 
     @property
     def rows(self) -> tuple[Row, ...]:
