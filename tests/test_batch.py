@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis import assemble as one
 from cardan.analysis.chunks import run_chunks, worker_count
 from cardan.coordinates import formulations, verdict
 from cardan.examples import REGISTRY, random_start
@@ -73,6 +74,71 @@ def test_in_the_coordinates_of_joints(method, formulation):
         mechanism = REGISTRY[name].build()
         options = {"method": method, "formulation": formulation, "tolerance": 1e-9, "max_iterations": 50}
         check_same(mechanism, [*random_states(mechanism, 3), mechanism.assemble().state], workers=2, **options)
+
+
+def limited():
+    """Hinges with stops that random starts lie beyond."""
+    m = REGISTRY["planar_4r"].build()
+    m.limit("stop", m["A"], lower=0.2, upper=1.4)
+    return m
+
+
+def unreachable_screw():
+    """A screw, and a distance that no turn of it allows."""
+    m = cd.Mechanism()
+    nut = m.body("nut", position=(0.1, 0.0, 0.3))
+    m.screw("thread", m.ground.frame(), nut.frame(), pitch=0.2)
+    m.distance("rod", m.ground.point((3, 0, 0)), nut.point(), 1.0)
+    return m
+
+
+@pytest.mark.parametrize("formulation", ["manifold", "relative", "relative_euler_parameters", "euler_parameters"])
+@pytest.mark.parametrize("build", [REGISTRY["planetary_gear"].build, limited, unreachable_screw])
+def test_where_turns_are_counted(build, formulation):
+    mechanism = build()
+    options = {"formulation": formulation, "max_iterations": 60, "restarts": 20}
+    check_same(mechanism, [*random_states(mechanism, 8), mechanism.state], workers=2, **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_turns_in_every_method(method):
+    mechanism = REGISTRY["lead_screw"].build()
+    check_same(mechanism, random_states(mechanism, 4), method=method, tolerance=1e-9, max_iterations=80)
+
+
+@pytest.mark.parametrize("formulation", ["manifold", "relative"])
+def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulation, monkeypatch):
+    """A spindle on a nut that a slide keeps from turning: only making its turns tells where it is after nine."""
+    m = cd.Mechanism()
+    spindle, nut = m.body("spindle", position=(0, 0, 0.1)), m.body("nut", position=(0.1, 0, 0.4))
+    m.revolute("bearing", m.ground.frame((0, 0, 0), x=(1, 0, 0)), spindle.frame(x=(1, 0, 0)))
+    m.screw("thread", spindle.frame(x=(1, 0, 0)), nut.frame(x=(1, 0, 0)), pitch=0.05)
+    m.prismatic("slide", m.ground.frame((0, 1, 0), x=(1, 0, 0)), nut.frame((0, 1, 0), x=(1, 0, 0)))
+    m.drive("motor", m["bearing"], lambda t: 2 * cd.pi * t)
+    alone = []
+    solve = one._solve
+    monkeypatch.setattr(one, "_solve", lambda *given: alone.append(1) or solve(*given))
+    starts = random_states(m, 4)
+    counts = []
+    for moment in (0.1, 9.25):
+        m.assemble_many(starts, time=moment, formulation=formulation)
+        counts.append(len(alone))
+        alone.clear()
+    assert counts[0] < counts[1] == len(starts)  # only what must be led is solved alone
+    for moment in (0.1, 9.25):
+        far = check_same(m, starts, time=moment, formulation=formulation)
+        assert far.ok.all()
+        bearing = m.system.turns.index("bearing")
+        assert np.abs(far.angles[:, bearing] - 2 * np.pi * moment).max() <= 1e-9
+
+
+@pytest.mark.parametrize("build", [REGISTRY["rsur"].build, REGISTRY["stewart_distance"].build, limited])
+@pytest.mark.parametrize("formulation", ["manifold", "relative", "relative_euler_parameters"])
+def test_one_jitted_call_does_it_all(build, formulation, monkeypatch):
+    """No start is solved as a single assembly, also in joint coordinates and where turns are counted."""
+    mechanism = build()
+    monkeypatch.setattr(one, "_solve", lambda *_: pytest.fail("solved one by one"))
+    assert mechanism.assemble_many(random_states(mechanism, 40), formulation=formulation, workers=2).ok.any()
 
 
 def test_hybrid_goes_over_to_newton_at_the_same_iteration():

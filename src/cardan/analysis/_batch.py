@@ -5,8 +5,11 @@ the last bit.  The kernel returns when it has used its allowance of iterations, 
 call: that is how Ctrl-C and the clock get their turn, however large the system.
 """
 
+from math import pi
+
 from cardan._jit import call_evaluator, call_kernel, inner, jit
 from cardan.analysis._judging import update_verdict_at
+from cardan.analysis._winding import rewind_poses, wind_poses
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers.abi import (
     BROKEN,
@@ -15,11 +18,13 @@ from cardan.solvers.abi import (
     COORDINATES,
     COST,
     DAMPING,
+    ENTER,
     GROWTH,
     HELD,
     INVERSE,
     ITERATIONS,
     KEEP_ROWS,
+    LEAVE,
     LU_FIRST,
     MARK_COST,
     MARK_ITERATION,
@@ -33,6 +38,7 @@ from cardan.solvers.abi import (
     TOLERANCE,
     TRUNCATION,
 )
+from cardan.system.layout import POSE
 
 # solvers, by number
 LEVENBERG_MARQUARDT = 0
@@ -43,7 +49,7 @@ GRADIENT = 3
 # addresses
 EVALUATE = 0
 LINEAR = 1
-JUDGED = 2  # the evaluator of the manifold formulation, that judges
+POSES = 2  # the evaluator of the manifold formulation, which takes any poses, and judges
 SOLVERS = 3  # of the solver of that number
 NEAR_DRAW = 7
 ANYWHERE_DRAW = 8
@@ -72,7 +78,10 @@ OPTION_GAIN = 18
 IS_DENSE = 19
 OPTION_SINGULAR = 20
 OPTION_TRUNCATION = 21
-OPTIONS = 22
+PROJECTS = 22  # unknowns cannot hold every pose: poses are entered into coordinates of their own, and left
+GETTING_ON = 23
+MOST_STAGED = 24  # rad that a driven angle is led through
+OPTIONS = 25
 
 # what is remembered between calls
 START = 0  # number of the start
@@ -88,9 +97,12 @@ IS_OTHER = 9  # lengths are measured in the other length
 IS_LATE = 10  # time is up
 FOUND = 11  # residual and bound of the last judgement
 BOUND = 12
-MEMO = 13
+COST_BEFORE = 13  # of the attempt before, and of the start before the first
+MEMO = 14
 
 NEW, FIRST, SECOND = 0, 1, 2
+PLACES = 7  # room for so many q that the kernel needs; coordinates of no formulation are more than those
+ASIDE = -1  # outcome of a start whose drivers must be led through turns, each an assembly: it is left to the caller
 
 
 @inner
@@ -128,6 +140,30 @@ def run_chunk(solver, addresses, ints, floats, structure, scales, pattern, optio
         call_kernel(at, (evaluate, ints, floats, structure, scales, q, control, work))
 
 
+@inner
+def measure(evaluate, ints, floats, structure, scales, q, zeros, rows, work):
+    """rows ← scaled residuals at q."""
+    call_evaluator(evaluate, RESIDUAL, ints, floats, q, zeros, rows, zeros, work)
+    for i in range(structure[ROWS]):
+        rows[i] *= scales[i]
+
+
+@inner
+def turns_short(drivers, rows):
+    """How far the driven angle that is farthest from what it is asked for is from it [rad]."""
+    result = 0.0
+    for i in range(drivers.size):
+        result = max(result, abs(rows[drivers[i]]))
+    return result
+
+
+@inner
+def copy(source, target):
+    """target ← source."""
+    for i in range(target.size):
+        target[i] = source[i]
+
+
 @jit
 def solve_many(
     addresses,
@@ -137,6 +173,12 @@ def solve_many(
     scales,
     other_scales,
     pattern,
+    whole_ints,
+    whole_floats,
+    whole_structure,
+    whole_scales,
+    asking,
+    drivers,
     judged_ints,
     judged_floats,
     powers,
@@ -164,27 +206,175 @@ def solve_many(
     attempts,
     iterations,
     conflicts,
+    moved,
 ):
     """Solve from the starts memo[START] … last − 1; returns 1 where the allowance ended before them, else 0.
 
-    starts: solver coordinates, one row per start, with no angles of turns behind them.  places: room for four q.
+    whole_*: the problem on the manifold, of any poses, in the same length.  asking, drivers: rows that ask for turns.
+    starts: solver coordinates, one row per start.  places: room for PLACES q.
     ends ← solver coordinates where each start ended; outcomes and residuals ← those of the run that ended there.
     """
-    size = structure[COORDINATES]
+    size = ends.size // outcomes.size
+    bodies = centers.size // 3
+    turns = size - POSE * bodies
     is_auto = options[IS_AUTO] != 0.0
+    projects = options[PROJECTS] != 0.0
     most = options[MOST]
     q = places[:size]
     best = places[size : 2 * size]
     poses = places[2 * size : 3 * size]
     spare = places[3 * size : 4 * size]
+    first = places[4 * size : 5 * size]  # the start, with the turns it asks for
+    before = places[5 * size : 6 * size]
+    x = places[6 * size : 6 * size + structure[COORDINATES]] if projects else q
+    manifold = addresses[POSES]
     spent = 0.0
     while memo[START] < last:
         k = int(memo[START])
-        begin = starts[k * size : (k + 1) * size]
+        ended = False
+        conflict = False
+        outcome = CONVERGED
+        is_drawn = False
         if memo[STAGE] == NEW:
             memo[ATTEMPTS] = 0.0
             memo[USED] = 0.0
             memo[IS_OTHER] = 0.0
+            moved[k] = 1
+            copy(starts[k * size : (k + 1) * size], q)
+            is_drawn = True
+            if projects:  # what is met at the start is left alone
+                measure(manifold, whole_ints, whole_floats, whole_structure, whole_scales, q, zeros, rows, work)
+                control[RESIDUAL_MAX] = largest(whole_structure, rows)
+                if control[RESIDUAL_MAX] <= target:
+                    memo[ATTEMPTS] = 1.0
+                    moved[k] = 0
+                    ended = True
+        else:
+            solver = int(options[SOLVER]) if memo[STAGE] == FIRST else int(options[THEN])
+            scaled = other_scales if memo[IS_OTHER] != 0.0 else scales
+            control[CHUNK] = min(options[EACH], memo[LEFT])
+            done = control[ITERATIONS]
+            run_chunk(solver, addresses, ints, floats, structure, scaled, pattern, options, x, control, work, pivots)
+            done = control[ITERATIONS] - done
+            memo[LEFT] -= done
+            spent += done + 1.0
+            late = memo[IS_LATE] != 0.0
+            if control[STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
+                if spent >= options[ALLOWANCE]:
+                    return 1
+                continue
+            left = most - control[ITERATIONS]
+            if memo[STAGE] == FIRST and options[THEN] >= 0.0 and control[STATUS] != BROKEN and left > 0.0 and not late:
+                memo[BEFORE] = control[ITERATIONS]
+                memo[LEFT] = left
+                memo[STAGE] = SECOND
+                set_control(options, target, control)
+                continue
+            # an attempt has ended
+            if projects:
+                call_evaluator(addresses[EVALUATE], LEAVE, ints, floats, x, zeros, q, zeros, work)
+            taken = memo[BEFORE] + control[ITERATIONS]
+            memo[USED] += taken
+            memo[ATTEMPTS] += 1.0
+            outcome = control[STATUS]
+            ended = not is_auto or outcome == CONVERGED
+            if not ended and control[RESIDUAL_MAX] <= options[NEAR]:
+                update_verdict_at(
+                    manifold,
+                    judged_ints,
+                    judged_floats,
+                    powers,
+                    centers,
+                    origin,
+                    bounds,
+                    zeros,
+                    q,
+                    poses,
+                    spare,
+                    before,
+                    rows,
+                    work,
+                    memo[FOUND:],
+                )
+                ended = memo[FOUND] <= memo[BOUND]
+            if not ended:
+                if memo[IS_OTHER] != 0.0:  # costs are compared in one measure
+                    if projects:
+                        call_evaluator(addresses[EVALUATE], ENTER, ints, floats, q, zeros, x, zeros, work)
+                    measure(addresses[EVALUATE], ints, floats, structure, scales, x, zeros, rows, work)
+                    control[COST] = half_square(structure, rows)
+                    control[RESIDUAL_MAX] = largest(structure, rows)
+                    memo[IS_OTHER] = 0.0
+                tried = int(memo[ATTEMPTS])
+                cost = control[COST]
+                if tried == 1 or cost < memo[BEST_COST]:
+                    memo[BEST_COST] = cost
+                    memo[BEST_OUTCOME] = outcome
+                    memo[BEST_RESIDUAL] = control[RESIDUAL_MAX]
+                    copy(q, best)
+                costs[tried - 1] = cost
+                same = 0
+                for i in range(tried):
+                    if costs[i] <= memo[BEST_COST] * (1.0 + options[SAME_COST]):
+                        same += 1
+                enough = options[CONFLICT_ENOUGH]
+                if (same == tried and same == enough) or late or tried > options[RESTARTS]:
+                    conflict = same >= enough and same >= options[CONFLICT_SHARE] * tried and not late
+                    if conflict and drivers.size > 0:  # not where all attempts ended short of the turns to make
+                        call_evaluator(manifold, RESIDUAL, whole_ints, whole_floats, first, zeros, rows, zeros, work)
+                        conflict = not turns_short(drivers, rows) > options[MOST_STAGED]
+                    ended = True
+                    outcome = memo[BEST_OUTCOME]
+                    control[RESIDUAL_MAX] = memo[BEST_RESIDUAL]
+                    copy(best, q)
+                else:
+                    if turns > 0 and tried == 1:
+                        copy(first, spare)
+                        if projects:
+                            call_evaluator(addresses[EVALUATE], ENTER, ints, floats, first, zeros, spare, zeros, work)
+                        measure(addresses[EVALUATE], ints, floats, structure, scales, spare, zeros, rows, work)
+                        memo[COST_BEFORE] = half_square(structure, rows)
+                    if turns > 0 and outcome == RUNNING and cost < options[GETTING_ON] * memo[COST_BEFORE]:
+                        pass  # it makes turns, a radian at a time: it goes on from where it is
+                    elif tried == 1 and outcome == RUNNING:
+                        memo[IS_OTHER] = 1.0
+                        copy(first, q)
+                    elif tried == 1 and taken <= options[SADDLE_ITERATIONS]:
+                        copy(first, q)
+                        draw = addresses[NEAR_DRAW]
+                        call_kernel(draw, (bodies, seeds, tried, first, options[DISTURBANCE], options[LENGTH], q))
+                        is_drawn = True
+                    else:
+                        copy(authored, spare)
+                        for i in range(POSE * bodies, size):
+                            spare[i] = first[i]
+                        if turns > 0:
+                            begin = POSE * bodies
+                            rewind_poses(manifold, whole_ints, whole_floats, begin, spare, before, zeros, work)
+                        draw = addresses[ANYWHERE_DRAW]
+                        reach = options[REACH] * options[LENGTH]
+                        call_kernel(draw, (bodies, seeds, tried, spare, center, reach, q))
+                        is_drawn = True
+                    if is_drawn and turns > 0:
+                        rewind_poses(manifold, whole_ints, whole_floats, POSE * bodies, q, before, zeros, work)
+                    memo[COST_BEFORE] = cost
+        if not ended:
+            if is_drawn and turns > 0:
+                begin = POSE * bodies
+                tables = (whole_ints, whole_floats, whole_scales, asking)
+                wind_poses(manifold, *tables, begin, q, spare, before, zeros, rows, work)
+                if is_auto and drivers.size > 0:
+                    call_evaluator(manifold, RESIDUAL, whole_ints, whole_floats, q, zeros, rows, zeros, work)
+                    short = turns_short(drivers, rows)
+                    if short > pi and short <= options[MOST_STAGED]:
+                        outcomes[k] = ASIDE
+                        memo[START] += 1.0
+                        memo[STAGE] = NEW
+                        continue
+            if memo[STAGE] == NEW:
+                copy(q, first)
+            if projects:
+                call_evaluator(addresses[EVALUATE], ENTER, ints, floats, q, zeros, x, zeros, work)
             memo[BEFORE] = 0.0
             memo[LEFT] = most
             memo[STAGE] = FIRST
@@ -192,108 +382,17 @@ def solve_many(
             if options[THEN] >= 0.0:
                 control[TOLERANCE] = max(target, options[FIRST_TOLERANCE])
                 memo[LEFT] = min(most, options[MOST_FIRST])
-            for i in range(size):
-                q[i] = begin[i]
-        solver = int(options[SOLVER]) if memo[STAGE] == FIRST else int(options[THEN])
-        measure = other_scales if memo[IS_OTHER] != 0.0 else scales
-        control[CHUNK] = min(options[EACH], memo[LEFT])
-        done = control[ITERATIONS]
-        run_chunk(solver, addresses, ints, floats, structure, measure, pattern, options, q, control, work, pivots)
-        done = control[ITERATIONS] - done
-        memo[LEFT] -= done
-        spent += done + 1.0
-        late = memo[IS_LATE] != 0.0
-        if control[STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
-            if spent >= options[ALLOWANCE]:
-                return 1
             continue
-        left = most - control[ITERATIONS]
-        if memo[STAGE] == FIRST and options[THEN] >= 0.0 and control[STATUS] != BROKEN and left > 0.0 and not late:
-            memo[BEFORE] = control[ITERATIONS]
-            memo[LEFT] = left
-            memo[STAGE] = SECOND
-            set_control(options, target, control)
-            continue
-        # an attempt has ended
-        taken = memo[BEFORE] + control[ITERATIONS]
-        memo[USED] += taken
-        memo[ATTEMPTS] += 1.0
-        outcome = control[STATUS]
-        ended = not is_auto or outcome == CONVERGED
-        if not ended and control[RESIDUAL_MAX] <= options[NEAR]:
-            update_verdict_at(
-                addresses[JUDGED],
-                judged_ints,
-                judged_floats,
-                powers,
-                centers,
-                origin,
-                bounds,
-                zeros,
-                q,
-                poses,
-                spare,
-                rows,
-                work,
-                memo[FOUND:],
-            )
-            ended = memo[FOUND] <= memo[BOUND]
-        conflict = False
-        if not ended:
-            if memo[IS_OTHER] != 0.0:  # costs are compared in one measure
-                call_evaluator(addresses[EVALUATE], RESIDUAL, ints, floats, q, zeros, rows, zeros, work)
-                for i in range(structure[ROWS]):
-                    rows[i] *= scales[i]
-                control[COST] = half_square(structure, rows)
-                control[RESIDUAL_MAX] = largest(structure, rows)
-                memo[IS_OTHER] = 0.0
-            tried = int(memo[ATTEMPTS])
-            cost = control[COST]
-            if tried == 1 or cost < memo[BEST_COST]:
-                memo[BEST_COST] = cost
-                memo[BEST_OUTCOME] = outcome
-                memo[BEST_RESIDUAL] = control[RESIDUAL_MAX]
-                for i in range(size):
-                    best[i] = q[i]
-            costs[tried - 1] = cost
-            same = 0
-            for i in range(tried):
-                if costs[i] <= memo[BEST_COST] * (1.0 + options[SAME_COST]):
-                    same += 1
-            enough = options[CONFLICT_ENOUGH]
-            if (same == tried and same == enough) or late or tried > options[RESTARTS]:
-                conflict = same >= enough and same >= options[CONFLICT_SHARE] * tried and not late
-                ended = True
-                outcome = memo[BEST_OUTCOME]
-                control[RESIDUAL_MAX] = memo[BEST_RESIDUAL]
-                for i in range(size):
-                    q[i] = best[i]
-            else:
-                if tried == 1 and outcome == RUNNING:
-                    memo[IS_OTHER] = 1.0
-                    for i in range(size):
-                        q[i] = begin[i]
-                elif tried == 1 and taken <= options[SADDLE_ITERATIONS]:
-                    for i in range(size):
-                        q[i] = begin[i]
-                    near = addresses[NEAR_DRAW]
-                    call_kernel(near, (seeds, tried, begin, options[DISTURBANCE], options[LENGTH], q))
-                else:
-                    anywhere = addresses[ANYWHERE_DRAW]
-                    call_kernel(anywhere, (seeds, tried, authored, center, options[REACH] * options[LENGTH], q))
-                memo[BEFORE] = 0.0
-                memo[LEFT] = most
-                set_control(options, target, control)
-        if ended:
-            outcomes[k] = int(outcome)
-            residuals[k] = control[RESIDUAL_MAX]
-            attempts[k] = int(memo[ATTEMPTS])
-            iterations[k] = int(memo[USED])
-            conflicts[k] = 1 if conflict else 0
-            for i in range(size):
-                ends[k * size + i] = q[i]
-            memo[START] += 1.0
-            memo[STAGE] = NEW
+        outcomes[k] = int(outcome)
+        residuals[k] = control[RESIDUAL_MAX]
+        attempts[k] = int(memo[ATTEMPTS])
+        iterations[k] = int(memo[USED])
+        conflicts[k] = 1 if conflict else 0
+        if not projects:
+            moved[k] = 1 if memo[USED] > 0.0 else 0
+        copy(q, ends[k * size : (k + 1) * size])
+        memo[START] += 1.0
+        memo[STAGE] = NEW
         if spent >= options[ALLOWANCE]:
             return 1
     return 0

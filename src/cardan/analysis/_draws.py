@@ -11,6 +11,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 DRAWS = 64  # numbers set aside for each attempt
+TURNS = 1.5  # angles begin to be counted from within ± so many turns of where the first start was
 
 
 @inner
@@ -47,9 +48,12 @@ def place(o, a, q, x, y, z, w0, w1, w2, w3, c0, c1, c2, out):
 
 
 @jit
-def draw_anywhere(seeds, attempt, q, center, reach, out):
-    """Uniform orientations, positions within ± reach of the centre along the axes of the authored body."""
-    for b in range(seeds.size):
+def draw_anywhere(bodies, seeds, attempt, q, center, reach, out):
+    """Uniform orientations, positions within ± reach of the centre along the axes of the authored body in q.
+
+    Every other time the angles behind the poses are drawn too: a screw may want another turn than the start has.
+    """
+    for b in range(bodies):
         k = attempt * DRAWS + 1
         x = reach * (2.0 * uniform(seeds[b], k) - 1.0)
         y = reach * (2.0 * uniform(seeds[b], k + 1) - 1.0)
@@ -63,13 +67,18 @@ def draw_anywhere(seeds, attempt, q, center, reach, out):
         place(
             7 * b, q, q, x, y, z, s * sin(v), s * cos(v), t * sin(w), t * cos(w), center[0], center[1], center[2], out
         )
-    return seeds.size
+    for k in range(bodies, seeds.size):
+        o = 6 * bodies + k
+        out[o] = q[o]
+        if attempt % 2 == 1:
+            out[o] += 2.0 * pi * TURNS * (2.0 * uniform(seeds[k], attempt * DRAWS + 1) - 1.0)
+    return bodies
 
 
 @jit
-def draw_near(seeds, attempt, q, size, length, out):
+def draw_near(bodies, seeds, attempt, q, size, length, out):
     """q with every body moved by up to size·length and turned by up to about size rad."""
-    for b in range(seeds.size):
+    for b in range(bodies):
         k = attempt * DRAWS + 1
         o = 7 * b
         x = size * length * (2.0 * uniform(seeds[b], k) - 1.0)
@@ -80,4 +89,4 @@ def draw_near(seeds, attempt, q, size, length, out):
         t3 = 0.5 * size * (2.0 * uniform(seeds[b], k + 5) - 1.0)
         n = 1.0 / sqrt(1.0 + t1 * t1 + t2 * t2 + t3 * t3)
         place(o, q, q, x, y, z, n, n * t1, n * t2, n * t3, q[o], q[o + 1], q[o + 2], out)
-    return seeds.size
+    return bodies

@@ -1,10 +1,11 @@
 """The verdict in kernels: of a run under way, and of many poses at once."""
 
 from cardan._jit import call_evaluator, inner, jit
+from cardan.analysis._winding import rewind_poses
 from cardan.coordinates._verdict import judge
-from cardan.solvers.abi import RESIDUAL, RETRACT
+from cardan.solvers.abi import RESIDUAL
 from cardan.system._tables import shift_reference
-from cardan.system.layout import BODIES, POSE
+from cardan.system.layout import BODIES, POSE, TURNS
 
 # what a verdict is held to
 TOLERANCE = 0
@@ -39,10 +40,12 @@ def update_verdict(judged, ints, floats, powers, centers, origin, bounds, zeros,
 
 
 @inner
-def update_verdict_at(judged, ints, floats, powers, centers, origin, bounds, zeros, q, poses, again, rows, work, out):
+def update_verdict_at(
+    judged, ints, floats, powers, centers, origin, bounds, zeros, q, poses, again, room, rows, work, out
+):
     """out ← the verdict on the poses that would be returned from solver coordinates q: quaternions of length one.
 
-    poses, again: room for q.
+    poses, again, room: each for a q.
     """
     for i in range(q.size):
         poses[i] = q[i]
@@ -50,6 +53,8 @@ def update_verdict_at(judged, ints, floats, powers, centers, origin, bounds, zer
     for i in range(q.size):
         again[i] = poses[i]
     shift_reference(ints[BODIES], centers, origin, 1.0, again)
+    if ints[TURNS] > 0:
+        rewind_poses(judged, ints, floats, POSE * ints[BODIES], again, room, zeros, work)
     update_verdict(judged, ints, floats, powers, centers, origin, bounds, zeros, poses, again, rows, work, out)
 
 
@@ -63,14 +68,3 @@ def judge_many(judged, ints, floats, powers, centers, origin, bounds, count, zer
         update_verdict(judged, ints, floats, powers, centers, origin, bounds, zeros, mine, q, rows, work, out[2 * k :])
     return count
 
-
-@jit
-def rewind_many(manifold, ints, floats, zeros, starts, count, moved, work):
-    """Angles of the turns in every row of starts ← those of its poses, within half a turn of what the row says."""
-    size = starts.size // count
-    for k in range(count):
-        q = starts[k * size : (k + 1) * size]
-        call_evaluator(manifold, RETRACT, ints, floats, q, zeros, moved, zeros, work)
-        for i in range(POSE * ints[BODIES], size):
-            q[i] = moved[i]
-    return count

@@ -26,7 +26,7 @@ def shift(piece: System, q: FloatArray, sign: float) -> None:
 
 def rewind(piece: System, q: FloatArray) -> None:
     """Angles of the turns in the rows of q ← those of its poses, within half a turn of what the rows say."""
-    from cardan.analysis import _judging
+    from cardan.analysis import _winding
 
     if not piece.turns or not len(q):
         return
@@ -34,7 +34,8 @@ def rewind(piece: System, q: FloatArray) -> None:
     zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
     work = np.empty(int(problem.structure[abi.WORK]))
     flat = q.reshape(-1)  # a view: rows of q are whole
-    _judging.rewind_many(problem.evaluate, problem.ints, problem.floats, zeros, flat, len(q), moved, work)
+    first = layout.POSE * len(piece.names)
+    _winding.rewind_many(problem.evaluate, problem.ints, problem.floats, first, flat, len(q), moved, zeros, work)
 
 
 class Judge:

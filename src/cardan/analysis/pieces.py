@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -12,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis import assemble as one
+from cardan.analysis import winding
 from cardan.analysis.chunks import Progress, Worker, run_chunks
 from cardan.analysis.judging import Judge, rewind, shift
 from cardan.analysis.restarts import REACH, Restarts
-from cardan.coordinates import formulations, verdict
+from cardan.coordinates import formulations
 from cardan.solvers import abi, kernels, methods
+from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Problem
-from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -43,7 +43,8 @@ class Ends:
     """Where the starts of a piece ended, as arrays of one length.
 
     ``coordinates``, shape (n, bodies, 7), and ``angles``, shape (n, turns).  ``residual`` and ``bound``: the verdict.
-    ``outcome`` and ``run``: how the run ended that led there, and its largest scaled residual.  ``late``: time was up.
+    ``outcome`` and ``run``: how the run ended that led there, and its largest scaled residual.  ``moved``: 0 where the
+    poses of the start were met.  ``late``: time was up.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class Ends:
         "found",
         "iterations",
         "late",
+        "moved",
         "outcome",
         "q",
         "run",
@@ -70,16 +72,18 @@ class Ends:
         self.attempts: IntArray = np.ones(count, dtype=np.int64)
         self.iterations: IntArray = np.zeros(count, dtype=np.int64)
         self.conflict: IntArray = np.zeros(count, dtype=np.int64)
+        self.moved: IntArray = np.zeros(count, dtype=np.int64)
         self.late: NDArray[np.bool_] = np.zeros(count, dtype=bool)
 
     def put(self, k: int, end: one._End) -> None:
-        """Take over how a single assembly ended, but for its verdict."""
+        """Take over how a single assembly ended."""
         self.q[k] = end.q
         self.outcome[k] = int(end.run.outcome)
         self.run[k] = end.run.residual
         self.attempts[k] = end.attempts
         self.iterations[k] = end.iterations
         self.conflict[k] = end.conflict
+        self.moved[k] = end.moved
 
     @property
     def residual(self) -> FloatArray:
@@ -94,29 +98,28 @@ def solve_piece(
     piece: System, coordinates: FloatArray, near: FloatArray, task: Task, progress: Progress | None
 ) -> Ends:
     """Solve from r and p of every body, shape (n, bodies, 7), with turns counted from near [rad], shape (n, turns)."""
-    count, turns = len(coordinates), len(piece.turns)
-    own = np.ascontiguousarray(coordinates)
-    starts: FloatArray = np.hstack([own.reshape(count, -1), near])
-    ends = Ends(np.empty_like(own), np.empty_like(starts), turns)
+    count = len(coordinates)
+    own: FloatArray = np.ascontiguousarray(coordinates).reshape(count, -1)
+    starts: FloatArray = np.hstack([own, near])
+    ends = Ends(np.empty(coordinates.shape), np.empty_like(starts), len(piece.turns))
     judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
-    make_solver: Callable[[Event], Worker]
-    if piece.length and not turns and not formulations.projects(task.options.formulation):
-        make_solver = _Shared(piece, own, starts, ends, judge, task, piece.length).make_worker
-    else:  # lengths are measured in the spread of each start, turns wound, or unknowns made anew from the poses of each
-        make_solver = _one_by_one(piece, starts, ends, judge, task)
-        begin = formulations.to_reference(piece, own[0], near[0])
-        formulations.enter(piece, task.options.formulation, begin)  # tables and kernels, before threads share them
+    solver: _OneByOne = (_Shared if piece.length else _OneByOne)(piece, starts, ends, task)
 
     def make_worker(stop: Event) -> Worker:
-        solve = make_solver(stop)
+        solve = solver.make_worker(stop)
 
         def worker(first: int, last: int) -> None:  # all is done chunk by chunk, so that the clock gets its turn
             shift(piece, starts[first:last], 1.0)
             rewind(piece, starts[first:last])
             ends.q[first:last] = starts[first:last]
-            ends.coordinates[first:last] = own[first:last]
             solve(first, last)
+            final = ends.q[first:last].copy()
+            shift(piece, final, -1.0)
+            still = ends.moved[first:last] == 0  # what was met at the start stays as it is, to the last bit
+            final[still, : own.shape[1]] = own[first:last][still]
+            ends.coordinates[first:last] = final[:, : own.shape[1]].reshape(-1, *coordinates.shape[1:])
+            judge.update(final, ends.found[first:last])
 
         return worker
 
@@ -124,83 +127,76 @@ def solve_piece(
     return ends
 
 
-def _one_by_one(piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> Callable[[Event], Worker]:
-    """Workers that solve as a single assembly does, start by start; what is left when time is up is judged in bulk."""
-    single = one._Task(task.options, task.deadline, task.time)
+class _OneByOne:
+    """Solves as single assemblies do: for starts whose lengths are measured in the spread of each."""
 
-    def solve(k: int) -> None:
-        end = one._solve(piece, starts[k].copy(), single)
-        ends.put(k, end)
-        ends.late[k] = task.is_late()
-        if end.moved:
-            ends.coordinates[k] = formulations.from_reference(piece, end.q)
-        judged = (piece, ends.coordinates[k], piece.judged_length, task.options.tolerance)
-        ends.found[k] = verdict.judge(*judged, None, ends.angles[k], task.time)
+    def __init__(self, piece: System, starts: FloatArray, ends: Ends, task: Task) -> None:
+        self.piece, self.starts, self.ends, self.task = piece, starts, ends, task
+        self.single = one._Task(task.options, task.deadline, task.time)
+        if formulations.projects(task.options.formulation):  # tables and kernels, before threads share them
+            formulations.enter(piece, task.options.formulation, formulations.to_reference(piece, piece.authored))
 
-    def make_worker(stop: Event) -> Worker:
+    def make_worker(self, stop: Event) -> Worker:
+        """A worker for the starts first … last − 1."""
+
         def worker(first: int, last: int) -> None:
-            at = first
-            while at < last and not task.is_late():
+            for k in range(first, last):
                 if stop.is_set():
                     return
-                solve(at)
-                at += 1
-            if at < last:
-                ends.late[at:last] = True
-                poses = np.hstack([ends.coordinates[at:last].reshape(last - at, -1), ends.angles[at:last]])
-                judge.update(poses, ends.found[at:last])
+                self.solve(k)
 
         return worker
 
-    return make_worker
+    def solve(self, k: int) -> None:
+        """One start; when time is up it stays where it is."""
+        if not self.task.is_late():
+            self.ends.put(k, one._solve(self.piece, self.starts[k].copy(), self.single))
+        self.ends.late[k] = self.task.is_late()
 
 
-class _Shared:
-    """What the threads share, for starts whose lengths are measured in one length and that count no turns."""
+class _Shared(_OneByOne):
+    """Solves many in one jitted call, measured in one length: what the threads share.
 
-    def __init__(
-        self,
-        piece: System,
-        own: FloatArray,
-        starts: FloatArray,
-        ends: Ends,
-        judge: Judge,
-        task: Task,
-        length: float,
-    ) -> None:
+    Where drivers must be led through whole turns, a start is solved as a single assembly after all.
+    """
+
+    def __init__(self, piece: System, starts: FloatArray, ends: Ends, task: Task) -> None:
         from cardan.analysis import _batch
 
-        options = task.options
-        self.piece, self.own, self.starts, self.ends, self.judge, self.task = piece, own, starts, ends, judge, task
-        self.problem = formulations.problem(piece, options.formulation, length, task.time)
-        other = formulations.problem(piece, options.formulation, one.OTHER_LENGTH * length, task.time)
+        super().__init__(piece, starts, ends, task)
+        options, length = task.options, piece.length
+        formulation = options.formulation
+        self.problem = p = formulations.problem(piece, formulation, length, task.time)
+        self.whole = formulations.problem(piece, "manifold", length, task.time)
+        judge = Judge(piece, options.tolerance, task.time)
+        self.judged = judge.problem
+        other = formulations.problem(piece, formulation, one.OTHER_LENGTH * length, task.time)
         restarts = Restarts(piece, formulations.to_reference(piece, piece.authored), length, options.seed)
-        self.addresses, self.numbers = _addresses(self.problem, judge.problem, options)
-        self.options = _options(self.problem, options, length)
-        self.target = one._target(piece, length, options.tolerance)
-        p = self.problem
-        self.tables = (self.addresses, p.ints, p.floats, p.structure, p.scales, other.scales, p.linear.pattern)
-        self.draws = (restarts.seeds, restarts.authored, restarts.center)
+        addresses, self.numbers = _addresses(p, self.whole, options)
+        drivers: IntArray = np.array(winding.driven_rows(piece), dtype=np.int64)
+        solved = (p.ints, p.floats, p.structure, p.scales, other.scales, p.linear.pattern)
+        whole = (self.whole.ints, self.whole.floats, self.whole.structure, self.whole.scales)
+        drawn = (restarts.seeds, restarts.authored, restarts.center)
+        asked = (_options(p, options, length), one._target(piece, length, options.tolerance))
+        turns = (winding.table(piece), drivers)
+        judged = (*judge.tables, judge.bounds)
+        self.tables = (addresses, *solved, *whole, *turns, *judged, *drawn, *asked, starts.reshape(-1))
         self.kernel: Any = _batch
 
     def make_worker(self, stop: Event) -> Worker:
         """A worker with a workspace of its own."""
-        kernel, ends, p, judged = self.kernel, self.ends, self.problem, self.judge.problem
-        size = self.starts.shape[1]
+        kernel, ends, p, problems = self.kernel, self.ends, self.problem, (self.problem, self.whole, self.judged)
         memo, control = np.zeros(kernel.MEMO), np.zeros(abi.CONTROL)
-        zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(max(p.rows, judged.rows))
-        needed = [int(judged.structure[abi.WORK]), *(kernels.work_size(number, p) for number in self.numbers)]
-        work = np.empty(max(needed))
-        costs, places = np.empty(self.task.options.restarts + 1), np.empty(4 * size)
+        zeros, rows = np.zeros(max(q.unknowns for q in problems)), np.empty(max(q.rows for q in problems))
+        needed = [*(int(q.structure[abi.WORK]) for q in problems), *(kernels.work_size(n, p) for n in self.numbers)]
+        costs, places = np.empty(self.task.options.restarts + 1), np.empty(kernel.PLACES * self.starts.shape[1])
         pivots = np.empty(kernels.pivot_count(p), dtype=np.int64)
-        judging = (*self.judge.tables, self.judge.bounds)
-        given = (*self.draws, self.options, self.target, self.starts.reshape(-1))
-        own = (memo, control, costs, zeros, places, rows, work, pivots)
-        answers = (ends.q.reshape(-1), ends.outcome, ends.run, ends.attempts, ends.iterations, ends.conflict)
+        own = (memo, control, costs, zeros, places, rows, np.empty(max(needed)), pivots)
+        answers = (ends.q.reshape(-1), ends.outcome, ends.run, ends.attempts, ends.iterations)
 
         def solve(last: int) -> bool:
             """Whether there is more to do."""
-            return bool(kernel.solve_many(*self.tables, *judging, *given, last, *own, *answers))
+            return bool(kernel.solve_many(*self.tables, last, *own, *answers, ends.conflict, ends.moved))
 
         def worker(first: int, last: int) -> None:
             memo[kernel.START], memo[kernel.STAGE], memo[kernel.IS_LATE] = first, kernel.NEW, 0.0
@@ -213,22 +209,16 @@ class _Shared:
                 if memo[kernel.STAGE] != kernel.NEW:  # the one that was under way ends where it is
                     memo[kernel.IS_LATE] = 1.0
                     solve(at + 1)
-            self.conclude(first, last)
+            for k in np.flatnonzero(ends.outcome[first:last] == kernel.ASIDE).tolist():
+                ends.outcome[first + k] = int(Outcome.RUNNING)
+                if stop.is_set():
+                    return
+                self.solve(first + k)
 
         return worker
 
-    def conclude(self, first: int, last: int) -> None:
-        """Poses and verdicts of the starts first … last − 1."""
-        ends, bodies = self.ends, len(self.piece.names)
-        final = ends.q[first:last].copy()
-        shift(self.piece, final, -1.0)
-        still = ends.iterations[first:last] == 0  # what was met at the start stays as it is, to the last bit
-        final[still] = self.own[first:last].reshape(last - first, -1)[still]
-        ends.coordinates[first:last] = final.reshape(-1, bodies, layout.POSE)
-        self.judge.update(final, ends.found[first:last])
 
-
-def _addresses(problem: Problem, judged: Problem, options: one._Options) -> tuple[IntArray, list[int]]:
+def _addresses(problem: Problem, whole: Problem, options: one._Options) -> tuple[IntArray, list[int]]:
     """Addresses of all that the kernel calls, and the numbers of its solvers."""
     from cardan._jit import kernel_address
     from cardan.analysis import _batch, _draws
@@ -240,12 +230,12 @@ def _addresses(problem: Problem, judged: Problem, options: one._Options) -> tupl
     addresses: IntArray = np.zeros(_batch.ADDRESSES, dtype=np.int64)
     addresses[_batch.EVALUATE] = problem.evaluate
     addresses[_batch.LINEAR] = problem.linear.address
-    addresses[_batch.JUDGED] = judged.evaluate
+    addresses[_batch.POSES] = whole.evaluate
     for number in numbers:
         addresses[_batch.SOLVERS + number] = kernels.address(number)
     if options.method == one.AUTO:
-        addresses[_batch.NEAR_DRAW] = kernel_address(_draws.draw_near, "UiFddF")
-        addresses[_batch.ANYWHERE_DRAW] = kernel_address(_draws.draw_anywhere, "UiFFdF")
+        addresses[_batch.NEAR_DRAW] = kernel_address(_draws.draw_near, "iUiFddF")
+        addresses[_batch.ANYWHERE_DRAW] = kernel_address(_draws.draw_anywhere, "iUiFFdF")
     return addresses, numbers
 
 
@@ -280,6 +270,9 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
         kernel.IS_DENSE: kernels.is_dense(problem),
         kernel.OPTION_SINGULAR: singular,
         kernel.OPTION_TRUNCATION: truncation,
+        kernel.PROJECTS: formulations.projects(options.formulation),
+        kernel.GETTING_ON: one.GETTING_ON,
+        kernel.MOST_STAGED: winding.MOST_STAGES * winding.STAGE,
     }.items():
         out[at] = value
     return out

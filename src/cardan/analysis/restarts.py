@@ -8,7 +8,6 @@ about the centre of the ground's points (or of the bodies, where the ground has 
 from __future__ import annotations
 
 import hashlib
-import math
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 REACH = 2.0  # restarts place reference points within ± this many L
-TURNS = 1.5  # and begin to count angles from within ± so many turns of where the first start was
 
 
 class Restarts:
@@ -28,24 +26,18 @@ class Restarts:
         self.authored = authored
         poses = authored[: 7 * len(system.names)].reshape(-1, 7)
         self.center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
-        digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in system.names]
+        drawn = [*system.names, *(f"turn:{key}" for key in system.turns)]
+        digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
         self.seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
-        self._turns = [f"{seed}:turn:{key}" for key in system.turns]
+        self._bodies = len(system.names)
 
     def anywhere(self, attempt: int) -> FloatArray:
-        """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat.
-
-        Every other time the angles behind the poses are drawn too: a screw may want another turn than the start has.
-        """
+        """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat."""
         from cardan.analysis import _draws
 
-        out: FloatArray = self.authored.copy()
-        _draws.draw_anywhere(self.seeds, attempt, self.authored, self.center, REACH * self.length, out)
-        if attempt % 2:
-            for k, key in enumerate(self._turns, len(out) - len(self._turns)):
-                digest = hashlib.blake2b(f"{key}:{attempt}".encode(), digest_size=8).digest()
-                part = int.from_bytes(digest, "big") / 2.0**63 - 1.0
-                out[k] += 2.0 * math.pi * TURNS * part
+        out: FloatArray = np.empty_like(self.authored)
+        reach = REACH * self.length
+        _draws.draw_anywhere(self._bodies, self.seeds, attempt, self.authored, self.center, reach, out)
         return out
 
     def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:
@@ -53,5 +45,5 @@ class Restarts:
         from cardan.analysis import _draws
 
         out: FloatArray = q.copy()
-        _draws.draw_near(self.seeds, attempt, q, size, self.length, out)
+        _draws.draw_near(self._bodies, self.seeds, attempt, q, size, self.length, out)
         return out

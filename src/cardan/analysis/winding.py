@@ -19,15 +19,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.solvers.problem import Problem
+from cardan.lazy import LazyModule
+from cardan.solvers import abi
 from cardan.system import layout
 from cardan.system.state import FloatArray
-from cardan.system.system import System
+from cardan.system.system import IntArray, System
 
-TURN: Final = 2.0 * math.pi
+_winding = LazyModule("cardan.analysis._winding")
+
 STAGE: Final = 1.0  # rad: a solver makes it in one step
 MOST_STAGES: Final = 20_000  # some three thousand turns, and a second
-MET: Final = 1e-6  # in the unit of a row, lengths in L: a residual below it asks for no turn
 
 
 class Reader(NamedTuple):
@@ -42,24 +43,36 @@ class Reader(NamedTuple):
 Level = dict[int, Reader]  # by the number of an angle, the row that says how often it has turned
 
 
+def table(system: System) -> IntArray:
+    """Which rows ask for turns, as the kernels read it; empty levels where none does.  Made once."""
+    found: IntArray = system.cached("turns to wind", lambda: _table(_levels(_readers(system)) if system.turns else []))
+    return found
+
+
+def _table(levels: list[Level]) -> IntArray:
+    out = [len(levels)]
+    for level in levels:
+        out.append(len(level))
+        for turn, reader in level.items():
+            out += (turn, reader.row, int(reader.is_limit))
+    return np.array(out, dtype=np.int64)
+
+
 def wound(system: System, q: FloatArray, length: float, time: float) -> FloatArray:
     """q with the whole turns that drivers, what is coupled to them, and limits ask for; its poses as they are.
 
     length [m]: that lengths are measured in.  time [s]: of the drivers.
     """
-    if not system.turns:
+    asking = table(system)
+    if not asking[0]:
         return q
-    levels: list[Level] = system.cached("turns to wind", lambda: _levels(_readers(system)))
-    if not levels:
-        return q
-    problem = formulations.problem(system, "manifold", length, time)
-    f = problem.residual(q) * problem.scales[: problem.rows]
-    if all(abs(f[reader.row]) <= MET for level in levels for reader in level.values()):
-        return q
-    q = q.copy()
-    for level in levels:
-        _wind(system, problem, q, level)
-    return q
+    p = formulations.problem(system, "manifold", length, time)
+    first, moved = layout.POSE * len(system.names), q.copy()
+    spare, before = np.empty_like(q), np.empty(len(system.turns))
+    rows, work = np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
+    own = (spare, before, np.zeros(p.unknowns), rows, work)
+    _winding.wind(p.evaluate, p.ints, p.floats, p.scales, asking, first, moved, *own)
+    return moved
 
 
 def stages(system: System, q: FloatArray, length: float, time: float) -> list[list[tuple[int, float]]]:
@@ -88,6 +101,11 @@ def has_too_many_turns(system: System, q: FloatArray, length: float, time: float
     return _short(_drivers(system), f) > MOST_STAGES * STAGE
 
 
+def driven_rows(system: System) -> list[int]:
+    """Rows of the drivers of angles."""
+    return [reader.row for reader in _drivers(system)]
+
+
 def _drivers(system: System) -> list[Reader]:
     return [reader for reader in _readers(system) if reader.is_driver] if system.turns else []
 
@@ -95,24 +113,6 @@ def _drivers(system: System) -> list[Reader]:
 def _short(drivers: list[Reader], f: FloatArray) -> float:
     """How far the angle that is farthest from what its driver asks for is from it [rad]."""
     return max((abs(float(f[reader.row])) for reader in drivers), default=0.0)
-
-
-def _wind(system: System, problem: Problem, q: FloatArray, level: Level) -> None:
-    """q ← with those turns wound as one row each asks for; a row that would be none the nearer asks in vain."""
-    first = layout.POSE * len(system.names)
-    places = [first + turn for turn in level]
-    rows = [reader.row for reader in level.values()]
-    f = problem.residual(q)[rows]
-    moved = q.copy()
-    moved[places] += TURN
-    slopes = problem.residual(moved)[rows] - f
-    for k, reader in enumerate(level.values()):
-        if reader.is_limit:
-            moved[places[k]] = q[places[k]] - TURN * math.trunc(f[k] / TURN)
-        else:
-            moved[places[k]] = q[places[k]] + TURN * round(-f[k] / slopes[k]) if slopes[k] else q[places[k]]
-    nearer = np.abs(problem.residual(moved)[rows]) < np.abs(f)
-    q[places] = np.where(nearer, moved[places], q[places])
 
 
 def _levels(readers: list[Reader]) -> list[Level]:

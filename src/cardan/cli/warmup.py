@@ -118,10 +118,12 @@ def _studies() -> None:
 
 
 def _turn() -> None:
-    """Angles of many starts are read at once, and what is late is judged at once."""
+    """Turns that a limit asks for are wound, angles of many starts read at once, and what is late judged at once."""
     m = Mechanism("screw")
-    m.screw("thread", m.ground.frame(), m.body("nut", position=(0.1, 0.0, 0.3)).frame(), pitch=1.0)
+    thread = m.screw("thread", m.ground.frame(), m.body("nut", position=(0.1, 0.0, 0.3)).frame(), pitch=1.0)
     m.assemble_many([m.state], max_seconds=1e-9)
+    m.limit("end", thread, upper=1.0, of="angle")
+    m.assemble(max_iterations=1, restarts=0)
 
 
 def _swing() -> Mechanism:

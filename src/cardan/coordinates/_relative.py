@@ -41,7 +41,7 @@ from cardan.coordinates._features import (
     update_primitive,
     update_turns,
 )
-from cardan.solvers.abi import RESIDUAL, RETRACT
+from cardan.solvers.abi import ENTER, LEAVE, RESIDUAL, RETRACT
 from cardan.system.layout import (
     BODIES,
     CODE,
@@ -62,10 +62,6 @@ from cardan.system.layout import (
     TURN,
     TURNS,
 )
-
-# operations beside those of the solvers: poses ↔ joint coordinates
-ENTER = 3  # out ← coordinates of the tree from the poses q
-LEAVE = 4  # out ← poses from the coordinates q
 
 # header
 TREE = 0  # where each table begins

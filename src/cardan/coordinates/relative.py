@@ -179,13 +179,13 @@ def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
     """Joint coordinates of the poses q (solver coordinates, flat): body by body from the root, each as near to its pose
     as its joint lets it be."""
     out: FloatArray = np.empty(int(_packed(system, formulation).structure[abi.COORDINATES]))
-    _call(system, formulation, _relative.ENTER, q, out)
+    _call(system, formulation, abi.ENTER, q, out)
     return out
 
 
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
     """q ← poses (solver coordinates, flat) of the joint coordinates x."""
-    _call(system, formulation, _relative.LEAVE, x, q)
+    _call(system, formulation, abi.LEAVE, x, q)
 
 
 _EMPTY: FloatArray = np.empty(0)

@@ -6,6 +6,8 @@ Operations of the evaluator (see :mod:`cardan._jit` for its ABI):
 RESIDUAL  out ← f(q)
 JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
+ENTER     out ← coordinates of the formulation from poses q, where these are not poses themselves
+LEAVE     out ← poses from such coordinates q
 ========= ======================================================================
 
 Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI its arguments
@@ -30,6 +32,8 @@ from typing import Final
 RESIDUAL: Final = 0
 JACOBIAN: Final = 1
 RETRACT: Final = 2
+ENTER: Final = 3
+LEAVE: Final = 4
 
 FACTOR: Final = 0
 SOLVE: Final = 1

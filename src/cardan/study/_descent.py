@@ -37,7 +37,7 @@ def descend(
 ):
     """Go on from q in place: up to control[ITERATIONS] = most, or for ``allowance`` iterations.
 
-    solver: address of the gradient kernel.  places: room for two q.  found ← residual and bound of the verdict on q.
+    solver: address of the gradient kernel.  places: room for three q.  found ← residual and bound of the verdict on q.
     """
     size = q.size
     for _ in range(allowance + 1):
@@ -52,7 +52,8 @@ def descend(
             zeros,
             q,
             places[:size],
-            places[size:],
+            places[size : 2 * size],
+            places[2 * size :],
             rows,
             work,
             found,

@@ -101,7 +101,7 @@ def _one(
     control[abi.STATUS], control[abi.STEP_GAIN] = abi.RUNNING, methods.SPRING_GAIN
     zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(judged.rows)
     work = np.empty(max(kernels.work_size(kernels.NUMBERS["gradient"], p), int(judged.structure[abi.WORK])))
-    places = np.empty(2 * q.size)
+    places = np.empty(3 * q.size)
     problem = (p.evaluate, p.ints, p.floats, p.structure, p.scales)
     verdict = (judged.evaluate, *judge.tables, judge.bounds)
     limits = (iterations, kernels.allowance(p))
