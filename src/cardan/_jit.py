@@ -2,9 +2,9 @@
 
 Four rules hold for every kernel of the library:
 
-* ``@jit`` compiles with a disk cache.  Numba's own key sees only the file that holds the function, so an edit in an
-  imported kernel file would leave stale machine code behind; the cache directory therefore carries the library's
-  version and a digest of all kernel sources.
+* ``@jit`` compiles with a disk cache (``@exact`` without regrouping sums, ``@inner`` for other kernels alone).  Numba's
+  own key sees only the file that holds the function, so an edit in an imported kernel file would leave stale machine
+  code behind; the cache directory therefore carries the library's version and a digest of all kernel sources.
 * ``@evaluator`` compiles a function of the fixed ABI below to a C function.  Solvers receive its *address* and call it
   with :func:`call_evaluator`, so they are compiled once for all mechanisms (an address costs 0.1 µs to pass; a typed
   function object costs 16 µs in dispatch, and a dispatcher or closure recompiles in every process).
@@ -195,7 +195,11 @@ def jit(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls, on first call; the GIL is released."""
     if _leave():
         return function
-    compiled = numba.njit(nogil=True, **_OPTIONS)(function)
+    return _kept(function, numba.njit(nogil=True, **_OPTIONS)(function))
+
+
+def _kept(function: Kernel, compiled: Any) -> Kernel:
+    """The compiled function, with our cache in place of Numba's."""
     cache = _cache_of(function)
     if cache is not None:
         compiled._cache = cache
@@ -207,6 +211,26 @@ def inner(function: Kernel) -> Kernel:
     if _leave():
         return function
     compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+# Every operation rounded by itself, as the interpreter does it: no sums in another order, no fused multiplication.
+_EXACTLY: dict[str, Any] = {**_OPTIONS, "fastmath": False}
+
+
+def exact(function: Kernel) -> Kernel:
+    """As :func:`jit`, for kernels that are interpreted at first (:mod:`cardan.lazy`): either way they give the same
+    bits, so that no answer depends on what has been compiled."""
+    if _leave():
+        return function
+    return _kept(function, numba.njit(nogil=True, **_EXACTLY)(function))
+
+
+def exact_inner(function: Kernel) -> Kernel:
+    """As :func:`inner`, for functions that :func:`exact` kernels call."""
+    if _leave():
+        return function
+    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_EXACTLY)(function)
     return compiled  # type: ignore[no-any-return]
 
 

@@ -266,7 +266,7 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
         kernel.LENGTH: length,
         kernel.REACH: REACH,
         kernel.OPTION_DAMPING: methods.INITIAL_DAMPING,
-        kernel.OPTION_GAIN: methods.SPRING_GAIN,
+        kernel.OPTION_GAIN: methods.FULL_GAIN if method == "hybrid" else methods.SPRING_GAIN,
         kernel.IS_DENSE: kernels.is_dense(problem),
         kernel.OPTION_SINGULAR: singular,
         kernel.OPTION_TRUNCATION: truncation,

@@ -12,6 +12,7 @@ from typing import Any
 
 from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
+from cardan.solvers.methods import SPRING_GAIN
 from cardan.study import figures, liu2013, minima, table2
 from cardan.study.liu2013 import INVERSES, Settings
 from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
@@ -38,6 +39,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random starts; default: %(default)s")
     parser.add_argument("--workers", type=int, metavar="N", help="threads; default: one for each core")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
     parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
 
 
@@ -68,7 +70,6 @@ def _add_liu2013(studies: Any) -> None:
         default="lu",
         help="lu: J⁻¹, and J⁺ where J is singular; pseudo: J⁺ in every step; default: %(default)s",
     )
-    parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
     parser.set_defaults(study=_run_liu2013)
 
 
@@ -94,7 +95,7 @@ def _run_liu2013(args: argparse.Namespace) -> int:
         _print_liu2013(found, args.json)
     finally:  # a run takes long: what one of its outputs cannot take is not lost to the others
         if rows is not None:
-            _write_csv(found, rows)
+            _write_csv([row.as_dict() for row in found.rows], rows)
         if picture is not None:
             figures.save(figures.convergence(found, _traces(found), FORMULAS), picture)
     return 0
@@ -153,12 +154,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
-    """‖Φ‖ by iteration of some convergent runs, by experiment and formula, from the region drawn last."""
-    traces: dict[str, dict[str, list[Any]]] = {}
+def _traces(found: Table2) -> dict[tuple[str, str], dict[str, list[Any]]]:
+    """‖Φ‖ by iteration of some convergent runs, by experiment and region, and formula."""
+    traces: dict[tuple[str, str], dict[str, list[Any]]] = {}
     formula: Any
     for row in found.rows:
-        if row.region != found.rows[-1].region or row.formula == "auto":
+        if row.formula == "auto":
             continue
         formula = row.formula
         number = table2.EXPERIMENTS.index(row.experiment)
@@ -170,12 +171,11 @@ def _traces(found: Table2) -> dict[str, dict[str, list[Any]]]:
                 runs.append(norms)
             if len(runs) == TRACES:
                 break
-        traces.setdefault(row.experiment.name, {})[row.formula] = runs
+        traces.setdefault((row.experiment.name, row.region), {})[row.formula] = runs
     return traces
 
 
-def _write_csv(found: Table2, path: Path) -> None:
-    rows = [row.as_dict() for row in found.rows]
+def _write_csv(rows: Sequence[dict[str, Any]], path: Path) -> None:
     with figures.writing(path), path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -201,18 +201,28 @@ def _add_minima(studies: Any) -> None:
         metavar="X",
         help="of lengths relative to the extent, of angles in radians; default: %(default)s",
     )
+    parser.add_argument(
+        "--gain",
+        type=float,
+        default=SPRING_GAIN,
+        metavar="K",
+        help="k of the spring step, clipped to what is stable; inf: as large as that; default: %(default)s",
+    )
     parser.set_defaults(study=_run_minima)
 
 
 def _run_minima(args: argparse.Namespace) -> int:
     names = tuple(args.mechanism or minima.MECHANISMS)
-    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed)
+    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed, args.gain)
     picture = None if args.plot is None else figures.check_picture(args.plot)
+    rows = None if args.csv is None else figures.check_file(args.csv)
     with Bar("minima") as bar:
         found = minima.minima(inputs, workers=args.workers, progress=bar.update)
     try:
         _print_minima(found, inputs, args.json)
     finally:
+        if rows is not None:
+            _write_csv([row.as_dict() for row in found], rows)
         if picture is not None:
             figures.save(figures.sequence(minima.sequence(inputs)), picture)
     return 0
@@ -226,12 +236,13 @@ def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_jso
                 "iterations": inputs.iterations,
                 "tolerance": inputs.tolerance,
                 "seed": inputs.seed,
+                "gain": inputs.gain if math.isfinite(inputs.gain) else None,  # null: as large as is stable
                 "rows": [row.as_dict() for row in found],
             }
         )
         sys.stdout.flush()
         return
-    titles = ("mechanism", "unknowns", "met", "unmet", "minimum", "chart", "slow", "iterations")
+    titles = ("mechanism", "unknowns", "met", "unmet", "minimum", "chart", "slow", "iterations", "slope left")
     rows = [
         (
             row.mechanism,
@@ -239,22 +250,25 @@ def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_jso
             str(row.met),
             f"{100.0 * (row.starts - row.met) / row.starts:.0f} %",
             str(row.minimum),
-            str(row.trapped),
+            str(row.by_chart),
             str(row.slow),
             "–" if row.median_iterations is None else f"{row.median_iterations:,.0f}",
+            "" if row.median_left is None else f"{100.0 * row.median_left:.0f} %",
         )
         for row in found
     ]
+    gain = f"k = {inputs.gain:g}, clipped to" if math.isfinite(inputs.gain) else "k at half"
     print(
-        f"spring step (15) with k = 0.1, clipped to the bound of stability; {inputs.starts} starts each, seed "
+        f"spring step (15) with {gain} the bound of stability; {inputs.starts} starts each, seed "
         f"{inputs.seed}, up to {inputs.iterations:,} iterations, tolerance {inputs.tolerance:g}\n"
     )
     print(table(titles, rows, left=2))
     print(
         "\nA run that is unmet goes on for as many iterations, in its unknowns and on the manifold:\n"
         "minimum  neither arrives, and the gradient on the manifold vanishes: no choice of unknowns helps\n"
-        "chart    on the manifold it arrives, in its own unknowns it still does not\n"
+        f"chart    on the manifold it arrives; in its unknowns not, or in over {minima.SLOWED:g} times the iterations\n"
         "slow     all else: it was under way\n"
-        "iterations: to the tolerance, median of the runs that met it",
+        "iterations: to the tolerance, median of the runs that met it\n"
+        "slope left: of the gradient on the manifold, in the unknowns of the runs counted under chart, median",
         flush=True,
     )

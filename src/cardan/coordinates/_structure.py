@@ -1,6 +1,6 @@
 """The solvers' structure table, from the packed system."""
 
-from cardan._jit import jit
+from cardan._jit import exact
 from cardan.solvers import abi
 from cardan.system import layout
 
@@ -32,7 +32,7 @@ ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
 )
 
 
-@jit
+@exact
 def fill_structure(ints, width, normalised, work, out):
     """Header, constraints, block offsets and limits: ``width`` unknowns per body, a rotation from the third on.
 
@@ -74,7 +74,7 @@ def fill_structure(ints, width, normalised, work, out):
     out[S_LIMITS] = at + bodies + 1
 
 
-@jit
+@exact
 def fill_scales(powers, length, angular, bodies, width, out):
     """Scales of the rows, L to the power of each, and of the unknowns: L for lengths, ``angular`` for the rest."""
     rows = powers.size

@@ -2,11 +2,11 @@
 
 from math import inf, isfinite
 
-from cardan._jit import jit
+from cardan._jit import exact
 from cardan.system.layout import POSE
 
 
-@jit
+@exact
 def judge(residuals, powers, coordinates, turned, centers, origin, length, tolerance, rounding, most, out):
     """out ← the residual that is largest for what it may be, scaled, and that bound.
 

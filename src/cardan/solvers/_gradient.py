@@ -1,7 +1,12 @@
 """The spring step δ = −κ Jᵀr: every constraint pulls on its bodies like a spring.  [Nelson1998] eq. 5
 
-k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  The step decreases ½|r|² as long as
-κ < 2/λ_max(JᵀJ); κ = min(k, 1/(‖J‖₁‖J‖_∞)) is within that bound, because ‖J‖₂² ≤ ‖J‖₁ ‖J‖_∞.
+k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  With g = Jᵀr the linear model of
+½|r|² falls as long as κ < 2 |g|²/|Jg|², for every g if κ < 2/λ_max(JᵀJ).  So
+
+    κ = min(k, 1/λ),   λ = max(|JᵀJv|/|v|, |Jg|²/|g|²),   v ← JᵀJv/|JᵀJv|
+
+with v a vector that one power iteration a step turns towards the one of λ_max, beginning with some from g.  Half of the
+bound is what damps the stiffest mode at once; and whatever v is, the model falls by κ|g|²/2 or more.
 """
 
 from math import sqrt
@@ -16,6 +21,7 @@ from cardan.solvers.abi import (
     COORDINATES,
     COST,
     HEADER,
+    HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
@@ -33,44 +39,78 @@ from cardan.solvers.abi import (
     WORK,
 )
 
+FIRST_POWERS = 8  # power iterations before the first step
 STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no solution
 
 
 @inner
-def gradient_and_bound(structure, r, jacobian, gradient, sums):
-    """gradient ← Jᵀr; returns ‖J‖₁‖J‖_∞."""
-    n = structure[UNKNOWNS]
+def transpose_times(structure, jacobian, y, out):
+    """out ← Jᵀy."""
     offsets = structure[OFFSETS]
-    for i in range(n):
-        gradient[i] = 0.0
-        sums[i] = 0.0
-    by_row = 0.0
+    for i in range(structure[UNKNOWNS]):
+        out[i] = 0.0
     at = HEADER
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
         entry = structure[at + 2]
         slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
+        for i in range(structure[at], structure[at] + structure[at + 1]):
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    out[k] += jacobian[entry] * y[i]
+                    entry += 1
+        at += 4 + slots
+
+
+@inner
+def times(structure, jacobian, x, out):
+    """out ← Jx; returns |Jx|²."""
+    offsets = structure[OFFSETS]
+    square = 0.0
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(structure[at], structure[at] + structure[at + 1]):
             total = 0.0
             for s in range(slots):
                 block = structure[at + 4 + s]
                 for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    v = jacobian[entry]
-                    gradient[k] += v * r[i]
-                    sums[k] += abs(v)
-                    total += abs(v)
+                    total += jacobian[entry] * x[k]
                     entry += 1
-            by_row = max(by_row, total)
+            out[i] = total
+            square += total * total
         at += 4 + slots
-    by_column = 0.0
-    for i in range(n):
-        by_column = max(by_column, sums[i])
-    return by_row * by_column
+    return square
+
+
+@inner
+def stiffest(structure, jacobian, steps, v, rows, turned):
+    """An estimate of λ_max(JᵀJ) from below, by power iterations from v, which becomes a unit vector."""
+    n = structure[UNKNOWNS]
+    estimate = 0.0
+    for _ in range(steps):
+        times(structure, jacobian, v, rows)
+        transpose_times(structure, jacobian, rows, turned)
+        before = 0.0
+        after = 0.0
+        for i in range(n):
+            before += v[i] * v[i]
+            after += turned[i] * turned[i]
+        if not after > 0.0:
+            return estimate
+        estimate = sqrt(after / before)
+        for i in range(n):
+            v[i] = turned[i] / sqrt(after)
+    return estimate
 
 
 @jit
 def gradient(evaluate, ints, floats, structure, scales, q, control, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS."""
+    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
+
+    HELD says whether work still holds v from the last call.
+    """
     structure = pointer(structure)
     scales = pointer(scales)
     q = pointer(q)
@@ -90,7 +130,11 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     at += coordinates
     direction = tail(work, at)
     at += n
-    sums = tail(work, at)
+    turned = tail(work, at)
+    at += n
+    v = tail(work, at)
+    at += n
+    rows = tail(work, at)
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
@@ -108,13 +152,19 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
             break
         if done >= limit:
             break
-        bound = gradient_and_bound(structure, r, jacobian, direction, sums)
+        transpose_times(structure, jacobian, r, direction)
         square = 0.0
         for i in range(n):
             square += direction[i] * direction[i]
         if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):
             control[STATUS] = STALLED
             break
+        if control[HELD] == 0.0:
+            for i in range(n):
+                v[i] = direction[i]
+        bound = stiffest(structure, jacobian, 1 if control[HELD] != 0.0 else FIRST_POWERS, v, rows, turned)
+        control[HELD] = 1.0
+        bound = max(bound, times(structure, jacobian, direction, rows) / square)
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]
@@ -130,4 +180,4 @@ def gradient_work(structure):
     """Floats of work the kernel needs."""
     n = int(structure[UNKNOWNS])
     blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
-    return int(structure[WORK]) + blocks + int(structure[COORDINATES]) + 2 * n
+    return int(structure[WORK]) + blocks + int(structure[COORDINATES]) + 3 * n + int(structure[ROWS])

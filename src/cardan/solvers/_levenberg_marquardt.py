@@ -44,10 +44,12 @@ ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation say
 FASTEST_SHRINK = 0.1  # of λ per accepted step; Nielsen's 1/3 takes 13 steps on a chain of 1,000 where this takes 8
 DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
 # Rounding in the factor, some eps/λ of the step, pushes bodies along their free motions.  Where that exceeds this
-# part of
-# L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not depend
-# on the order of the parts.
+# part of L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not
+# depend on the order of the parts.
 DRIFT = 1e-12
+# The defect itself is rounded, by some eps·|r|, and a long way that is made with ever smaller λ lets that grow: the
+# poses of two starts that differ by 1e-15 differed by 1e-9.  With λ above this part of the largest residual by 1e-13.
+LEAST_DAMPING = 1e-9
 EPSILON = 2.2e-16
 DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
 STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended
@@ -123,7 +125,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
             control[MARK_ITERATION] = control[ITERATIONS] + done
             control[MARK_COST] = cost
         done += 1
-        effective = max(damping, DAMPING_FLOOR)
+        effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * worst)
         control[DAMPING] = effective
         if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0

@@ -23,7 +23,8 @@ _newton = LazyModule("cardan.solvers._newton")
 FloatArray = NDArray[np.float64]
 
 INITIAL_DAMPING = 1e-3
-SPRING_GAIN = 0.1  # k of the spring step
+SPRING_GAIN = 0.1  # k of the spring step, as the papers have it
+FULL_GAIN = np.inf  # hybrid: as long a step as is stable
 SWITCH_RESIDUAL = 1e-2  # hybrid: the gradient has come near enough for Newton
 SWITCH_ITERATIONS = 500  # hybrid: and this is all it gets
 CHUNK_WORK = 2e7  # multiplications between two looks at the clock: some ten milliseconds
@@ -151,11 +152,13 @@ def algorithm_1_control(problem: Problem, tolerance: float, inverse: float = abi
     return control
 
 
-def gradient(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+def gradient(
+    problem: Problem, q: FloatArray, tolerance: float, budget: Budget, gain: float = SPRING_GAIN
+) -> Run:
     """Spring steps, in place."""
     control = np.zeros(abi.CONTROL)
     control[abi.TOLERANCE] = tolerance
-    control[abi.STEP_GAIN] = SPRING_GAIN
+    control[abi.STEP_GAIN] = gain
     work = np.empty(_gradient.gradient_work(problem.structure))
     p = problem
     return _iterate(
@@ -170,7 +173,7 @@ def gradient(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) 
 def hybrid(problem: Problem, q: FloatArray, tolerance: float, budget: Budget) -> Run:
     """Spring steps until near, then Newton, in place."""
     near = max(SWITCH_RESIDUAL, tolerance)
-    first = gradient(problem, q, near, Budget(min(SWITCH_ITERATIONS, budget.iterations), budget.deadline))
+    first = gradient(problem, q, near, Budget(min(SWITCH_ITERATIONS, budget.iterations), budget.deadline), FULL_GAIN)
     left = budget.iterations - first.iterations
     if first.outcome is Outcome.BROKEN or left <= 0 or budget.out_of_time():
         return first

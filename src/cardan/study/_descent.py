@@ -33,11 +33,13 @@ def descend(
     places,
     rows,
     work,
+    judged_work,
     found,
 ):
     """Go on from q in place: up to control[ITERATIONS] = most, or for ``allowance`` iterations.
 
-    solver: address of the gradient kernel.  places: room for three q.  found ← residual and bound of the verdict on q.
+    solver: address of the gradient kernel, which keeps something in its work from call to call.  places: room for three
+    q.  found ← residual and bound of the verdict on q.
     """
     size = q.size
     for _ in range(allowance + 1):
@@ -55,7 +57,7 @@ def descend(
             places[size : 2 * size],
             places[2 * size :],
             rows,
-            work,
+            judged_work,
             found,
         )
         if found[0] <= found[1]:

@@ -53,10 +53,11 @@ def descend(
     tolerance: float,
     iterations: int,
     *,
+    gain: float = methods.SPRING_GAIN,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Descents:
-    """Up to so many spring steps from r and p of every body, shape (n, bodies, 7)."""
+    """Up to so many spring steps from r and p of every body, shape (n, bodies, 7); gain: k, clipped to be stable."""
     count, bodies = len(starts), len(system.names)
     q: FloatArray = np.hstack([starts.reshape(count, -1), np.zeros((count, len(system.turns)))])
     shift(system, q, 1.0)
@@ -69,7 +70,7 @@ def descend(
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:
             for k in range(first, last):
-                _one(system, formulation, judge, solver, iterations, ends, k, stop.is_set)
+                _one(system, formulation, judge, solver, (iterations, gain), ends, k, stop.is_set)
 
         return worker
 
@@ -85,12 +86,12 @@ def _one(
     formulation: str,
     judge: Judge,
     solver: int,
-    iterations: int,
+    asked: tuple[int, float],
     ends: Descents,
     k: int,
     is_stopped: Callable[[], bool],
 ) -> None:
-    """The descent from start k, in calls short enough for Ctrl-C."""
+    """The descent from start k, in calls short enough for Ctrl-C; asked: iterations, and k of the spring step."""
     from cardan.study import _descent
 
     kernel: Any = _descent
@@ -98,16 +99,17 @@ def _one(
     p, judged = formulations.problem(system, formulation, length), judge.problem
     q = wound(system, ends.q[k], length, 0.0).copy()
     control = np.zeros(abi.CONTROL)
-    control[abi.STATUS], control[abi.STEP_GAIN] = abi.RUNNING, methods.SPRING_GAIN
+    control[abi.STATUS], control[abi.STEP_GAIN] = abi.RUNNING, asked[1]
     zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(judged.rows)
-    work = np.empty(max(kernels.work_size(kernels.NUMBERS["gradient"], p), int(judged.structure[abi.WORK])))
+    work = np.empty(kernels.work_size(kernels.NUMBERS["gradient"], p))
+    judged_work = np.empty(int(judged.structure[abi.WORK]))
     places = np.empty(3 * q.size)
     problem = (p.evaluate, p.ints, p.floats, p.structure, p.scales)
     verdict = (judged.evaluate, *judge.tables, judge.bounds)
-    limits = (iterations, kernels.allowance(p))
+    limits = (asked[0], kernels.allowance(p))
     outcome = kernel.UNDER_WAY
     while outcome == kernel.UNDER_WAY and not is_stopped():
-        own = (control, zeros, q, places, rows, work, ends.found[k])
+        own = (control, zeros, q, places, rows, work, judged_work, ends.found[k])
         outcome = kernel.descend(solver, *problem, *verdict, *limits, *own)
     ends.q[k] = q
     ends.iterations[k] = int(control[abi.ITERATIONS])

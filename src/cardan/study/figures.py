@@ -17,6 +17,8 @@ from cardan.system.state import FloatArray
 
 PICTURES = (".png", ".svg", ".pdf")
 DPI = 120
+MOST_COUNTED = 60  # iterations in a histogram, where all that took more are one
+MOST_TRACED = 40  # iterations of a run that are drawn
 
 # The same hues as the other pictures of the documents; each formula keeps its own.
 COLORS = {
@@ -99,27 +101,25 @@ def clean(axes: Any) -> None:
     axes.tick_params(labelsize=8, colors=INK)
 
 
-def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dict[str, str]) -> Any:
-    """Per experiment: how many starts took how many iterations, and ‖Φ‖ against the iteration.
+def convergence(table: Any, traces: dict[tuple[str, str], dict[str, list[Any]]], titles: dict[str, str]) -> Any:
+    """Per experiment and region: how many starts took how many iterations, and ‖Φ‖ against the iteration.
 
-    table: a Table2.  traces: by name of the experiment and formula, ‖Φ‖ of some convergent runs.
+    table: a Table2.  traces: by experiment and region, and formula, ‖Φ‖ of some convergent runs.
     """
-    names = list(dict.fromkeys(row.experiment.name for row in table.rows))
-    region = table.rows[-1].region
-    figure = new_figure(10.0, 2.3 * len(names) + 0.6)
-    grid = figure.subplots(len(names), 2, squeeze=False)
-    most = min(60, max((int(row.iterations.max(initial=0)) for row in table.rows), default=1))
-    for (left, right), name in zip(grid, names, strict=True):
+    panels = list(dict.fromkeys((row.experiment.name, row.region) for row in table.rows))
+    figure = new_figure(10.0, 2.3 * len(panels) + 0.6)
+    grid = figure.subplots(len(panels), 2, squeeze=False)
+    most = min(MOST_COUNTED, max((int(row.iterations.max(initial=0)) for row in table.rows), default=1))
+    for (left, right), panel in zip(grid, panels, strict=True):
         for row in table.rows:
-            if row.experiment.name != name or row.region != region:
-                continue
-            counts = np.bincount(np.minimum(row.iterations, most), minlength=most + 1)
-            label = f"{titles[row.formula]}: {row.converged:,}"
-            left.step(range(most + 1), counts, where="mid", color=COLORS[row.formula], linewidth=1.3, label=label)
-        left.set_title(f"{name}, starts from the {region}", fontsize=9, loc="left")
+            if (row.experiment.name, row.region) == panel:
+                counts = np.bincount(np.minimum(row.iterations, most), minlength=most + 1)
+                label = f"{titles[row.formula]}: {row.converged:,}"
+                left.step(range(most + 1), counts, where="mid", color=COLORS[row.formula], linewidth=1.3, label=label)
+        left.set_title("{}, starts from the {}".format(*panel), fontsize=9, loc="left")
         left.set_ylabel("starts", fontsize=8)
         left.legend(fontsize=7, frameon=False)
-        for formula, runs in traces.get(name, {}).items():
+        for formula, runs in traces.get(panel, {}).items():
             color = COLORS[formula]
             for norms in runs:
                 right.semilogy(range(len(norms)), np.maximum(norms, 1e-17), color=color, alpha=0.12, linewidth=0.7)
@@ -127,14 +127,16 @@ def convergence(table: Any, traces: dict[str, dict[str, list[Any]]], titles: dic
                 middle = np.maximum(median_run(runs, table.settings.epsilon), 1e-17)
                 right.semilogy(range(len(middle)), middle, color=color, linewidth=2.0, label=titles[formula])
         right.axhline(table.settings.epsilon, color=MUTED, linewidth=0.8, linestyle=":")
-        right.set_xlim(0, 40)
+        right.annotate("ε", (0.0, table.settings.epsilon), xytext=(2, 2), textcoords="offset points", fontsize=8)
+        right.set_xlim(0, MOST_TRACED)
         right.set_ylim(1e-17, 1e4)
+        right.set_title("convergent runs, their median bold", fontsize=8, loc="left", color=MUTED)
         right.set_ylabel("‖Φ‖", fontsize=8)
         right.legend(fontsize=7, frameon=False, loc="upper right")
         for axes in (left, right):
             clean(axes)
     grid[-1][0].set_xlabel(f"iterations ({most}: and more)", fontsize=8)
-    grid[-1][1].set_xlabel("iteration", fontsize=8)
+    grid[-1][1].set_xlabel(f"iteration (the first {MOST_TRACED})", fontsize=8)
     return figure
 
 
@@ -148,33 +150,45 @@ def median_run(runs: Sequence[Any], epsilon: float) -> FloatArray:
 
 
 def sequence(steps: Any) -> Any:
-    """An assembly on its way: parts as lines from joint to joint through their origin, gaps of open joints dashed."""
+    """An assembly on its way: parts as lines from joint to joint through their origin, or as dots where these are one.
+
+    What lies between the two sides of a joint is dotted: gaps, and the lengths of slides and rods.
+    """
     count = len(steps.states)
     columns = min(3, count)
     rows = -(-count // columns)
-    figure = new_figure(3.4 * columns, 3.2 * rows)
-    ends = [(joint.a, joint.b) for joint in steps.mechanism.joints.values()]
+    figure = new_figure(3.4 * columns, 3.0 * rows + 0.5)
+    joints = [[end for end in joint.ends if hasattr(end, "body")] for joint in steps.mechanism.joints.values()]
+
+    def points(state: Any) -> list[Any]:
+        return [*(_world(end, state) for ends in joints for end in ends), *state.positions]
+
     for k, (state, iterations) in enumerate(zip(steps.states, steps.iterations, strict=True)):
         axes = figure.add_subplot(rows, columns, k + 1, projection="3d")
         for number, body in enumerate(steps.mechanism.bodies.values()):
-            own = [end for pair in ends for end in pair if end.body is body]
-            line = np.array([_world(own[0], state), state[body].position, *(_world(end, state) for end in own[1:])])
-            axes.plot(*line.T, color=_HUES[number % len(_HUES)], linewidth=3.5, solid_capstyle="round")
-        for a, b in ends:
-            gap = np.array([_world(a, state), _world(b, state)])
+            own = [_world(end, state) for ends in joints for end in ends if end.body is body]
+            line = np.array([*own[:1], state[body].position, *own[1:]])
+            color = _HUES[number % len(_HUES)]
+            axes.plot(*line.T, color=color, linewidth=3.5, solid_capstyle="round", marker="o", markersize=3.5)
+        for ends in joints:
+            gap = np.array([_world(end, state) for end in ends])
             axes.plot(*gap.T, color=MUTED, linewidth=0.9, linestyle=":")
-            for end, place in zip((a, b), gap, strict=True):
+            for end, place in zip(ends, gap, strict=True):
                 if end.body.is_ground:
                     axes.scatter(*place, marker="s", s=36, color=INK, depthshade=False)
-        points = np.array([*(_world(end, state) for pair in ends for end in pair), *state.positions])
-        low, high = points.min(axis=0), points.max(axis=0)
+        # the scattered parts to a scale of their own, all that follows to another
+        shown = np.array(points(state) if k == 0 else [p for later in steps.states[1:] for p in points(later)])
+        low, high = shown.min(axis=0), shown.max(axis=0)
         middle, reach = 0.5 * (low + high), 0.5 * float((high - low).max())
         for set_limits, m in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
             set_limits(m - reach, m + reach)
         axes.set_box_aspect((1, 1, 1), zoom=1.2)
         axes.view_init(elev=22, azim=-60)
         axes.set_axis_off()
-        axes.set_title(f"iteration {iterations:,}", fontsize=10)
+        axes.set_title(f"iteration {iterations:,}" + (", drawn smaller" if k == 0 else ""), fontsize=10)
+    verdict = "met" if steps.met else "not met"
+    title = f"{steps.mechanism.name}, spring step in quaternions; tolerance {verdict}, residual {steps.residual:.2g}"
+    figure.suptitle(f"{title}\nsquares: ground; dotted: gaps of joints, slides and rods", fontsize=9, color=INK)
     return figure
 
 

@@ -1,19 +1,23 @@
 """Local minima by experiment: assembly by the spring step alone, in quaternions, in ZXZ angles and on the manifold.
 
 [NelsonCohen1998] and [Nelson1998] report local minima with Euler angles and none with quaternions.  A minimum of |C|²
-does not depend on the chart, but a chart can add stalls of its own: its gradient Bᵀ(∂C/∂δθ)ᵀC is small where B loses
-rank, for ZXZ angles near θ = 0 and π.  So a run that does not arrive goes on twice, once in its chart and once on the
-manifold, for as many iterations as it has had, and what happens then says what held it:
+does not depend on the chart, but a chart can hinder: its gradient Bᵀ(∂C/∂δθ)ᵀC is small where B loses rank, for ZXZ
+angles near θ = 0 and π.  So a run that does not arrive goes on twice, once in its chart and once on the manifold, for
+as many iterations as it has had, and what happens then says what held it up:
 
 =========== =========================================================================================
 minimum     neither arrives, and the gradient on the manifold vanishes: no chart leads away
-chart       on the manifold it arrives, in its chart it still does not
+chart       the manifold arrives; its chart does not, or takes more than SLOWED times the iterations
 slow        all else: the descent was under way when its iterations were used up
 =========== =========================================================================================
+
+Of the runs that their chart held up, ``left`` says how much of the slope |Jᵀr|/|r| on the manifold was left in the
+chart: nothing at a pole, where they would stay, little near one, where they creep.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -25,6 +29,7 @@ from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.examples import REGISTRY, random_start
 from cardan.mechanism import Mechanism
+from cardan.solvers.methods import SPRING_GAIN
 from cardan.solvers.problem import Problem
 from cardan.study.descent import Descents, descend
 from cardan.system import check
@@ -37,42 +42,54 @@ CHARTS: dict[str, str] = {"euler_parameters": "quaternions", "euler_angles": "ZX
 STARTS = 50
 ITERATIONS = 10_000
 TOLERANCE = 1e-2  # of the extent, and radians: the spring step creeps, and Newton would take over long before
+SLOWED = 2.0  # times the iterations that the manifold takes from there
 STATIONARY = 1e-3  # |Jᵀr|/|r|, scaled: below it a gradient counts as vanished; at the starts it is of order one
-FRAMES = (0, 10, 50, 200, 1000)  # iterations at which the sequence is shown, and where it ends
+FRAMES = (10, 50, 200, 1000)  # iterations at which the sequence is shown, beside its start and its end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Descent:
-    """Runs of one mechanism in one chart: how many met the tolerance, and what held the others."""
+    """Runs of one mechanism in one chart: how many met the tolerance, and what held the others up."""
 
     mechanism: str
     chart: str
     starts: int
     met: int
     minimum: int
-    trapped: int  # by the chart
+    by_chart: int
     slow: int
     iterations: IntArray = field(repr=False)  # to the tolerance, of the runs that met it
     residuals: FloatArray = field(repr=False)  # of the runs held by a minimum: the largest, scaled
+    left: FloatArray = field(repr=False)  # of the runs held up by their chart: part of the slope on the manifold
 
     @property
     def median_iterations(self) -> float | None:
         """To the tolerance; None where no run met it."""
-        return float(np.median(self.iterations)) if self.iterations.size else None
+        return _median(self.iterations)
+
+    @property
+    def median_left(self) -> float | None:
+        """Of the slope on the manifold, in the runs held up by their chart; None where there is none."""
+        return _median(self.left)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Plain values, for JSON and CSV."""
         return {
             "mechanism": self.mechanism,
             "chart": self.chart,
             "starts": self.starts,
             "met": self.met,
             "minimum": self.minimum,
-            "trapped": self.trapped,
+            "by_chart": self.by_chart,
             "slow": self.slow,
             "median_iterations": self.median_iterations,
             "most_iterations": int(self.iterations.max()) if self.iterations.size else None,
+            "median_slope_left": self.median_left,
         }
+
+
+def _median(values: Any) -> float | None:
+    return float(np.median(values)) if values.size else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,7 @@ class Inputs:
     iterations: int = ITERATIONS
     tolerance: float = TOLERANCE
     seed: int = 0
+    gain: float = SPRING_GAIN  # k; inf: as large as is stable
 
     def __post_init__(self) -> None:
         if not self.mechanisms:
@@ -100,6 +118,8 @@ class Inputs:
                 raise ModelError(f"{what} is {value!r}; it must be a whole number from {least} on")
         if check.positive(self.tolerance, "the tolerance") >= 1.0:
             raise ModelError(f"the tolerance is {self.tolerance}; it must be below 1 (lengths are relative)")
+        if self.gain != math.inf:
+            check.positive(self.gain, "k of the spring step")
 
 
 def minima(
@@ -136,27 +156,29 @@ def _descend(
 
     def run(formulation: str, poses: FloatArray, tell: Progress | None) -> Descents:
         limits = (inputs.tolerance, inputs.iterations)
-        return descend(system, formulation, poses, *limits, threads=threads, progress=tell)
+        return descend(system, formulation, poses, *limits, gain=inputs.gain, threads=threads, progress=tell)
 
     ends = run(chart, starts, progress)
     rest = np.flatnonzero(~ends.met)
-    minimum = trapped = slow = 0
-    residuals = []
+    minimum = slow = 0
+    residuals: list[float] = []
+    left: list[float] = []
     if rest.size:
         freed = run("manifold", ends.coordinates[rest], None)
         held = freed if chart == "manifold" else run(chart, ends.coordinates[rest], None)
-        manifold = formulations.problem(system, "manifold")
-        for k in range(rest.size):
+        manifold, own = formulations.problem(system, "manifold"), formulations.problem(system, chart)
+        for k, start in enumerate(rest):
             escaped, arrived = freed.met[k], held.met[k]
             if not escaped and not arrived and slope(manifold, freed.q[k]) <= STATIONARY:
                 minimum += 1
                 residuals.append(float(freed.residual[k]))
-            elif escaped and not arrived:
-                trapped += 1
+            elif escaped and not (arrived and held.iterations[k] <= SLOWED * freed.iterations[k]):
+                left.append(slope(own, ends.q[start]) / slope(manifold, ends.q[start]))
             else:
                 slow += 1
     met, taken = int(ends.met.sum()), ends.iterations[ends.met]
-    return Descent(mechanism.name, chart, len(starts), met, minimum, trapped, slow, taken, np.array(residuals))
+    counts = (len(starts), met, minimum, len(left), slow)
+    return Descent(mechanism.name, chart, *counts, taken, np.array(residuals), np.array(left))
 
 
 def slope(problem: Problem, q: FloatArray) -> float:
@@ -170,24 +192,33 @@ def slope(problem: Problem, q: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Poses of an assembly on its way: iterations and states."""
+    """Poses of an assembly on its way: iterations and states; the residual at the end, and whether it is met."""
 
     mechanism: Mechanism
     iterations: tuple[int, ...]
     states: tuple[State, ...]
+    residual: float  # lengths relative to the extent, angles in radians
+    met: bool
 
 
 def sequence(inputs: Inputs | None = None, frames: Sequence[int] = FRAMES) -> Steps:
-    """The bent chain on its way in quaternions, until it meets the tolerance: like figure 6 of [NelsonCohen1998]."""
+    """The first mechanism on its way in quaternions, like figure 6 of [NelsonCohen1998].
+
+    From the first start of the study that meets the tolerance, or the first of all where none does.
+    """
     inputs = inputs or Inputs()
-    mechanism = REGISTRY["bent_chain"].build()
+    mechanism = REGISTRY[inputs.mechanisms[0]].build()
     system = mechanism.system
-    start = mechanism.state.moved(random_start(mechanism, inputs.seed))
-    states, counts = [start], [0]
-    for most in [*(f for f in frames if 0 < f < inputs.iterations), inputs.iterations]:
-        end = descend(system, "euler_parameters", start.coordinates[None], inputs.tolerance, most)
-        states.append(system.state(end.coordinates[0]))
-        counts.append(int(end.iterations[0]))
-        if end.met[0]:
-            break
-    return Steps(mechanism, tuple(counts), tuple(states))
+
+    def run(pose: FloatArray, most: int) -> Descents:
+        return descend(system, "euler_parameters", pose[None], inputs.tolerance, most, gain=inputs.gain)
+
+    poses = starting_poses(mechanism, inputs.starts, inputs.seed)
+    ends = (run(pose, inputs.iterations) for pose in poses)
+    chosen, last = next(((k, end) for k, end in enumerate(ends) if end.met[0]), (0, None))
+    last = run(poses[0], inputs.iterations) if last is None else last
+    total = int(last.iterations[0])
+    shown = [run(poses[chosen], most) for most in frames if 0 < most < total] + [last]
+    states = [system.state(poses[chosen]), *(system.state(end.coordinates[0]) for end in shown)]
+    counts = [0, *(int(end.iterations[0]) for end in shown)]
+    return Steps(mechanism, tuple(counts), tuple(states), float(last.residual[0]), bool(last.met[0]))

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import inner, jit
+from cardan._jit import exact, exact_inner
 from cardan.system.layout import (
     BLOCK,
     BLOCKS,
@@ -37,7 +37,7 @@ from cardan.system.layout import (
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
 
-@inner
+@exact_inner
 def number_records(ints, floats, starts, bodies, turns):
     """Templates become records, in place: offsets counted on, serial numbers replaced, slots in ascending order.
 
@@ -95,7 +95,7 @@ def number_records(ints, floats, starts, bodies, turns):
         par += 9
 
 
-@inner
+@exact_inner
 def center_features(ints, floats, absolute, centers, sizes, counts):
     """Move each body's reference to the centroid of its points, in place; sizes ← extent of each body's points.
 
@@ -123,7 +123,8 @@ def center_features(ints, floats, absolute, centers, sizes, counts):
                         if m > 0.0:  # scaled, so that the squares neither overflow nor vanish
                             square = 0.0
                             for i in range(3):
-                                square += ((s[i] - c[i]) / m) ** 2
+                                part = (s[i] - c[i]) / m
+                                square += part * part
                             sizes[body] = max(sizes[body], 2.0 * m * sqrt(square))
                     elif body < bodies or not absolute:
                         for i in range(3):
@@ -142,7 +143,7 @@ def center_features(ints, floats, absolute, centers, sizes, counts):
             centers[i] = 0.0
 
 
-@inner
+@exact_inner
 def link_bodies(ints, starts, links):
     """Constraints by body: those that touch body b have their records in links[starts[b]:starts[b + 1]]."""
     bodies = ints[BODIES]
@@ -164,14 +165,14 @@ def link_bodies(ints, starts, links):
                 starts[b] += starts[b - 1]
 
 
-@inner
+@exact_inner
 def rod(ints, floats, record, rods):
     """Length of the rod that a constraint stands for; zero for most.  rods: the codes that have a length."""
     code = ints[record + CODE]
     return floats[ints[record + PAR]] if code == rods[0] or code == rods[1] else 0.0
 
 
-@inner
+@exact_inner
 def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue, level, depth):
     """Extent of the assembled mechanism [m]: the ground's extent, or the longest chain of bodies.  Fills level.
 
@@ -241,7 +242,7 @@ def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue
         tail += 1
 
 
-@inner
+@exact_inner
 def group_bodies(ints, leader):
     """leader ← for each body the first of those that constraints connect it with, −1 where it has no constraint.
 
@@ -277,7 +278,7 @@ def group_bodies(ints, leader):
     return whole
 
 
-@jit
+@exact
 def measure(ints, floats, bodies, turns, rods, absolute, order, starts, level, leader, scratch, measures, centers):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
@@ -303,7 +304,7 @@ def measure(ints, floats, bodies, turns, rods, absolute, order, starts, level, l
     )
 
 
-@jit
+@exact
 def shift_reference(bodies, centers, origin, sign, q):
     """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1).
 
