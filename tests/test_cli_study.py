@@ -118,7 +118,7 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
     document = read_json(capsys.readouterr().out)
     assert [row["chart"] for row in document["rows"]] == ["euler_parameters", "euler_angles", "manifold"]
     for row in document["rows"]:
-        assert row["met"] + row["minimum"] + row["trapped"] + row["slow"] == 4
+        assert row["met"] + row["minimum"] + row["by_chart"] + row["slow"] == 4
     assert "<svg" in picture.read_text(encoding="utf-8")
 
 

@@ -43,10 +43,10 @@ class ByHand:
 
     @staticmethod
     def rebuild(recipe: ByHand) -> Primitive:
-        """The primitive of a recipe.  Whether f stays the same where all points are moved alike, and is one function
-        everywhere, only its author knows: its points count from the world's origin."""
+        """The primitive of a recipe.  Whether f stays the same where all features are moved alike only its author
+        knows: its points count from the world's origin."""
         text = codegen.by_hand_module(features_of(recipe.arguments), len(recipe.parameters), recipe.rows)
-        return users(recipe, text, recipe.rows, absolute=True, piecewise=True)
+        return users(recipe, text, recipe.rows, absolute=True, indifferent=False)
 
     def reduced(self, made: Primitive) -> tuple[Callable[..., Primitive], tuple[Any, ...]]:
         """How it is pickled: by the name it has in its module, or with two functions that have one."""

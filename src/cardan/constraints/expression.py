@@ -485,7 +485,6 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, w: 2.0 / ((s + w * w) * (s + w * w)),
     ),
 }  # angle_ratio_ss comes in by deriving twice, and is never derived
-PIECEWISE: Final = frozenset({"call beyond", "call outside"})  # operations with bounds that numbers set
 
 
 def dot(a: Vector, b: Vector) -> Scalar:

@@ -83,7 +83,7 @@ class Primitive:
     ``code``: number of a built-in primitive, −1 for one of the user's.  The first few are compiled into the evaluators
     (``inline``), all others are called by address and compiled when first used.
     ``absolute``: it may change when all its points are moved alike, so they must count from the world's own origin.
-    ``piecewise``: it may be another function in another part of space, so that one place does not tell of the next.
+    ``indifferent``: it states only how its features lie to each other (:mod:`cardan.constraints.indifference`).
     ``lengths``: places of the parameters that are lengths of parts [m], such as a radius.
     """
 
@@ -104,7 +104,7 @@ class Primitive:
     equations: int = 0  # independent at a regular solution: rows that are no guards
     powers: tuple[int, ...] = ()  # of length, per row
     absolute: bool = False
-    piecewise: bool = False
+    indifferent: bool = True
     lengths: tuple[int, ...] = ()
     text: str = ""  # source of the kernels of a primitive of the user's; "" for one built in
     origin: Any = None  # what a primitive of the user's is rebuilt from when unpickled
@@ -194,11 +194,11 @@ def features_of(arguments: tuple[Argument, ...]) -> tuple[FeatureKind, ...]:
     return tuple(feature for argument in arguments for feature in KINDS[argument.kind].features)
 
 
-def users(recipe: Any, text: str, rows: int, *, absolute: bool, piecewise: bool) -> Primitive:
+def users(recipe: Any, text: str, rows: int, *, absolute: bool, indifferent: bool) -> Primitive:
     """The primitive of the user's that a recipe declares, with the source of its kernels."""
     name = recipe.name
     declared = (recipe.arguments, recipe.parameters, recipe.defaults, recipe.units)
-    known = {"absolute": absolute, "piecewise": piecewise, "text": text, "origin": recipe}
+    known = {"absolute": absolute, "indifferent": indifferent, "text": text, "origin": recipe}
     return completed(Primitive(-1, name, *declared, (), "value", None, name, **known), rows)
 
 

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from cardan.constraints import by_hand, codegen
-from cardan.constraints.expression import BY_HAND, PIECEWISE, Graph, Plain, Quaternion, Scalar, TracingError, Vector
+from cardan.constraints.expression import BY_HAND, Graph, Plain, Quaternion, Scalar, TracingError, Vector
+from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import KINDS, LENGTH_POWER, Argument, FeatureKind, Primitive, features_of, given, users
 from cardan.errors import ModelError
 
@@ -55,8 +56,8 @@ class Recipe:
             ) from None
         trace = graph, graph.nodes[:components], rows
         text = codegen.user_module(trace)
-        piecewise = any(node.operation in PIECEWISE for node in graph.nodes)
-        return users(recipe, text, len(rows), absolute=_is_absolute(trace, kinds), piecewise=piecewise)
+        known = {"absolute": _is_absolute(trace, kinds), "indifferent": is_indifferent(graph, kinds, rows)}
+        return users(recipe, text, len(rows), **known)
 
     def reduced(self, made: Primitive) -> tuple[Callable[[Recipe], Primitive], tuple[Recipe]]:
         """How it is pickled: without its function, which another process need not know."""

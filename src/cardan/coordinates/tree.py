@@ -131,7 +131,7 @@ def _paths(
             continue
         movable, grounded = _bodies(table, record)
         ends = [number[body] for body in movable]
-        if grounded or not _is_indifferent(system, use):
+        if grounded or not system.rows[use].primitive.indifferent:
             ends.append(GROUND)
         ancestor = ends[0]
         for end in ends[1:]:
@@ -147,12 +147,6 @@ def _paths(
                 if depth[ancestor] > depth[references[k]]:
                     references[k] = ancestor
     return paths, references
-
-
-def _is_indifferent(system: System, use: int) -> bool:
-    from cardan.coordinates.indifference import is_indifferent
-
-    return is_indifferent(system, system.rows[use])
 
 
 def _meet(a: int, b: int, parents: list[int], depth: list[int]) -> int:
