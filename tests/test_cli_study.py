@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -138,7 +139,7 @@ def test_bench_parallel_states_what_constant_time_means() -> None:
 
 
 def timing(links: int, one: float, several: float, threads: int = 2) -> parallel.Timing:
-    return parallel.Timing(links, {1: one, threads: several}, {1: one, threads: several}, 1.9)
+    return parallel.Timing(links, {1: one, threads: several}, {1: one, threads: several}, 1.9, 0.5 * one)
 
 
 GROWN = [parallel.Growth(20, 267, 164), parallel.Growth(40, 269, 282), parallel.Growth(80, 189, 824),
@@ -151,7 +152,7 @@ def test_constant_time_is_claimed_where_it_was_measured(
 ) -> None:
     monkeypatch.setattr(bench, "core_count", lambda: 2)
     text = bench._text([timing(1000, 0.25e-3, several * 1e-3)], GROWN, 2)
-    assert f"an iteration takes {ratio} times as long on 2 cores as on one (1,000 bodies in all)" in text
+    assert f"an iteration takes {ratio} times as long on 2 cores as on one\n(1,000 bodies against 500 bodies," in text
     assert ("that is the papers' constant time" in text) == is_constant
     assert ("is not to be seen here" in text) != is_constant
     assert "from 80 to 160 links as N^1.8, towards N²" in text
@@ -165,7 +166,7 @@ def test_bodies_per_core_are_shared_by_the_cores_there_are(
     text = bench._text([timing(1000, 2e-4, 1e-4, threads)], GROWN, threads)
     assert text.splitlines()[0].endswith("; 1 core" if cores == 1 else f"; {cores} cores")
     assert text.splitlines()[3].split()[-3] == per_core
-    assert ("constant time" in text) == (cores > 1)
+    assert ("constant time" in text) == (cores >= threads)  # else the cores have more bodies each
 
 
 def test_one_thread_is_not_compared_with_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +186,66 @@ def test_bench_parallel_as_json(capsys: Captured) -> None:
     assert timing["median_speed_up"] == pytest.approx(timing["median_seconds"]["1"] / timing["median_seconds"]["3"])
     assert timing["speed_up_of_separate_chains"] > 0.0
     assert [row["bodies"] for row in document["iterations"]] == [20, 40, 80, 160]
+
+
+def test_a_longer_chain_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parallel.growth_sizes(160) == parallel.GROWTH_SIZES
+    assert parallel.growth_sizes(700) == (20, 40, 80, 160, 320, 640)
+    longer = [*GROWN, parallel.Growth(320, 320, 11140)]
+    assert "from 160 to 320 links as N^1.9, towards N²" in bench._text([timing(1000, 2e-4, 1e-4)], longer, 2)
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """A line of the shell with ``cardan`` as its first word."""
+    env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1])}
+    full = line.replace("cardan", f"{sys.executable} -m cardan", 1)
+    return subprocess.run(["bash", "-c", full], capture_output=True, text=True, env=env, check=False)
+
+
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="no shell to close streams")
+QUICK = "cardan study liu2013 --samples 3 --example 1 --region box"
+
+
+@needs_bash
+@pytest.mark.parametrize("line", [QUICK, "cardan solve rsur", "cardan examples"])
+def test_a_closed_stdout_is_told_before_any_work(line: str) -> None:
+    run = shell(f"{line} >&-")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == (
+        "cardan: error: stdout is closed; the answer has no place to go: open it, or redirect it to a file\n"
+    )
+
+
+@needs_bash
+def test_a_closed_stderr_is_no_hindrance_and_nothing_of_it_goes_elsewhere() -> None:
+    run = shell(f"{QUICK} --json 2>&-")
+    assert run.returncode == 0
+    assert read_json(run.stdout)["samples"] == 3
+    assert shell("cardan warmup --json 2>&-").stdout.startswith("{")
+
+
+@needs_bash
+def test_rows_can_go_to_a_pipe() -> None:
+    run = shell(f"{QUICK} --csv >(cat >&2)")
+    assert run.returncode == 0, run.stderr
+    run = shell(f"{QUICK} --csv /dev/stdout | cat")
+    assert "example,movable" in run.stdout.replace("\r", "") or "experiment" in run.stdout
+
+
+def test_what_is_asked_for_twice_is_done_once(capsys: Captured) -> None:
+    twice = ["--samples", "2", "--example", "3", "--example", "3", "--region", "box", "--region", "box"]
+    assert main(["study", "liu2013", *twice, "--json"]) == 0
+    assert len(read_json(capsys.readouterr().out)["rows"]) == 4
+
+
+def test_a_picture_of_no_convergent_run_is_drawn(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    pytest.importorskip("matplotlib")
+    few = ["--samples", "1", "--example", "4", "--region", "sphere", "-N", "1"]
+    assert main(["study", "liu2013", *few, "--plot", str(tmp_path / "none.png")]) == 0
+    assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -224,7 +285,19 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
         ([*MINIMA, "--workers", "0"], "workers is 0"),
         ([*BENCH, "--bodies", "0"], "a number of bodies is 0"),
         ([*BENCH, "--threads", "0"], "a number of threads is 0"),
-        ([*BENCH, "--seconds", "0"], "the time of a measurement is 0.0 s"),
+        ([*BENCH, "--seconds", "0"], "the time of a measurement [s] is 0.0; it must be above zero"),
+        ([*BENCH, "--seconds", "inf"], "the time of a measurement [s] is inf; it must be finite"),
+        ([*BENCH, "--threads", "3000"], "a number of threads is 3000; it must be 256 at the most"),
+        ([*BENCH, "--bodies", "99999999999999"], "a number of bodies is 99999999999999; it must be 10,000,000 at the"),
+        ([*BENCH, "--growth", "10"], "the longest chain whose iterations are counted is 10; it must be a whole number"),
+        ([*LIU, "--samples", "999999999"], "the number of starts is 999999999; it must be 1,000,000 at the most"),
+        ([*LIU, "-N", str(2**63 - 1)], "N is 9223372036854775807; it must be 1,000,000,000 at the most"),
+        ([*LIU, "--csv", ""], "the file has no name"),
+        ([*LIU, "--csv", "same.png", "--plot", "same.png"], "two outputs go to the file"),
+        ([*MINIMA, "--iterations", "99999999999999999999"], "the number of iterations is 99999999999999999999; it"),
+        ([*MINIMA, "--starts", "99999999999999999999"], "the number of starts is 99999999999999999999; it must be"),
+        ([*MINIMA, "--gain", "0"], "k of the spring step is 0.0; it must be above zero"),
+        ([*MINIMA, "--gain", "nan"], "k of the spring step is nan; it must be finite"),
     ],
 )
 def test_wrong_use_is_said_with_code_2_before_any_work(

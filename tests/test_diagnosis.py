@@ -395,6 +395,14 @@ def test_parts_without_a_size_are_held_to_their_own_spread_however_small(build):
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("u", [1e-120, 1e-165, 1e-250])
+def test_a_spread_that_squares_cannot_hold_is_refused_not_forgotten(u):
+    m = cd.Mechanism()
+    bead(m, u)
+    with pytest.raises(cd.ModelError, match=r"the extent of the mechanism is .* choose another unit"):
+        m.assemble()
+
+
 def test_where_drivers_bring_lengths_a_spread_of_rounding_is_none():
     """cos ½π is 6e-17: a part drawn there, at the origin, has no size by that."""
     m = cd.Mechanism()

@@ -143,6 +143,27 @@ def find_relative_links(text: str) -> Iterator[str]:
                 yield target
 
 
+HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$", re.MULTILINE)
+
+
+def find_anchors(text: str) -> set[str]:
+    """What the headings of a document can be linked by: small letters, hyphens for blanks, no punctuation."""
+    found = set()
+    for match in HEADING.finditer(split_fences(text)[1]):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", match[1]).lower()
+        found.add(re.sub(r"[^\w\- ]", "", words).replace(" ", "-"))
+    return found
+
+
+def find_linked_places(text: str) -> Iterator[tuple[str, str]]:
+    """Documents, "" for this one, and the places in them that links outside code name."""
+    prose = INLINE_CODE.sub("", split_fences(text)[1])
+    for match in LINK.finditer(prose):
+        target, _, place = match[1].partition("#")
+        if place and not ABSOLUTE.match(match[1]) and (not target or target.endswith(".md")):
+            yield target, place
+
+
 CHAINS = [
     pytest.param(path, chain, id=f"{name_of(path)}:{chain[0].line}")
     for path in DOCUMENTS
@@ -184,6 +205,16 @@ def test_relative_links_lead_to_files_of_the_project(path: Path) -> None:
         if not (place.exists() and place.is_relative_to(ROOT)):
             broken.append(target)
     assert not broken, f"{name_of(path)} links to what is not there: {broken}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_places_in_documents_resolve(path: Path) -> None:
+    broken = []
+    for target, place in find_linked_places(read(path)):
+        document = path.parent / target if target else path
+        if place not in find_anchors(read(document)):
+            broken.append(f"{target}#{place}")
+    assert not broken, f"{name_of(path)} links to places that are not there: {broken}"
 
 
 # The checks above are only worth as much as what they find; these samples hold them to it.
@@ -231,6 +262,11 @@ def test_no_block_escapes_by_its_info_string(info: str) -> None:
 
 def test_relative_links_are_found() -> None:
     assert sorted(find_relative_links(SAMPLE)) == ["Screw_(joint).md", "docs/b.md", "img/f.png", "src/a.py"]
+
+
+def test_places_are_found() -> None:
+    assert list(find_linked_places(SAMPLE)) == [("", "title")]
+    assert find_anchors("# A title, `code` and 2 [links](a.md)\n```\n# no\n```\n") == {"a-title-code-and-2-links"}
 
 
 def test_citations_are_found() -> None:

@@ -504,6 +504,35 @@ def test_system_state_and_result_survive_copy_and_pickle(way):
     assert again.status is cd.Status.ASSEMBLED
 
 
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, COPIES["pickle"]])
+def test_a_batch_survives_copy_and_pickle_and_compares_by_value(way):
+    m = four_bar()
+    batch = m.assemble_many([None, m.assemble().state])
+    assert way(batch) == batch == m.assemble_many([None, m.assemble().state])
+    assert batch != m.assemble_many([None, None])
+    assert batch != m.assemble_many([None, m.assemble().state], formulation="relative")
+    assert batch != "assembled"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(batch)
+
+
+@pytest.mark.parametrize("k", [2, -3, slice(0, 2), "a", 1.0, None, True])
+def test_a_state_of_a_batch_is_asked_for_by_the_number_of_its_start(k):
+    m = four_bar()
+    batch = m.assemble_many([None, None])
+    assert batch.state(-1) == batch.state(np.int64(1)) == m.assemble().state
+    with pytest.raises(cd.ModelError, match="it must be a whole number from 0 to 1"):
+        batch.state(k)
+
+
+def test_a_state_has_a_pose_for_every_body():
+    """Kernels trust it: with less they would read what is not there."""
+    m = four_bar()
+    for wrong in (np.zeros((1, 7)), np.zeros((2, 6)), np.zeros(14)):
+        with pytest.raises(cd.ModelError, match=r"have shape .*; it must be \(2, 7\), r and p of each body"):
+            m.system.state(wrong)
+
+
 def test_a_copied_system_assembles_like_its_original():
     m = four_bar()
     options = dict(method="auto", formulation="manifold", tolerance=1e-12, max_iterations=None, max_seconds=None)

@@ -105,7 +105,7 @@ def assemble(
         end = _solve(system, formulations.to_reference(system, coordinates, near), task)
         # what was met at the start stays as it is, to the last bit
         moved = formulations.from_reference(system, end.q) if end.moved else coordinates.copy()
-        return _verdict(system, moved, formulations.angles(system, end.q), [end], task, began)
+        return _verdict(system, moved, _angles(system, end, near), [end], task, began)
     moved = coordinates.copy()
     angles = formulations.angles(system, formulations.to_reference(system, coordinates, near)).copy()
     ends = []
@@ -114,7 +114,7 @@ def assemble(
         end = _solve(piece, formulations.to_reference(piece, coordinates[bodies], near[mine]), task)
         if end.moved:
             moved[bodies] = formulations.from_reference(piece, end.q)
-        angles[mine] = formulations.angles(piece, end.q)
+        angles[mine] = _angles(piece, end, near[mine])
         ends.append(end)
     return _verdict(system, moved, angles, ends, task, began)
 
@@ -133,6 +133,12 @@ class _End(NamedTuple):
     @property
     def moved(self) -> bool:
         return self.projected or self.iterations > 0
+
+
+def _angles(system: System, end: _End, near: FloatArray) -> FloatArray:
+    """Angles of the turns where it ended; those of the start, to the last bit, where it did not move."""
+    found = formulations.angles(system, end.q)
+    return found if end.moved else formulations.same_angles(found, near)
 
 
 def _solve(system: System, q: FloatArray, task: _Task) -> _End:
@@ -205,21 +211,15 @@ def _check(
     check.choice(formulation, "formulation", formulations.CHOICES)
     tolerance = verdict.checked_tolerance(tolerance)
     solver = methods.REGISTRY["levenberg_marquardt" if method == AUTO else method]
-    iterations = solver.iterations if max_iterations is None else _count(max_iterations, "max_iterations", 1)
+    iterations = solver.iterations if max_iterations is None else check.count(max_iterations, "max_iterations", 1)
     if restarts is not None and method != AUTO:
         raise ModelError(f"restarts is {restarts}, but method {method!r} makes one attempt; use method='auto'")
-    count = RESTARTS if restarts is None else _count(restarts, "restarts", 0)
+    count = RESTARTS if restarts is None else check.count(restarts, "restarts", 0)
     seconds = None if max_seconds is None else check.positive(max_seconds, "max_seconds")
-    return _Options(method, formulation, tolerance, iterations, seconds, count, _count(seed, "seed", 0))
+    return _Options(method, formulation, tolerance, iterations, seconds, count, check.count(seed, "seed", 0))
 
 
 _checked = lru_cache(maxsize=64, typed=True)(_check)  # the same few options are asked for again and again
-
-
-def _count(value: Any, what: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ModelError(f"{what} is {value!r}; it must be a whole number from {least} on")
-    return int(value)
 
 
 def start_coordinates(system: System, start: State | Mapping[Any, Any] | None) -> FloatArray:
@@ -254,7 +254,11 @@ def start_angles(system: System, start: Any) -> FloatArray:
     if not system.turns:
         return _NO_ANGLES
     known = start.angles if isinstance(start, State) else {}
-    return np.array([known.get(key, 0.0) for key in system.turns])
+    found: FloatArray = np.array([known.get(key, 0.0) for key in system.turns])
+    if not np.isfinite(found).all():
+        key = system.turns[int(np.flatnonzero(~np.isfinite(found))[0])]
+        raise ModelError(f"the angle of {key!r} in the start is {known[key]}; it must be finite")
+    return found
 
 
 _NO_ANGLES: FloatArray = np.empty(0)

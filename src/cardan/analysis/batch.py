@@ -46,9 +46,10 @@ def assemble_many(
     """See :meth:`cardan.Mechanism.assemble_many`."""
     began = time.perf_counter()
     options = one._check(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed)
-    if options.restarts > MOST_RESTARTS:
-        raise ModelError(f"restarts is {options.restarts}; from many starts it must be {MOST_RESTARTS:,} at the most")
+    check.count(options.restarts, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
+    if progress is not None and not callable(progress):
+        raise ModelError(f"progress is {progress!r}; it must be a function of what is done and of how much there is")
     moment = _time(starts, at_time)
     coordinates, near = _starts(system, starts)
     deadline = None if options.seconds is None else began + options.seconds
@@ -135,7 +136,12 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
     wanted = f"an array of shape (n, {bodies}, 7), r and p of every body, or a list of states"
     if isinstance(starts, State | Mapping | str):
         raise ModelError(f"the starts are {starts!r}; they must be {wanted}")
+    if isinstance(starts, Sequence) and not len(starts):
+        raise ModelError(f"there are no starts; they must be {wanted}, one at least")
     if isinstance(starts, Sequence) and any(start is None or isinstance(start, State | Mapping) for start in starts):
+        for k, start in enumerate(starts):
+            if not (start is None or isinstance(start, State | Mapping)):
+                raise ModelError(f"start {k} is of type {type(start).__name__}; among states it must be one too")
         listed = [start_coordinates(system, start) for start in starts]
         near = np.array([start_angles(system, start) for start in starts])
         return np.array(listed), near.reshape(len(listed), len(system.turns))

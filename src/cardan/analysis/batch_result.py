@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.result import Status
+from cardan.errors import ModelError
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
+
+_NUMBERS = ("coordinates", "angles", "residual", "tolerance", "iterations", "restarts")
 
 
 class BatchResult:
@@ -67,8 +70,21 @@ class BatchResult:
     def __len__(self) -> int:
         return len(self.ok)
 
+    def __eq__(self, other: object) -> bool:
+        """Equal in all but the time it took."""
+        if not isinstance(other, BatchResult):
+            return NotImplemented
+        same = all(np.array_equal(getattr(self, a), getattr(other, a), equal_nan=True) for a in _NUMBERS)
+        said = all(getattr(self, a) == getattr(other, a) for a in ("time", "method", "formulation"))
+        alike = self._system.names == other._system.names and self._system.turns == other._system.turns
+        return same and said and alike and np.array_equal(self.status, other.status)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
     def state(self, k: int) -> State:
-        """The state in which the assembly from start ``k`` ended."""
+        """The state in which the assembly from start ``k`` ended; a negative number counts from the last."""
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
+            raise ModelError(f"the number of the start is {k!r}; it must be a whole number from 0 to {len(self) - 1}")
         angles = self.angles[k].copy() if self._system.turns else None
         return self._system.state(self.coordinates[k].copy(), angles, self.time)
 

@@ -10,13 +10,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from cardan.errors import ModelError
+from cardan.system import check
 
 Progress = Callable[[int, int], None]  # done, of how many
 Worker = Callable[[int, int], Any]  # does the items first … last − 1
 
+MOST_WORKERS = 1024  # threads; they are made at once
 LOOK = 0.05  # s between two looks of the waiting thread at the others
 
 
@@ -31,9 +30,7 @@ def worker_count(workers: Any) -> int:
     """A number of threads, checked; None: one for each core."""
     if workers is None:
         return core_count()
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise ModelError(f"workers is {workers!r}; it must be a whole number from 1 on; without it all cores are used")
-    return int(workers)
+    return check.count(workers, "workers", 1, MOST_WORKERS, instead="without it all cores are used")
 
 
 def run_chunks(

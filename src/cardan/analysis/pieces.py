@@ -16,6 +16,7 @@ from cardan.analysis.chunks import Progress, Worker, run_chunks
 from cardan.analysis.judging import Judge, rewind, shift
 from cardan.analysis.restarts import REACH, Restarts
 from cardan.coordinates import formulations
+from cardan.coordinates.formulations import same_angles
 from cardan.solvers import abi, kernels, methods
 from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Problem
@@ -114,9 +115,10 @@ def solve_piece(
             rewind(piece, starts[first:last])
             ends.q[first:last] = starts[first:last]
             solve(first, last)
+            still = ends.moved[first:last] == 0  # what was met at the start stays as it is, to the last bit
+            ends.angles[first:last][still] = same_angles(ends.angles[first:last][still], near[first:last][still])
             final = ends.q[first:last].copy()
             shift(piece, final, -1.0)
-            still = ends.moved[first:last] == 0  # what was met at the start stays as it is, to the last bit
             final[still, : own.shape[1]] = own[first:last][still]
             ends.coordinates[first:last] = final[:, : own.shape[1]].reshape(-1, *coordinates.shape[1:])
             judge.update(final, ends.found[first:last])
@@ -196,7 +198,8 @@ class _Shared(_OneByOne):
 
         def solve(last: int) -> bool:
             """Whether there is more to do."""
-            return bool(kernel.solve_many(*self.tables, last, *own, *answers, ends.conflict, ends.moved))
+            with np.errstate(all="ignore"):  # as in compiled kernels, also where they are interpreted
+                return bool(kernel.solve_many(*self.tables, last, *own, *answers, ends.conflict, ends.moved))
 
         def worker(first: int, last: int) -> None:
             memo[kernel.START], memo[kernel.STAGE], memo[kernel.IS_LATE] = first, kernel.NEW, 0.0

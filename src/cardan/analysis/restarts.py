@@ -37,7 +37,8 @@ class Restarts:
 
         out: FloatArray = np.empty_like(self.authored)
         reach = REACH * self.length
-        _draws.draw_anywhere(self._bodies, self.seeds, attempt, self.authored, self.center, reach, out)
+        with np.errstate(over="ignore"):  # seeds are multiplied modulo 2⁶⁴, which the interpreter warns of
+            _draws.draw_anywhere(self._bodies, self.seeds, attempt, self.authored, self.center, reach, out)
         return out
 
     def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:
@@ -45,5 +46,6 @@ class Restarts:
         from cardan.analysis import _draws
 
         out: FloatArray = q.copy()
-        _draws.draw_near(self._bodies, self.seeds, attempt, q, size, self.length, out)
+        with np.errstate(over="ignore"):
+            _draws.draw_near(self._bodies, self.seeds, attempt, q, size, self.length, out)
         return out

@@ -39,6 +39,11 @@ class Verb(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line, that of the process where none is given; returns the exit code, and raises nothing."""
+    if sys.stderr is None:  # closed by the caller, who wants to hear nothing
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # it lives as long as the process
+    if sys.stdout is None:
+        _say("error: stdout is closed; the answer has no place to go: open it, or redirect it to a file")
+        return WRONG_USE
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ° or ü gets a question mark, not a traceback
     try:

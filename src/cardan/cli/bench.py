@@ -31,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--seconds", type=float, default=parallel.SECONDS, metavar="S", help="of each timing; default: %(default)s"
     )
+    sub.add_argument(
+        "--growth",
+        type=int,
+        default=parallel.GROWTH_SIZES[-1],
+        metavar="N",
+        help="links of the longest chain whose iterations are counted; default: %(default)s",
+    )
     sub.add_argument("--json", action="store_true", help="print one JSON document")
     sub.set_defaults(bench=_run_parallel)
 
@@ -42,15 +49,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_parallel(args: argparse.Namespace) -> int:
     sizes = args.bodies or list(parallel.SIZES)
-    parallel.check_inputs(sizes, [args.threads], args.seconds)
+    parallel.check_inputs(sizes, [args.threads], args.seconds, args.growth)
+    links = parallel.growth_sizes(args.growth)
     timings: list[Timing] = []
     grown: list[Growth] = []
-    steps = len(sizes) + len(parallel.GROWTH_SIZES)
+    steps = len(sizes) + len(links)
     with Bar("parallel") as bar:
         for size in sizes:
             bar.update(len(timings), steps)
             timings.append(parallel.measure(size, args.threads, seconds=args.seconds))
-        for size in parallel.GROWTH_SIZES:
+        for size in links:
             bar.update(len(timings) + len(grown), steps)
             grown.append(parallel.growth(size))
     if args.json:
@@ -63,7 +71,7 @@ def _run_parallel(args: argparse.Namespace) -> int:
 def _exponents(grown: list[Growth]) -> tuple[float, float]:
     sizes = [g.links for g in grown]
     return (
-        parallel.exponent(sizes[::3], [grown[0].scattered, grown[-1].scattered]),
+        parallel.exponent([sizes[0], sizes[-1]], [grown[0].scattered, grown[-1].scattered]),
         parallel.exponent(sizes[-2:], [g.compressed for g in grown[-2:]]),
     )
 
@@ -87,6 +95,7 @@ def _document(timings: list[Timing], grown: list[Growth], threads: int) -> dict[
                 "speed_up": t.speed_up(threads),
                 "median_speed_up": t.median_speed_up(threads),
                 "speed_up_of_separate_chains": t.separate,
+                "times_as_long_with_as_many_bodies_per_core": t.constancy(threads),
                 "bodies_per_core": t.links / cores,
                 "nanoseconds_per_body_and_core": 1e9 * t.seconds[threads] * cores / t.links,
             }
@@ -153,12 +162,14 @@ def _scaling(timings: list[Timing], threads: int) -> list[str]:
         "That is what the cores give, now, to threads that do not take over each other's work.",
     ]
     cores = _cores(threads)
-    if cores == 1:
+    if cores < threads:  # then more bodies are on each of the cores
         return lines
     largest = max(timings, key=lambda t: t.links)
-    longer = cores / largest.speed_up(threads)
+    longer = largest.constancy(threads)
     claim = f"With as many bodies per core, an iteration takes {longer:.2f} times as long on {cores} cores as on one"
-    lines.append(f"{claim} ({largest.links:,} bodies in all):")
+    half = _counted(largest.links // threads, "body", "bodies")
+    lines.append(claim)
+    lines.append(f"({_counted(largest.links, 'body', 'bodies')} against {half}, which one thread has alone):")
     if longer <= CONSTANT:
         lines.append("that is the papers' constant time, of one iteration and given the cores.")
     else:
@@ -166,5 +177,5 @@ def _scaling(timings: list[Timing], threads: int) -> list[str]:
     return lines
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _counted(count: int, what: str, several: str = "") -> str:
+    return f"{count:,} {what if count == 1 else several or what + 's'}"

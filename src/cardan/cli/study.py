@@ -74,12 +74,13 @@ def _add_liu2013(studies: Any) -> None:
 
 
 def _run_liu2013(args: argparse.Namespace) -> int:
-    examples: list[int] = args.example or [1, 2, 3, 4]
-    regions: list[Any] = args.region or list(table2.REGIONS)
+    examples: list[int] = list(dict.fromkeys(args.example or [1, 2, 3, 4]))
+    regions: list[Any] = list(dict.fromkeys(args.region or table2.REGIONS))
     settings = Settings(args.N, args.epsilon, args.inverse)
     table2.check_inputs(args.samples, args.seed, regions, args.box, examples)
     picture = None if args.plot is None else figures.check_picture(args.plot)
     rows = None if args.csv is None else figures.check_file(args.csv)
+    figures.check_apart(picture, rows)
     with Bar("liu2013") as bar:
         found = table2.table_2(
             samples=args.samples,
@@ -212,10 +213,11 @@ def _add_minima(studies: Any) -> None:
 
 
 def _run_minima(args: argparse.Namespace) -> int:
-    names = tuple(args.mechanism or minima.MECHANISMS)
+    names = tuple(dict.fromkeys(args.mechanism or minima.MECHANISMS))
     inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed, args.gain)
     picture = None if args.plot is None else figures.check_picture(args.plot)
     rows = None if args.csv is None else figures.check_file(args.csv)
+    figures.check_apart(picture, rows)
     with Bar("minima") as bar:
         found = minima.minima(inputs, workers=args.workers, progress=bar.update)
     try:

@@ -119,10 +119,10 @@ def _studies() -> None:
 
 def _turn() -> None:
     """Turns that a limit asks for are wound, angles of many starts read at once, and what is late judged at once."""
-    m = Mechanism("screw")
-    thread = m.screw("thread", m.ground.frame(), m.body("nut", position=(0.1, 0.0, 0.3)).frame(), pitch=1.0)
+    m = Mechanism("door")
+    hinge = m.revolute("hinge", m.ground.frame(), m.body("leaf", position=(0.1, 0.0, 0.3)).frame())
+    m.limit("stop", hinge, upper=1.0)
     m.assemble_many([m.state], max_seconds=1e-9)
-    m.limit("end", thread, upper=1.0, of="angle")
     m.assemble(max_iterations=1, restarts=0)
 
 

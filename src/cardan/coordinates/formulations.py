@@ -62,6 +62,8 @@ REGISTRY: dict[str, FormulationKind] = {
 }
 
 
+ROUNDING = 64 * float(np.finfo(float).eps)  # of an angle that is read from poses again
+
 CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # by poses, and by the coordinates of joints
 
 
@@ -158,6 +160,12 @@ def rewound(system: System, q: FloatArray) -> FloatArray:
 def angles(system: System, q: FloatArray) -> FloatArray:
     """Angles of the system's turns in solver coordinates [rad], shape (turns,)."""
     return q[layout.POSE * len(system.names) :]
+
+
+def same_angles(found: FloatArray, known: FloatArray) -> FloatArray:
+    """Angles [rad] as they were known where those found differ by rounding alone; shapes alike."""
+    kept: FloatArray = np.where(np.abs(found - known) <= ROUNDING * np.maximum(1.0, np.abs(known)), known, found)
+    return kept
 
 
 def from_reference(system: System, q: FloatArray) -> FloatArray:

@@ -47,8 +47,9 @@ DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what 
 # part of L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not
 # depend on the order of the parts.
 DRIFT = 1e-12
-# The defect itself is rounded, by some eps·|r|, and a long way that is made with ever smaller λ lets that grow: the
-# poses of two starts that differ by 1e-15 differed by 1e-9.  With λ above this part of the largest residual by 1e-13.
+# The defect itself is rounded, by some eps·r, and a long way that is made with ever smaller λ lets that grow: the poses
+# of two starts that differed by 1e-15 were 1e-9 apart.  With λ above this part of the root mean square of r (which no
+# rigid motion changes) they are 1e-13 apart.
 LEAST_DAMPING = 1e-9
 EPSILON = 2.2e-16
 DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
@@ -125,7 +126,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
             control[MARK_ITERATION] = control[ITERATIONS] + done
             control[MARK_COST] = cost
         done += 1
-        effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * worst)
+        effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * sqrt(2.0 * cost / m))
         control[DAMPING] = effective
         if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0

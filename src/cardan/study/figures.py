@@ -33,6 +33,8 @@ INK, MUTED = "#222222", "#888888"
 
 def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
     """A file that can be written, or ModelError; nothing is created."""
+    if not path:
+        raise ModelError("the file has no name; give one")
     target = Path(path)
     if suffixes is not None and target.suffix.lower() not in suffixes:
         raise ModelError(f"the file is {path!r}; its name must end in {', '.join(suffixes)}")
@@ -50,8 +52,8 @@ def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
 
 def _try_to_open(target: Path) -> None:
     """OSError where a file cannot be opened for writing; a new one is removed again, an old one stays as it is."""
-    target = target.resolve()  # a link to a file that is not there yet
     if not target.exists():
+        target = target.resolve()  # a link to a file that is not there yet
         with target.open("xb"):
             pass  # to have opened it is all that was wanted
         target.unlink()
@@ -69,6 +71,14 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CardanError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+
+
+def check_apart(*paths: Path | None) -> None:
+    """ModelError where two outputs have one name: the later would be all that is left."""
+    named = [path.absolute() for path in paths if path is not None]
+    for k, path in enumerate(named):
+        if path in named[:k] and not path.is_char_device() and not path.is_fifo():
+            raise ModelError(f"two outputs go to the file {str(path)!r}; give each a name of its own")
 
 
 def check_picture(path: str) -> Path:
@@ -132,7 +142,9 @@ def convergence(table: Any, traces: dict[tuple[str, str], dict[str, list[Any]]],
         right.set_ylim(1e-17, 1e4)
         right.set_title("convergent runs, their median bold", fontsize=8, loc="left", color=MUTED)
         right.set_ylabel("‖Φ‖", fontsize=8)
-        right.legend(fontsize=7, frameon=False, loc="upper right")
+        right.set_yscale("log")  # also where no run converged
+        if right.get_legend_handles_labels()[0]:
+            right.legend(fontsize=7, frameon=False, loc="upper right")
         for axes in (left, right):
             clean(axes)
     grid[-1][0].set_xlabel(f"iterations ({most}: and more)", fontsize=8)

@@ -34,6 +34,7 @@ Inverse = Literal["lu", "pseudo"]
 Vector = tuple[float, float, float]
 
 N = 100  # iterations; with 200 the counts of Peng's formula rise to almost all
+MOST_N = 10**9
 EPSILON = 1e-14  # on ‖Φ‖
 CHUNK = 250  # starts between two looks at the clock, some ten milliseconds
 
@@ -157,8 +158,11 @@ def _held(found: Problem) -> Problem:
 
 def coordinates(p: Any) -> FloatArray:
     """Solver coordinates (0, p), shape (n, 7), of Euler parameters, shape (n, 4)."""
-    quaternions = np.atleast_2d(np.asarray(p, dtype=np.float64))
-    if quaternions.ndim != 2 or quaternions.shape[1] != 4 or not np.isfinite(quaternions).all():
+    try:
+        quaternions = np.atleast_2d(np.asarray(p, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ModelError(f"the starts are {p!r:.100}; they must be finite numbers, shape (n, 4)") from None
+    if quaternions.ndim != 2 or quaternions.shape[1] != 4 or not np.isfinite(quaternions).all() or not quaternions.size:
         raise ModelError(f"the starts have shape {quaternions.shape}; they must be finite numbers, shape (n, 4)")
     out: FloatArray = np.zeros((len(quaternions), 7))
     out[:, 3:] = quaternions
@@ -205,8 +209,7 @@ class Settings:
     inverse: Inverse = "lu"
 
     def __post_init__(self) -> None:
-        if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 1:
-            raise ModelError(f"N is {self.iterations!r}; it must be a whole number from 1 on")
+        check.count(self.iterations, "N", 1, MOST_N)
         check.positive(self.epsilon, "ε")
         check.choice(self.inverse, "inverse", INVERSES)
 

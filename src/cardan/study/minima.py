@@ -41,6 +41,7 @@ CHARTS: dict[str, str] = {"euler_parameters": "quaternions", "euler_angles": "ZX
 
 STARTS = 50
 ITERATIONS = 10_000
+MOST_STARTS, MOST_ITERATIONS = 100_000, 10**9
 TOLERANCE = 1e-2  # of the extent, and radians: the spring step creeps, and Newton would take over long before
 SLOWED = 2.0  # times the iterations that the manifold takes from there
 STATIONARY = 1e-3  # |Jᵀr|/|r|, scaled: below it a gradient counts as vanished; at the starts it is of order one
@@ -109,13 +110,12 @@ class Inputs:
         for name in self.mechanisms:
             if name not in REGISTRY:
                 raise check.unknown(name, "example", REGISTRY)
-        for value, what, least in (
-            (self.starts, "the number of starts", 1),
-            (self.iterations, "the number of iterations", 1),
-            (self.seed, "the seed", 0),
+        for value, what, least, most in (
+            (self.starts, "the number of starts", 1, MOST_STARTS),
+            (self.iterations, "the number of iterations", 1, MOST_ITERATIONS),
+            (self.seed, "the seed", 0, None),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ModelError(f"{what} is {value!r}; it must be a whole number from {least} on")
+            check.count(value, what, least, most)
         if check.positive(self.tolerance, "the tolerance") >= 1.0:
             raise ModelError(f"the tolerance is {self.tolerance}; it must be below 1 (lengths are relative)")
         if self.gain != math.inf:

@@ -22,7 +22,7 @@ from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
 from cardan.solvers import abi
-from cardan.system import layout
+from cardan.system import check, layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
@@ -35,6 +35,9 @@ BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays n
 LEAST_BLOCKS: Final = 4  # in a share: less is not worth the call
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
+MOST_BODIES: Final = 10_000_000  # some gigabytes
+MOST_THREADS: Final = 256
+MOST_GROWTH: Final = 1280  # a minute: the iterations grow as the square
 SECONDS: Final = 2.0  # a timing takes about so long, on each number of threads,
 ROUNDS: Final = 20  # in so many rounds that take turns, so that a busy spell hits them all
 MOST_ITERATIONS: Final = 1_000_000
@@ -302,9 +305,14 @@ class Timing:
     seconds: dict[int, float]
     medians: dict[int, float]
     separate: float
+    alone: float  # [s], of one of those chains while the others rest
 
     def speed_up(self, threads: int) -> float:
         return self.seconds[1] / self.seconds[threads]
+
+    def constancy(self, threads: int) -> float:
+        """How many times as long an iteration takes with so many times the bodies on so many threads."""
+        return self.seconds[threads] / self.alone
 
     def median_speed_up(self, threads: int) -> float:
         return self.medians[1] / self.medians[threads]
@@ -319,16 +327,19 @@ class Growth:
     compressed: int
 
 
-def check_inputs(sizes: Sequence[Any], threads: Sequence[Any], seconds: Any) -> None:
+def check_inputs(sizes: Sequence[Any], threads: Sequence[Any], seconds: Any, largest: Any = None) -> None:
     """Raise ModelError for what cannot be run; before any work."""
-    for values, what in ((sizes, "a number of bodies"), (threads, "a number of threads")):
+    for values, what, most in (
+        (sizes, "a number of bodies", MOST_BODIES),
+        (threads, "a number of threads", MOST_THREADS),
+    ):
         if not values:
             raise ModelError(f"there is nothing to do: give {what}")
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ModelError(f"{what} is {value!r}; it must be a whole number from 1 on")
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 < seconds < float("inf"):
-        raise ModelError(f"the time of a measurement is {seconds!r} s; it must be above zero")
+            check.count(value, what, 1, most)
+    check.positive(seconds, "the time of a measurement [s]")
+    if largest is not None:
+        check.count(largest, "the longest chain whose iterations are counted", GROWTH_SIZES[-1], MOST_GROWTH)
 
 
 def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing:
@@ -353,6 +364,7 @@ def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing
         {threads: least["several"], 1: least["one"]},
         {threads: median["several"], 1: median["one"]},
         threads * least["alone"] / least["separate"],
+        least["alone"],
     )
 
 
@@ -372,6 +384,14 @@ def _iterations_in(run: Run, seconds: float) -> int:
 def growth(links: int, *, tolerance: float = TOLERANCE) -> Growth:
     """Iterations until every joint is closed to the tolerance [link lengths]."""
     return Growth(links, _iterations(scattered(links, 0), tolerance), _iterations(compressed(links), tolerance))
+
+
+def growth_sizes(largest: int) -> tuple[int, ...]:
+    """Numbers of links, each twice the one before, up to the largest asked for."""
+    sizes = list(GROWTH_SIZES)
+    while 2 * sizes[-1] <= largest:
+        sizes.append(2 * sizes[-1])
+    return tuple(sizes)
 
 
 def exponent(sizes: Sequence[int], counts: Sequence[float]) -> float:

@@ -26,6 +26,7 @@ Region = Literal["box", "sphere"]
 Box = Literal["reproducing", "printed"]
 
 SAMPLES = 10_000
+MOST_SAMPLES = 1_000_000  # which take half a gigabyte
 REGIONS: Final = ("box", "sphere")
 BOXES: Final = ("reproducing", "printed")
 
@@ -238,9 +239,8 @@ def starts(region: Region, low: float, samples: int, seed: int, experiment: int)
 
 def check_inputs(samples: Any, seed: Any, regions: Sequence[Any], box: Any, examples: Sequence[Any]) -> None:
     """Raise ModelError for what cannot be run; before any work."""
-    for value, what, least in ((samples, "the number of starts", 1), (seed, "the seed", 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ModelError(f"{what} is {value!r}; it must be a whole number from {least} on")
+    check.count(samples, "the number of starts", 1, MOST_SAMPLES)
+    check.count(seed, "the seed", 0)
     if not regions or not examples:
         raise ModelError("there is nothing to do: give one region and one example at least")
     for region in regions:

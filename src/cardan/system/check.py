@@ -32,6 +32,18 @@ def number(value: Any, what: str) -> float:
     return result
 
 
+def count(value: Any, what: str, least: int, most: int | None = None, *, instead: str = "") -> int:
+    """A whole number from ``least`` on, and up to ``most``."""
+    bound = ""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        bound = f"a whole number from {least} on"
+    elif most is not None and value > most:
+        bound = f"{most:,} at the most"
+    if bound:
+        raise ModelError(f"{what} is {_short(value)}; it must be {bound}{instead and '; ' + instead}")
+    return int(value)
+
+
 def positive(value: Any, what: str, *, zero: bool = False, instead: str = "") -> float:
     """A finite float above zero, or from zero on."""
     result = number(value, what)

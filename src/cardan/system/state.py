@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cardan.errors import ModelError
 from cardan.math import euler
-from cardan.system import check
+from cardan.system import check, layout
 
 FloatArray = NDArray[np.float64]
 
@@ -79,6 +79,11 @@ class State(Mapping[str, Pose]):
         angles: Mapping[str, float] | None = None,
         time: float = 0.0,
     ) -> None:
+        if coordinates.shape != (len(names), layout.POSE):  # kernels trust it
+            raise ModelError(
+                f"the coordinates of a state have shape {coordinates.shape}; it must be {(len(names), layout.POSE)}, "
+                "r and p of each body"
+            )
         self.names = names
         self._index = index
         coordinates.setflags(write=False)

@@ -224,7 +224,9 @@ class System:
         points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
-        spread = 2.0 * float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1)).max(initial=0.0))
+        apart = points - points.mean(axis=0)
+        far = float(np.abs(apart).max(initial=0.0)) or 1.0  # scaled, so that the squares do not vanish
+        spread = 2.0 * far * float(np.sqrt(((apart / far) ** 2).sum(axis=1)).max(initial=0.0))
         drawn = (points, self.origin, self.centers, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
