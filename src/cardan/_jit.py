@@ -174,6 +174,8 @@ def _cache_of(function: Callable[..., Any]) -> _Cache | None:
 _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
 
 
+_INLINE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
+
 _plain = threading.local()
 
 
@@ -207,10 +209,14 @@ def _kept(function: Kernel, compiled: Any) -> Kernel:
 
 
 def inner(function: Kernel) -> Kernel:
-    """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use."""
+    """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use.
+
+    It is always inlined.  Else a process that compiles would call a copy of its own, where one that loads kept code
+    calls the copy in there, and the two may round differently in the last bit.
+    """
     if _leave():
         return function
-    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
+    compiled = numba.njit(**_INLINE, **_OPTIONS)(function)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -230,7 +236,7 @@ def exact_inner(function: Kernel) -> Kernel:
     """As :func:`inner`, for functions that :func:`exact` kernels call."""
     if _leave():
         return function
-    compiled = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_EXACTLY)(function)
+    compiled = numba.njit(**_INLINE, **_EXACTLY)(function)
     return compiled  # type: ignore[no-any-return]
 
 
