@@ -328,8 +328,8 @@ def contact_sheet() -> None:
 
 
 def descent() -> None:
-    """The bent chain on its way, as ``cardan study minima --seed 3 --plot`` draws it: as long as the median takes."""
-    figures.save(figures.sequence(minima.sequence(minima.Inputs(seed=3))), IMAGES / "minima.png")
+    """The bent chain on its way, as ``cardan study minima --plot`` draws it."""
+    figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
 
 
 if __name__ == "__main__":

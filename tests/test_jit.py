@@ -69,6 +69,30 @@ def test_where_no_cache_can_be_written_kernels_run_uncached_after_one_warning(tm
     assert list(tmp_path.iterdir()) == [obstacle]
 
 
+ANSWERS = """
+import hashlib
+import numpy as np
+from cardan.examples import REGISTRY, random_start
+from cardan.study import liu2013
+m = REGISTRY["rsur"].build()
+starts = [m.state.moved(random_start(m, seed)) for seed in range(20)]
+for method in ("auto", "newton"):
+    one = np.array([m.assemble(start, method=method).state.coordinates for start in starts])
+    many = m.assemble_many(starts, method=method).coordinates
+    print(hashlib.sha256(one.tobytes()).hexdigest(), np.array_equal(one, many))
+p = np.random.default_rng(0).normal(size=(300, 4))
+found = liu2013.algorithm_1(4, 2, "manifold", p)
+print(hashlib.sha256(found.iterations.tobytes() + found.norms.tobytes()).hexdigest())
+"""
+
+
+def test_a_process_that_compiles_gives_the_bits_of_one_that_loads(tmp_path):
+    """Machine code that is kept must not call other copies of what it calls than the process that made it."""
+    first, again = (run(ANSWERS, tmp_path / "cache")[0] for _ in range(2))
+    assert first == again
+    assert [line.split()[1] for line in first[:2]] == ["True", "True"]
+
+
 @pytest.fixture
 def copied(tmp_path):
     """The package, copied, so that it can be edited."""
