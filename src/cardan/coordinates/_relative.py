@@ -32,7 +32,7 @@ above c, and of unknowns z below c alone: the rows stay as short as they were.
 
 from math import atan2, cos, pi, sin, sqrt
 
-from cardan._jit import evaluator, inner, tail
+from cardan._jit import cut, evaluator, inner, tail
 from cardan.coordinates._features import (
     derivatives,
     multiply,
@@ -61,6 +61,7 @@ from cardan.system.layout import (
     SLOTS,
     TURN,
     TURNS,
+    WIDEST,
 )
 
 # header
@@ -167,9 +168,9 @@ def set_frame(at, ints, floats, poses, frame, scratch):
         for i in range(3):
             scratch[4 + i] = floats[f + 4 + i]
     else:
-        pose = tail(poses, POSE * parent)
+        pose = cut(poses, POSE * parent, POSE)
         multiply(tail(pose, 3), tail(floats, f), scratch)
-        turn_vector(tail(pose, 3), tail(floats, f + 4), tail(scratch, 4))
+        turn_vector(tail(pose, 3), tail(floats, f + 4), cut(scratch, 4, 3))
         for i in range(3):
             scratch[4 + i] += pose[i]
     scale = scratch[0] * scratch[0] + scratch[1] * scratch[1] + scratch[2] * scratch[2] + scratch[3] * scratch[3]
@@ -238,7 +239,7 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
     f = ints[at + T_FLOATS]
     count = ints[at + T_TRANSLATIONS]
     turn = ints[at + T_TURN]
-    pose = tail(poses, POSE * ints[at + T_BODY])
+    pose = cut(poses, POSE * ints[at + T_BODY], POSE)
     first = 2 if count == 1 else 0
     for i in range(3):
         s = 0.0
@@ -247,9 +248,9 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
         if turn == ABOUT_Z:
             s += frame[3 * i + 2] * floats[f + 14] * c[count]
         frame[10 + i] = scratch[4 + i] + frame[9] * s
-    relative = tail(scratch, 7)
+    relative = cut(scratch, 7, 4)
     set_relative(turn, tail(c, count), relative)
-    here = tail(scratch, 11)
+    here = cut(scratch, 11, 4)
     multiply(scratch, relative, here)
     p = tail(pose, 3)
     multiply_conjugate(here, tail(floats, f + 7), p)
@@ -257,7 +258,7 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
         n = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
         for i in range(4):
             p[i] /= n
-    arm = tail(scratch, 7)
+    arm = cut(scratch, 7, 3)
     turn_vector(p, tail(floats, f + 11), arm)
     for i in range(3):
         pose[i] = frame[10 + i] - arm[i]
@@ -271,7 +272,7 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
     count = ints[at + T_TRANSLATIONS]
     turn = ints[at + T_TURN]
     ref = ints[at + T_REF]
-    target = tail(scratch, 15)
+    target = cut(scratch, 15, 4)
     for i in range(4):
         target[i] = wanted[o + 3 + i]
     if retracting:
@@ -286,27 +287,27 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
             angle = sqrt(angle)
             # sin(angle/2)/angle; below 1e-4 the next term of its series, angle⁴/3840, is under 1e-19
             ratio = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
-            small = tail(scratch, 7)
+            small = cut(scratch, 7, 4)
             small[0] = cos(0.5 * angle)
             for i in range(3):
                 small[i + 1] = ratio * step[count + i]
             multiply(tail(wanted, o + 3), small, target)
         if ref >= 0:  # turned along with REF
-            small = tail(scratch, 7)
-            before = tail(scratch, 11)
+            small = cut(scratch, 7, 4)
+            before = cut(scratch, 11, 4)
             conjugate_multiply(tail(wanted, POSE * ref + 3), target, small)
-            multiply(tail(poses, POSE * ref + 3), small, before)
+            multiply(cut(poses, POSE * ref + 3, 4), small, before)
             for i in range(4):
                 target[i] = before[i]
-    turned = tail(scratch, 7)
-    relative = tail(scratch, 11)
+    turned = cut(scratch, 7, 4)
+    relative = cut(scratch, 11, 4)
     multiply(target, tail(floats, f + 7), turned)
     conjugate_multiply(scratch, turned, relative)
     if retracting:
         if turn == ANYHOW:
             read_turn(turn, relative, tail(c, count))
         else:
-            found = tail(scratch, 7)
+            found = cut(scratch, 7, 2)
             read_turn(turn, relative, found)
             for i in range(2 if turn == CROSSED else 1):
                 c[count + i] = nearest_turn(found[i], old[count + i]) + step[count + i]
@@ -322,7 +323,7 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
     set_relative(turn, tail(c, count), turned)
     multiply(scratch, turned, relative)
     multiply_conjugate(relative, tail(floats, f + 7), target)
-    arm = tail(scratch, 7)
+    arm = cut(scratch, 7, 3)
     turn_vector(target, tail(floats, f + 11), arm)
     first = 2 if count == 1 else 0
     for k in range(count):
@@ -339,7 +340,7 @@ def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
     count = POSE * ints[ints[SYSTEM] + BODIES]
     for _ in range(ints[ints[SYSTEM] + BODIES]):
         k = ints[at + T_COORDINATE]
-        frame = tail(frames, FRAME * ints[at + T_BODY])
+        frame = cut(frames, FRAME * ints[at + T_BODY], FRAME)
         set_frame(at, ints, floats, poses, frame, scratch)
         coordinates = tail(q, k)
         if op == ENTER or op == RETRACT:
@@ -358,7 +359,7 @@ def count_turns(ints, floats, before, poses, own, out):
     """
     system = tail(ints, ints[SYSTEM])
     first = POSE * system[BODIES]
-    angles = tail(out, ints[COORDINATE_COUNT])
+    angles = cut(out, ints[COORDINATE_COUNT], system[TURNS])
     update_turns(system, floats, before, poses, own)
     for k in range(system[TURNS]):
         angles[k] = poses[first + k]
@@ -374,26 +375,26 @@ def count_turns(ints, floats, before, poses, own, out):
 
 
 @inner
-def see_from(body, forward, record, system, poses, values, offset, rows, scratch):
+def see_from(body, forward, record, system, poses, values, rows, scratch):
     """Features as a body sees them (``forward``), or ∂f/∂x, row by row, from what it is for those to that in world.
 
     With A = s R, s = |p|²:  P ← A⁻¹(P − r), v ← A⁻¹ v, x ← p* ⊗ x / s;  and by the chain rule d ← A⁻ᵀ d = R d / s for
     points and vectors, d ← p ⊗ d / s for orientations.
     """
-    pose = tail(poses, POSE * body)
-    p = tail(pose, 3)
+    pose = cut(poses, POSE * body, POSE)
+    p = cut(pose, 3, 4)
     square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-    turn = scratch
+    turn = cut(scratch, 0, 4)
     for i in range(4):
         turn[i] = p[i] if i == 0 or not forward else -p[i]
-    out = tail(scratch, 4)
+    out = cut(scratch, 4, 4)
     first = record + RECORD + system[record + SLOTS]
     for at in range(first, first + FEATURE * system[record + FEATURES], FEATURE):
         kind = system[at + KIND]
         if kind == TURN:
             continue
         for row in range(rows):
-            x = tail(values, offset + row * system[record + COMPONENTS] + system[at + COLUMN])
+            x = cut(values, row * system[record + COMPONENTS] + system[at + COLUMN], 4 if kind == ORIENTATION else 3)
             if kind == ORIENTATION:
                 multiply(turn, x, out)
                 for i in range(4):
@@ -408,28 +409,28 @@ def see_from(body, forward, record, system, poses, values, offset, rows, scratch
 
 
 @inner
-def gather(record, cut, ints, system, frames, features, derivative, wrenches):
+def gather(record, loop, ints, system, frames, features, derivative, wrenches):
     """Force and moment of every row on every body that the constraint's features are on, features in world."""
     rows = system[record + ROWS]
     slots = system[record + SLOTS]
     components = system[record + COMPONENTS]
-    length = ints[cut + C_LENGTH]
+    length = ints[loop + C_LENGTH]
     for i in range(WRENCH * rows * length):
         wrenches[i] = 0.0
-    path = cut + C_HEADER + slots
+    path = loop + C_HEADER + slots
     at = record + RECORD + slots
     for _ in range(system[record + FEATURES]):
         slot = system[at + SLOT]
-        where = ints[cut + C_HEADER + slot] if slot >= 0 else -1  # turns have no derivative, and no body
+        where = ints[loop + C_HEADER + slot] if slot >= 0 else -1  # turns have no derivative, and no body
         if where >= 0:
             kind = system[at + KIND]
             column = system[at + COLUMN]
             x = tail(features, column)
             d = tail(derivative, column)
             body = ints[ints[path + P_ENTRY * where + P_TREE] + T_BODY]
-            c = tail(frames, FRAME * body + 10)
+            c = cut(frames, FRAME * body + 10, 3)
             for row in range(rows):
-                w = tail(wrenches, WRENCH * (rows * where + row))
+                w = cut(wrenches, WRENCH * (rows * where + row), WRENCH)
                 o = row * components
                 if kind == ORIENTATION:  # δx = ½ (0, ω) ⊗ x + σ x, half of which is the dilation 2σ
                     for i in range(1, 4):
@@ -505,39 +506,40 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
 
 
 @inner
-def descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian):
+def descend(rows, slots, loop, ints, floats, q, poses, frames, wrenches, free, jacobian):
     """From the bodies of a constraint to the root: entries of every joint on the path, and what its parent is left."""
     euler = ints[EULER] == 1
-    length = ints[cut + C_LENGTH]
-    start = ints[cut + C_START]
-    stride = ints[cut + C_STRIDE]
-    path = cut + C_HEADER + slots
+    length = ints[loop + C_LENGTH]
+    start = ints[loop + C_START]
+    stride = ints[loop + C_STRIDE]
+    path = loop + C_HEADER + slots
     for where in range(length - 1, -1, -1):
         here = path + P_ENTRY * where
         at = ints[here + P_TREE]
         parent = ints[here + P_PARENT]
         ref = ints[here + P_REF]
         body = ints[at + T_BODY]
-        frame = tail(frames, FRAME * body)
+        frame = cut(frames, FRAME * body, FRAME)
         count = ints[at + T_TRANSLATIONS]
         turn = ints[at + T_TURN]
         c = tail(q, ints[at + T_COORDINATE] + count)
         pitch = floats[ints[at + T_FLOATS] + 14]
         first = 2 if count == 1 else 0
+        column = ints[here + P_COLUMN]
         for r in range(rows):
-            w = tail(wrenches, WRENCH * (rows * where + r))
-            entry = tail(jacobian, start + r * stride + ints[here + P_COLUMN])
+            w = cut(wrenches, WRENCH * (rows * where + r), WRENCH)
+            entry = cut(jacobian, start + r * stride + column, stride - column)  # the rest of the row
             for k in range(count):
                 a = first + k
                 entry[k] = frame[9] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
-            take_up(turn, euler, pitch, c, frame, tail(poses, POSE * body + 3), w, free, tail(entry, count))
+            take_up(turn, euler, pitch, c, frame, cut(poses, POSE * body + 3, 4), w, free, tail(entry, count))
             if ref >= 0 and not euler:
-                other = tail(wrenches, WRENCH * (rows * ref + r))
+                other = cut(wrenches, WRENCH * (rows * ref + r), WRENCH)
                 for i in range(3):
                     other[3 + i] += free[i]
             if parent >= 0:
-                up = tail(frames, FRAME * ints[ints[path + P_ENTRY * parent + P_TREE] + T_BODY] + 10)
-                other = tail(wrenches, WRENCH * (rows * parent + r))
+                up = cut(frames, FRAME * ints[ints[path + P_ENTRY * parent + P_TREE] + T_BODY] + 10, 3)
+                other = cut(wrenches, WRENCH * (rows * parent + r), WRENCH)
                 for i in range(3):
                     j = (i + 1) % 3
                     k = (i + 2) % 3
@@ -577,12 +579,13 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     system = tail(ints, ints[SYSTEM])
     bodies = system[BODIES]
     coordinates = ints[COORDINATE_COUNT]
-    poses = work
-    frames = tail(work, ints[FRAMES])
-    new = tail(work, ints[NEW])
-    wrenches = tail(work, ints[WRENCHES])
-    world = tail(work, ints[WORLD])
+    poses = cut(work, 0, ints[FRAMES])
+    frames = cut(work, ints[FRAMES], ints[NEW] - ints[FRAMES])
+    new = cut(work, ints[NEW], ints[WRENCHES] - ints[NEW])
+    wrenches = cut(work, ints[WRENCHES], ints[WORLD] - ints[WRENCHES])
+    world = cut(work, ints[WORLD], ints[OWN] - ints[WORLD])
     own = tail(work, ints[OWN])
+    scratch = cut(wrenches, 0, SCRATCH)
     added = op == RETRACT and euler
     if added:
         for i in range(coordinates + system[TURNS]):
@@ -590,7 +593,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         if system[TURNS] == 0:
             return 0
     if op != ENTER:
-        walk(RESIDUAL, ints, floats, q, step, q, poses, frames, wrenches, out)
+        walk(RESIDUAL, ints, floats, q, step, q, poses, frames, scratch, out)
         for i in range(system[TURNS]):
             poses[POSE * bodies + i] = q[coordinates + i]
     if op == LEAVE:
@@ -599,34 +602,33 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         return 0
     if op == ENTER or op == RETRACT:
         before = q if op == ENTER else poses
-        walk(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, wrenches, out)
+        walk(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, scratch, out)
         if system[TURNS] > 0:
             count_turns(ints, floats, before, new, own, out)
         return 0
     update_matrices(bodies, poses, own)
-    cut = ints[CUTS]
+    loop = ints[CUTS]
     for _ in range(ints[CUT_COUNT]):
-        record = ints[cut + C_RECORD]
+        record = ints[loop + C_RECORD]
         slots = system[record + SLOTS]
         rows = system[record + ROWS]
-        x = tail(own, 9 * bodies)
+        x = cut(own, 9 * bodies, system[WIDEST])
         update_features(record, system, floats, poses, own, x)
         for i in range(system[record + COMPONENTS]):
             world[i] = x[i]
-        viewer = ints[cut + C_FROM]
+        viewer = ints[loop + C_FROM]
         if viewer >= 0:
-            see_from(viewer, True, record, system, poses, x, 0, 1, wrenches)
-        d = derivatives(system)
-        update_primitive(
-            system[record + CODE], x, tail(floats, system[record + PAR]), tail(out, system[record + ROW]), tail(own, d)
-        )
+            see_from(viewer, True, record, system, poses, x, 1, scratch)
+        f = cut(out, system[record + ROW], rows)
+        derivative = cut(own, derivatives(system), rows * system[record + COMPONENTS])
+        update_primitive(system[record + CODE], x, tail(floats, system[record + PAR]), f, derivative)
         if op != RESIDUAL:
             if viewer >= 0:
-                see_from(viewer, False, record, system, poses, own, d, rows, wrenches)
-            gather(record, cut, ints, system, frames, world, tail(own, d), wrenches)
-            free = tail(wrenches, WRENCH * rows * ints[cut + C_LENGTH])
-            descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian)
-        cut += C_HEADER + slots + P_ENTRY * ints[cut + C_LENGTH]
+                see_from(viewer, False, record, system, poses, derivative, rows, scratch)
+            gather(record, loop, ints, system, frames, world, derivative, wrenches)
+            free = cut(wrenches, WRENCH * rows * ints[loop + C_LENGTH], 3)
+            descend(rows, slots, loop, ints, floats, q, poses, frames, wrenches, free, jacobian)
+        loop += C_HEADER + slots + P_ENTRY * ints[loop + C_LENGTH]
     if euler:
         normalise(ints, q, out, jacobian, op != RESIDUAL)
     return 0

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import inner, tail
+from cardan._jit import cut, inner
 
 
 @inner
@@ -85,15 +85,15 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats,
     pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would not use vector instructions.
     """
-    norms = work  # of the columns below the rows that are done, squared
-    taus = tail(work, n)
-    z = tail(work, 2 * n)
+    norms = cut(work, 0, n)  # of the columns below the rows that are done, squared
+    taus = cut(work, n, n)
+    z = cut(work, 2 * n, n)
     for j in range(n):
         pivots[j] = j
         norms[j] = 0.0
         z[j] = 0.0
     for i in range(m):
-        row = tail(a, i * n)
+        row = cut(a, i * n, n)
         for j in range(n):
             norms[j] += row[j] * row[j]
     rank = 0
@@ -117,15 +117,15 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         v0 = head - alpha
         beta = -1.0 / (alpha * v0)  # 2/|v|², with v = (v0, a[k+1:, k])
         width = n - k - 1
-        top = tail(a, k * n + k + 1)
-        rest = tail(norms, k + 1)
+        top = cut(a, k * n + k + 1, width)
+        rest = cut(norms, k + 1, width)
         products = taus  # βvᵀA
         product = v0 * b[k]  # vᵀb
         for j in range(width):
             products[j] = v0 * top[j]
         for i in range(k + 1, m):
             v = a[i * n + k]
-            row = tail(a, i * n + k + 1)
+            row = cut(a, i * n + k + 1, width)
             for j in range(width):
                 products[j] += v * row[j]
             product += v * b[i]
@@ -137,7 +137,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             rest[j] = 0.0
         for i in range(k + 1, m):
             v = a[i * n + k]
-            row = tail(a, i * n + k + 1)
+            row = cut(a, i * n + k + 1, width)
             for j in range(width):
                 row[j] -= v * products[j]
                 rest[j] += row[j] * row[j]
@@ -149,7 +149,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     if width > 0:
         for k in range(rank - 1, -1, -1):
             head = a[k * n + k]
-            beyond = tail(a, k * n + rank)
+            beyond = cut(a, k * n + rank, width)
             s = head * head
             for j in range(width):
                 s += beyond[j] * beyond[j]
@@ -158,7 +158,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             v0 = head - alpha
             tau = -1.0 / (alpha * v0)
             for i in range(k):
-                row = tail(a, i * n + rank)
+                row = cut(a, i * n + rank, width)
                 s = v0 * a[i * n + k]
                 for j in range(width):
                     s += beyond[j] * row[j]

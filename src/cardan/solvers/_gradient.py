@@ -11,7 +11,7 @@ bound is what damps the stiffest mode at once; and whatever v is, the model fall
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit, pointer, tail
+from cardan._jit import call_evaluator, cut, inner, jit, pointer
 from cardan.solvers._blocks import half_square, largest, scale_rows
 from cardan.solvers.abi import (
     BROKEN,
@@ -121,20 +121,20 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work
-    r = tail(work, at)
+    inner = cut(work, 0, at)
+    r = cut(work, at, m)
     at += m
-    jacobian = tail(work, at)
+    jacobian = cut(work, at, size)
     at += size
-    moved = tail(work, at)
+    moved = cut(work, at, coordinates)
     at += coordinates
-    direction = tail(work, at)
+    direction = cut(work, at, n)
     at += n
-    turned = tail(work, at)
+    turned = cut(work, at, n)
     at += n
-    v = tail(work, at)
+    v = cut(work, at, n)
     at += n
-    rows = tail(work, at)
+    rows = cut(work, at, m)
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
