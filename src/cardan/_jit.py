@@ -271,8 +271,12 @@ FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller 
 
 
 def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function of the user's, for kernels to call; it may allocate."""
-    if JIT_DISABLED or hasattr(function, "py_func"):
+    """Compile a function of the user's, for kernels to call; it may allocate.
+
+    One that is compiled already is compiled anew: without checks it would write beyond the rows it has.
+    """
+    function = getattr(function, "py_func", function)
+    if JIT_DISABLED:
         return function
     compiled: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=True)(function)
     return compiled
@@ -339,8 +343,8 @@ if JIT_DISABLED:
         return array[first : first + size]
 
     def view(pointer, size):  # type: ignore[no-untyped-def]
-        """The floats at a pointer (here: an array already)."""
-        return pointer
+        """The floats at a pointer (here: the first of an array, which may have more)."""
+        return cut(pointer, 0, size)
 
     def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
         """Call the kernel of a primitive at an address (here: the Python function of that index)."""
