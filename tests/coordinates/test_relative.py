@@ -18,10 +18,11 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import cardan as cd
 from cardan import examples
+from cardan._jit import jit
 from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
-from cardan.coordinates import formulations, relative, tree
+from cardan.coordinates import _relative, formulations, relative, tree
 from cardan.coordinates.recursion import Recursion
 from cardan.examples.starts import random_start
 from cardan.math import euler
@@ -618,6 +619,21 @@ def test_a_part_is_put_as_near_to_where_it_was_as_its_joint_lets_it_be():
     p = euler.exp([0.4, -0.3, 0.9])
     about_z = 2 * np.arctan2(p[3], p[0])  # the twist of swing and twist
     np.testing.assert_allclose(m["hinge"].coordinate(result.state), about_z, atol=1e-15)
+
+
+@jit
+def nearest_turn(angle, wanted):
+    return _relative.nearest_turn(angle, wanted)
+
+
+@pytest.mark.nojit
+def test_whole_turns_are_added_to_an_angle_as_long_as_they_can_be_counted():
+    for angle, wanted in ((0.5, 0.4), (-3.0, 3.0), (1.0, -100.0), (2.0, 1e6)):
+        found = nearest_turn(angle, wanted)
+        assert abs(found - wanted) <= np.pi + 1e-9
+        assert (found - angle) / (2 * np.pi) == pytest.approx(round((found - angle) / (2 * np.pi)), abs=1e-9)
+    for angle, wanted in ((np.nan, 0.0), (0.0, np.nan), (0.0, np.inf), (-np.inf, 0.0), (0.0, 1e17), (0.0, -1e300)):
+        assert np.isnan(nearest_turn(angle, wanted))
 
 
 # --- assembly ---------------------------------------------------------------------------------------------------------

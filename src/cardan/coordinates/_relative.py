@@ -30,7 +30,7 @@ through k.  It is c or below c for each of them, so ω_parent − ω_ref is a su
 above c, and of unknowns z below c alone: the rows stay as short as they were.
 """
 
-from math import atan2, cos, pi, sin, sqrt
+from math import atan2, cos, nan, pi, sin, sqrt
 
 from cardan._jit import cut, evaluator, inner, tail
 from cardan.coordinates._features import (
@@ -114,6 +114,7 @@ WRENCH = 7  # F, M about c_k, and the dilation Σ∂f/∂P·(P − c_k), which E
 SCRATCH = 32  # floats that placing a body takes, and a free moment behind the wrenches
 
 HALF_ROOT = sqrt(0.5)
+MOST_TURNS = 2.0**53  # from there on not every whole number is a float
 
 
 @inner
@@ -149,8 +150,10 @@ def conjugate_multiply(p, s, out):
 
 @inner
 def nearest_turn(angle, wanted):
-    """angle, with as many whole turns added as bring it nearest to wanted."""
+    """angle, with as many whole turns added as bring it nearest to wanted; NaN where these cannot be counted."""
     turns = (wanted - angle) / (2.0 * pi)
+    if not abs(turns) < MOST_TURNS:
+        return nan
     return angle + 2.0 * pi * float(int(turns + 0.5 if turns > 0.0 else turns - 0.5))
 
 

@@ -82,8 +82,9 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
 
     Householder QR with column pivoting, A P = Q R; rows of R whose diagonal falls below rtol times the first are
-    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats,
-    pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would not use vector instructions.
+    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  A NaN in A makes
+    all of x NaN.  work: 3n floats, pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would
+    not use vector instructions.
     """
     norms = cut(work, 0, n)  # of the columns below the rows that are done, squared
     taus = cut(work, n, n)
@@ -106,7 +107,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         size = sqrt(norms[best])
         if k == 0:
             first = size
-        if not size > rtol * first:
+        if size <= rtol * first:  # NaN is a pivot, or stays among the columns beyond: either way it comes to all of x
             break
         if best != k:
             pivots[k], pivots[best] = pivots[best], pivots[k]
@@ -144,6 +145,13 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             b[i] -= v * product
         a[k * n + k] = alpha
         rank += 1
+    if rank == 0:  # zeros, and maybe NaN among them
+        total = 0.0
+        for j in range(n):
+            total += norms[j]
+        if total != total:
+            for j in range(n):
+                z[j] = total
     heads = norms  # of the reflections from the right
     width = n - rank
     if width > 0:

@@ -29,6 +29,12 @@ def scale_rows(structure, scales, r, jacobian):
 
 
 @inner
+def larger(a, b):
+    """max(a, b); NaN if either is NaN, which max would drop or keep by their order."""
+    return b if b > a or b != b else a
+
+
+@inner
 def largest(structure, r):
     """max |r_i|; NaN if any is NaN."""
     result = 0.0

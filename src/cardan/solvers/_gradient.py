@@ -9,10 +9,10 @@ with v a vector that one power iteration a step turns towards the one of λ_max,
 bound is what damps the stiffest mode at once; and whatever v is, the model falls by κ|g|²/2 or more.
 """
 
-from math import sqrt
+from math import inf, sqrt
 
 from cardan._jit import call_evaluator, cut, inner, jit, pointer
-from cardan.solvers._blocks import half_square, largest, scale_rows
+from cardan.solvers._blocks import half_square, larger, largest, scale_rows
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
@@ -156,6 +156,9 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
         square = 0.0
         for i in range(n):
             square += direction[i] * direction[i]
+        if not square < inf:  # J is not finite where r is
+            control[STATUS] = BROKEN
+            break
         if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):
             control[STATUS] = STALLED
             break
@@ -164,7 +167,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
                 v[i] = direction[i]
         bound = stiffest(structure, jacobian, 1 if control[HELD] != 0.0 else FIRST_POWERS, v, rows, turned)
         control[HELD] = 1.0
-        bound = max(bound, times(structure, jacobian, direction, rows) / square)
+        bound = larger(bound, times(structure, jacobian, direction, rows) / square)
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]

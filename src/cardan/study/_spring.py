@@ -7,7 +7,7 @@ thread.
 """
 
 from cardan._jit import call_evaluator, cut, jit, pointer, tail
-from cardan.solvers._blocks import scale_rows
+from cardan.solvers._blocks import larger, scale_rows
 from cardan.solvers.abi import JACOBIAN, JACOBIAN_SIZE, RETRACT, ROWS, UNKNOWNS, WORK
 from cardan.system.layout import POSE
 
@@ -80,7 +80,7 @@ def spring_pass(
             for _ in range(count):
                 entry = tail(jacobian, pull[2])
                 for row in range(pull[0], pull[0] + pull[1]):
-                    worst = max(worst, abs(r[row]))
+                    worst = larger(worst, abs(r[row]))
                     for k in range(WIDTH):
                         mine[k] -= entry[k] * r[row]
                     entry = tail(entry, pull[3])
