@@ -18,6 +18,7 @@ from math import atan2, cos, nan, pi, sin, sqrt
 
 from cardan._jit import cut, inner, tail
 from cardan.coordinates._features import multiply, update_turns
+from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import ENTER, RETRACT
 from cardan.system.layout import ABOUT_Z, ANYHOW, BODIES, CROSSED, POSE, STILL, TURNS
 
@@ -229,8 +230,7 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
             for i in range(3):
                 angle += step[count + i] * step[count + i]
             angle = sqrt(angle)
-            # sin(angle/2)/angle; below 1e-4 the next term of its series, angle⁴/3840, is under 1e-19
-            ratio = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+            ratio = half_sine_ratio(angle)
             small = cut(scratch, 7, 4)
             small[0] = cos(0.5 * angle)
             for i in range(3):
