@@ -17,8 +17,9 @@ singular value σ, and what is left of h is what g has along free motions, where
 alone, with g for h, would lose all digits below eps/λ.
 """
 
-from cardan._jit import call_evaluator, cut, evaluator, inner, tail
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, ROWS, SOLVE, UNKNOWNS
+from cardan._jit import call_evaluator, cut, evaluator, tail
+from cardan.solvers._blocks import add_transpose_times, times, transpose_times
+from cardan.solvers.abi import DAMPING, FACTOR, ROWS, SOLVE, UNKNOWNS
 
 INNER = 0  # address of the linear algebra of JJᵀ
 INNER_WORK = 1  # floats of its matrices
@@ -27,43 +28,6 @@ STRUCTURE = 3  # where each part begins
 PERMUTATION = 4
 INNER_PATTERN = 5
 PATTERN = 6
-
-
-@inner
-def multiply(structure, jacobian, x, out):
-    """out ← J x."""
-    offsets = structure[OFFSETS]
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            t = 0.0
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    t += jacobian[entry] * x[k]
-                    entry += 1
-            out[i] = t
-        at += 4 + slots
-
-
-@inner
-def add_transpose(structure, jacobian, factor, y, out):
-    """out += factor·Jᵀ y."""
-    offsets = structure[OFFSETS]
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            t = factor * y[i]
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    out[k] += jacobian[entry] * t
-                    entry += 1
-        at += 4 + slots
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
@@ -87,9 +51,7 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     if op == FACTOR:
         for e in range(entries):
             transposed[e] = jacobian[permutation[e]]
-        for i in range(unknowns):
-            gradient[i] = 0.0
-        add_transpose(structure, jacobian, 1.0, r, gradient)
+        transpose_times(structure, jacobian, r, gradient)
         for i in range(unknowns):
             known[i] = gradient[i]
         return call_evaluator(pattern[INNER], FACTOR, within, control, known, u, t, transposed, factor)
@@ -102,17 +64,17 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
         rest[i] = gradient[i]
     if same:
         call_evaluator(pattern[INNER], SOLVE, within, control, known, r, t, transposed, factor)
-        add_transpose(structure, jacobian, 1.0, t, step)
+        add_transpose_times(structure, jacobian, 1.0, t, step)
         return 0
     # the other linear algebra answers with −S of what it is given
-    multiply(structure, jacobian, rest, u)
+    times(structure, jacobian, rest, u)
     call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, factor)
-    add_transpose(structure, jacobian, 1.0, t, rest)
+    add_transpose_times(structure, jacobian, 1.0, t, rest)
     call_evaluator(pattern[INNER], SOLVE, within, control, known, t, u, transposed, factor)
-    add_transpose(structure, jacobian, -1.0, u, step)
-    multiply(structure, jacobian, rest, u)
+    add_transpose_times(structure, jacobian, -1.0, u, step)
+    times(structure, jacobian, rest, u)
     call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, factor)
-    add_transpose(structure, jacobian, 1.0, t, rest)
+    add_transpose_times(structure, jacobian, 1.0, t, rest)
     for i in range(unknowns):
         step[i] -= rest[i] / control[DAMPING]
     return 0

@@ -12,20 +12,17 @@ bound is what damps the stiffest mode at once; and whatever v is, the model fall
 from math import inf, sqrt
 
 from cardan._jit import call_evaluator, cut, inner, jit, pointer
-from cardan.solvers._blocks import half_square, larger, largest, scale_rows
+from cardan.solvers._blocks import half_square, larger, largest, scale_rows, times, transpose_times
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
-    CONSTRAINTS,
     CONVERGED,
     COORDINATES,
     COST,
-    HEADER,
     HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
-    OFFSETS,
     OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
@@ -41,47 +38,6 @@ from cardan.solvers.abi import (
 
 FIRST_POWERS = 8  # power iterations before the first step
 STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no solution
-
-
-@inner
-def transpose_times(structure, jacobian, y, out):
-    """out ← Jᵀy."""
-    offsets = structure[OFFSETS]
-    for i in range(structure[UNKNOWNS]):
-        out[i] = 0.0
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    out[k] += jacobian[entry] * y[i]
-                    entry += 1
-        at += 4 + slots
-
-
-@inner
-def times(structure, jacobian, x, out):
-    """out ← Jx; returns |Jx|²."""
-    offsets = structure[OFFSETS]
-    square = 0.0
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            total = 0.0
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    total += jacobian[entry] * x[k]
-                    entry += 1
-            out[i] = total
-            square += total * total
-        at += 4 + slots
-    return square
 
 
 @inner
