@@ -199,6 +199,38 @@ def cut(array, first):
     return mine[0], rest[3], rest[0] + _jit.tail(mine, 2)[2]
 
 
+@pytest.mark.nojit
+def test_a_piece_begins_where_it_is_cut():
+    numbers = np.arange(10.0)
+    assert piece(numbers, 4, 3) == (4.0, 6.0)
+    assert numbers[5] == -1.0
+    assert piece(numbers, 7, 3) == (7.0, 9.0)
+
+
+@_jit.jit
+def piece(array, first, size):
+    """First and last of a piece, by a pointer and from the array; −1 is written one behind ``first``."""
+    mine = _jit.cut(_jit.pointer(array), first, size)
+    mine[1] = -1.0
+    return mine[0], _jit.cut(array, first, size)[size - 1]
+
+
+@pytest.mark.nojit
+@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="kernels do not ask")
+@pytest.mark.parametrize("first, size", [(-1, 2), (8, 3), (11, 0), (2, -1), (0, 11)])
+def test_without_the_jit_a_piece_must_lie_within_what_it_is_cut_from(first, size):
+    with pytest.raises(IndexError, match=f"{size} elements from {first} on"):
+        _jit.cut(np.zeros(10), first, size)
+    assert _jit.cut(np.zeros(10), 10, 0).size == 0
+
+
+@pytest.mark.nojit
+@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="kernels do not ask")
+def test_without_the_jit_nothing_is_cut_from_before_its_beginning():
+    with pytest.raises(IndexError, match="from -1 on"):
+        _jit.tail(np.zeros(10), -1)
+
+
 @pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.arange(9.0)[::2], np.zeros((3, 3)), 5.0])
 def test_there_is_no_pointer_to_what_does_not_lie_in_one_piece(wrong):

@@ -16,6 +16,7 @@ Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64``
 Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called by
 :func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.  Kernels index pointers like arrays and
 cut them with :func:`tail`: an array is seven words to pass, and asks at every index whether it counts from the end.
+Pieces of a workspace are cut with :func:`cut`, which says how long each is: the tests without the JIT hold them to it.
 """
 
 from __future__ import annotations
@@ -270,8 +271,12 @@ FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller 
 
 
 def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function of the user's, for kernels to call; it may allocate."""
-    if JIT_DISABLED or hasattr(function, "py_func"):
+    """Compile a function of the user's, for kernels to call; it may allocate.
+
+    One that is compiled already is compiled anew: without checks it would write beyond the rows it has.
+    """
+    function = getattr(function, "py_func", function)
+    if JIT_DISABLED:
         return function
     compiled: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=True)(function)
     return compiled
@@ -327,11 +332,19 @@ if JIT_DISABLED:
 
     def tail(array, first):  # type: ignore[no-untyped-def]
         """The array from one of its elements on."""
+        if first < 0:
+            raise IndexError(f"cut from {first} on; it must be from 0 on, since a pointer does not count from the end")
         return array[first:]
 
+    def cut(array, first, size):  # type: ignore[no-untyped-def]
+        """So many of the array's elements from one of them on; here alone it is asked whether it has them."""
+        if first < 0 or size < 0 or first + size > len(array):
+            raise IndexError(f"{size} elements from {first} on are cut out of {len(array)}")
+        return array[first : first + size]
+
     def view(pointer, size):  # type: ignore[no-untyped-def]
-        """The floats at a pointer (here: an array already)."""
-        return pointer
+        """The floats at a pointer (here: the first of an array, which may have more)."""
+        return cut(pointer, 0, size)
 
     def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
         """Call the kernel of a primitive at an address (here: the Python function of that index)."""
@@ -376,29 +389,36 @@ else:
         _check_contiguous(array)
         return types.CPointer(array.dtype)(array), generate
 
+    def _from(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        """The first argument, a pointer or an array, from the element on whose number is the second."""
+        kind = signature.args[0]
+        if isinstance(kind, types.CPointer):
+            return builder.gep(arguments[0], [arguments[1]])
+        whole = context.make_array(kind)(context, builder, arguments[0])
+        rest = context.make_array(kind)(context, builder)
+        populate_array(
+            rest,
+            data=builder.gep(whole.data, [arguments[1]]),
+            shape=[builder.sub(whole.nitems, arguments[1])],
+            strides=[whole.itemsize],
+            itemsize=whole.itemsize,
+            meminfo=None,
+        )
+        return rest._getvalue()
+
     @intrinsic
     def tail(typing_context, array, first):  # type: ignore[no-untyped-def]
         """A pointer, or an array, from one of its elements on; it is not asked whether it has that element."""
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            kind = signature.args[0]
-            if isinstance(kind, types.CPointer):
-                return builder.gep(arguments[0], [arguments[1]])
-            whole = context.make_array(kind)(context, builder, arguments[0])
-            rest = context.make_array(kind)(context, builder)
-            populate_array(
-                rest,
-                data=builder.gep(whole.data, [arguments[1]]),
-                shape=[builder.sub(whole.nitems, arguments[1])],
-                strides=[whole.itemsize],
-                itemsize=whole.itemsize,
-                meminfo=None,
-            )
-            return rest._getvalue()
-
         if not isinstance(array, types.CPointer):
             _check_contiguous(array)
-        return array(array, types.intp), generate
+        return array(array, types.intp), _from
+
+    @intrinsic
+    def cut(typing_context, array, first, size):  # type: ignore[no-untyped-def]
+        """As :func:`tail`, of a piece whose size is known: it is checked without the JIT, and costs nothing."""
+        if not isinstance(array, types.CPointer):
+            _check_contiguous(array)
+        return array(array, types.intp, types.intp), _from
 
     @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]

@@ -674,6 +674,74 @@ def test_a_kernel_by_hand_that_raises_is_never_met(x):
     assert m.assemble().ok
 
 
+def sum_and_rise(x, c, out):
+    """Σx − 6k and z_j − z_i, by what an array has and a pointer has not: a length, an end, a sum."""
+    out[:] = 0.0
+    out[0] = x.sum() - len(x) * c[-1]
+    out[-1] = x[-1] - x[2]
+
+
+def sum_and_rise_derivative(x, c, out):
+    out[:] = 0.0
+    out[: len(x)] = 1.0
+    out[len(x) + 2] = -1.0
+    out[-1] = 1.0
+
+
+summed_by_hand = cd.primitive(i="point", j="point", rows=2, parameters=["k"], derivative=sum_and_rise_derivative)(
+    sum_and_rise
+)
+
+
+@cd.primitive(i="point", j="point")
+def summed(i, j, *, k):
+    return i.x + i.y + i.z + j.x + j.y + j.z - 6 * k, j.z - i.z
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+def test_what_a_kernel_by_hand_gets_is_as_long_as_it_was_declared(formulation):
+    """Though it lies among the rows, the features and the parameters of others."""
+    evaluations = []
+    for primitive in (summed, summed_by_hand):
+        m = cd.Mechanism()
+        a, b = m.body("a", position=(1, 2, 3)), m.body("b", position=(0, 1, 0), orientation=(0.5, 0.5, 0.5, -0.5))
+        m.fixed("wide", a.frame((0, 1, 0)), b.frame((1, 0, 2)))
+        m.constrain("own", primitive, i=a.point((1, 0, 0)), j=b.point((0, 2, 0)), k=0.5)
+        m.distance("rod", m.ground.point(), b.point((0, 0, 1)), 3.0)
+        q = formulations.enter(m.system, formulation, formulations.to_reference(m.system, m.system.authored))
+        evaluations.append(formulations.problem(m.system, formulation).jacobian(q))
+    (f, J), (expected, gradient) = evaluations
+    assert np.abs(f - expected).max() <= 1e-14 * np.abs(f).max()
+    assert np.abs(J - gradient).max() <= 1e-14 * np.abs(J).max()
+
+
+def one_row_or_two(x, c, out):
+    out[0] = x[3] - x[0] - c[0]
+    if x[3] > 5.0:
+        out[1] = 1e6  # it has one row
+
+
+def one_row_derivative(x, c, out):
+    out[:] = 0.0
+    out[0] = -1.0
+    out[3] = 1.0
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_function_that_is_compiled_already_is_held_to_its_rows_too(compiled):
+    import numba
+
+    value = numba.njit(one_row_or_two) if compiled else one_row_or_two
+    made = cd.primitive(i="point", j="point", rows=1, parameters=["k"], derivative=one_row_derivative)(value)
+    f, df = np.full(3, 7.0), np.full(8, 7.0)
+    _value(kernels.address(made), np.array([0.0, 0, 0, 4, 0, 0]), np.array([1.0]), f, df)
+    assert f.tolist() == [3.0, 7.0, 7.0] and df.tolist() == [-1.0, 0, 0, 1, 0, 0, 7, 7]
+    _value(kernels.address(made), np.array([0.0, 0, 0, 6, 0, 0]), np.array([1.0]), f, df)
+    assert math.isnan(f[0]) and f[1:].tolist() == [7.0, 7.0]
+
+
 def test_a_trace_that_leaves_its_domain_is_never_met():
     @cd.primitive(i="point", j="point")
     def impossible(i, j):

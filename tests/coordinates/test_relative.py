@@ -18,14 +18,16 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import cardan as cd
 from cardan import examples
+from cardan._jit import jit
 from cardan.constraints import primitives
 from cardan.constraints.indifference import is_indifferent
 from cardan.constraints.registry import REGISTRY, FeatureKind
-from cardan.coordinates import formulations, relative, tree
+from cardan.coordinates import _tree_poses, formulations, relative, tree
 from cardan.coordinates.recursion import Recursion
 from cardan.examples.starts import random_start
 from cardan.math import euler
 from cardan.solvers import abi, methods
+from cardan.system import layout
 from cardan.system.parts import Feature
 from cardan.system.system import System, Use
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
@@ -121,7 +123,7 @@ def random_coordinates(system, form, seed):
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             end = at + limb.motion.coordinates()
-            if limb.motion.turn == tree.ANYHOW:
+            if limb.motion.turn == layout.ANYHOW:
                 x[end - 4 : end] *= rng.uniform(0.8, 1.25)
             at = end
     return x
@@ -174,13 +176,13 @@ def tangent_map(system, x):
         away = w[limb.parent] - w_ref
         axes = [2] if count == 1 else list(range(count))
         slide = W[:, axes] @ z[:count]
-        if turn == tree.STILL:
+        if turn == layout.STILL:
             own = w[limb.parent]
-        elif turn == tree.ABOUT_Z:
+        elif turn == layout.ABOUT_Z:
             rate = z[count] - W[:, 2] @ away
             own = w[limb.parent] + np.outer(W[:, 2], rate)
             slide = slide + limb.pitch * np.outer(W[:, 2], rate)
-        elif turn == tree.CROSSED:
+        elif turn == layout.CROSSED:
             alpha = x[at + count]
             b = W @ [np.cos(alpha), np.sin(alpha), 0.0]
             own = w[limb.parent] + np.outer(W[:, 2], z[count] - W[:, 2] @ away)
@@ -217,15 +219,15 @@ def euler_tangent_map(system, x):
         def rate(angle):
             return 0.5 * about_z(angle + np.pi)
 
-        if turn == tree.ABOUT_Z:
+        if turn == layout.ABOUT_Z:
             inner, d_inner[:, at + count] = about_z(c[0]), rate(c[0])
-        elif turn == tree.CROSSED:
+        elif turn == layout.CROSSED:
             swap = np.array([0, np.sqrt(0.5), 0, np.sqrt(0.5)])
             first, last = about_z(c[0]), about_z(-c[1])
             inner = euler.multiply(euler.multiply(first, swap), last)
             d_inner[:, at + count] = euler.multiply(euler.multiply(rate(c[0]), swap), last)
             d_inner[:, at + count + 1] = -euler.multiply(euler.multiply(first, swap), rate(-c[1]))
-        elif turn == tree.ANYHOW:
+        elif turn == layout.ANYHOW:
             inner, d_inner[:, at + count : at + count + 4] = c, np.eye(4)
         left, right = np.array(limb.frames[:4]), euler.conjugate(np.array(limb.frames[7:11]))
 
@@ -303,7 +305,7 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             at += limb.motion.coordinates()
-            if limb.motion.turn == tree.ANYHOW:
+            if limb.motion.turn == layout.ANYHOW:
                 c = x[at - 4 : at]
                 along_sphere[at - 4 : at, at - 4 : at] -= np.outer(c, c)
         T = T @ along_sphere
@@ -620,6 +622,21 @@ def test_a_part_is_put_as_near_to_where_it_was_as_its_joint_lets_it_be():
     np.testing.assert_allclose(m["hinge"].coordinate(result.state), about_z, atol=1e-15)
 
 
+@jit
+def nearest_turn(angle, wanted):
+    return _tree_poses.nearest_turn(angle, wanted)
+
+
+@pytest.mark.nojit
+def test_whole_turns_are_added_to_an_angle_as_long_as_they_can_be_counted():
+    for angle, wanted in ((0.5, 0.4), (-3.0, 3.0), (1.0, -100.0), (2.0, 1e6)):
+        found = nearest_turn(angle, wanted)
+        assert abs(found - wanted) <= np.pi + 1e-9
+        assert (found - angle) / (2 * np.pi) == pytest.approx(round((found - angle) / (2 * np.pi)), abs=1e-9)
+    for angle, wanted in ((np.nan, 0.0), (0.0, np.nan), (0.0, np.inf), (-np.inf, 0.0), (0.0, 1e17), (0.0, -1e300)):
+        assert np.isnan(nearest_turn(angle, wanted))
+
+
 # --- assembly ---------------------------------------------------------------------------------------------------------
 
 
@@ -627,7 +644,7 @@ def test_a_part_is_put_as_near_to_where_it_was_as_its_joint_lets_it_be():
 def test_a_pure_tree_has_no_equations_and_assembles_at_once(form):
     m = random_mechanism(5, loops=0)
     problem = formulations.problem(m.system, form)
-    balls = sum(limb.motion.turn == tree.ANYHOW for limb in tree.spanning_tree(m.system).limbs)
+    balls = sum(limb.motion.turn == layout.ANYHOW for limb in tree.spanning_tree(m.system).limbs)
     assert problem.rows == (balls if relative.FORMULATIONS[form] else 0)  # normalisations, which the start meets
     for method in ("auto", *methods.REGISTRY):
         result = m.assemble(formulation=form, method=method)
@@ -1016,7 +1033,7 @@ bar = m.body("bar", position=(0.1, 0.2, 0.3))
 m.revolute("hinge", m.ground.frame(), bar.frame())
 m.distance("rod", m.ground.point((1, 0, 0)), bar.point((0, 1, 0)), 1.2)
 assert m.assemble().ok
-mine = {"cardan.coordinates._relative", "cardan.solvers._dual_normal"}
+mine = {"cardan.coordinates._relative", "cardan.coordinates._tree_poses", "cardan.solvers._dual_normal"}
 assert not mine & set(sys.modules), mine & set(sys.modules)
 assert m.assemble(formulation="relative").ok
 assert "cardan.coordinates._relative" in sys.modules

@@ -98,6 +98,18 @@ def test_the_zero_matrix_has_rank_zero_and_the_zero_solution(shape):
     assert x.tolist() == [0.0] * shape[1]
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("rest", [0.0, 1.0])
+def test_one_nan_makes_all_of_the_solution_nan(shape, rest):
+    """Wherever it is, and among zeros too: a column that is dropped would hide it."""
+    rng = np.random.default_rng(shape)
+    for _ in range(5):
+        a = rest * rng.normal(size=shape)
+        a[rng.integers(shape[0]), rng.integers(shape[1])] = np.nan
+        assert np.isnan(minimum_norm(a, np.ones(shape[0]))[0]).all()
+
+
 def test_zero_and_repeated_rows_and_columns_are_dropped():
     rng = np.random.default_rng(3)
     core = of_rank(rng, 5, 5, 5)

@@ -1,7 +1,8 @@
 """Kernels index bare pointers: here all that they are given lies between guards, which must survive.
 
 What is handed out uninitialised is full of NaN, and of indices that lie nowhere: whoever read it before writing it
-would change the answer, or crash.
+would change the answer, or crash.  Within a workspace there are no guards between its pieces: without the JIT these are
+cut to their size, and one that is too short says so.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from cardan.coordinates import formulations
+import cardan as cd
+from cardan._jit import JIT_DISABLED
+from cardan.analysis.assemble import start_coordinates
+from cardan.coordinates import _features, _tree_poses, formulations, relative
 from cardan.examples import REGISTRY, random_start
-from cardan.solvers import methods
-from cardan.study import liu2013, parallel
+from cardan.solvers import _algorithm_1, linear, methods
+from cardan.solvers.problem import Linear, Problem
+from cardan.study import descent, liu2013, parallel
 from cardan.system.state import Pose
 
 SMALL = ("rsur", "planar_4r", "stewart_distance", "lead_screw", "planetary_gear", "folding_table")
@@ -23,7 +28,7 @@ MARK = -77
 
 
 class Guards:
-    """NumPy's empty and zeros, with guards on both sides of what they return."""
+    """NumPy's empty, zeros and empty_like, with guards on both sides of what they return."""
 
     def __init__(self):
         self.whole = []
@@ -41,18 +46,27 @@ class Guards:
 
         return new
 
+    @staticmethod
+    def make_like(plain, empty):
+        return lambda prototype, **options: plain(prototype, **options) if options else empty(*_form(prototype))
+
     @contextmanager
     def standing(self):
-        plain = np.empty, np.zeros
+        plain = np.empty, np.zeros, np.empty_like
         np.empty = self.make(np.empty, {"d": np.nan, "l": 1 << 40})
         np.zeros = self.make(np.zeros, {"d": 0.0, "l": 0})
+        np.empty_like = self.make_like(np.empty_like, np.empty)
         try:
             yield
         finally:
-            np.empty, np.zeros = plain
+            np.empty, np.zeros, np.empty_like = plain
         for whole in self.whole:
             assert (whole[:GUARD] == MARK).all(), f"before an array of {whole.size - 2 * GUARD}"
             assert (whole[-GUARD:] == MARK).all(), f"behind an array of {whole.size - 2 * GUARD}"
+
+
+def _form(array):
+    return np.shape(array), np.asarray(array).dtype
 
 
 def compare(run):
@@ -76,15 +90,70 @@ def test_no_solver_leaves_its_workspace(name, formulation, method):
     compare(run)
 
 
-@pytest.mark.parametrize("formulation", formulations.CHOICES)
-@pytest.mark.parametrize("name", SMALL)
-def test_many_starts_keep_to_their_workspaces(name, formulation):
-    def run():
-        m = REGISTRY[name].build()
-        starts = [random_start(m, seed) for seed in range(6)]
-        return m.assemble_many(starts, formulation=formulation, restarts=2, workers=2).coordinates
+@cd.primitive(i="point", j="point", k="point", l="point")
+def even(i, j, k, l):
+    """Three rows of twelve components: among the constraints below the tallest and the widest at once."""
+    return (j - i) - (l - k)
 
-    compare(run)
+
+def own():
+    """A crank that is driven, an arm with stops, and a constraint of the user's that keeps it parallel."""
+    m = cd.Mechanism()
+    crank, arm = m.body("crank"), m.body("arm", position=(0.1, 1.9, 0), orientation=(0.9, 0, 0, 0.1))
+    hinge = m.revolute("hinge", m.ground.frame(), crank.frame())
+    pivot = m.revolute("pivot", m.ground.frame((0, 2, 0)), arm.frame())
+    ends = {"i": crank.point((1, 0, 0)), "j": arm.point((1, 0, 0))}
+    m.constrain("parallel", even, **ends, k=m.ground.point(), l=m.ground.point((0, 2, 0)))
+    m.drive("motor", hinge, lambda t: 0.3 + 0.5 * t)
+    m.limit("stops", pivot, lower=-0.5, upper=1.2)
+    return m
+
+
+def contradictory():
+    """Two rods between the same points, one longer than the other."""
+    m = cd.Mechanism()
+    a, b = m.body("a", position=(0.3, 0, 0)), m.body("b", position=(1, 0.2, 0))
+    m.spherical("ball", m.ground.point(), a.point((-1, 0, 0)))
+    for name, length in (("long", 1.0), ("short", 0.9)):
+        m.distance(name, a.point((1, 0, 0)), b.point((0, 1, 0)), length)
+    return m
+
+
+BUILDERS = {**{name: REGISTRY[name].build for name in SMALL}, "own": own, "contradictory": contradictory}
+
+
+def many(name, formulation, count=6, **options):
+    """assemble_many from random starts; the last is the authored one."""
+    m = BUILDERS[name]()
+    starts = [*(random_start(m, seed) for seed in range(count - 1)), m.state]
+    found = m.assemble_many(starts, formulation=formulation, workers=2, **options)
+    numbers = (found.coordinates, found.angles, found.residual, found.iterations, found.restarts)
+    return np.concatenate([np.asarray(part, dtype=float).ravel() for part in numbers])
+
+
+@pytest.mark.parametrize("method", ["auto", "newton_lu", "hybrid", "gradient"])
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@pytest.mark.parametrize("name", [*SMALL, "own"])
+def test_many_starts_keep_to_their_workspaces(name, formulation, method):
+    options = {"restarts": 2} if method == "auto" else {"method": method, "max_iterations": 60}
+    compare(lambda: many(name, formulation, **options))
+
+
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("stewart_distance", {"restarts": 3, "max_iterations": 4}),  # every attempt fails, and leaves its cost
+        ("contradictory", {"restarts": 4}),
+        ("contradictory", {"restarts": 20}),  # found out to be so
+        ("folding_table", {"restarts": 3, "max_iterations": 3}),
+        ("lead_screw", {"restarts": 3, "max_iterations": 3}),  # with turns that are wound anew
+        ("rsur", {"restarts": 3, "tolerance": 1e-15}),  # near, and judged there
+        ("own", {"restarts": 3, "tolerance": 1e-15}),
+    ],
+)
+def test_nor_do_attempts_that_fail(name, options, formulation):
+    compare(lambda: many(name, formulation, **options))
 
 
 @pytest.mark.parametrize("method", ["auto", "newton", "gradient"])
@@ -114,6 +183,183 @@ def test_nor_does_the_spring_iteration(links):
         return springs.poses
 
     compare(run)
+
+
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@pytest.mark.parametrize("name", [*SMALL, "own"])
+def test_nor_does_a_step_at_a_time(name, formulation):
+    def run():
+        m = BUILDERS[name]()
+        stepper = m.stepper(random_start(m, 3), formulation=formulation)
+        for _ in range(15):
+            stepper.step()
+        return np.append(stepper.state.coordinates, stepper.residual)
+
+    compare(run)
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "planetary_gear", "lead_screw", "folding_table", "own"])
+def test_nor_does_a_motion(name):
+    def run():
+        m = own() if name == "own" else REGISTRY[name].build()
+        states = m.move(np.linspace(0.0, 0.4, 4)).states
+        assert states
+        parts = [(state.coordinates.ravel(), state.velocities, state.accelerations) for state in states]
+        return np.concatenate([np.ravel(number) for part in parts for number in part])
+
+    compare(run)
+
+
+@pytest.mark.parametrize("name", [*SMALL, "own", "contradictory"])
+def test_nor_does_a_diagnosis(name):
+    def run():
+        m = BUILDERS[name]()
+        found = m.diagnose(m.assemble(restarts=1).state)
+        numbers = [found.dof, found.rank, found.residual, *found.singular_values]
+        return np.array([*numbers, *(violation.residual for violation in found.residuals)])
+
+    compare(run)
+
+
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@pytest.mark.parametrize("name", [*SMALL, "own"])
+def test_nor_does_what_is_evaluated_once(name, formulation):
+    """f, J, J x, a retraction, residuals along a way; γ where a formulation has velocities per body."""
+
+    def run():
+        m = BUILDERS[name]()
+        p, poses = formulations.problem(m.system, formulation), formulations.to_reference(m.system, m.system.authored)
+        q = formulations.enter(m.system, formulation, poses)
+        x = np.linspace(-0.1, 0.2, p.unknowns)
+        ways = p.residuals(q, np.outer([0.5, 1.0], x), np.empty(0, dtype=np.int64), np.empty((2, 0)))
+        parts = [p.residual(q), *p.jacobian(q), p.product(q, x), p.retract(q, x), ways]
+        if formulation in formulations.REGISTRY:
+            parts.append(formulations.gamma(m.system, formulation, poses, x))
+        return np.concatenate([np.ravel(part) for part in parts])
+
+    compare(run)
+
+
+@pytest.mark.parametrize("formulation", formulations.REGISTRY)
+@pytest.mark.parametrize("name", ["rsur", "planetary_gear", "own"])
+def test_nor_does_a_descent(name, formulation):
+    def run():
+        m = BUILDERS[name]()
+        starts = np.array([start_coordinates(m.system, random_start(m, seed)) for seed in range(3)])
+        found = descent.descend(m.system, formulation, starts, 1e-2, 40, threads=2)
+        return np.concatenate([found.coordinates.ravel(), found.found.ravel(), found.iterations])
+
+    compare(run)
+
+
+# --- pieces of a workspace --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "newton_lu", "gradient"])
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+@pytest.mark.parametrize("name", ["planar_4r", "stewart_distance", "lead_screw", "own"])
+def test_no_piece_of_a_workspace_is_left_for_another(name, formulation, method):
+    """Without the JIT every piece is an array of its own size."""
+
+    def run():
+        m = BUILDERS[name]()
+        options = {"formulation": formulation, "method": method, "max_iterations": 2}
+        return m.assemble(random_start(m, 3), **options).state.coordinates
+
+    compare(run)
+
+
+ALGEBRAS = {"dense": linear._dense, "sparse": linear.sparse, "dual": linear.dual}
+
+
+def solve_with(algebra, formulation, method, short=0):
+    """Three iterations with a linear algebra that has so many floats less than it needs."""
+    m = own()
+    p = formulations.problem(m.system, formulation)
+    found = algebra(p.structure)
+    found = Linear(found.address, found.pattern, found.work - short, found.cost)
+    p = Problem(p.evaluate, p.ints, p.floats, p.structure, p.scales, found)
+    q = formulations.enter(m.system, formulation, formulations.to_reference(m.system, m.system.authored))
+    methods.REGISTRY[method].run(p, q, 1e-12, methods.Budget(3))
+    return q
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("algebra", ALGEBRAS.values(), ids=ALGEBRAS)
+@pytest.mark.parametrize("formulation", ["manifold", "relative"])
+@pytest.mark.parametrize("method", ["levenberg_marquardt", "newton"])
+def test_nor_one_of_the_linear_algebra(algebra, formulation, method, monkeypatch):
+    monkeypatch.setattr(methods, "DENSE_NEWTON", 0)
+    compare(lambda: solve_with(algebra, formulation, method))
+
+
+def one_short(sizes):
+    return lambda *arguments: sizes(*arguments) - 1
+
+
+only_without_the_jit = pytest.mark.skipif(not JIT_DISABLED, reason="kernels do not ask")
+
+
+@pytest.mark.nojit
+@only_without_the_jit
+@pytest.mark.parametrize(
+    "method, module, sizes",
+    [
+        ("levenberg_marquardt", methods._levenberg_marquardt, "levenberg_marquardt_work"),
+        ("newton", methods._newton, "newton_work"),
+        ("gradient", methods._gradient, "gradient_work"),
+        ("newton_lu", _algorithm_1, "algorithm_1_work"),
+        ("newton_lu", _algorithm_1, "algorithm_1_integers"),
+    ],
+)
+def test_a_workspace_one_element_short_is_found_out(method, module, sizes, monkeypatch):
+    monkeypatch.setattr(module, sizes, one_short(getattr(module, sizes)))
+    with pytest.raises(IndexError):
+        own().assemble(method=method, max_iterations=2)
+
+
+@pytest.mark.nojit
+@only_without_the_jit
+@pytest.mark.parametrize("formulation", formulations.CHOICES)
+def test_so_is_an_evaluator_with_one_float_less(formulation, monkeypatch):
+    for module in (_features, formulations._features, relative._features):
+        monkeypatch.setattr(module, "work_size", one_short(_features.work_size))
+    with pytest.raises(IndexError):
+        own().assemble(method="newton", formulation=formulation, max_iterations=2)
+
+
+@pytest.mark.nojit
+@only_without_the_jit
+@pytest.mark.parametrize("part", ["FRAMES", "NEW", "WRENCHES", "OWN"])
+def test_so_is_a_part_of_the_work_in_joint_coordinates(part, monkeypatch):
+    whole = relative._Packed._header
+
+    def shortened(*arguments):
+        header = whole(*arguments)
+        header[getattr(_tree_poses, part)] -= 1
+        return header
+
+    monkeypatch.setattr(relative._Packed, "_header", staticmethod(shortened))
+    with pytest.raises(IndexError):
+        own().assemble(method="newton", formulation="relative", max_iterations=2)
+
+
+@pytest.mark.nojit
+@only_without_the_jit
+@pytest.mark.parametrize("algebra", ALGEBRAS.values(), ids=ALGEBRAS)
+def test_so_is_a_matrix_with_one_float_less(algebra):
+    with pytest.raises(IndexError):
+        solve_with(algebra, "manifold", "levenberg_marquardt", short=1)
+
+
+@pytest.mark.nojit
+@only_without_the_jit
+def test_so_is_the_workspace_of_springs(monkeypatch):
+    whole = parallel._kind
+    monkeypatch.setattr(parallel, "_kind", lambda *given: {**(kind := whole(*given)), "work": kind["work"] - 1})
+    with pytest.raises(IndexError):
+        parallel.Springs(parallel.scattered(5, 0), 2).run(1)
 
 
 def test_guards_fall_where_something_is_written_beyond():

@@ -9,6 +9,7 @@ import pytest
 
 import cardan as cd
 from cardan.coordinates import formulations
+from cardan.errors import ModelError
 from cardan.study import parallel
 from cardan.study.parallel import Springs
 from cardan.system.state import Pose
@@ -45,6 +46,36 @@ def test_blocks_do_what_the_whole_does_in_pure_python_too():
     springs = Springs(poses, 2)
     springs.run(2)
     assert np.abs(springs.poses - whole(poses, 2)[0]).max() <= 1e-13
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("link", [0, 3, 7])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_pose_that_is_no_number_has_no_residual(link, threads):
+    poses = parallel.scattered(8, 3)
+    poses[link, 4] = np.nan
+    assert np.isnan(Springs(poses, 2).run(1, threads))
+
+
+@pytest.mark.nojit
+def test_poses_may_lie_in_memory_as_they_like():
+    poses = parallel.scattered(5, 1)
+    expected = Springs(poses, 2)
+    residual = expected.run(2)
+    for other in (np.asfortranarray(poses), poses[::-1].copy()[::-1], poses.tolist()):
+        springs = Springs(other, 2)
+        assert springs.run(2) == residual
+        assert np.array_equal(springs.poses, expected.poses)
+    whole_numbers = Springs(np.round(poses).astype(int), 2)
+    whole_numbers.run(1)
+    assert whole_numbers.poses.dtype == np.float64
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("shape", [(0, 7), (5, 6), (5, 8), (35,), (1, 5, 7)])
+def test_poses_of_another_shape_are_refused(shape):
+    with pytest.raises(ModelError, match=r"it must be \(links, 7\)"):
+        Springs(np.ones(shape))
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])

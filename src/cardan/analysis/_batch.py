@@ -25,9 +25,13 @@ from cardan.solvers.abi import (
     ITERATIONS,
     KEEP_ROWS,
     LEAVE,
+    LEVENBERG_MARQUARDT,
     LU_FIRST,
     MARK_COST,
     MARK_ITERATION,
+    NEWTON,
+    NEWTON_LU,
+    NO_SOLVER,
     RESIDUAL,
     RESIDUAL_MAX,
     ROWS,
@@ -39,12 +43,6 @@ from cardan.solvers.abi import (
     TRUNCATION,
 )
 from cardan.system.layout import POSE
-
-# solvers, by number
-LEVENBERG_MARQUARDT = 0
-NEWTON = 1
-NEWTON_LU = 2
-GRADIENT = 3
 
 # addresses
 EVALUATE = 0
@@ -58,7 +56,7 @@ ADDRESSES = 9
 # options
 IS_AUTO = 0
 SOLVER = 1
-THEN = 2  # the solver that follows, or −1
+THEN = 2  # the solver that follows, or NO_SOLVER
 MOST = 3  # iterations of an attempt
 MOST_FIRST = 4  # iterations of the solver before the other
 FIRST_TOLERANCE = 5  # what the solver before the other aims at, if that is more
@@ -219,6 +217,7 @@ def solve_many(
     turns = size - POSE * bodies
     is_auto = options[IS_AUTO] != 0.0
     projects = options[PROJECTS] != 0.0
+    has_second = options[THEN] != NO_SOLVER
     most = options[MOST]
     q = places[:size]
     best = places[size : 2 * size]
@@ -264,7 +263,7 @@ def solve_many(
                     return 1
                 continue
             left = most - control[ITERATIONS]
-            if memo[STAGE] == FIRST and options[THEN] >= 0.0 and control[STATUS] != BROKEN and left > 0.0 and not late:
+            if memo[STAGE] == FIRST and has_second and control[STATUS] != BROKEN and left > 0.0 and not late:
                 memo[BEFORE] = control[ITERATIONS]
                 memo[LEFT] = left
                 memo[STAGE] = SECOND
@@ -379,7 +378,7 @@ def solve_many(
             memo[LEFT] = most
             memo[STAGE] = FIRST
             set_control(options, target, control)
-            if options[THEN] >= 0.0:
+            if has_second:
                 control[TOLERANCE] = max(target, options[FIRST_TOLERANCE])
                 memo[LEFT] = min(most, options[MOST_FIRST])
             continue

@@ -221,6 +221,11 @@ class _Shared(_OneByOne):
         return worker
 
 
+def _solvers(options: one._Options) -> tuple[int, int]:
+    """Numbers of the solver of an attempt, and of the one that follows."""
+    return kernels.SEQUENCES["levenberg_marquardt" if options.method == one.AUTO else options.method]
+
+
 def _addresses(problem: Problem, whole: Problem, options: one._Options) -> tuple[IntArray, list[int]]:
     """Addresses of all that the kernel calls, and the numbers of its solvers."""
     from cardan._jit import kernel_address
@@ -228,8 +233,7 @@ def _addresses(problem: Problem, whole: Problem, options: one._Options) -> tuple
 
     if options.method == "newton_lu":
         methods.check_dense(problem)
-    method = "levenberg_marquardt" if options.method == one.AUTO else options.method
-    numbers = [number for number in kernels.SEQUENCES[method] if number >= 0]
+    numbers = [number for number in _solvers(options) if number != abi.NO_SOLVER]
     addresses: IntArray = np.zeros(_batch.ADDRESSES, dtype=np.int64)
     addresses[_batch.EVALUATE] = problem.evaluate
     addresses[_batch.LINEAR] = problem.linear.address
@@ -246,8 +250,7 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
     """The options as the kernel reads them."""
     from cardan.analysis import _batch as kernel
 
-    method = "levenberg_marquardt" if options.method == one.AUTO else options.method
-    first, then = kernels.SEQUENCES[method]
+    first, then = _solvers(options)
     singular, truncation = kernels.singular(problem)
     out: FloatArray = np.zeros(kernel.OPTIONS)
     for at, value in {
@@ -258,7 +261,7 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
         kernel.MOST_FIRST: methods.SWITCH_ITERATIONS,
         kernel.FIRST_TOLERANCE: methods.SWITCH_RESIDUAL,
         kernel.EACH: methods.chunk_size(problem),
-        kernel.ALLOWANCE: kernels.allowance(problem),
+        kernel.ALLOWANCE: methods.allowance(problem),
         kernel.RESTARTS: options.restarts,
         kernel.NEAR: one.NEAR,
         kernel.SADDLE_ITERATIONS: one.SADDLE_ITERATIONS,
@@ -269,7 +272,7 @@ def _options(problem: Problem, options: one._Options, length: float) -> FloatArr
         kernel.LENGTH: length,
         kernel.REACH: REACH,
         kernel.OPTION_DAMPING: methods.INITIAL_DAMPING,
-        kernel.OPTION_GAIN: methods.FULL_GAIN if method == "hybrid" else methods.SPRING_GAIN,
+        kernel.OPTION_GAIN: methods.FULL_GAIN if options.method == "hybrid" else methods.SPRING_GAIN,
         kernel.IS_DENSE: kernels.is_dense(problem),
         kernel.OPTION_SINGULAR: singular,
         kernel.OPTION_TRUNCATION: truncation,

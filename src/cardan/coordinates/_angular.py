@@ -7,7 +7,7 @@ Formulations whose rotations are a linear map of δθ multiply the rows by that 
 unknowns u is ∂f/∂δθ · T.  T = 2G(p) gives the virtual rotation, T = B(ψ, θ, φ) the ZXZ angles.
 """
 
-from cardan._jit import inner, tail
+from cardan._jit import cut, inner, tail
 from cardan.coordinates._features import derivatives
 from cardan.system.layout import (
     BLOCK,
@@ -78,9 +78,9 @@ def angular_chain(width, record, ints, floats, q, jacobian, work):
             j = start + feature[SLOT] * width
             for _ in range(rows):
                 if kind == ORIENTATION:
-                    add_orientation(tail(work, d), tail(q, POSE * body + 3), s, tail(jacobian, j + 3))
+                    add_orientation(cut(work, d, 4), tail(q, POSE * body + 3), s, cut(jacobian, j + 3, 3))
                 else:
-                    add_vector(kind == POINT, tail(work, d), tail(work, 9 * body), s, tail(jacobian, j))
+                    add_vector(kind == POINT, cut(work, d, 3), cut(work, 9 * body, 9), s, cut(jacobian, j, 6))
                 d += components
                 j += stride
         at += FEATURE

@@ -5,7 +5,7 @@ K(u, p) = [2(ẽ + e₀I)u, (e·u)I + e uᵀ − ẽũ − tilde(ẽu) − 2e₀
 An orientation x = p ⊗ s is linear in p.
 """
 
-from cardan._jit import evaluator, inner, tail
+from cardan._jit import cut, evaluator, inner, tail
 from cardan.coordinates._features import derivatives, update_constraint, update_matrices, update_turns
 from cardan.coordinates._normalisation import WIDTH, normalisation
 from cardan.solvers.abi import RESIDUAL, RETRACT
@@ -93,12 +93,12 @@ def chain(record, ints, floats, q, jacobian, work):
             j = start + feature[SLOT] * WIDTH
             for _ in range(rows):
                 if kind == ORIENTATION:
-                    add_orientation(tail(work, d), u, tail(jacobian, j + 3))
+                    add_orientation(cut(work, d, 4), u, cut(jacobian, j + 3, 4))
                 else:
                     if kind == POINT:
                         for i in range(3):
                             jacobian[j + i] += work[d + i]
-                    add_vector(tail(work, d), p, u, tail(jacobian, j + 3))
+                    add_vector(cut(work, d, 3), p, u, cut(jacobian, j + 3, 4))
                 d += components
                 j += stride
         at += FEATURE

@@ -1,6 +1,6 @@
 """From poses to world features, and from features to constraint values: the part all formulations share."""
 
-from cardan._jit import FIRST_ADDRESS, call_primitive, inner, tail
+from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
 from cardan.constraints._generated import evaluate_primitive
 from cardan.math._kernels import unwrapped
 from cardan.system.layout import (
@@ -8,6 +8,7 @@ from cardan.system.layout import (
     BODY,
     CODE,
     COLUMN,
+    COMPONENTS,
     FEATURE,
     KIND,
     NEXT,
@@ -17,6 +18,7 @@ from cardan.system.layout import (
     POSE,
     RECORD,
     ROW,
+    ROWS,
     SLOTS,
     SOURCE,
     TALLEST,
@@ -36,7 +38,7 @@ def update_matrices(bodies, q, work):
     """A(p) = (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ of every body into work, 9 floats each, for p of any length."""
     for b in range(bodies):
         p = tail(q, POSE * b + 3)
-        a = tail(work, 9 * b)
+        a = cut(work, 9 * b, 9)
         e0 = p[0]
         trace = e0 * e0
         for i in range(1, 4):
@@ -69,7 +71,7 @@ def rotate(body, s, work, out):
         for i in range(3):
             out[i] = s[i]
     else:
-        a = tail(work, 9 * body)
+        a = cut(work, 9 * body, 9)
         s0 = s[0]
         s1 = s[1]
         s2 = s[2]
@@ -114,14 +116,14 @@ def update_primitive(code, x, c, f, df):
 @inner
 def update_constraint(record, ints, floats, q, r, work):
     """f of one constraint into r, its ∂f/∂x into work from where :func:`derivatives` says."""
-    x = tail(work, 9 * ints[BODIES])
+    x = cut(work, 9 * ints[BODIES], ints[WIDEST])
     update_features(record, ints, floats, q, work, x)
     update_primitive(
         ints[record + CODE],
         x,
         tail(floats, ints[record + PAR]),
-        tail(r, ints[record + ROW]),
-        tail(work, derivatives(ints)),
+        cut(r, ints[record + ROW], ints[record + ROWS]),
+        cut(work, derivatives(ints), ints[record + ROWS] * ints[record + COMPONENTS]),
     )
 
 
@@ -136,14 +138,14 @@ def update_turns(ints, floats, q, out, work):
     """Angles behind the poses in out ← those of its poses that are within half a turn of the angles in q."""
     if ints[TURNS] > 0:
         update_matrices(ints[BODIES], out, work)
-    axes = tail(work, 9 * ints[BODIES])
+    axes = cut(work, 9 * ints[BODIES], 9)
     for k in range(ints[TURNS]):
         at = ints[TURN_TABLE] + TURN_RECORD * k
         s = tail(floats, ints[at + TURN_SOURCE])
         sine = 0.0
         cosine = 0.0
         for i in range(3):
-            rotate(ints[at + (TURN_B if i == 2 else TURN_A)], tail(s, 3 * i), work, tail(axes, 3 * i))
+            rotate(ints[at + (TURN_B if i == 2 else TURN_A)], tail(s, 3 * i), work, cut(axes, 3 * i, 3))
         for i in range(3):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]

@@ -1,10 +1,11 @@
 """Kernels of the manifold formulation: six unknowns (δr in world, δθ in body) per body, p ← p ⊗ exp(δθ/2)."""
 
-from math import cos, sin, sqrt
+from math import cos, sqrt
 
 from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._angular import angular_chain
 from cardan.coordinates._features import update_constraint, update_matrices, update_turns
+from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import BODIES, CONSTRAINTS, HEADER, NEXT, POSE
 
@@ -18,8 +19,7 @@ def retract(bodies, q, step, out):
         o = POSE * b
         k = WIDTH * b
         angle = sqrt(step[k + 3] * step[k + 3] + step[k + 4] * step[k + 4] + step[k + 5] * step[k + 5])
-        # sin(angle/2)/angle; below 1e-4 the next term of its series, angle⁴/3840, is under 1e-19
-        ratio = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
+        ratio = half_sine_ratio(angle)
         c = cos(0.5 * angle)
         p = tail(q, o + 3)
         square = 0.0

@@ -1,12 +1,6 @@
 """Kernels of the relative formulation: joint coordinates along a spanning tree, loops closed by what joints were cut.
 
-One body hangs on another, i → j, by a joint with frames C_ij at s_ij on i and C_ji at s_ji on j:
-
-    A_j = A_i C_ij A″ C_jiᵀ,   r_j = r_i + A_i s_ij + A_i C_ij d″ − A_j s_ji.                       [Liu2013] eqs. 9, 10
-
-A″ and d″ depend on the joint's own coordinates: d″ has TRANSLATIONS of them (1: z, 2: x and y, 3: all), then A″ has
-those of its TURN: none, an angle about z, two angles of a cross, Rz(α) B Rz(−β) with B swapping z and x, or four
-Euler parameters.  A screw turns about z and is carried along by ``pitch`` per radian.
+Poses come from joint coordinates by the recursions (9), (10) of [Liu2013] (:mod:`cardan.coordinates._tree_poses`).
 
 The derivative of a constraint f(x₁, …) is the sum (17) of ∂f/∂x·∂x/∂q.  The recursions (13) and (16) carry ∂x/∂q from
 the root to the body; multiplied from the left by the one row ∂f/∂x they run the other way, from the body to the root.
@@ -17,32 +11,50 @@ Nothing above the lowest common ancestor c of all bodies of f is computed.  f is
 A_c⁻¹(P − r_c), A_c⁻¹v, p_c⁻¹ ⊗ x.  These are products of the transformations (9), (10) of the joints from c down to
 each body, all above having cancelled; so f depends on the coordinates of the joints on these paths below c, on no
 others.  Nor does it matter whose eyes are taken: a primitive states how features lie to each other, so that its value
-is the same in all axes, or is a vector that is turned along with them, as Q − P is (a primitive of the user's is
-tried, see :mod:`cardan.coordinates.indifference`).  Where it is neither, and where a feature is on the ground, c is the
-ground.
+is the same in all axes, or is a vector that is turned along with them, as Q − P is (for one of the user's that is
+proved, see :mod:`cardan.constraints.indifference`).  Where it is neither, and where a feature is on the ground, c is
+the ground.
 
-What an unknown means.  In the paper's form (EULER) unknowns are changes of the coordinates: turning joint k swings
-all that hangs on it.  A thousand small angles then add up to many turns, and no step of a long chain is short enough.
-So the other form asks each body to turn by z about its own joint's axis *as seen from a body REF above it*, mostly the
-ground:  δθ_k = z_k − a·(ω_parent − ω_ref).  In the row, the moment Σ a τ that is taken up by the unknowns of joint k
-goes to REF, only the rest to the parent.  REF is the lowest of the common ancestors of the constraints whose paths go
+In the form whose unknowns are turns as seen from a body REF, the moment Σ a τ that is taken up by the unknowns of joint
+k goes to REF, only the rest to the parent.  REF is the lowest of the common ancestors of the constraints whose paths go
 through k.  It is c or below c for each of them, so ω_parent − ω_ref is a sum of rates between bodies that are not
 above c, and of unknowns z below c alone: the rows stay as short as they were.
 """
 
-from math import atan2, cos, pi, sin, sqrt
+from math import cos, sin
 
-from cardan._jit import evaluator, inner, tail
-from cardan.coordinates._features import (
-    derivatives,
-    multiply,
-    update_features,
-    update_matrices,
-    update_primitive,
-    update_turns,
+from cardan._jit import cut, evaluator, inner, tail
+from cardan.coordinates._features import derivatives, multiply, update_features, update_matrices, update_primitive
+from cardan.coordinates._tree_poses import (
+    COORDINATE_COUNT,
+    CUT_COUNT,
+    CUTS,
+    EULER,
+    FRAME,
+    FRAMES,
+    NEW,
+    NORM_ENTRIES,
+    NORMS,
+    OWN,
+    SCRATCH,
+    SYSTEM,
+    T_BODY,
+    T_COORDINATE,
+    T_FLOATS,
+    T_RECORD,
+    T_TRANSLATIONS,
+    T_TURN,
+    TREE,
+    WORLD,
+    WRENCHES,
+    count_turns,
+    turn_vector,
+    walk,
 )
 from cardan.solvers.abi import ENTER, LEAVE, RESIDUAL, RETRACT
 from cardan.system.layout import (
+    ABOUT_Z,
+    ANYHOW,
     BODIES,
     CODE,
     COLUMN,
@@ -59,40 +71,11 @@ from cardan.system.layout import (
     ROWS,
     SLOT,
     SLOTS,
+    STILL,
     TURN,
     TURNS,
+    WIDEST,
 )
-
-# header
-TREE = 0  # where each table begins
-CUTS = 1
-SYSTEM = 2
-CUT_COUNT = 3
-EULER = 4  # 1: Euler parameters with a normalisation row each, unknowns are changes of coordinates
-NORMS = 5  # first normalisation row
-NORM_ENTRIES = 6  # and its first Jacobian entry
-COORDINATE_COUNT = 7
-FRAMES = 8  # where each part of the work array begins; the poses are the first
-NEW = 9
-WRENCHES = 10
-WORLD = 11  # features of the constraint at hand, in world
-OWN = 12  # of the shared kernels
-TREE_HEADER = 13
-
-# one record per body, parents first
-T_BODY = 0
-T_PARENT = 1  # body, −1: the ground
-T_TRANSLATIONS = 2
-T_TURN = 3
-T_COORDINATE = 4
-T_UNKNOWN = 5
-T_FLOATS = 6  # where its floats begin: c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
-T_REF = 7  # body, −1: the ground
-T_COUNTED = 8  # ± (1 + number of the turn that the angle about z is, as its sign says), 0: none
-T_RECORD = 9
-T_FLOATS_SIZE = 15
-
-STILL, ABOUT_Z, CROSSED, ANYHOW = 0, 1, 2, 3  # TURN
 
 # one record per cut constraint, then the place of each slot's body on the path (−1: above it), then the path
 C_RECORD = 0
@@ -107,293 +90,30 @@ P_REF = 2  # place of REF on the path, −1: above it
 P_COLUMN = 3
 P_ENTRY = 4
 
-FRAME = 13  # floats per body: axes of the joint's frame on the parent as columns (9), their scale, c_k
 WRENCH = 7  # F, M about c_k, and the dilation Σ∂f/∂P·(P − c_k), which Euler parameters off the unit sphere cause
 
-SCRATCH = 32  # floats that placing a body takes, and a free moment behind the wrenches
-
-HALF_ROOT = sqrt(0.5)
-
 
 @inner
-def turn_vector(p, u, out):
-    """out ← A(p) u = (e₀² − e·e) u + 2 (e·u) e + 2 e₀ e × u, for p of any length."""
-    trace = p[0] * p[0] - p[1] * p[1] - p[2] * p[2] - p[3] * p[3]
-    eu = 2.0 * (p[1] * u[0] + p[2] * u[1] + p[3] * u[2])
-    for i in range(3):
-        j = (i + 1) % 3
-        k = (i + 2) % 3
-        out[i] = trace * u[i] + eu * p[i + 1] + 2.0 * p[0] * (p[j + 1] * u[k] - p[k + 1] * u[j])
-
-
-@inner
-def multiply_conjugate(p, s, out):
-    """out ← p ⊗ s*."""
-    out[0] = p[0] * s[0] + p[1] * s[1] + p[2] * s[2] + p[3] * s[3]
-    for i in range(1, 4):
-        j = i % 3 + 1
-        k = j % 3 + 1
-        out[i] = -p[0] * s[i] + p[i] * s[0] - p[j] * s[k] + p[k] * s[j]
-
-
-@inner
-def conjugate_multiply(p, s, out):
-    """out ← p* ⊗ s."""
-    out[0] = p[0] * s[0] + p[1] * s[1] + p[2] * s[2] + p[3] * s[3]
-    for i in range(1, 4):
-        j = i % 3 + 1
-        k = j % 3 + 1
-        out[i] = p[0] * s[i] - p[i] * s[0] - p[j] * s[k] + p[k] * s[j]
-
-
-@inner
-def nearest_turn(angle, wanted):
-    """angle, with as many whole turns added as bring it nearest to wanted."""
-    turns = (wanted - angle) / (2.0 * pi)
-    return angle + 2.0 * pi * float(int(turns + 0.5 if turns > 0.0 else turns - 0.5))
-
-
-@inner
-def set_frame(at, ints, floats, poses, frame, scratch):
-    """Axes (unit, in columns) and scale of the joint's frame on the parent; scratch ← its orientation, then its place.
-
-    The scale |p|² is one but for Euler parameters off the unit sphere.
-    """
-    parent = ints[at + T_PARENT]
-    f = ints[at + T_FLOATS]
-    if parent < 0:
-        for i in range(4):
-            scratch[i] = floats[f + i]
-        for i in range(3):
-            scratch[4 + i] = floats[f + 4 + i]
-    else:
-        pose = tail(poses, POSE * parent)
-        multiply(tail(pose, 3), tail(floats, f), scratch)
-        turn_vector(tail(pose, 3), tail(floats, f + 4), tail(scratch, 4))
-        for i in range(3):
-            scratch[4 + i] += pose[i]
-    scale = scratch[0] * scratch[0] + scratch[1] * scratch[1] + scratch[2] * scratch[2] + scratch[3] * scratch[3]
-    for k in range(3):
-        e_k = 2.0 * scratch[k + 1]
-        i = (k + 1) % 3
-        j = (k + 2) % 3
-        # column k of A(p) / |p|²: (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ with e₀² − e·e = 2 (e₀² + e_k²) − |p|² − 2 e_k²
-        frame[3 * k + k] = 2.0 * (scratch[0] * scratch[0] + scratch[k + 1] * scratch[k + 1]) / scale - 1.0
-        frame[3 * i + k] = (e_k * scratch[i + 1] + 2.0 * scratch[0] * scratch[j + 1]) / scale
-        frame[3 * j + k] = (e_k * scratch[j + 1] - 2.0 * scratch[0] * scratch[i + 1]) / scale
-    frame[9] = scale
-
-
-@inner
-def read_turn(turn, relative, out):
-    """Coordinates of the turn nearest to a relative orientation: what is left of it after the least turn aside."""
-    w = relative[0]
-    x = relative[1]
-    y = relative[2]
-    z = relative[3]
-    if turn == ABOUT_Z:
-        angle = 2.0 * atan2(z, w)
-        if angle > pi:
-            angle -= 2.0 * pi
-        elif angle <= -pi:
-            angle += 2.0 * pi
-        out[0] = angle
-    elif turn == CROSSED:
-        out[0] = atan2(y * z - w * x, x * z + w * y)  # of z_b about z_a
-        out[1] = atan2(y * z + w * x, x * z - w * y)  # of z_a about z_b
-    else:
-        n = sqrt(w * w + x * x + y * y + z * z)
-        for i in range(4):
-            out[i] = relative[i] / n
-
-
-@inner
-def set_relative(turn, c, out):
-    """out ← quaternion of A″ from the coordinates of the turn."""
-    if turn == ABOUT_Z:
-        out[0] = cos(0.5 * c[0])
-        out[1] = 0.0
-        out[2] = 0.0
-        out[3] = sin(0.5 * c[0])
-    elif turn == CROSSED:  # Rz(α) ⊗ (0, √½, 0, √½) ⊗ Rz(−β)
-        plus = 0.5 * (c[0] + c[1])
-        minus = 0.5 * (c[0] - c[1])
-        out[0] = -HALF_ROOT * sin(minus)
-        out[1] = HALF_ROOT * cos(plus)
-        out[2] = HALF_ROOT * sin(plus)
-        out[3] = HALF_ROOT * cos(minus)
-    elif turn == ANYHOW:
-        for i in range(4):
-            out[i] = c[i]
-    else:
-        out[0] = 1.0
-        out[1] = 0.0
-        out[2] = 0.0
-        out[3] = 0.0
-
-
-@inner
-def place(at, unit, ints, floats, c, poses, frame, scratch):
-    """Pose of the body from its joint's coordinates c and from what :func:`set_frame` left in frame and scratch."""
-    f = ints[at + T_FLOATS]
-    count = ints[at + T_TRANSLATIONS]
-    turn = ints[at + T_TURN]
-    pose = tail(poses, POSE * ints[at + T_BODY])
-    first = 2 if count == 1 else 0
-    for i in range(3):
-        s = 0.0
-        for k in range(count):
-            s += frame[3 * i + first + k] * c[k]
-        if turn == ABOUT_Z:
-            s += frame[3 * i + 2] * floats[f + 14] * c[count]
-        frame[10 + i] = scratch[4 + i] + frame[9] * s
-    relative = tail(scratch, 7)
-    set_relative(turn, tail(c, count), relative)
-    here = tail(scratch, 11)
-    multiply(scratch, relative, here)
-    p = tail(pose, 3)
-    multiply_conjugate(here, tail(floats, f + 7), p)
-    if unit:
-        n = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
-        for i in range(4):
-            p[i] /= n
-    arm = tail(scratch, 7)
-    turn_vector(p, tail(floats, f + 11), arm)
-    for i in range(3):
-        pose[i] = frame[10 + i] - arm[i]
-
-
-@inner
-def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, frame, scratch, c):
-    """c ← coordinates of the joint: those of wanted's pose, or those moved by a step from the poses wanted."""
-    f = ints[at + T_FLOATS]
-    o = POSE * ints[at + T_BODY]
-    count = ints[at + T_TRANSLATIONS]
-    turn = ints[at + T_TURN]
-    ref = ints[at + T_REF]
-    target = tail(scratch, 15)
-    for i in range(4):
-        target[i] = wanted[o + 3 + i]
-    if retracting:
-        for i in range(count):
-            c[i] = old[i] + step[i]
-        if turn == STILL:
-            return
-        if turn == ANYHOW:
-            angle = 0.0
-            for i in range(3):
-                angle += step[count + i] * step[count + i]
-            angle = sqrt(angle)
-            # sin(angle/2)/angle; below 1e-4 the next term of its series, angle⁴/3840, is under 1e-19
-            ratio = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
-            small = tail(scratch, 7)
-            small[0] = cos(0.5 * angle)
-            for i in range(3):
-                small[i + 1] = ratio * step[count + i]
-            multiply(tail(wanted, o + 3), small, target)
-        if ref >= 0:  # turned along with REF
-            small = tail(scratch, 7)
-            before = tail(scratch, 11)
-            conjugate_multiply(tail(wanted, POSE * ref + 3), target, small)
-            multiply(tail(poses, POSE * ref + 3), small, before)
-            for i in range(4):
-                target[i] = before[i]
-    turned = tail(scratch, 7)
-    relative = tail(scratch, 11)
-    multiply(target, tail(floats, f + 7), turned)
-    conjugate_multiply(scratch, turned, relative)
-    if retracting:
-        if turn == ANYHOW:
-            read_turn(turn, relative, tail(c, count))
-        else:
-            found = tail(scratch, 7)
-            read_turn(turn, relative, found)
-            for i in range(2 if turn == CROSSED else 1):
-                c[count + i] = nearest_turn(found[i], old[count + i]) + step[count + i]
-        return
-    if turn != STILL:
-        read_turn(turn, relative, tail(c, count))
-        counted = ints[at + T_COUNTED]
-        if counted > 0:
-            c[count] = nearest_turn(c[count], wanted[poses_size + counted - 1])
-        elif counted < 0:
-            c[count] = nearest_turn(c[count], -wanted[poses_size - counted - 1])
-    # the reference point as near as the translations let it be to where it was, the body turned as it will be
-    set_relative(turn, tail(c, count), turned)
-    multiply(scratch, turned, relative)
-    multiply_conjugate(relative, tail(floats, f + 7), target)
-    arm = tail(scratch, 7)
-    turn_vector(target, tail(floats, f + 11), arm)
-    first = 2 if count == 1 else 0
-    for k in range(count):
-        c[k] = 0.0
-        for i in range(3):
-            c[k] += frame[3 * i + first + k] * (wanted[o + i] + arm[i] - scratch[4 + i])
-
-
-@inner
-def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
-    """Poses of all bodies, parents first; for ENTER and RETRACT of coordinates that are chosen on the way, into out."""
-    unit = ints[EULER] == 0 or op == ENTER
-    at = ints[TREE]
-    count = POSE * ints[ints[SYSTEM] + BODIES]
-    for _ in range(ints[ints[SYSTEM] + BODIES]):
-        k = ints[at + T_COORDINATE]
-        frame = tail(frames, FRAME * ints[at + T_BODY])
-        set_frame(at, ints, floats, poses, frame, scratch)
-        coordinates = tail(q, k)
-        if op == ENTER or op == RETRACT:
-            coordinates = tail(out, k)
-            u = tail(step, ints[at + T_UNKNOWN])
-            choose(at, op == RETRACT, count, ints, floats, tail(q, k), u, wanted, poses, frame, scratch, coordinates)
-        place(at, unit, ints, floats, coordinates, poses, frame, scratch)
-        at += T_RECORD
-
-
-@inner
-def count_turns(ints, floats, before, poses, own, out):
-    """Angles behind the coordinates in out ← those of the poses, within half a turn of the angles behind ``before``.
-
-    An angle that is a coordinate of the tree itself has its whole turns from there.
-    """
-    system = tail(ints, ints[SYSTEM])
-    first = POSE * system[BODIES]
-    angles = tail(out, ints[COORDINATE_COUNT])
-    update_turns(system, floats, before, poses, own)
-    for k in range(system[TURNS]):
-        angles[k] = poses[first + k]
-    at = ints[TREE]
-    for _ in range(system[BODIES]):
-        counted = ints[at + T_COUNTED]
-        angle = tail(out, ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS])
-        if counted > 0:
-            angles[counted - 1] = nearest_turn(angles[counted - 1], angle[0])
-        elif counted < 0:
-            angles[-counted - 1] = nearest_turn(angles[-counted - 1], -angle[0])
-        at += T_RECORD
-
-
-@inner
-def see_from(body, forward, record, system, poses, values, offset, rows, scratch):
+def see_from(body, forward, record, system, poses, values, rows, scratch):
     """Features as a body sees them (``forward``), or ∂f/∂x, row by row, from what it is for those to that in world.
 
     With A = s R, s = |p|²:  P ← A⁻¹(P − r), v ← A⁻¹ v, x ← p* ⊗ x / s;  and by the chain rule d ← A⁻ᵀ d = R d / s for
     points and vectors, d ← p ⊗ d / s for orientations.
     """
-    pose = tail(poses, POSE * body)
-    p = tail(pose, 3)
+    pose = cut(poses, POSE * body, POSE)
+    p = cut(pose, 3, 4)
     square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-    turn = scratch
+    turn = cut(scratch, 0, 4)
     for i in range(4):
         turn[i] = p[i] if i == 0 or not forward else -p[i]
-    out = tail(scratch, 4)
+    out = cut(scratch, 4, 4)
     first = record + RECORD + system[record + SLOTS]
     for at in range(first, first + FEATURE * system[record + FEATURES], FEATURE):
         kind = system[at + KIND]
         if kind == TURN:
             continue
         for row in range(rows):
-            x = tail(values, offset + row * system[record + COMPONENTS] + system[at + COLUMN])
+            x = cut(values, row * system[record + COMPONENTS] + system[at + COLUMN], 4 if kind == ORIENTATION else 3)
             if kind == ORIENTATION:
                 multiply(turn, x, out)
                 for i in range(4):
@@ -408,28 +128,28 @@ def see_from(body, forward, record, system, poses, values, offset, rows, scratch
 
 
 @inner
-def gather(record, cut, ints, system, frames, features, derivative, wrenches):
+def gather(record, loop, ints, system, frames, features, derivative, wrenches):
     """Force and moment of every row on every body that the constraint's features are on, features in world."""
     rows = system[record + ROWS]
     slots = system[record + SLOTS]
     components = system[record + COMPONENTS]
-    length = ints[cut + C_LENGTH]
+    length = ints[loop + C_LENGTH]
     for i in range(WRENCH * rows * length):
         wrenches[i] = 0.0
-    path = cut + C_HEADER + slots
+    path = loop + C_HEADER + slots
     at = record + RECORD + slots
     for _ in range(system[record + FEATURES]):
         slot = system[at + SLOT]
-        where = ints[cut + C_HEADER + slot] if slot >= 0 else -1  # turns have no derivative, and no body
+        where = ints[loop + C_HEADER + slot] if slot >= 0 else -1  # turns have no derivative, and no body
         if where >= 0:
             kind = system[at + KIND]
             column = system[at + COLUMN]
             x = tail(features, column)
             d = tail(derivative, column)
             body = ints[ints[path + P_ENTRY * where + P_TREE] + T_BODY]
-            c = tail(frames, FRAME * body + 10)
+            c = cut(frames, FRAME * body + 10, 3)
             for row in range(rows):
-                w = tail(wrenches, WRENCH * (rows * where + row))
+                w = cut(wrenches, WRENCH * (rows * where + row), WRENCH)
                 o = row * components
                 if kind == ORIENTATION:  # δx = ½ (0, ω) ⊗ x + σ x, half of which is the dilation 2σ
                     for i in range(1, 4):
@@ -505,39 +225,40 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
 
 
 @inner
-def descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian):
+def descend(rows, slots, loop, ints, floats, q, poses, frames, wrenches, free, jacobian):
     """From the bodies of a constraint to the root: entries of every joint on the path, and what its parent is left."""
     euler = ints[EULER] == 1
-    length = ints[cut + C_LENGTH]
-    start = ints[cut + C_START]
-    stride = ints[cut + C_STRIDE]
-    path = cut + C_HEADER + slots
+    length = ints[loop + C_LENGTH]
+    start = ints[loop + C_START]
+    stride = ints[loop + C_STRIDE]
+    path = loop + C_HEADER + slots
     for where in range(length - 1, -1, -1):
         here = path + P_ENTRY * where
         at = ints[here + P_TREE]
         parent = ints[here + P_PARENT]
         ref = ints[here + P_REF]
         body = ints[at + T_BODY]
-        frame = tail(frames, FRAME * body)
+        frame = cut(frames, FRAME * body, FRAME)
         count = ints[at + T_TRANSLATIONS]
         turn = ints[at + T_TURN]
         c = tail(q, ints[at + T_COORDINATE] + count)
         pitch = floats[ints[at + T_FLOATS] + 14]
         first = 2 if count == 1 else 0
+        column = ints[here + P_COLUMN]
         for r in range(rows):
-            w = tail(wrenches, WRENCH * (rows * where + r))
-            entry = tail(jacobian, start + r * stride + ints[here + P_COLUMN])
+            w = cut(wrenches, WRENCH * (rows * where + r), WRENCH)
+            entry = cut(jacobian, start + r * stride + column, stride - column)  # the rest of the row
             for k in range(count):
                 a = first + k
                 entry[k] = frame[9] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
-            take_up(turn, euler, pitch, c, frame, tail(poses, POSE * body + 3), w, free, tail(entry, count))
+            take_up(turn, euler, pitch, c, frame, cut(poses, POSE * body + 3, 4), w, free, tail(entry, count))
             if ref >= 0 and not euler:
-                other = tail(wrenches, WRENCH * (rows * ref + r))
+                other = cut(wrenches, WRENCH * (rows * ref + r), WRENCH)
                 for i in range(3):
                     other[3 + i] += free[i]
             if parent >= 0:
-                up = tail(frames, FRAME * ints[ints[path + P_ENTRY * parent + P_TREE] + T_BODY] + 10)
-                other = tail(wrenches, WRENCH * (rows * parent + r))
+                up = cut(frames, FRAME * ints[ints[path + P_ENTRY * parent + P_TREE] + T_BODY] + 10, 3)
+                other = cut(wrenches, WRENCH * (rows * parent + r), WRENCH)
                 for i in range(3):
                     j = (i + 1) % 3
                     k = (i + 2) % 3
@@ -577,12 +298,13 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     system = tail(ints, ints[SYSTEM])
     bodies = system[BODIES]
     coordinates = ints[COORDINATE_COUNT]
-    poses = work
-    frames = tail(work, ints[FRAMES])
-    new = tail(work, ints[NEW])
-    wrenches = tail(work, ints[WRENCHES])
-    world = tail(work, ints[WORLD])
+    poses = cut(work, 0, ints[FRAMES])
+    frames = cut(work, ints[FRAMES], ints[NEW] - ints[FRAMES])
+    new = cut(work, ints[NEW], ints[WRENCHES] - ints[NEW])
+    wrenches = cut(work, ints[WRENCHES], ints[WORLD] - ints[WRENCHES])
+    world = cut(work, ints[WORLD], ints[OWN] - ints[WORLD])
     own = tail(work, ints[OWN])
+    scratch = cut(wrenches, 0, SCRATCH)
     added = op == RETRACT and euler
     if added:
         for i in range(coordinates + system[TURNS]):
@@ -590,7 +312,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         if system[TURNS] == 0:
             return 0
     if op != ENTER:
-        walk(RESIDUAL, ints, floats, q, step, q, poses, frames, wrenches, out)
+        walk(RESIDUAL, ints, floats, q, step, q, poses, frames, scratch, out)
         for i in range(system[TURNS]):
             poses[POSE * bodies + i] = q[coordinates + i]
     if op == LEAVE:
@@ -599,34 +321,33 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         return 0
     if op == ENTER or op == RETRACT:
         before = q if op == ENTER else poses
-        walk(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, wrenches, out)
+        walk(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, scratch, out)
         if system[TURNS] > 0:
             count_turns(ints, floats, before, new, own, out)
         return 0
     update_matrices(bodies, poses, own)
-    cut = ints[CUTS]
+    loop = ints[CUTS]
     for _ in range(ints[CUT_COUNT]):
-        record = ints[cut + C_RECORD]
+        record = ints[loop + C_RECORD]
         slots = system[record + SLOTS]
         rows = system[record + ROWS]
-        x = tail(own, 9 * bodies)
+        x = cut(own, 9 * bodies, system[WIDEST])
         update_features(record, system, floats, poses, own, x)
         for i in range(system[record + COMPONENTS]):
             world[i] = x[i]
-        viewer = ints[cut + C_FROM]
+        viewer = ints[loop + C_FROM]
         if viewer >= 0:
-            see_from(viewer, True, record, system, poses, x, 0, 1, wrenches)
-        d = derivatives(system)
-        update_primitive(
-            system[record + CODE], x, tail(floats, system[record + PAR]), tail(out, system[record + ROW]), tail(own, d)
-        )
+            see_from(viewer, True, record, system, poses, x, 1, scratch)
+        f = cut(out, system[record + ROW], rows)
+        derivative = cut(own, derivatives(system), rows * system[record + COMPONENTS])
+        update_primitive(system[record + CODE], x, tail(floats, system[record + PAR]), f, derivative)
         if op != RESIDUAL:
             if viewer >= 0:
-                see_from(viewer, False, record, system, poses, own, d, rows, wrenches)
-            gather(record, cut, ints, system, frames, world, tail(own, d), wrenches)
-            free = tail(wrenches, WRENCH * rows * ints[cut + C_LENGTH])
-            descend(rows, slots, cut, ints, floats, q, poses, frames, wrenches, free, jacobian)
-        cut += C_HEADER + slots + P_ENTRY * ints[cut + C_LENGTH]
+                see_from(viewer, False, record, system, poses, derivative, rows, scratch)
+            gather(record, loop, ints, system, frames, world, derivative, wrenches)
+            free = cut(wrenches, WRENCH * rows * ints[loop + C_LENGTH], 3)
+            descend(rows, slots, loop, ints, floats, q, poses, frames, wrenches, free, jacobian)
+        loop += C_HEADER + slots + P_ENTRY * ints[loop + C_LENGTH]
     if euler:
         normalise(ints, q, out, jacobian, op != RESIDUAL)
     return 0

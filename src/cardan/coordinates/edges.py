@@ -11,14 +11,21 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.system.layout import BODY, FEATURE, FEATURES, PAR, RECORD, SLOTS, SOURCE
+from cardan.system.layout import (
+    ABOUT_Z,
+    ANYHOW,
+    BODY,
+    CROSSED,
+    FEATURE,
+    FEATURES,
+    PAR,
+    RECORD,
+    SLOTS,
+    SOURCE,
+    STILL,
+)
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
-
-STILL: Final = 0
-ABOUT_Z: Final = 1
-CROSSED: Final = 2
-ANYHOW: Final = 3
 
 AXES_ATOL = 1e-14  # axes of one frame are orthogonal to rounding, and differ by no more where they are stored twice
 

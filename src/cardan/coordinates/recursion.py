@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from cardan.coordinates import tree
-from cardan.coordinates.tree import ABOUT_Z, ANYHOW, CROSSED, Limb
+from cardan.coordinates.tree import Limb
 from cardan.math import euler
+from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 

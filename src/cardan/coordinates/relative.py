@@ -4,7 +4,8 @@
 paper's form, with Euler parameters and a normalisation row in every ball joint, and changes of the coordinates as
 unknowns.  Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters;
 behind them, as behind poses, the angles of the system's turns.
-See :mod:`cardan.coordinates._relative` for the equations, :mod:`cardan.coordinates.tree` for the tree.  [Liu2013] 2.2
+See :mod:`cardan.coordinates._tree_poses` and :mod:`cardan.coordinates._relative` for the equations,
+:mod:`cardan.coordinates.tree` for the tree.  [Liu2013] 2.2
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from cardan.coordinates import tree
-from cardan.coordinates.tree import ANYHOW, GROUND, Tree
+from cardan.coordinates.tree import GROUND, Tree
 from cardan.lazy import LazyModule
 from cardan.solvers import abi, linear
 from cardan.solvers.problem import Linear, Problem
@@ -23,6 +24,7 @@ from cardan.system.system import IntArray, System
 _blocks = LazyModule("cardan.solvers._blocks")
 _features = LazyModule("cardan.coordinates._features")
 _relative = LazyModule("cardan.coordinates._relative")
+_tree_poses = LazyModule("cardan.coordinates._tree_poses")
 
 FORMULATIONS = {"relative": False, "relative_euler_parameters": True}  # with Euler parameters as the paper has them
 EULER_ANGULAR = 0.5  # what one scaled unknown means in Euler parameters: δp ≈ ½ δθ
@@ -42,7 +44,7 @@ class _Limbs:
         self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
         self.limits = translations[free]  # of each block, the first unknown that is a turn
         self.coordinates = int(coordinates.sum())
-        normalised = (turn == ANYHOW) & euler
+        normalised = (turn == layout.ANYHOW) & euler
         self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
         # Of every unknown: zero for a length, else what one scaled unknown means.
         inside = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
@@ -56,7 +58,7 @@ class _Limbs:
             turn,
             np.cumsum(coordinates) - coordinates,
             np.cumsum(widths) - widths,
-            first_float + _relative.T_FLOATS_SIZE * np.arange(count),
+            first_float + _tree_poses.T_FLOATS_SIZE * np.arange(count),
             bodies[grown.references],
             grown.counted,
         )
@@ -76,7 +78,7 @@ class _Cuts:
         self.longest = 0  # rows × limbs of a constraint, at the most
         self.count = len(grown.paths)
         bodies, parents, references = grown.bodies, grown.parents, grown.references
-        header, size = _relative.TREE_HEADER, _relative.T_RECORD
+        header, size = _tree_poses.TREE_HEADER, _tree_poses.T_RECORD
         for use, record, path, ancestor in grown.paths:
             first = record + layout.RECORD
             slots = table[first : first + table[record + layout.SLOTS]].tolist()
@@ -116,13 +118,13 @@ class _Packed:
         self.scales = limbs.scales
         self.structure = self._structure(limbs, cuts)
         self.structure[abi.COORDINATES] = limbs.coordinates + len(system.turns)
-        self.structure[abi.WORK] = header[_relative.OWN] + _features.work_size(table)
+        self.structure[abi.WORK] = header[_tree_poses.OWN] + _features.work_size(table)
         self.linear: Linear = linear.path_algebra(self.structure)
 
     @staticmethod
     def _header(system: System, euler: bool, limbs: _Limbs, cuts: _Cuts) -> list[int]:
         """Where the tables begin, and the parts of the evaluator's work array."""
-        k = _relative
+        k = _tree_poses
         bodies = len(system.names)
         poses = layout.POSE * bodies + len(system.turns)
         header = [0] * k.TREE_HEADER
@@ -137,7 +139,7 @@ class _Packed:
         header[k.FRAMES] = poses
         header[k.NEW] = header[k.FRAMES] + k.FRAME * bodies
         header[k.WRENCHES] = header[k.NEW] + poses
-        header[k.WORLD] = header[k.WRENCHES] + k.WRENCH * cuts.longest + k.SCRATCH
+        header[k.WORLD] = header[k.WRENCHES] + _relative.WRENCH * cuts.longest + k.SCRATCH
         header[k.OWN] = header[k.WORLD] + int(system.ints[layout.WIDEST])
         return header
 

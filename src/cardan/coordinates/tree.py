@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from cardan.coordinates.edges import ABOUT_Z, ANYHOW, CROSSED, FREE, STILL, Edges, Motion, edges
+from cardan.coordinates.edges import FREE, Edges, Motion, edges
 from cardan.system.layout import BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS, TURN
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-__all__ = ["ABOUT_Z", "ANYHOW", "CROSSED", "GROUND", "STILL", "Limb", "Path", "Tree", "spanning_tree"]
+__all__ = ["GROUND", "Limb", "Path", "Tree", "spanning_tree"]
 
 GROUND: Final = -1
 _FREE: Final = -1  # in place of the number of an edge

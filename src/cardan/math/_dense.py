@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import inner, tail
+from cardan._jit import cut, inner
 
 
 @inner
@@ -82,18 +82,19 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
 
     Householder QR with column pivoting, A P = Q R; rows of R whose diagonal falls below rtol times the first are
-    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  work: 3n floats,
-    pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would not use vector instructions.
+    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  A NaN in A makes
+    all of x NaN.  work: 3n floats, pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would
+    not use vector instructions.
     """
-    norms = work  # of the columns below the rows that are done, squared
-    taus = tail(work, n)
-    z = tail(work, 2 * n)
+    norms = cut(work, 0, n)  # of the columns below the rows that are done, squared
+    taus = cut(work, n, n)
+    z = cut(work, 2 * n, n)
     for j in range(n):
         pivots[j] = j
         norms[j] = 0.0
         z[j] = 0.0
     for i in range(m):
-        row = tail(a, i * n)
+        row = cut(a, i * n, n)
         for j in range(n):
             norms[j] += row[j] * row[j]
     rank = 0
@@ -106,7 +107,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         size = sqrt(norms[best])
         if k == 0:
             first = size
-        if not size > rtol * first:
+        if size <= rtol * first:  # NaN is a pivot, or stays among the columns beyond: either way it comes to all of x
             break
         if best != k:
             pivots[k], pivots[best] = pivots[best], pivots[k]
@@ -117,15 +118,15 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         v0 = head - alpha
         beta = -1.0 / (alpha * v0)  # 2/|v|², with v = (v0, a[k+1:, k])
         width = n - k - 1
-        top = tail(a, k * n + k + 1)
-        rest = tail(norms, k + 1)
+        top = cut(a, k * n + k + 1, width)
+        rest = cut(norms, k + 1, width)
         products = taus  # βvᵀA
         product = v0 * b[k]  # vᵀb
         for j in range(width):
             products[j] = v0 * top[j]
         for i in range(k + 1, m):
             v = a[i * n + k]
-            row = tail(a, i * n + k + 1)
+            row = cut(a, i * n + k + 1, width)
             for j in range(width):
                 products[j] += v * row[j]
             product += v * b[i]
@@ -137,19 +138,26 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             rest[j] = 0.0
         for i in range(k + 1, m):
             v = a[i * n + k]
-            row = tail(a, i * n + k + 1)
+            row = cut(a, i * n + k + 1, width)
             for j in range(width):
                 row[j] -= v * products[j]
                 rest[j] += row[j] * row[j]
             b[i] -= v * product
         a[k * n + k] = alpha
         rank += 1
+    if rank == 0:  # zeros, and maybe NaN among them
+        total = 0.0
+        for j in range(n):
+            total += norms[j]
+        if total != total:
+            for j in range(n):
+                z[j] = total
     heads = norms  # of the reflections from the right
     width = n - rank
     if width > 0:
         for k in range(rank - 1, -1, -1):
             head = a[k * n + k]
-            beyond = tail(a, k * n + rank)
+            beyond = cut(a, k * n + rank, width)
             s = head * head
             for j in range(width):
                 s += beyond[j] * beyond[j]
@@ -158,7 +166,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             v0 = head - alpha
             tau = -1.0 / (alpha * v0)
             for i in range(k):
-                row = tail(a, i * n + rank)
+                row = cut(a, i * n + rank, width)
                 s = v0 * a[i * n + k]
                 for j in range(width):
                     s += beyond[j] * row[j]

@@ -1,10 +1,11 @@
-"""Scalar functions that generated primitives call: smooth where the mathematics is, with fixed tie-breaks where not."""
+"""Scalar functions of primitives and formulations: smooth where the mathematics is, with fixed tie-breaks where not."""
 
 from math import atan2, cos, sin, sqrt
 
 from cardan._jit import inner
 
 SERIES_BELOW = 1e-2  # of t = (n/w)²: eight terms of the series leave t⁸ ≈ 1e-16
+TWO_TERMS_BELOW = 1e-4  # of a [rad]: the third term of sin(½a)/a, a⁴/3840, is under 1e-19
 
 
 @inner
@@ -75,6 +76,12 @@ def angle_ratio_ss(s, w):
         return 2.0 / (w * w * w * w * w) * (2 / 5 - t * (6 / 7 - t * (12 / 9 - t * tail)))
     r = s + w * w
     return -(w / (r * r) + 1.5 * angle_ratio_s(s, w)) / s
+
+
+@inner
+def half_sine_ratio(a):
+    """sin(½a)/a for a ≥ 0: exp(δθ/2) = (cos ½a, sin(½a)/a δθ) with a = |δθ|.  Series ½ − a²/48."""
+    return sin(0.5 * a) / a if a > TWO_TERMS_BELOW else 0.5 - a * a / 48.0
 
 
 @inner

@@ -11,7 +11,7 @@ unknown with the scale 0 is held, and is no column of J.
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit, pointer, tail
+from cardan._jit import call_evaluator, cut, inner, jit, pointer
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers.abi import (
@@ -113,27 +113,29 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    r = tail(work, at)
+    inner = cut(work, 0, at)
+    r = cut(work, at, m)
     at += m
-    right = tail(work, at)
+    right = cut(work, at, m)
     at += m
-    jacobian = tail(work, at)
+    jacobian = cut(work, at, size)
     at += size
-    moved = tail(work, at)
+    moved = cut(work, at, coordinates)
     at += coordinates
-    step = tail(work, at)
+    step = cut(work, at, n)
     at += n
-    solution = tail(work, at)
+    solution = cut(work, at, n)
     at += n
-    scratch = tail(work, at)
+    scratch = cut(work, at, 3 * n)
     at += 3 * n
-    factors = tail(work, at)
+    factors = cut(work, at, size)
     at += size
-    matrix = tail(work, at)
+    matrix = cut(work, at, m * n)
     at += m * n
-    copy = tail(work, at)
-    columns = pivots
-    entries = tail(pivots, 2 * n)
+    copy = cut(work, at, m * n)
+    columns = cut(pivots, 0, n)
+    order = cut(pivots, n, n)
+    entries = cut(pivots, 2 * n, 2 * size)
     free = number_free(structure, scales, columns)
     count = place_free(structure, scales, columns, free, entries, factors)
     for i in range(m * free):
@@ -142,7 +144,7 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
     done = 0
     limit = int(control[CHUNK])
     while True:
-        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, work)
+        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
         for i in range(m):
             r[i] *= scales[i]
         control[COST] = half_square(structure, r)
@@ -158,10 +160,10 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
         for i in range(count):
             matrix[entries[2 * i + 1]] = jacobian[entries[2 * i]] * factors[i]
         by_lu = control[INVERSE] == LU_FIRST
-        solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, tail(pivots, n))
+        solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, order)
         for k in range(n):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
-        call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, work)
+        call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, inner)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1

@@ -29,6 +29,12 @@ def scale_rows(structure, scales, r, jacobian):
 
 
 @inner
+def larger(a, b):
+    """max(a, b); NaN if either is NaN, which max would drop or keep by their order."""
+    return b if b > a or b != b else a
+
+
+@inner
 def largest(structure, r):
     """max |r_i|; NaN if any is NaN."""
     result = 0.0
@@ -48,6 +54,56 @@ def half_square(structure, r):
     for i in range(structure[ROWS]):
         s += r[i] * r[i]
     return 0.5 * s
+
+
+@inner
+def times(structure, jacobian, x, out):
+    """out ← J x; returns |J x|²."""
+    offsets = structure[OFFSETS]
+    square = 0.0
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            total = 0.0
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    total += jacobian[entry] * x[k]
+                    entry += 1
+            out[i] = total
+            square += total * total
+        at += 4 + slots
+    return square
+
+
+@inner
+def add_transpose_times(structure, jacobian, factor, y, out):
+    """out += factor·Jᵀ y."""
+    offsets = structure[OFFSETS]
+    at = HEADER
+    for _ in range(structure[CONSTRAINTS]):
+        row = structure[at]
+        entry = structure[at + 2]
+        slots = structure[at + 3]
+        for i in range(row, row + structure[at + 1]):
+            t = factor * y[i]
+            for s in range(slots):
+                block = structure[at + 4 + s]
+                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                    out[k] += jacobian[entry] * t
+                    entry += 1
+        at += 4 + slots
+
+
+@inner
+def transpose_times(structure, jacobian, y, out):
+    """out ← Jᵀ y."""
+    for k in range(structure[UNKNOWNS]):
+        out[k] = 0.0
+    add_transpose_times(structure, jacobian, 1.0, y, out)
 
 
 @inner
@@ -138,39 +194,11 @@ def scale(structure, scales, r, jacobian):
 
 @jit
 def apply(structure, jacobian, x, out):
-    """out ← J x, from block rows."""
-    offsets = structure[OFFSETS]
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
-            total = 0.0
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    total += jacobian[entry] * x[k]
-                    entry += 1
-            out[i] = total
-        at += 4 + slots
+    """times, from Python."""
+    times(structure, jacobian, x, out)
 
 
 @jit
 def apply_transposed(structure, jacobian, y, out):
-    """out ← Jᵀ y, from block rows."""
-    offsets = structure[OFFSETS]
-    for k in range(structure[UNKNOWNS]):
-        out[k] = 0.0
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    out[k] += jacobian[entry] * y[i]
-                    entry += 1
-        at += 4 + slots
+    """transpose_times, from Python."""
+    transpose_times(structure, jacobian, y, out)

@@ -1,6 +1,6 @@
 """Normal equations of a small system: JᵀJ as one dense matrix, Cholesky without regard to zeros."""
 
-from cardan._jit import evaluator, inner
+from cardan._jit import cut, evaluator, inner
 from cardan.math._dense import cholesky, cholesky_solve
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
 
@@ -55,10 +55,11 @@ def normal_equations(structure, r, jacobian, h, g):
 
 def _linear(op, structure, control, r, gradient, step, jacobian, matrix):
     n = structure[UNKNOWNS]
+    factor = cut(matrix, 0, n * n)
     if op == FACTOR:
-        normal_equations(structure, r, jacobian, matrix, gradient)
-        return 0 if cholesky(n, matrix, control[DAMPING]) else 1
-    cholesky_solve(n, matrix, gradient, step)
+        normal_equations(structure, r, jacobian, factor, gradient)
+        return 0 if cholesky(n, factor, control[DAMPING]) else 1
+    cholesky_solve(n, factor, gradient, step)
     for i in range(n):
         step[i] = -step[i]
     return 0

@@ -17,8 +17,9 @@ singular value σ, and what is left of h is what g has along free motions, where
 alone, with g for h, would lose all digits below eps/λ.
 """
 
-from cardan._jit import call_evaluator, evaluator, inner, tail
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, ROWS, SOLVE, UNKNOWNS
+from cardan._jit import call_evaluator, cut, evaluator, tail
+from cardan.solvers._blocks import add_transpose_times, times, transpose_times
+from cardan.solvers.abi import DAMPING, FACTOR, ROWS, SOLVE, UNKNOWNS
 
 INNER = 0  # address of the linear algebra of JJᵀ
 INNER_WORK = 1  # floats of its matrices
@@ -29,69 +30,31 @@ INNER_PATTERN = 5
 PATTERN = 6
 
 
-@inner
-def multiply(structure, jacobian, x, out):
-    """out ← J x."""
-    offsets = structure[OFFSETS]
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            t = 0.0
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    t += jacobian[entry] * x[k]
-                    entry += 1
-            out[i] = t
-        at += 4 + slots
-
-
-@inner
-def add_transpose(structure, jacobian, factor, y, out):
-    """out += factor·Jᵀ y."""
-    offsets = structure[OFFSETS]
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            t = factor * y[i]
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    out[k] += jacobian[entry] * t
-                    entry += 1
-        at += 4 + slots
-
-
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     structure = tail(pattern, pattern[STRUCTURE])
-    permutation = tail(pattern, pattern[PERMUTATION])
+    permutation = cut(pattern, pattern[PERMUTATION], pattern[ENTRIES])
     within = tail(pattern, pattern[INNER_PATTERN])
     rows = structure[ROWS]
     unknowns = structure[UNKNOWNS]
     entries = pattern[ENTRIES]
     at = pattern[INNER_WORK]
-    transposed = tail(matrix, at)
+    transposed = cut(matrix, at, entries)
     at += entries
-    known = tail(matrix, at)  # Jᵀr, to know it again
+    known = cut(matrix, at, unknowns)  # Jᵀr, to know it again
     at += unknowns
-    rest = tail(matrix, at)
+    rest = cut(matrix, at, unknowns)
     at += unknowns
-    u = tail(matrix, at)
+    u = cut(matrix, at, rows)
     at += rows
-    t = tail(matrix, at)
+    t = cut(matrix, at, rows)
+    factor = cut(matrix, 0, pattern[INNER_WORK])
     if op == FACTOR:
         for e in range(entries):
             transposed[e] = jacobian[permutation[e]]
-        for i in range(unknowns):
-            gradient[i] = 0.0
-        add_transpose(structure, jacobian, 1.0, r, gradient)
+        transpose_times(structure, jacobian, r, gradient)
         for i in range(unknowns):
             known[i] = gradient[i]
-        return call_evaluator(pattern[INNER], FACTOR, within, control, known, u, t, transposed, matrix)
+        return call_evaluator(pattern[INNER], FACTOR, within, control, known, u, t, transposed, factor)
     same = True
     for i in range(unknowns):
         if gradient[i] != known[i]:
@@ -100,18 +63,18 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
         step[i] = 0.0
         rest[i] = gradient[i]
     if same:
-        call_evaluator(pattern[INNER], SOLVE, within, control, known, r, t, transposed, matrix)
-        add_transpose(structure, jacobian, 1.0, t, step)
+        call_evaluator(pattern[INNER], SOLVE, within, control, known, r, t, transposed, factor)
+        add_transpose_times(structure, jacobian, 1.0, t, step)
         return 0
     # the other linear algebra answers with −S of what it is given
-    multiply(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, matrix)
-    add_transpose(structure, jacobian, 1.0, t, rest)
-    call_evaluator(pattern[INNER], SOLVE, within, control, known, t, u, transposed, matrix)
-    add_transpose(structure, jacobian, -1.0, u, step)
-    multiply(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, matrix)
-    add_transpose(structure, jacobian, 1.0, t, rest)
+    times(structure, jacobian, rest, u)
+    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, factor)
+    add_transpose_times(structure, jacobian, 1.0, t, rest)
+    call_evaluator(pattern[INNER], SOLVE, within, control, known, t, u, transposed, factor)
+    add_transpose_times(structure, jacobian, -1.0, u, step)
+    times(structure, jacobian, rest, u)
+    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, factor)
+    add_transpose_times(structure, jacobian, 1.0, t, rest)
     for i in range(unknowns):
         step[i] -= rest[i] / control[DAMPING]
     return 0

@@ -9,23 +9,20 @@ with v a vector that one power iteration a step turns towards the one of λ_max,
 bound is what damps the stiffest mode at once; and whatever v is, the model falls by κ|g|²/2 or more.
 """
 
-from math import sqrt
+from math import inf, sqrt
 
-from cardan._jit import call_evaluator, inner, jit, pointer, tail
-from cardan.solvers._blocks import half_square, largest, scale_rows
+from cardan._jit import call_evaluator, cut, inner, jit, pointer
+from cardan.solvers._blocks import half_square, larger, largest, scale_rows, times, transpose_times
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
-    CONSTRAINTS,
     CONVERGED,
     COORDINATES,
     COST,
-    HEADER,
     HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
-    OFFSETS,
     OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
@@ -41,47 +38,6 @@ from cardan.solvers.abi import (
 
 FIRST_POWERS = 8  # power iterations before the first step
 STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no solution
-
-
-@inner
-def transpose_times(structure, jacobian, y, out):
-    """out ← Jᵀy."""
-    offsets = structure[OFFSETS]
-    for i in range(structure[UNKNOWNS]):
-        out[i] = 0.0
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    out[k] += jacobian[entry] * y[i]
-                    entry += 1
-        at += 4 + slots
-
-
-@inner
-def times(structure, jacobian, x, out):
-    """out ← Jx; returns |Jx|²."""
-    offsets = structure[OFFSETS]
-    square = 0.0
-    at = HEADER
-    for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            total = 0.0
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
-                    total += jacobian[entry] * x[k]
-                    entry += 1
-            out[i] = total
-            square += total * total
-        at += 4 + slots
-    return square
 
 
 @inner
@@ -121,20 +77,20 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work
-    r = tail(work, at)
+    inner = cut(work, 0, at)
+    r = cut(work, at, m)
     at += m
-    jacobian = tail(work, at)
+    jacobian = cut(work, at, size)
     at += size
-    moved = tail(work, at)
+    moved = cut(work, at, coordinates)
     at += coordinates
-    direction = tail(work, at)
+    direction = cut(work, at, n)
     at += n
-    turned = tail(work, at)
+    turned = cut(work, at, n)
     at += n
-    v = tail(work, at)
+    v = cut(work, at, n)
     at += n
-    rows = tail(work, at)
+    rows = cut(work, at, m)
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
@@ -156,6 +112,9 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
         square = 0.0
         for i in range(n):
             square += direction[i] * direction[i]
+        if not square < inf:  # J is not finite where r is
+            control[STATUS] = BROKEN
+            break
         if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):
             control[STATUS] = STALLED
             break
@@ -164,7 +123,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
                 v[i] = direction[i]
         bound = stiffest(structure, jacobian, 1 if control[HELD] != 0.0 else FIRST_POWERS, v, rows, turned)
         control[HELD] = 1.0
-        bound = max(bound, times(structure, jacobian, direction, rows) / square)
+        bound = larger(bound, times(structure, jacobian, direction, rows) / square)
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]

@@ -10,7 +10,7 @@ convergence above one even where J has no full rank, as redundant constraints an
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, jit, pointer, tail
+from cardan._jit import call_evaluator, cut, jit, pointer, tail
 from cardan.solvers._blocks import add_defect, cap_rotations, half_square, largest, scale_rows
 from cardan.solvers.abi import (
     BROKEN,
@@ -76,24 +76,24 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work
-    r = tail(work, at)
+    inner = cut(work, 0, at)
+    r = cut(work, at, m)
     at += m
-    trial_r = tail(work, at)
+    trial_r = cut(work, at, m)
     at += m
-    jacobian = tail(work, at)
+    jacobian = cut(work, at, size)
     at += size
-    trial_jacobian = tail(work, at)
+    trial_jacobian = cut(work, at, size)
     at += size
-    trial_q = tail(work, at)
+    trial_q = cut(work, at, coordinates)
     at += coordinates
-    gradient = tail(work, at)
+    gradient = cut(work, at, n)
     at += n
-    step = tail(work, at)
+    step = cut(work, at, n)
     at += n
-    unscaled = tail(work, at)
+    unscaled = cut(work, at, n)
     at += n
-    correction = tail(work, at)
+    correction = cut(work, at, n)
     at += n
     matrix = tail(work, at)
 

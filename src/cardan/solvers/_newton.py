@@ -9,7 +9,7 @@ runs while the residual exceeds the tolerance (printed with the sign reversed in
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit, pointer, tail
+from cardan._jit import call_evaluator, cut, inner, jit, pointer, tail
 from cardan.math._dense import minimum_norm
 from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
 from cardan.solvers.abi import (
@@ -96,16 +96,16 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
     size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
     at = structure[WORK]
-    inner = work
-    r = tail(work, at)
+    inner = cut(work, 0, at)
+    r = cut(work, at, m)
     at += m
-    jacobian = tail(work, at)
+    jacobian = cut(work, at, size)
     at += size
-    moved = tail(work, at)
+    moved = cut(work, at, coordinates)
     at += coordinates
-    step = tail(work, at)
+    step = cut(work, at, n)
     at += n
-    scratch = tail(work, at)
+    scratch = cut(work, at, 3 * n)
     at += 3 * n
     matrix = tail(work, at)
     control[DAMPING] = SPARSE_DAMPING
@@ -133,8 +133,8 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
                 shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
-            gradient = scratch
-            correction = tail(scratch, n)
+            gradient = cut(scratch, 0, n)
+            correction = cut(scratch, n, n)
             if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
                 control[STATUS] = BROKEN
                 break

@@ -4,7 +4,7 @@ The pattern is one table of integers: a header of offsets, the structure of the 
 elimination order, and for each constraint the pairs of its blocks with the place of their product.
 """
 
-from cardan._jit import evaluator, inner, jit, tail
+from cardan._jit import cut, evaluator, inner, jit, tail
 from cardan.math._block_cholesky import factorise, substitute
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
 
@@ -161,7 +161,7 @@ def normal_equations(pattern, r, jacobian, values, gradient):
                 n = width if swapped else narrow
                 a = tail(entry, other) if swapped else tail(entry, start)
                 b = tail(entry, start) if swapped else tail(entry, other)
-                out = tail(values, pattern[pair + 2])
+                out = cut(values, pattern[pair + 2], m * n)
                 if m == 6 and n == 6:
                     add_product_6(rows, stride, a, b, out)
                 else:
@@ -178,22 +178,23 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     columns = tail(pattern, pattern[COLUMNS])
     rows = tail(pattern, pattern[ROWS])
     places = tail(pattern, pattern[PLACES])
+    values = cut(matrix, 0, pattern[VALUES])
     if op == FACTOR:
-        normal_equations(pattern, r, jacobian, matrix, gradient)
+        normal_equations(pattern, r, jacobian, values, gradient)
         for k in range(count):
             place = places[columns[k]]
             for i in range(widths[k]):
-                matrix[place + i * (widths[k] + 1)] += control[DAMPING]
+                values[place + i * (widths[k] + 1)] += control[DAMPING]
         updates = tail(pattern, pattern[UPDATES])
         entries = tail(pattern, pattern[ENTRIES])
-        return 0 if factorise(count, widths, columns, rows, places, updates, entries, matrix) else 1
+        return 0 if factorise(count, widths, columns, rows, places, updates, entries, values) else 1
     positions = tail(pattern, pattern[POSITIONS])
     sources = tail(pattern, pattern[SOURCES])
-    permuted = tail(matrix, pattern[VALUES])
+    permuted = cut(matrix, pattern[VALUES], pattern[pattern[STRUCTURE] + UNKNOWNS])
     for k in range(count):
         for i in range(widths[k]):
             permuted[positions[k] + i] = -gradient[sources[k] + i]
-    substitute(count, widths, columns, rows, places, positions, matrix, permuted)
+    substitute(count, widths, columns, rows, places, positions, values, permuted)
     for k in range(count):
         for i in range(widths[k]):
             step[sources[k] + i] = permuted[positions[k] + i]

@@ -90,6 +90,13 @@ class Outcome(IntEnum):
     STALLED = 2  # the linear model promises no decrease, though the residual is not met
     BROKEN = 3  # a number overflowed or became NaN
 
+# solvers, by number
+LEVENBERG_MARQUARDT: Final = 0
+NEWTON: Final = 1
+NEWTON_LU: Final = 2
+GRADIENT: Final = 3
+NO_SOLVER: Final = -1  # where none follows
+
 # A scaled row of J longer than this is made as short before what is small is told from what is zero.  Rows have lengths
 # near one, but for those of large ratios: one of 1e4 (a gear) makes of σ_min/σ_max 1e-8 what is 1e-4 for short rows.
 LONG_ROW: Final = 10.0

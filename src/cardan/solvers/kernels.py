@@ -7,24 +7,29 @@ from typing import Final
 from cardan.solvers import abi, methods
 from cardan.solvers.problem import Problem
 
-# Of a method, the numbers of its solver and of the one that follows, −1 where none does.
-NUMBERS: Final = {"levenberg_marquardt": 0, "newton": 1, "newton_lu": 2, "gradient": 3}
-SEQUENCES: Final = {**{name: (number, -1) for name, number in NUMBERS.items()}, "hybrid": (3, 1)}
+# Of a method, the numbers of its solver and of the one that follows.
+SEQUENCES: Final = {
+    "levenberg_marquardt": (abi.LEVENBERG_MARQUARDT, abi.NO_SOLVER),
+    "newton": (abi.NEWTON, abi.NO_SOLVER),
+    "newton_lu": (abi.NEWTON_LU, abi.NO_SOLVER),
+    "gradient": (abi.GRADIENT, abi.NO_SOLVER),
+    "hybrid": (abi.GRADIENT, abi.NEWTON),
+}
 
 
 def address(number: int) -> int:
     """Where the kernel of a solver is; compiles or loads it when first asked."""
     from cardan._jit import kernel_address
 
-    if number == 0:
+    if number == abi.LEVENBERG_MARQUARDT:
         from cardan.solvers._levenberg_marquardt import levenberg_marquardt
 
         return kernel_address(levenberg_marquardt, "iIFIFiIFFF")
-    if number == 1:
+    if number == abi.NEWTON:
         from cardan.solvers._newton import newton
 
         return kernel_address(newton, "iIFIFiIbFFFI")
-    if number == 2:
+    if number == abi.NEWTON_LU:
         from cardan.solvers._algorithm_1 import algorithm_1
 
         return kernel_address(algorithm_1, "iIFIFFFFI")
@@ -40,27 +45,22 @@ def is_dense(problem: Problem) -> bool:
 
 def work_size(number: int, problem: Problem) -> int:
     """Floats of work that a solver needs."""
-    if number == 0:
+    if number == abi.LEVENBERG_MARQUARDT:
         from cardan.solvers._levenberg_marquardt import levenberg_marquardt_work
 
         return int(levenberg_marquardt_work(problem.structure, problem.linear.work))
-    if number == 1:
+    if number == abi.NEWTON:
         from cardan.solvers._newton import newton_work
 
         matrix = problem.rows * problem.unknowns if is_dense(problem) else problem.linear.work
         return int(newton_work(problem.structure, matrix))
-    if number == 2:
+    if number == abi.NEWTON_LU:
         from cardan.solvers._algorithm_1 import algorithm_1_work
 
         return int(algorithm_1_work(problem.structure))
     from cardan.solvers._gradient import gradient_work
 
     return int(gradient_work(problem.structure))
-
-
-def allowance(problem: Problem) -> int:
-    """Iterations between two looks at the clock, some tens of milliseconds."""
-    return max(1, int(methods.CHUNK_WORK / (problem.linear.cost + 100.0 * problem.unknowns)))
 
 
 def singular(problem: Problem) -> tuple[float, float]:

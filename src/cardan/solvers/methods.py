@@ -28,6 +28,7 @@ FULL_GAIN = np.inf  # hybrid: as long a step as is stable
 SWITCH_RESIDUAL = 1e-2  # hybrid: the gradient has come near enough for Newton
 SWITCH_ITERATIONS = 500  # hybrid: and this is all it gets
 CHUNK_WORK = 2e7  # multiplications between two looks at the clock: some ten milliseconds
+UNKNOWN_WORK = 100.0  # multiplications of an iteration per unknown, beside the linear algebra
 CHUNK_MOST = 64
 DENSE_NEWTON = 250_000  # entries of J up to which Newton decomposes it whole, some 500 × 500
 
@@ -52,10 +53,15 @@ class Run(NamedTuple):
     cost: float
 
 
+def allowance(problem: Problem) -> int:
+    """Iterations in some ten milliseconds, one at least."""
+    per_iteration = problem.linear.cost + UNKNOWN_WORK * problem.unknowns
+    return max(1, int(CHUNK_WORK / max(per_iteration, 1.0)))
+
+
 def chunk_size(problem: Problem) -> int:
-    """Iterations between two looks at the clock."""
-    per_iteration = problem.linear.cost + 100.0 * problem.unknowns  # the second: what is linear in the bodies
-    return max(1, min(CHUNK_MOST, int(CHUNK_WORK / max(per_iteration, 1.0))))
+    """Iterations between two looks at the clock, in Python."""
+    return min(CHUNK_MOST, allowance(problem))
 
 
 def _iterate(problem: Problem, q: FloatArray, control: FloatArray, budget: Budget, call: Callable[[], Any]) -> Run:

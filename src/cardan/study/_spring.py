@@ -6,9 +6,9 @@ go to another array than old ones are read from: an iteration is one pass over t
 thread.
 """
 
-from cardan._jit import call_evaluator, jit, pointer, tail
-from cardan.solvers._blocks import scale_rows
-from cardan.solvers.abi import JACOBIAN, RETRACT, ROWS, UNKNOWNS, WORK
+from cardan._jit import call_evaluator, cut, jit, pointer, tail
+from cardan.solvers._blocks import larger, scale_rows
+from cardan.solvers.abi import JACOBIAN, JACOBIAN_SIZE, RETRACT, ROWS, UNKNOWNS, WORK
 from cardan.system.layout import POSE
 
 WIDTH = 6  # unknowns per body: the manifold formulation
@@ -51,15 +51,16 @@ def spring_pass(
         rows = structure[ROWS]
         unknowns = structure[UNKNOWNS]
         at = structure[WORK]
-        q = tail(work, at)
+        inner = cut(work, 0, at)
+        q = cut(work, at, POSE * bodies)
         at += POSE * bodies
-        moved = tail(work, at)
+        moved = cut(work, at, POSE * bodies)
         at += POSE * bodies
-        step = tail(work, at)
+        step = cut(work, at, unknowns)
         at += unknowns
-        r = tail(work, at)
+        r = cut(work, at, rows)
         at += rows
-        jacobian = tail(work, at)
+        jacobian = cut(work, at, structure[JACOBIAN_SIZE])
         for i in range(POSE * bodies):
             q[i] = before[i]
         for i in range(bodies):
@@ -67,26 +68,26 @@ def spring_pass(
                 q[POSE * i + j] -= origin[j]
         own_ints = tail(pointer(ints), kind[INTS])
         own_floats = tail(pointer(floats), kind[FLOATS])
-        call_evaluator(evaluate, JACOBIAN, own_ints, own_floats, q, step, r, jacobian, work)
+        call_evaluator(evaluate, JACOBIAN, own_ints, own_floats, q, step, r, jacobian, inner)
         scale_rows(structure, scale, r, jacobian)
         for i in range(unknowns):
             step[i] = 0.0
         pull = tail(pointer(pulls), kind[PULLS])
         for i in range(kind[OWN_FIRST], kind[OWN_LAST]):
-            mine = tail(step, WIDTH * i)
+            mine = cut(step, WIDTH * i, WIDTH)
             count = pull[0]
             pull = tail(pull, 1)
             for _ in range(count):
                 entry = tail(jacobian, pull[2])
                 for row in range(pull[0], pull[0] + pull[1]):
-                    worst = max(worst, abs(r[row]))
+                    worst = larger(worst, abs(r[row]))
                     for k in range(WIDTH):
                         mine[k] -= entry[k] * r[row]
                     entry = tail(entry, pull[3])
                 pull = tail(pull, 4)
             for k in range(WIDTH):
                 mine[k] *= gain * scale[rows + WIDTH * i + k]
-        call_evaluator(evaluate, RETRACT, own_ints, own_floats, q, step, moved, jacobian, work)
+        call_evaluator(evaluate, RETRACT, own_ints, own_floats, q, step, moved, jacobian, inner)
         for i in range(kind[OWN_FIRST], kind[OWN_LAST]):
             for j in range(POSE):
                 after[POSE * i + j] = moved[POSE * i + j]

@@ -64,7 +64,7 @@ def descend(
     rewind(system, q)
     ends = Descents(q, bodies)
     judge = Judge(system, tolerance, 0.0)
-    solver = kernels.address(kernels.NUMBERS["gradient"])
+    solver = kernels.address(abi.GRADIENT)
     formulations.problem(system, formulation)  # tables and kernels, before threads share them
 
     def make_worker(stop: Event) -> Worker:
@@ -101,12 +101,12 @@ def _one(
     control = np.zeros(abi.CONTROL)
     control[abi.STATUS], control[abi.STEP_GAIN] = abi.RUNNING, asked[1]
     zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(judged.rows)
-    work = np.empty(kernels.work_size(kernels.NUMBERS["gradient"], p))
+    work = np.empty(kernels.work_size(abi.GRADIENT, p))
     judged_work = np.empty(int(judged.structure[abi.WORK]))
     places = np.empty(3 * q.size)
     problem = (p.evaluate, p.ints, p.floats, p.structure, p.scales)
     verdict = (judged.evaluate, *judge.tables, judge.bounds)
-    limits = (asked[0], kernels.allowance(p))
+    limits = (asked[0], methods.allowance(p))
     outcome = kernel.UNDER_WAY
     while outcome == kernel.UNDER_WAY and not is_stopped():
         own = (control, zeros, q, places, rows, work, judged_work, ends.found[k])

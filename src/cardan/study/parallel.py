@@ -104,8 +104,10 @@ class Springs:
     """
 
     def __init__(self, poses: FloatArray, block_bodies: int = BLOCK_BODIES) -> None:
-        self.links = len(poses)
-        self.poses: FloatArray = np.array(poses)
+        self.poses: FloatArray = np.array(poses, dtype=np.float64, order="C")  # a copy, which is moved
+        if self.poses.ndim != 2 or self.poses.shape[1] != layout.POSE or not len(self.poses):
+            raise ModelError(f"poses have the shape {self.poses.shape}; it must be (links, {layout.POSE})")
+        self.links = len(self.poses)
         self._other: FloatArray = self.poses.copy()
         kinds: dict[tuple[int, bool, bool], int] = {}
         blocks: list[tuple[int, int]] = []
@@ -188,12 +190,12 @@ class Springs:
                 worst[k] = 0.0
                 for queue in queues[k:] + queues[:k]:
                     for share in _taken(queue):
-                        worst[k] = max(worst[k], one(*share))
+                        worst[k] = float(np.maximum(worst[k], one(*share)))  # max may drop NaN
 
             return work
 
         in_step([job(k) for k in range(threads)], iterations, swap)
-        return max(worst)
+        return float(np.max(worst))
 
 
 def in_step(jobs: Sequence[Callable[[], object]], iterations: int, between: Clock) -> None:

@@ -67,3 +67,8 @@ TURN_SOURCE: Final = 2
 TURN_RECORD: Final = 3
 
 POSE: Final = 7  # floats per body in q: r, p
+
+STILL: Final = 0  # how a joint of a spanning tree turns: not, by one angle, by two of a cross, by four parameters
+ABOUT_Z: Final = 1
+CROSSED: Final = 2
+ANYHOW: Final = 3
