@@ -11,7 +11,7 @@ unknown with the scale 0 is held, and is no column of J.
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, inner, jit, pointer
+from cardan._jit import call_evaluator, call_kernel, cut, inner, jit, pointer
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers.abi import (
@@ -173,6 +173,7 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
 
 @jit
 def algorithm_1_many(
+    solver,
     evaluate,
     ints,
     floats,
@@ -191,6 +192,7 @@ def algorithm_1_many(
 ):
     """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
 
+    solver: address of the kernel above: its own machine code, which a copy in here might not round alike.
     iterations, outcomes ← those of each start, norms ← ‖Φ‖ where it ended.
     """
     coordinates = structure[COORDINATES]
@@ -198,7 +200,7 @@ def algorithm_1_many(
         for i in range(coordinates):
             q[i] = starts[k * coordinates + i]
         control[ITERATIONS] = 0.0
-        outcomes[k] = algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, pivots)
+        outcomes[k] = call_kernel(solver, (evaluate, ints, floats, structure, scales, q, control, work, pivots))
         iterations[k] = int(control[ITERATIONS])
         norms[k] = sqrt(2.0 * control[COST])
 

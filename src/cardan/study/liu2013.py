@@ -22,7 +22,7 @@ from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
-from cardan.solvers import abi, methods
+from cardan.solvers import abi, kernels, methods
 from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Problem
 from cardan.system import check
@@ -240,12 +240,14 @@ def algorithm_1(
     outcomes: IntArray = np.zeros(count, dtype=np.int64)
     norms: FloatArray = np.zeros(count)
 
+    solver = kernels.address(abi.NEWTON_LU)
+
     def make_worker(_: Event) -> Callable[[int, int], None]:
         control = _control(p, settings)
         work = np.empty(kernel.algorithm_1_work(p.structure))
         pivots = np.empty(kernel.algorithm_1_integers(p.structure), dtype=np.int64)
         q = np.empty(7)
-        tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, flat)
+        tables = (solver, p.evaluate, p.ints, p.floats, p.structure, p.scales, flat)
 
         def worker(first: int, last: int) -> None:
             kernel.algorithm_1_many(*tables, first, last, control, work, pivots, q, iterations, outcomes, norms)
