@@ -367,6 +367,7 @@ def solve_many(
                     short = turns_short(drivers, rows)
                     if short > pi and short <= options[MOST_STAGED]:
                         outcomes[k] = ASIDE
+                        moved[k] = 0
                         memo[START] += 1.0
                         memo[STAGE] = NEW
                         continue
