@@ -105,7 +105,7 @@ def solve_piece(
     ends = Ends(np.empty(coordinates.shape), np.empty_like(starts), len(piece.turns))
     judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
-    solver: _OneByOne = (_Shared if piece.length else _OneByOne)(piece, starts, ends, task)
+    solver: _OneByOne = (_Shared if piece.length else _OneByOne)(piece, starts, ends, judge, task)
 
     def make_worker(stop: Event) -> Worker:
         solve = solver.make_worker(stop)
@@ -132,7 +132,7 @@ def solve_piece(
 class _OneByOne:
     """Solves as single assemblies do: for starts whose lengths are measured in the spread of each."""
 
-    def __init__(self, piece: System, starts: FloatArray, ends: Ends, task: Task) -> None:
+    def __init__(self, piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> None:
         self.piece, self.starts, self.ends, self.task = piece, starts, ends, task
         self.single = one._Task(task.options, task.deadline, task.time)
         if formulations.projects(task.options.formulation):  # tables and kernels, before threads share them
@@ -162,15 +162,14 @@ class _Shared(_OneByOne):
     Where drivers must be led through whole turns, a start is solved as a single assembly after all.
     """
 
-    def __init__(self, piece: System, starts: FloatArray, ends: Ends, task: Task) -> None:
+    def __init__(self, piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> None:
         from cardan.analysis import _batch
 
-        super().__init__(piece, starts, ends, task)
+        super().__init__(piece, starts, ends, judge, task)
         options, length = task.options, piece.length
         formulation = options.formulation
         self.problem = p = formulations.problem(piece, formulation, length, task.time)
         self.whole = formulations.problem(piece, "manifold", length, task.time)
-        judge = Judge(piece, options.tolerance, task.time)
         self.judged = judge.problem
         other = formulations.problem(piece, formulation, one.OTHER_LENGTH * length, task.time)
         restarts = Restarts(piece, formulations.to_reference(piece, piece.authored), length, options.seed)
