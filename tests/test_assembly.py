@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan import lazy
+from cardan import examples, lazy
 from cardan.coordinates import formulations
 from cardan.lazy import TieredModule
 from cardan.solvers import methods
@@ -99,6 +99,17 @@ def test_a_start_moved_by_rounding_ends_where_it_would_have(model):
             b = built.mechanism.assemble(other)
             assert b.iterations == a.iterations
             assert pose_difference(built, b.state, poses(a.state)) <= 2e-11
+
+
+def test_nor_does_a_chain_with_many_freedoms_forget_where_it_began():
+    m = examples.REGISTRY["bent_chain"].build()
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        start = m.state.moved(examples.random_start(m, seed))
+        a = m.assemble(start)
+        b = m.assemble({n: (p.position + 1e-15 * rng.normal(size=3), p.quaternion) for n, p in start.items()})
+        assert (a.iterations, a.restarts) == (b.iterations, 0)
+        assert np.abs(a.state.positions - b.state.positions).max() <= 2e-9
 
 
 def test_what_has_been_compiled_so_far_does_not_change_an_answer(monkeypatch):

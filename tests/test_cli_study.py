@@ -16,7 +16,8 @@ import pytest
 import cardan
 from cardan.analysis import chunks
 from cardan.cli import bench, main, progress
-from cardan.study import figures, parallel
+from cardan.examples import REGISTRY
+from cardan.study import figures, minima, parallel
 
 Captured = pytest.CaptureFixture[str]
 
@@ -121,6 +122,15 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
     for row in document["rows"]:
         assert row["met"] + row["minimum"] + row["by_chart"] + row["slow"] == 4
     assert "<svg" in picture.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_every_mechanism_of_the_gallery_can_be_drawn_on_its_way(name: str, tmp_path: Path) -> None:
+    """Also those with drivers, limits and gears, which are between coordinates and have no place."""
+    pytest.importorskip("matplotlib")
+    steps = minima.sequence(minima.Inputs((name,), starts=1, iterations=3))
+    figures.save(figures.sequence(steps), tmp_path / "steps.svg")
+    assert f"{name}, spring step" in (tmp_path / "steps.svg").read_text(encoding="utf-8")
 
 
 # -- bench -------------------------------------------------------------------------------------------------------------

@@ -395,6 +395,23 @@ def test_parts_without_a_size_are_held_to_their_own_spread_however_small(build):
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("far", [0.0, 3.0, 6e3])
+def test_a_frame_that_only_gives_a_direction_gives_its_part_a_size(far):
+    """Parts of a millimetre thrown metres apart were held to a tolerance of metres."""
+    m = cd.Mechanism()
+    a, b = m.body("a"), m.body("b", position=(far, -far, far), orientation=unit([0.8, -0.4, 0.3, 0.4]))
+    m.parallel("along", a.frame((-1e-3, 0, 0), z=(0, 1, 0)), b.frame((3e-4, 0, 0)))
+    m.point_on_line("on", b.point((2e-4, 3e-4, 2e-4)), a.frame((-5e-4, 8e-4, 0), z=(0.5, 0.1, -0.4)))
+    assert 5e-4 < m.system.length < 2e-3
+    for method in ("auto", "hybrid", "newton"):
+        result = m.assemble(method=method)
+        assert result.ok
+        rounding = 64 * 2.3e-16 * (3 * far + 1e-3)
+        assert all(violation.residual <= 2e-15 + rounding for violation in result.worst if violation.unit == "m")
+    m.remove("along")
+    assert m.system.length == pytest.approx(0.0 if far == 0.0 else far * np.sqrt(3.0), abs=3e-3)
+
+
 @pytest.mark.parametrize("u", [1e-120, 1e-165, 1e-250])
 def test_a_spread_that_squares_cannot_hold_is_refused_not_forgotten(u):
     m = cd.Mechanism()

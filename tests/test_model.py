@@ -533,6 +533,22 @@ def test_a_state_has_a_pose_for_every_body():
             m.system.state(wrong)
 
 
+def test_angles_that_are_no_numbers_are_equal_and_have_no_turns():
+    """As a broken run leaves them."""
+    m = cd.Mechanism()
+    nut = m.body("nut", position=(0.1, 0, 0.3))
+    m.screw("thread", m.ground.frame(x=(1, 0, 0)), nut.frame(x=(1, 0, 0)), pitch=1e-16)
+    m.point_in_plane("plane", nut.point(), m.ground.frame((0, 0, 1)))
+    results = [m.assemble(method="newton", formulation="relative") for _ in range(2)]
+    assert np.isnan(results[0].state.angles["thread"])
+    assert results[0].state == results[1].state and results[0] == results[1]
+    assert results[0].state.turns == {}
+    assert np.isnan(m["thread"].coordinates(results[0].state)["angle"])
+    assert np.isnan(results[0].worst[0].residual) or np.isinf(results[0].worst[0].residual)
+    with pytest.raises(cd.ModelError, match=r"the angles of a state have shape \(3,\); it must be \(1,\)"):
+        m.system.state(m.state.coordinates.copy(), np.zeros(3))
+
+
 def test_a_copied_system_assembles_like_its_original():
     m = four_bar()
     options = dict(method="auto", formulation="manifold", tolerance=1e-12, max_iterations=None, max_seconds=None)

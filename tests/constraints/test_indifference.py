@@ -34,6 +34,8 @@ KNOW_OF_THE_WORLD = {
     "mixed": made(lambda i, j: [(j - i).x, (j - i).z, (j - i).y]),
     "mirror": made(lambda i, j: [(j - i).x, (j - i).y, -(j - i).z]),
     "two of three": made(lambda i, j: [(j - i).x, (j - i).y]),
+    "a power of two": made(lambda i, j: cd.norm(j - i) - 1.0 + (2.0**61 * i.z - i.z) * 2.0**-61),
+    "another": made(lambda i, j: cd.norm(j - i) - 1.0 + (2.0**89 * i.z - i.z) * 2.0**-89),
     "zero divisor": made(lambda i, j: cd.norm(j - i) / (cd.dot(j - i, j - i) - cd.dot(i - j, i - j) + 0.0 * i.x)),
 }
 

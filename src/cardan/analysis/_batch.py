@@ -10,7 +10,7 @@ from math import pi
 from cardan._jit import call_evaluator, call_kernel, inner, jit
 from cardan.analysis._judging import update_verdict_at
 from cardan.analysis._winding import rewind_poses, wind_poses
-from cardan.solvers._blocks import half_square, largest
+from cardan.solvers._blocks import largest, scaled_cost
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
@@ -34,7 +34,6 @@ from cardan.solvers.abi import (
     NO_SOLVER,
     RESIDUAL,
     RESIDUAL_MAX,
-    ROWS,
     RUNNING,
     SINGULAR,
     STATUS,
@@ -140,10 +139,9 @@ def run_chunk(solver, addresses, ints, floats, structure, scales, pattern, optio
 
 @inner
 def measure(evaluate, ints, floats, structure, scales, q, zeros, rows, work):
-    """rows ← scaled residuals at q."""
+    """rows ← scaled residuals at q; returns ½|r|²."""
     call_evaluator(evaluate, RESIDUAL, ints, floats, q, zeros, rows, zeros, work)
-    for i in range(structure[ROWS]):
-        rows[i] *= scales[i]
+    return scaled_cost(structure, scales, rows)
 
 
 @inner
@@ -300,8 +298,8 @@ def solve_many(
                 if memo[IS_OTHER] != 0.0:  # costs are compared in one measure
                     if projects:
                         call_evaluator(addresses[EVALUATE], ENTER, ints, floats, q, zeros, x, zeros, work)
-                    measure(addresses[EVALUATE], ints, floats, structure, scales, x, zeros, rows, work)
-                    control[COST] = half_square(structure, rows)
+                    own = (ints, floats, structure, scales)
+                    control[COST] = measure(addresses[EVALUATE], *own, x, zeros, rows, work)
                     control[RESIDUAL_MAX] = largest(structure, rows)
                     memo[IS_OTHER] = 0.0
                 tried = int(memo[ATTEMPTS])
@@ -331,8 +329,8 @@ def solve_many(
                         copy(first, spare)
                         if projects:
                             call_evaluator(addresses[EVALUATE], ENTER, ints, floats, first, zeros, spare, zeros, work)
-                        measure(addresses[EVALUATE], ints, floats, structure, scales, spare, zeros, rows, work)
-                        memo[COST_BEFORE] = half_square(structure, rows)
+                        own = (ints, floats, structure, scales)
+                        memo[COST_BEFORE] = measure(addresses[EVALUATE], *own, spare, zeros, rows, work)
                     if turns > 0 and outcome == RUNNING and cost < options[GETTING_ON] * memo[COST_BEFORE]:
                         pass  # it makes turns, a radian at a time: it goes on from where it is
                     elif tried == 1 and outcome == RUNNING:

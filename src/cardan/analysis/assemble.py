@@ -20,6 +20,7 @@ from cardan.analysis.winding import has_too_many_turns, stages, wound
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
+from cardan.lazy import LazyModule
 from cardan.solvers import methods
 from cardan.solvers.abi import Outcome
 from cardan.solvers.methods import Budget, Run
@@ -28,10 +29,13 @@ from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
+_blocks = LazyModule("cardan.solvers._blocks")
+
 AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
 RESTARTS = 100
+MOST_ITERATIONS = 10**15  # nobody waits for more, and kernels count in floats
 TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses leaves the verdict
 NEAR = 1e-5  # a residual that may be met as far as rounding goes; worth a look
 # Of that, where the model has no length: what is solved in the spread of the start is judged in metres, and this leaves
@@ -211,7 +215,9 @@ def _check(
     check.choice(formulation, "formulation", formulations.CHOICES)
     tolerance = verdict.checked_tolerance(tolerance)
     solver = methods.REGISTRY["levenberg_marquardt" if method == AUTO else method]
-    iterations = solver.iterations if max_iterations is None else check.count(max_iterations, "max_iterations", 1)
+    iterations = solver.iterations
+    if max_iterations is not None:
+        iterations = min(check.count(max_iterations, "max_iterations", 1), MOST_ITERATIONS)
     if restarts is not None and method != AUTO:
         raise ModelError(f"restarts is {restarts}, but method {method!r} makes one attempt; use method='auto'")
     count = RESTARTS if restarts is None else check.count(restarts, "restarts", 0)
@@ -369,10 +375,10 @@ def _is_met(system: System, q: FloatArray, task: _Task) -> bool:
 
 
 def _remeasured(run: Run, problem: Problem, q: FloatArray) -> Run:
-    residual = problem.residual(q) * problem.scales[: problem.rows]
-    largest = float(np.abs(residual).max(initial=0.0))
+    residual = problem.residual(q)
     with np.errstate(over="ignore"):  # beyond all numbers is no cost either
-        return Run(run.outcome, run.iterations, largest, 0.5 * float(residual @ residual))
+        cost = float(_blocks.cost(problem.structure, problem.scales, residual))
+    return Run(run.outcome, run.iterations, float(np.abs(residual).max(initial=0.0)), cost)
 
 
 def _verdict(

@@ -93,7 +93,8 @@ def _verdict(
         met &= end.residual <= end.bound
         late |= end.late
         conflict |= end.conflict > 0
-        worse = (end.residual / end.bound > residual / allowed) | ~np.isfinite(end.residual)
+        with np.errstate(over="ignore"):  # beyond all numbers is worse too
+            worse = (end.residual / end.bound > residual / allowed) | ~np.isfinite(end.residual)
         residual[worse], allowed[worse] = end.residual[worse], end.bound[worse]
         # a failure is that of the piece whose run ended farthest from its target
         rank = np.where(end.outcome == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(end.run), np.inf, end.run))

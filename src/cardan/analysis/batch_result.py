@@ -84,7 +84,8 @@ class BatchResult:
     def state(self, k: int) -> State:
         """The state in which the assembly from start ``k`` ended; a negative number counts from the last."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
-            raise ModelError(f"the number of the start is {k!r}; it must be a whole number from 0 to {len(self) - 1}")
+            valid = f"from 0 to {len(self) - 1}, or from {-len(self)} to −1 counted from the end"
+            raise ModelError(f"the number of the start is {k!r}; it must be a whole number {valid}")
         angles = self.angles[k].copy() if self._system.turns else None
         return self._system.state(self.coordinates[k].copy(), angles, self.time)
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=parallel.GROWTH_SIZES[-1],
         metavar="N",
-        help="links of the longest chain whose iterations are counted; default: %(default)s",
+        help="longest chain whose iterations are counted: 160 links, twice as many, …, up to N; default: %(default)s",
     )
     sub.add_argument("--json", action="store_true", help="print one JSON document")
     sub.set_defaults(bench=_run_parallel)

@@ -7,7 +7,8 @@ t and a turn ω,
 
 then changes f by nothing, or f is a vector that is turned along: δf = ω × f.  The graph of f is derived along such a
 motion at random features, among the integers modulo a prime.  Sums, products and quotients are exact there, and what is
-no identity is zero at random numbers once in 10¹⁷ times.  [Schwartz1980]
+no identity is zero at random numbers once in 10¹⁷ times.  [Schwartz1980]  Two primes are taken: constants may be alike
+modulo one of them, as 2⁶¹ and 1 are, but no power of two that a float has is 1 modulo both.
 
 All other functions are taken for unknown ones, with a value and derivatives drawn at random: f is indifferent if what
 goes into them is.  So exp(−10⁶ z²), which is flat wherever it is tried, does not pass for a constant, and it does not
@@ -24,9 +25,7 @@ from typing import Final
 from cardan.constraints.expression import Graph, Scalar
 from cardan.constraints.registry import FeatureKind
 
-PRIME: Final = 2**61 - 1
-TRIES: Final = 2
-_HALF: Final = pow(2, -1, PRIME)
+PRIMES: Final = (2**61 - 1, 2**89 - 1)
 
 Dual = tuple[int, int]  # a value and its change
 
@@ -34,83 +33,89 @@ Dual = tuple[int, int]  # a value and its change
 def is_indifferent(graph: Graph, kinds: Sequence[FeatureKind], rows: Sequence[Scalar]) -> bool:
     """Whether the rows of a primitive of such features state only how these lie to each other."""
     try:
-        return all(_holds(graph, kinds, rows, random.Random(seed)) for seed in range(TRIES))
+        return all(_Trial(prime).holds(graph, kinds, rows) for prime in PRIMES)
     except ValueError:  # a divisor that is zero for all features
         return False
 
 
-def _holds(graph: Graph, kinds: Sequence[FeatureKind], rows: Sequence[Scalar], draw: random.Random) -> bool:
-    t, omega = ([_drawn(draw) for _ in range(3)] for _ in range(2))
-    given = [dual for kind in kinds for dual in _moved(kind, t, omega, draw)]
-    values: list[Dual] = []
-    lengths: dict[tuple[int, ...], int] = {}
-    for node in graph.nodes:
-        values.append(_value(node, values, given, lengths, draw))
-    f, change = zip(*(values[row.index] for row in rows), strict=True)
-    if not any(change):
-        return True
-    return len(rows) == 3 and list(change) == _cross(omega, f)
+class _Trial:
+    """One derivation at random features, modulo a prime."""
 
+    def __init__(self, prime: int) -> None:
+        self.prime = prime
+        self.random = random.Random(prime)
+        self.lengths: dict[tuple[int, ...], int] = {}  # 1/|d| by the nodes of d
 
-def _drawn(draw: random.Random) -> int:
-    return draw.randrange(1, PRIME)
+    def holds(self, graph: Graph, kinds: Sequence[FeatureKind], rows: Sequence[Scalar]) -> bool:
+        """Whether f changes by nothing, or by ω × f."""
+        t, omega = ([self.drawn() for _ in range(3)] for _ in range(2))
+        given = [dual for kind in kinds for dual in self.moved(kind, t, omega)]
+        values: list[Dual] = []
+        for node in graph.nodes:
+            values.append(self.value(node, values, given))
+        f, change = zip(*(values[row.index] for row in rows), strict=True)
+        if not any(change):
+            return True
+        return len(rows) == 3 and list(change) == self.cross(omega, f)
 
+    def drawn(self) -> int:
+        return self.random.randrange(1, self.prime)
 
-def _cross(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    return [(a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3]) % PRIME for i in range(3)]
+    def inverse(self, a: int) -> int:
+        return pow(a, -1, self.prime)
 
+    def cross(self, a: Sequence[int], b: Sequence[int]) -> list[int]:
+        pairs = ((1, 2), (2, 0), (0, 1))
+        return [(a[j] * b[k] - a[k] * b[j]) % self.prime for j, k in pairs]
 
-def _moved(kind: FeatureKind, t: list[int], omega: list[int], draw: random.Random) -> list[Dual]:
-    """Components of a feature, and how the motion changes them."""
-    x = [_drawn(draw) for _ in range(kind.components)]
-    if kind is FeatureKind.TURN:
-        return [(x[0], 0)]
-    if kind is FeatureKind.ORIENTATION:
-        w, v = x[0], x[1:]
-        scalar = -sum(a * b for a, b in zip(omega, v, strict=True))
-        vector = [a * w + c for a, c in zip(omega, _cross(omega, v), strict=True)]
-        return [(a, _HALF * d % PRIME) for a, d in zip(x, [scalar, *vector], strict=True)]
-    shift = t if kind is FeatureKind.POINT else [0, 0, 0]
-    return [(a, (d + s) % PRIME) for a, d, s in zip(x, _cross(omega, x), shift, strict=True)]
+    def moved(self, kind: FeatureKind, t: list[int], omega: list[int]) -> list[Dual]:
+        """Components of a feature, and how the motion changes them."""
+        x = [self.drawn() for _ in range(kind.components)]
+        if kind is FeatureKind.TURN:
+            return [(x[0], 0)]
+        if kind is FeatureKind.ORIENTATION:
+            w, v = x[0], x[1:]
+            scalar = -sum(a * b for a, b in zip(omega, v, strict=True))
+            vector = [a * w + c for a, c in zip(omega, self.cross(omega, v), strict=True)]
+            half = self.inverse(2)
+            return [(a, half * d % self.prime) for a, d in zip(x, [scalar, *vector], strict=True)]
+        shift = t if kind is FeatureKind.POINT else [0, 0, 0]
+        return [(a, (d + s) % self.prime) for a, d, s in zip(x, self.cross(omega, x), shift, strict=True)]
 
+    def value(self, node: Scalar, values: list[Dual], given: list[Dual]) -> Dual:
+        """Of a node, from those before it."""
+        p = self.prime
+        if node.operation == "variable":
+            name = str(node.value)
+            return given[int(name[1:])] if name.startswith("x") else (self.drawn(), 0)
+        if node.operation == "constant":
+            assert isinstance(node.value, float)
+            numerator, denominator = node.value.as_integer_ratio()
+            return numerator * self.inverse(denominator) % p, 0
+        arguments = [values[a.index] for a in node.arguments]
+        if node.operation.startswith("call "):
+            return self.called(node.operation.removeprefix("call "), arguments, tuple(a.index for a in node.arguments))
+        (a, da), (b, db) = arguments
+        if node.operation == "+":
+            return (a + b) % p, (da + db) % p
+        if node.operation == "-":
+            return (a - b) % p, (da - db) % p
+        if node.operation == "*":
+            return a * b % p, (da * b + a * db) % p
+        inverse = self.inverse(b)
+        quotient = a * inverse % p
+        return quotient, (da - quotient * db) * inverse % p
 
-def _value(
-    node: Scalar, values: list[Dual], given: list[Dual], lengths: dict[tuple[int, ...], int], draw: random.Random
-) -> Dual:
-    if node.operation == "variable":
-        name = str(node.value)
-        return given[int(name[1:])] if name.startswith("x") else (_drawn(draw), 0)
-    if node.operation == "constant":
-        assert isinstance(node.value, float)
-        numerator, denominator = node.value.as_integer_ratio()
-        return numerator * pow(denominator, -1, PRIME) % PRIME, 0
-    arguments = [values[a.index] for a in node.arguments]
-    if node.operation.startswith("call "):
-        places = tuple(a.index for a in node.arguments)
-        return _called(node.operation.removeprefix("call "), arguments, lengths, places, draw)
-    (a, da), (b, db) = arguments
-    if node.operation == "+":
-        return (a + b) % PRIME, (da + db) % PRIME
-    if node.operation == "-":
-        return (a - b) % PRIME, (da - db) % PRIME
-    if node.operation == "*":
-        return a * b % PRIME, (da * b + a * db) % PRIME
-    inverse = pow(b, -1, PRIME)
-    quotient = a * inverse % PRIME
-    return quotient, (da - quotient * db) * inverse % PRIME
-
-
-def _called(
-    name: str, arguments: list[Dual], lengths: dict[tuple[int, ...], int], places: tuple[int, ...], draw: random.Random
-) -> Dual:
-    """Of a vector the length n is an unknown number, with δn = (x δx + y δy + z δz)/n; of the rest all is unknown."""
-    if name == "norm3" or name == "inverse_norm3" or name.startswith("unit3_"):
-        inverse = lengths.setdefault(places, _drawn(draw))
-        stretch = sum(x * dx for x, dx in arguments) * inverse % PRIME
-        if name == "norm3":
-            return pow(inverse, -1, PRIME), stretch
-        if name == "inverse_norm3":
-            return inverse, -stretch * inverse * inverse % PRIME
-        x, dx = arguments[int(name[-1])]
-        return x * inverse % PRIME, (dx - x * inverse * stretch) * inverse % PRIME
-    return _drawn(draw), sum(_drawn(draw) * d for _, d in arguments) % PRIME
+    def called(self, name: str, arguments: list[Dual], nodes: tuple[int, ...]) -> Dual:
+        """Of a vector the length n is an unknown number, with δn = (x δx + y δy + z δz)/n; of others all is unknown."""
+        p = self.prime
+        if name == "norm3" or name == "inverse_norm3" or name.startswith("unit3_"):
+            inverse = self.lengths.setdefault(nodes, self.drawn())
+            stretch = sum(x * dx for x, dx in arguments) * inverse % p
+            if name == "norm3":
+                return self.inverse(inverse), stretch
+            if name == "inverse_norm3":
+                return inverse, -stretch * inverse * inverse % p
+            x, dx = arguments[int(name[-1])]
+            return x * inverse % p, (dx - x * inverse * stretch) * inverse % p
+        return self.drawn(), sum(self.drawn() * d for _, d in arguments) % p

@@ -105,7 +105,8 @@ class Coordinate:
         angle = math.atan2(float(y @ w), float(x @ w))
         near = state.angles.get(self.turn.key) if self.turn is not None else None
         if near is not None:
-            return angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))
+            turns = (near - angle) / (2.0 * math.pi)
+            return angle + 2.0 * math.pi * round(turns) if math.isfinite(turns) else math.nan
         return math.pi if angle == -math.pi else angle
 
     def projection(self, state: State) -> float:

@@ -12,7 +12,12 @@ from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
-from cardan.system.system import Use
+from cardan.system.system import Place, Use
+
+
+def _places(a: Frame, b: Frame) -> tuple[Place, ...]:
+    """Where the frames of a joint are that asks for directions alone: parts of a size, for a model of little else."""
+    return tuple([("" if end.body.is_ground else end.body.name, end.origin) for end in (a, b)])
 
 
 @joint_kind(distance=apart)
@@ -33,19 +38,19 @@ def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
             "z reversed for opposed axes)"
         )
     kind = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
-    return [Use(kind, (a.axis("z"), b.axis("z")), (value,))]
+    return [Use(kind, (a.axis("z"), b.axis("z")), (value,), places=_places(a, b))]
 
 
 @joint_kind(angle=about_z)
 def parallel(a: Frame, b: Frame) -> list[Use]:
     """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a."""
-    return [axes_aligned(a, b)]
+    return [axes_aligned(a, b, _places(a, b))]
 
 
 @joint_kind()
 def perpendicular(a: Frame, b: Frame) -> list[Use]:
     """z_a ⟂ z_b: 1 equation."""
-    return [Use(primitives.dot_1, (a.axis("z"), b.axis("z")))]
+    return [Use(primitives.dot_1, (a.axis("z"), b.axis("z")), places=_places(a, b))]
 
 
 @joint_kind(displacement=swapped(along_z))

@@ -12,7 +12,7 @@ from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, alo
 from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
-from cardan.system.system import Use
+from cardan.system.system import Place, Use
 
 # What a mechanism gives to a joint that asks for its own coordinates; the default lets callers leave it out.
 _OWN: Final[Mapping[str, Coordinate]] = {}
@@ -23,9 +23,9 @@ def coincident(a: Frame | Point, b: Frame | Point) -> Use:
     return Use(primitives.coincidence, (a.feature(), b.feature()))
 
 
-def axes_aligned(a: Frame, b: Frame) -> Use:
+def axes_aligned(a: Frame, b: Frame, places: tuple[Place, ...] = ()) -> Use:
     """z_b = z_a, not opposed: 2 equations [rad]."""
-    return Use(primitives.aligned, (a.axis("x"), a.axis("y"), a.axis("z"), b.axis("z")))
+    return Use(primitives.aligned, (a.axis("x"), a.axis("y"), a.axis("z"), b.axis("z")), places=places)
 
 
 def same_orientation(a: Frame, b: Frame) -> Use:

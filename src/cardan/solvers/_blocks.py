@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, inner, jit
+from cardan._jit import call_evaluator, exact, exact_inner, inner, jit
 from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, RESIDUAL, RETRACT, ROWS, UNKNOWNS
 
 
@@ -45,6 +45,22 @@ def largest(structure, r):
             if result != result:
                 return result
     return result
+
+
+@exact_inner
+def scaled_cost(structure, scales, r):
+    """r ← D_r r in place; returns ½|r|², added up one by one: costs that are compared have the same bits everywhere."""
+    total = 0.0
+    for i in range(structure[ROWS]):
+        r[i] *= scales[i]
+        total += r[i] * r[i]
+    return 0.5 * total
+
+
+@exact
+def cost(structure, scales, r):
+    """scaled_cost, from Python."""
+    return scaled_cost(structure, scales, r)
 
 
 @inner

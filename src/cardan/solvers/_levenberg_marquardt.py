@@ -47,10 +47,10 @@ DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what 
 # part of L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not
 # depend on the order of the parts.
 DRIFT = 1e-12
-# The defect itself is rounded, by some eps·r, and a long way that is made with ever smaller λ lets that grow: the poses
-# of two starts that differed by 1e-15 were 1e-9 apart.  With λ above this part of the root mean square of r (which no
-# rigid motion changes) they are 1e-13 apart.
-LEAST_DAMPING = 1e-9
+# The defect itself is rounded, by some eps·r, and a long way that is made with ever smaller λ lets that grow: ends of a
+# four-bar from starts 1e-15 apart were 1e-9 apart, those of a bent chain 1e-5.  With λ above this part of the root mean
+# square of r, which no rigid motion changes, it is 1e-13 and 4e-10, for the same number of iterations.
+LEAST_DAMPING = 1e-6
 EPSILON = 2.2e-16
 DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
 STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended

@@ -170,7 +170,8 @@ def sequence(steps: Any) -> Any:
     columns = min(3, count)
     rows = -(-count // columns)
     figure = new_figure(3.4 * columns, 3.0 * rows + 0.5)
-    joints = [[end for end in joint.ends if hasattr(end, "body")] for joint in steps.mechanism.joints.values()]
+    found = ([end for end in joint.ends if hasattr(end, "body")] for joint in steps.mechanism.joints.values())
+    joints = [ends for ends in found if ends]  # drivers, limits and gears are between coordinates
 
     def points(state: Any) -> list[Any]:
         return [*(_world(end, state) for ends in joints for end in ends), *state.positions]

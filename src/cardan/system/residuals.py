@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from cardan.constraints.registry import LENGTH_POWER
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -38,11 +36,13 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
     for name, primitive, start in system.rows:
         for unit in dict.fromkeys(primitive.units):
             mine = [start + i for i in range(primitive.rows) if primitive.units[i] == unit]
-            value = float(np.sqrt(residuals[mine] @ residuals[mine]))
+            value = math.hypot(*residuals[mine].tolist())
             if primitive.measure == "chord":
                 value = 2.0 * math.asin(min(1.0, 0.5 * value))
             elif primitive.measure == "sine":
                 value = math.asin(min(1.0, value))
             squares[name, unit] = squares.get((name, unit), 0.0) + value * value
     found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
-    return sorted(found, key=lambda v: -v.residual / system.judged_length ** LENGTH_POWER[v.unit])
+    # what is no number is the worst of all
+    size = {unit: system.judged_length**power for unit, power in LENGTH_POWER.items()}
+    return sorted(found, key=lambda v: (not math.isnan(v.residual), -v.residual / size[v.unit]))

@@ -115,8 +115,9 @@ class State(Mapping[str, Pose]):
 
     @property
     def turns(self) -> dict[str, int]:
-        """Whole turns by joint: what an angle has beyond (−π, π], in turns."""
-        return {key: math.ceil(angle / (2.0 * math.pi) - 0.5) for key, angle in self.angles.items()}
+        """Whole turns by joint: what an angle has beyond (−π, π], in turns; none of an angle that is no number."""
+        known = {key: angle for key, angle in self.angles.items() if math.isfinite(angle)}
+        return {key: math.ceil(angle / (2.0 * math.pi) - 0.5) for key, angle in known.items()}
 
     @property
     def positions(self) -> FloatArray:
@@ -159,9 +160,12 @@ class State(Mapping[str, Pose]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, State):
             return NotImplemented
-        if self.names != other.names or self.time != other.time or self.angles != other.angles:
+        if self.names != other.names or self.time != other.time or self.angles.keys() != other.angles.keys():
             return False
-        if not np.array_equal(self.coordinates, other.coordinates):
+        mine, theirs = ([state.angles[key] for key in self.angles] for state in (self, other))
+        if not np.array_equal(mine, theirs, equal_nan=True):  # NaN, where a run broke, is the same in both
+            return False
+        if not np.array_equal(self.coordinates, other.coordinates, equal_nan=True):
             return False
         pairs = ((self.velocities, other.velocities), (self.accelerations, other.accelerations))
         return all(a is b if a is None or b is None else bool(np.array_equal(a, b)) for a, b in pairs)

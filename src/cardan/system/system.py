@@ -31,15 +31,31 @@ COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one p
 LEAST_SPREAD = 1e-12
 
 
+Place = tuple[str, tuple[float, float, float]]
+
+
 class Use:
     """One primitive on its features, with its parameters: what joints are bundles of.
 
     ``signal``: what gives its last parameter at a time, for a driver; None for all others.
     ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
     Limits have none, since a bound may be as far away as one likes, nor have drivers, whose values come and go.
+    ``places``: name of a body ("" for the ground) and place on it [m] of frames that only give it directions.
     """
 
-    __slots__ = ("bodies", "features", "floats", "ints", "parameters", "powers", "primitive", "signal", "size", "turns")
+    __slots__ = (
+        "bodies",
+        "features",
+        "floats",
+        "ints",
+        "parameters",
+        "places",
+        "powers",
+        "primitive",
+        "signal",
+        "size",
+        "turns",
+    )
 
     def __init__(
         self,
@@ -48,8 +64,10 @@ class Use:
         parameters: tuple[float, ...] = (),
         signal: Signal | None = None,
         size: float = 0.0,
+        places: tuple[Place, ...] = (),
     ) -> None:
         self.primitive = primitive
+        self.places = places
         self.features = features
         self.parameters = parameters
         self.signal = signal
@@ -59,23 +77,23 @@ class Use:
         self.turns: list[Turn] = []
         # The template of its record, laid out once: see layout.
         floats = list(parameters)
-        places: list[int] = []
+        laid: list[int] = []
         column = 0
         for kind, body, value in features:
             if isinstance(body, Turn):
                 self.turns.append(body)
-                places += (kind, -1, -1, body.serial, column)
+                laid += (kind, -1, -1, body.serial, column)
                 column += 1
                 continue
             if not body.is_ground and body not in self.bodies:
                 self.bodies.append(body)
-            places += (kind, body.serial, -1, len(floats), column)
+            laid += (kind, body.serial, -1, len(floats), column)
             floats += value
             column += len(value)
         slots = [body.serial for body in self.bodies]
-        size = layout.RECORD + len(slots) + len(places)
+        size = layout.RECORD + len(slots) + len(laid)
         record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, size)
-        self.ints = array("q", [*record, *slots, *places]).tobytes()
+        self.ints = array("q", [*record, *slots, *laid]).tobytes()
         self.floats = array("d", floats).tobytes()
         self.powers = array("q", primitive.powers).tobytes()
 
@@ -108,6 +126,7 @@ class System:
 
     __slots__ = (
         "_cache",
+        "_places",
         "_sizes",
         "_uses",
         "authored",
@@ -142,6 +161,7 @@ class System:
         kinds = tuple([use.primitive for use in flat])
         self._uses = (tuple([name for name, bundle in uses for _ in bundle]), kinds)
         self._sizes = tuple([use.size for use in flat])
+        self._places = tuple([use.places for use in flat])
         self.equations = sum([use.primitive.equations for use in flat if use.signal is None])
         self.turns = tuple([turn.key for turn in turns])
         header = array("q", (len(bodies), len(kinds), 0, 0, len(turns), 0, 0, 0)).tobytes()
@@ -192,9 +212,42 @@ class System:
         q = self.authored.ravel().copy()
         _tables.shift_reference(len(self.names), self.centers.reshape(-1), self.origin, 1.0, q)
         size = max(self._sizes, default=0.0)
+        if span := self._span():
+            self.length = max(size, span)
+            self._check_length()
+            return
         least = 0.0 if self._is_closed() else LEAST_SPREAD
         self.length = max(size if size > least else 0.0, min(self._spread(q, least), LENGTHS[1]))
         self._check_length()
+
+    def _span(self) -> float:
+        """Extent [m] of a body whose joints' one point lies beside the frames that only give it directions; or zero."""
+        found: dict[str, list[Any]] = {}
+        for name, place in [place for places in self._places for place in places]:
+            found.setdefault(name, []).append(place)
+        if not found:
+            return 0.0
+        pointed = self._pointed()
+        spans = []
+        for name, places in found.items():
+            number = self.index[name] if name else -1
+            if number in pointed:
+                places.append(self.centers[number] if name else self.origin)
+            points = np.array(places)
+            span = _extent(points)
+            spans.append(span if span > COINCIDENT * float(np.abs(points).max()) else 0.0)
+        return max(spans)
+
+    def _pointed(self) -> set[int]:
+        """Numbers of the bodies that joints hold by a point, −1 for the ground."""
+        table = self.ints.tolist()
+        found = set()
+        for at in self.starts[:-1].tolist():
+            first = at + layout.RECORD + table[at + layout.SLOTS]
+            for f in range(first, first + layout.FEATURE * table[at + layout.FEATURES], layout.FEATURE):
+                if table[f + layout.KIND] == layout.POINT:
+                    found.add(max(table[f + layout.BODY], -1))
+        return found
 
     def _is_closed(self) -> bool:
         """Whether all lengths there are stand in the model: no driver, no limit, no function of the user's."""
@@ -224,9 +277,7 @@ class System:
         points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
-        apart = points - points.mean(axis=0)
-        far = float(np.abs(apart).max(initial=0.0)) or 1.0  # scaled, so that the squares do not vanish
-        spread = 2.0 * far * float(np.sqrt(((apart / far) ** 2).sum(axis=1)).max(initial=0.0))
+        spread = _extent(points)
         drawn = (points, self.origin, self.centers, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
@@ -284,6 +335,7 @@ class System:
         made.authored = whole.authored[bodies]
         made._uses = tuple([tuple([column[k] for k in chosen]) for column in whole._uses])  # type: ignore[assignment]  # of two columns
         made._sizes = tuple([whole._sizes[k] for k in chosen])
+        made._places = tuple([whole._places[k] for k in chosen])
         driven = {signal.name for _, signal in whole.signals}
         made.equations = sum(kind.equations for name, kind in zip(*made._uses, strict=True) if name not in driven)
         made.powers = np.array([power for kind in made._uses[1] for power in kind.powers], dtype=np.int64)
@@ -373,6 +425,8 @@ class System:
         """
         if coordinates is None:
             coordinates = self.authored.copy()
+        if angles is not None and angles.shape != (len(self.turns),):
+            raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {(len(self.turns),)}")
         counted = None if angles is None else dict(zip(self.turns, angles.tolist(), strict=True))
         return State(self.names, self.index, coordinates, angles=counted, time=time)
 
@@ -396,7 +450,7 @@ class System:
             return NotImplemented
         if self.names != other.names or self._uses != other._uses or self.turns != other.turns:
             return False
-        if self.signals != other.signals or self._sizes != other._sizes:
+        if self.signals != other.signals or self._sizes != other._sizes or self._places != other._places:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)
@@ -405,6 +459,13 @@ class System:
 
     def __repr__(self) -> str:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
+
+
+def _extent(points: FloatArray) -> float:
+    """Twice the largest distance [m] of a point from their centroid."""
+    apart = points - points.mean(axis=0)
+    far = float(np.abs(apart).max(initial=0.0)) or 1.0  # scaled, so that the squares do not vanish
+    return 2.0 * far * float(np.sqrt(((apart / far) ** 2).sum(axis=1)).max(initial=0.0))
 
 
 def _joined(parts: list[bytes], kind: Any) -> Any:
