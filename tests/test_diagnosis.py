@@ -412,6 +412,24 @@ def test_a_frame_that_only_gives_a_direction_gives_its_part_a_size(far):
     assert m.system.length == pytest.approx(0.0 if far == 0.0 else far * np.sqrt(3.0), abs=3e-3)
 
 
+@cd.primitive(i="point", j="point")
+def mean_height(i, j, *, height):
+    """Above the world's own origin."""
+    return 0.5 * (i.z + j.z) - height
+
+
+@pytest.mark.parametrize("far", [0.0, 7.0])
+def test_the_worlds_origin_is_no_point_of_the_ground(far):
+    """Where a constraint knows of the world solvers count from there; a frame at the ground's one point adds no size."""
+    m = cd.Mechanism()
+    body = m.body("body", position=(far, far, far + 2.0))
+    m.constrain("mean", mean_height, i=m.ground.point((far, far, far)), j=body.point(), height=far)
+    before = m.system.length
+    m.parallel("upright", m.ground.frame((far, far, far)), body.frame())
+    assert m.system.length == before
+    assert m.assemble().ok
+
+
 @pytest.mark.parametrize("u", [1e-120, 1e-165, 1e-250])
 def test_a_spread_that_squares_cannot_hold_is_refused_not_forgotten(u):
     m = cd.Mechanism()

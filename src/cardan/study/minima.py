@@ -215,9 +215,8 @@ def sequence(inputs: Inputs | None = None, frames: Sequence[int] = FRAMES) -> St
         return descend(system, "euler_parameters", pose[None], inputs.tolerance, most, gain=inputs.gain)
 
     poses = starting_poses(mechanism, inputs.starts, inputs.seed)
-    ends = (run(pose, inputs.iterations) for pose in poses[:TRIED])
-    chosen, last = next(((k, end) for k, end in enumerate(ends) if end.met[0]), (0, None))
-    last = run(poses[0], inputs.iterations) if last is None else last
+    chosen = next((k for k, pose in enumerate(poses[:TRIED]) if run(pose, inputs.iterations).met[0]), 0)
+    last = run(poses[chosen], inputs.iterations)
     total = int(last.iterations[0])
     shown = [run(poses[chosen], most) for most in frames if 0 < most < total] + [last]
     states = [system.state(poses[chosen]), *(system.state(end.coordinates[0]) for end in shown)]

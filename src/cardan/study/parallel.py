@@ -282,7 +282,7 @@ def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
     }
 
 
-def _pulls(structure: IntArray, body: int) -> Any:
+def _pulls(structure: IntArray, body: int) -> Iterator[tuple[int, int, int, int]]:
     """ROW, ROWS, first entry and stride in J of every constraint that touches a body."""
     at = abi.HEADER
     offsets = int(structure[abi.OFFSETS])

@@ -228,6 +228,8 @@ class System:
         if not found:
             return 0.0
         pointed = self._pointed()
+        if any([primitive.absolute for primitive in self._uses[1]]):
+            pointed.discard(-1)  # then the origin is the world's, and no point of the ground
         spans = []
         for name, places in found.items():
             number = self.index[name] if name else -1
