@@ -420,7 +420,7 @@ def mean_height(i, j, *, height):
 
 @pytest.mark.parametrize("far", [0.0, 7.0])
 def test_the_worlds_origin_is_no_point_of_the_ground(far):
-    """Where a constraint knows of the world solvers count from there; a frame at the ground's one point adds no size."""
+    """Where a constraint knows of the world solvers count from there; a frame at the ground's point adds no size."""
     m = cd.Mechanism()
     body = m.body("body", position=(far, far, far + 2.0))
     m.constrain("mean", mean_height, i=m.ground.point((far, far, far)), j=body.point(), height=far)
