@@ -22,8 +22,8 @@ from cardan._jit import call_evaluator, jit
 from cardan.constraints.registry import REGISTRY, FeatureKind, Primitive
 from cardan.coordinates import formulations
 from cardan.solvers import abi
-from cardan.system.parts import Feature, Turn
-from cardan.system.system import System, Use
+from cardan.system.parts import CountedAngle, Feature
+from cardan.system.system import Relation, System
 
 RATIO = 1.2
 LOADED = 30.0  # ms
@@ -84,7 +84,7 @@ def system(primitive: Primitive) -> System:
         for i, kind in enumerate(primitive.features):
             if kind is FeatureKind.TURN:
                 (_, on_a, x), (_, _, y), (_, on_b, v) = features[-3:]
-                turns.append(Turn(f"turn {len(turns)}", len(turns), on_a, x, y, on_b, v))
+                turns.append(CountedAngle(f"turn {len(turns)}", len(turns), on_a, x, y, on_b, v))
                 features.append(Feature(kind, turns[-1], ()))
                 continue
             value = rng.normal(size=kind.components)
@@ -92,7 +92,7 @@ def system(primitive: Primitive) -> System:
                 value /= np.linalg.norm(value)
             features.append(Feature(kind, (a, a, b, b)[i % 4], tuple(value.tolist())))
         parameters = tuple(sorted(rng.uniform(0.5, 1.5, len(primitive.parameters)).tolist()))
-        uses.append((f"use {k}", [Use(primitive, tuple(features), parameters)]))
+        uses.append((f"use {k}", [Relation(primitive, tuple(features), parameters)]))
     return System(bodies, uses, turns)
 
 

@@ -132,7 +132,7 @@ def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulat
     for moment in (0.1, 9.25):
         far = check_same(m, starts, time=moment, formulation=formulation)
         assert far.ok.all()
-        bearing = m.system.turns.index("bearing")
+        bearing = m.system.counted_angles.index("bearing")
         assert np.abs(far.angles[:, bearing] - 2 * np.pi * moment).max() <= 1e-9
 
 
@@ -451,7 +451,7 @@ def test_what_is_late_is_judged_in_bulk_as_one_by_one(build, formulation, monkey
     mechanism = build()
     system = mechanism.system
     states = random_states(mechanism, 40)
-    turned = formulations.rewound
+    turned = formulations.with_angles_of_poses
     lone = [verdict.judge(system, s.coordinates, system.extent_at(q), 1e-12, None, formulations.angles(system, q))
             for s in states for q in [formulations.to_reference(system, s.coordinates)]]  # fmt: skip
     angles = [formulations.angles(system, formulations.to_reference(system, s.coordinates)) for s in states]

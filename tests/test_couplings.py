@@ -176,8 +176,9 @@ def test_jacobian_and_gamma_of_a_coupling_are_the_derivatives_of_its_equation(na
         problem = formulations.problem(system, formulation)
         while True:
             state = pair.anywhere()
-            q = formulations.to_reference(system, state.coordinates, pair.rng.uniform(-20, 20, len(system.turns)))
-            counted = dict(zip(system.turns, q[7 * bodies :], strict=True))
+            near = pair.rng.uniform(-20, 20, len(system.counted_angles))
+            q = formulations.to_reference(system, state.coordinates, near)
+            counted = dict(zip(system.counted_angles, q[7 * bodies :], strict=True))
             if all(well_away(pair, state, k) for k in range(2)):
                 break
 
@@ -216,7 +217,7 @@ def read_any(pair, poses, counted, system, k):
         b = system.index[end.body]
         r, p = poses[b, :3], poses[b, 3:]
         R = np.column_stack([turned(p, axis) for axis in end.R.T])
-        frames.append((r + turned(p, end.origin - system.centers[b]), R))
+        frames.append((r + turned(p, end.origin - system.reference_points[b]), R))
     (p, R), (q, S) = frames
     kind = pair.kinds[k]
     if kind == "displacement":

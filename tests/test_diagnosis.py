@@ -90,7 +90,7 @@ def test_every_free_motion_keeps_the_joints_to_first_order(model):
         moved = {}
         for k, name in enumerate(m.system.names):
             step = h * motion[6 * k : 6 * k + 6]
-            pose, center = result.state[name], m.system.centers[k]
+            pose, center = result.state[name], m.system.reference_points[k]
             turn = product(pose.quaternion, [1.0, *(0.5 * step[3:])])
             reference = pose.position + pose.matrix @ center + length * step[:3]
             moved[name] = (reference - matrix(turn) @ center, turn)

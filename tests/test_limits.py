@@ -14,7 +14,7 @@ from mechanisms import Local, random_quaternion, random_rotation
 
 TURN = 2 * np.pi
 INF = np.inf
-HELD = 1e-11  # [rad] and, relative to the extent, [m]: ten times what an assembly is asked for
+REUSE = 1e-11  # [rad] and, relative to the extent, [m]: ten times what an assembly is asked for
 REACHED = 1e-9  # what the library says of an active limit
 CASES = 1000
 
@@ -319,7 +319,7 @@ def test_no_limit_is_exceeded_and_the_active_ones_are_those_that_are_reached(fam
         reached = set()
         for limit in case.limits:
             value = limit.value(result.state)
-            room = HELD * (length if limit.unit == "m" else max(1.0, abs(value)))
+            room = REUSE * (length if limit.unit == "m" else max(1.0, abs(value)))
             assert limit.lower - room <= value <= limit.upper + room, (index, limit.name, value)
             near = REACHED * (length if limit.unit == "m" else max(1.0, abs(value)))
             reached |= {(limit.name, "lower")} if value <= limit.lower + near else set()

@@ -18,7 +18,7 @@ FAR = 400  # turns, after which a rounded angle alone is beyond the usual tolera
 def wound(m: cd.Mechanism, joints: dict[str, float], time: float) -> cd.State:
     """The assembled state, its angles counted some turns further."""
     state = m.assemble().state
-    angles = [state.angles[key] + 2 * math.pi * joints.get(key, 0.0) for key in m.system.turns]
+    angles = [state.angles[key] + 2 * math.pi * joints.get(key, 0.0) for key in m.system.counted_angles]
     return m.system.state(state.coordinates.copy(), np.array(angles), time)
 
 

@@ -14,13 +14,13 @@ from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, JointKind, own
-from cardan.joints.coordinates import make_turn
+from cardan.joints.coordinates import make_counted_angle
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
-from cardan.system.parts import Body, Frame, Point, Turn
+from cardan.system.parts import Body, CountedAngle, Frame, Point
 from cardan.system.state import State
-from cardan.system.system import System, Use
+from cardan.system.system import Relation, System
 
 if TYPE_CHECKING:
     from cardan.analysis.assemble import Method
@@ -163,47 +163,48 @@ class Mechanism:
         kind = own.checked(primitive, f"constraint {name!r}")
         what = f"constraint {name!r} (primitive {kind.name!r})"
         try:
-            ends, use = own.resolved(kind, given, self._coordinate)
+            ends, relation = own.resolved(kind, given, self._coordinate)
         except ModelError as error:
             raise ModelError(f"{what}: {error}") from None
         for end in ends:
             for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
                 self._check_body(what, body)
-        if not use.bodies:
+        if not relation.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
-        if len({feature.body for feature in use.features if isinstance(feature.body, Body)}) == 1:
+        if len({feature.body for feature in relation.features if isinstance(feature.body, Body)}) == 1:
             raise ModelError(
-                f"{what} is on body {use.bodies[0].name!r} alone; a constraint needs two different bodies, of which "
-                "one may be the ground"
+                f"{what} is on body {relation.bodies[0].name!r} alone; a constraint needs two different bodies, of "
+                "which one may be the ground"
             )
-        values = zip(kind.parameters, use.parameters, strict=True)
-        return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (use,)))
+        values = zip(kind.parameters, relation.parameters, strict=True)
+        return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,)))
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         name = self._new_name(name, f"a {kind.name} joint")
         what = f"{kind.name} {name!r}"
         try:
             ends, rest, named = self._ends(what, kind, args, options)
-            turns = tuple(
-                (word, make_turn(self._turn_key(kind, name, word), self, features))
+            angles = tuple(
+                (word, make_counted_angle(self._angle_key(kind, name, word), self, features))
                 for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
                 if sort == "angle"
             )
             extra: dict[str, Any] = {}
             if kind.own:
-                bare = Joint(name, kind, ends, (), (), turns)
+                bare = Joint(name, kind, ends, (), (), angles)
                 extra["own"] = {w: bare.of(w) for w in kind.coordinates} if kind.coordinates else name
-            uses = tuple(kind.build(*ends, *rest, **named, **extra))
+            relations = tuple(kind.build(*ends, *rest, **named, **extra))
         except ModelError as error:
             text = str(error)
             raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
-        values = tuple((word, _recorded(uses[0]) if callable(value) else _plain(value)) for word, value in parameters)
-        return self._keep(Joint(name, kind, ends, values, uses, turns))
+        recorded = [(word, _recorded(relations[0]) if callable(value) else _plain(value)) for word, value in parameters]
+        values = tuple(recorded)
+        return self._keep(Joint(name, kind, ends, values, relations, angles))
 
-    def _turn_key(self, kind: JointKind[Any], name: str, word: str) -> str:
+    def _angle_key(self, kind: JointKind[Any], name: str, word: str) -> str:
         """By what a state knows an angle: the name of its joint, and which one it is where there may be several."""
         key = name if word == "angle" else f"{name}.{word}"
         of, _, other = name.rpartition(".")
@@ -290,7 +291,7 @@ class Mechanism:
         if joint is None or coordinate.name not in joint.kind.coordinates:
             return False
         found = joint.of(coordinate.name)
-        return found.features == coordinate.features and found.turn is coordinate.turn
+        return found.features == coordinate.features and found.counted is coordinate.counted
 
     def _coordinate_owner(self, joint: Joint) -> None:
         if self._joints.get(joint.name) is not joint:
@@ -407,17 +408,18 @@ class Mechanism:
         if self._system is None:
             if not self._bodies:
                 raise ModelError(f"mechanism {self.name!r} has no bodies; add one with m.body(name)")
-            uses = [(j.name, j.uses) for j in self._joints.values()]
-            self._system = System(list(self._bodies.values()), uses, self._turns())
+            relations = [(j.name, j.relations) for j in self._joints.values()]
+            self._system = System(list(self._bodies.values()), relations, self._counted_angles())
         return self._system
 
-    def _turns(self) -> list[Turn]:
+    def _counted_angles(self) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, as soon as anything depends on one."""
-        needed = [turn for joint in self._joints.values() for use in joint.uses for turn in use.turns]
+        relations = [relation for joint in self._joints.values() for relation in joint.relations]
+        needed = [counted for relation in relations for counted in relation.counted_angles]
         if not needed:
             return []
-        found = {turn: None for joint in self._joints.values() for _, turn in joint.turns}
-        return [*found, *(turn for turn in dict.fromkeys(needed) if turn not in found)]
+        found = {counted: None for joint in self._joints.values() for _, counted in joint.angles}
+        return [*found, *(counted for counted in dict.fromkeys(needed) if counted not in found)]
 
     @property
     def state(self) -> State:
@@ -587,9 +589,9 @@ def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _recorded(use: Use) -> Any:
+def _recorded(relation: Relation) -> Any:
     """What a function given for a driver or a coupling has become: it compares by value, and pickles where it can."""
-    return use.primitive if use.signal is None else use.signal
+    return relation.primitive if relation.signal is None else relation.signal
 
 
 def _plain(value: Any) -> Any:

@@ -20,8 +20,8 @@ from cardan.constraints.registry import LENGTH_POWER, REGISTRY, FeatureKind
 from cardan.coordinates import formulations
 from cardan.coordinates._features import update_primitive
 from cardan.math._kernels import SERIES_BELOW
-from cardan.system.parts import Feature, Turn
-from cardan.system.system import System, Use
+from cardan.system.parts import CountedAngle, Feature
+from cardan.system.system import Relation, System
 from mechanisms import conjugate, product, random_quaternion, turned, unit
 
 NAMES = list(REGISTRY)
@@ -195,11 +195,11 @@ def system_of(mechanism, primitive, places, values, parameters):
     for kind, place, value in zip(primitive.features, places, values, strict=True):
         if kind is FeatureKind.TURN:
             (_, a, x), (_, _, y), (_, b, v) = features[-3:]
-            turns.append(Turn(f"turn {len(turns)}", 100 + len(turns), a, x, y, b, v))
+            turns.append(CountedAngle(f"turn {len(turns)}", 100 + len(turns), a, x, y, b, v))
             features.append(Feature(kind, turns[-1], ()))
         else:
             features.append(Feature(kind, mechanism[place], tuple(value)))
-    return System(bodies, [("it", [Use(primitive, tuple(features), tuple(parameters))])], turns)
+    return System(bodies, [("it", [Relation(primitive, tuple(features), tuple(parameters))])], turns)
 
 
 def exponential(phi):
@@ -612,7 +612,7 @@ def one_body(name, ground, own, parameters=()):
         Feature(kind, owner, tuple(map(float, value)))
         for kind, owner, value in zip(kinds, owners, [*ground, *own], strict=True)
     )
-    return System([body], [("it", [Use(primitive, features, parameters)])])
+    return System([body], [("it", [Relation(primitive, features, parameters)])])
 
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)

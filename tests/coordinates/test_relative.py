@@ -29,7 +29,7 @@ from cardan.math import euler
 from cardan.solvers import abi, methods
 from cardan.system import layout
 from cardan.system.parts import Feature
-from cardan.system.system import System, Use
+from cardan.system.system import Relation, System
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
 
 FORMS = list(relative.FORMULATIONS)
@@ -118,7 +118,8 @@ def random_coordinates(system, form, seed):
     """Joint coordinates of poses drawn anyhow; Euler parameters off the unit sphere where the form knows them."""
     rng = np.random.default_rng(seed)
     q = np.array([[*rng.uniform(-1, 1, 3), *random_quaternion(rng)] for _ in system.names]).ravel()
-    x = formulations.enter(system, form, formulations.rewound(system, np.append(q, np.zeros(len(system.turns)))))
+    q = np.append(q, np.zeros(len(system.counted_angles)))
+    x = formulations.enter(system, form, formulations.with_angles_of_poses(system, q))
     if relative.FORMULATIONS[form]:
         at = 0
         for limb in tree.spanning_tree(system).limbs:
@@ -130,7 +131,7 @@ def random_coordinates(system, form, seed):
 
 
 def poses_of(system, form, x):
-    q = np.empty(7 * len(system.names) + len(system.turns))
+    q = np.empty(7 * len(system.names) + len(system.counted_angles))
     formulations.leave(system, form, x, q)
     return q
 
@@ -463,14 +464,14 @@ def test_equations_20_are_the_rows_of_the_evaluator(which):
     }[which]
     parameters = (0.0,) * len(REGISTRY[which].parameters)
     uses = [(joint.name, joint.uses) for joint in m.joints.values()]
-    system = System(bodies, [*uses, ("it", [Use(REGISTRY[which], features, parameters)])])
+    system = System(bodies, [*uses, ("it", [Relation(REGISTRY[which], features, parameters)])])
     form = "relative_euler_parameters"
     x = random_coordinates(system, form, 1)
     poses = Recursion(system, x)
     (path,) = [p for p in tree.spanning_tree(system).paths if p.record == system.starts[-2]]
     row = formulations.problem(system, form).jacobian(x)[1][len(tree.spanning_tree(system).paths) - 1]
     assert path is tree.spanning_tree(system).paths[-1]
-    P, Q = (np.array(local) - system.centers[body] for local, body in ((P, i), (Q, j)))
+    P, Q = (np.array(local) - system.reference_points[body] for local, body in ((P, i), (Q, j)))
     v_i, v_j = poses.A[i] @ u, poses.A[j] @ v
     d = poses.r[j] + poses.A[j] @ Q - poses.r[i] - poses.A[i] @ P
     between = poses.Jr(j) + poses.J(j, Q) - poses.Jr(i) - poses.J(i, P)
@@ -548,10 +549,10 @@ def test_a_joint_whose_axes_do_not_belong_together_stays_a_constraint():
     frame = a.frame(z=(0, 0, 1), x=(1, 0, 0))
     skew = a.frame(z=unit([0, 0.1, 1]), x=(1, 0, 0))
     other = b.frame()
-    dots = [Use(primitives.dot_2, (skew.axis(k), frame.feature(), other.feature()), (0.0,)) for k in "xy"]
-    turn = Use(primitives.aligned, (*(frame.axis(k) for k in "xyz"), other.axis("z")))
-    shifted = [Use(primitives.dot_2, (frame.axis(k), frame.feature(), other.feature()), (0.1,)) for k in "xy"]
-    straight = [Use(primitives.dot_2, (frame.axis(k), frame.feature(), other.feature()), (0.0,)) for k in "xy"]
+    dots = [Relation(primitives.dot_2, (skew.axis(k), frame.feature(), other.feature()), (0.0,)) for k in "xy"]
+    turn = Relation(primitives.aligned, (*(frame.axis(k) for k in "xyz"), other.axis("z")))
+    shifted = [Relation(primitives.dot_2, (frame.axis(k), frame.feature(), other.feature()), (0.1,)) for k in "xy"]
+    straight = [Relation(primitives.dot_2, (frame.axis(k), frame.feature(), other.feature()), (0.0,)) for k in "xy"]
     for bundle, expected in (([*dots, turn], ()), ([*shifted, turn], ()), ([*straight, turn], ("slide",))):
         grown = tree.spanning_tree(System([a, b], [("slide", bundle)]))
         assert grown.joints == expected

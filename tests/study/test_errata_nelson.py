@@ -67,7 +67,7 @@ def jacobian_at_origins(system, formulation, coordinates):
     """
     J = formulations.problem(system, formulation).jacobian(formulations.to_reference(system, coordinates))[1]
     width = formulations.REGISTRY[formulation].width
-    for b, (c, p) in enumerate(zip(system.centers, coordinates[:, 3:], strict=True)):
+    for b, (c, p) in enumerate(zip(system.reference_points, coordinates[:, 3:], strict=True)):
         turned = -euler.matrix(p) @ euler.tilde(c) if width == 6 else euler.K(c, p)
         J[:, width * b + 3 : width * (b + 1)] += J[:, width * b : width * b + 3] @ turned
     return J

@@ -66,7 +66,7 @@ def test_the_number_of_threads_changes_nothing():
 
 def test_whole_turns_are_no_hindrance():
     mechanism = REGISTRY["planetary_gear"].build()
-    assert mechanism.system.turns
+    assert mechanism.system.counted_angles
     found = descend(mechanism.system, "manifold", minima.starting_poses(mechanism, 2, 0), 0.1, 3000)
     assert np.isfinite(found.residual).all()
     assert descend(mechanism.system, "manifold", mechanism.assemble().state.coordinates[None], 1e-2, 5).met[0]

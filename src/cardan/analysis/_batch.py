@@ -9,7 +9,7 @@ from math import pi
 
 from cardan._jit import call_evaluator, call_kernel, inner, jit
 from cardan.analysis._judging import update_verdict_at
-from cardan.analysis._winding import rewind_poses, wind_poses
+from cardan.analysis._winding import count_whole_turns, update_angles_of_poses
 from cardan.solvers._blocks import largest, scaled_cost
 from cardan.solvers.abi import (
     BROKEN,
@@ -20,7 +20,6 @@ from cardan.solvers.abi import (
     DAMPING,
     ENTER,
     GROWTH,
-    HELD,
     INVERSE,
     ITERATIONS,
     KEEP_ROWS,
@@ -34,6 +33,7 @@ from cardan.solvers.abi import (
     NO_SOLVER,
     RESIDUAL,
     RESIDUAL_MAX,
+    REUSE,
     RUNNING,
     SINGULAR,
     STATUS,
@@ -110,7 +110,7 @@ def set_control(options, tolerance, control):
     control[TOLERANCE] = tolerance
     control[DAMPING] = options[OPTION_DAMPING]
     control[GROWTH] = 2.0
-    control[HELD] = 0.0
+    control[REUSE] = 0.0
     control[STEP_GAIN] = options[OPTION_GAIN]
     control[MARK_COST] = 0.0
     control[MARK_ITERATION] = 0.0
@@ -145,7 +145,7 @@ def measure(evaluate, ints, floats, structure, scales, q, zeros, rows, work):
 
 
 @inner
-def turns_short(drivers, rows):
+def largest_miss(drivers, rows):
     """How far the driven angle that is farthest from what it is asked for is from it [rad]."""
     result = 0.0
     for i in range(drivers.size):
@@ -178,7 +178,7 @@ def solve_many(
     judged_ints,
     judged_floats,
     powers,
-    centers,
+    reference_points,
     origin,
     bounds,
     seeds,
@@ -211,7 +211,7 @@ def solve_many(
     ends ← solver coordinates where each start ended; outcomes and residuals ← those of the run that ended there.
     """
     size = ends.size // outcomes.size
-    bodies = centers.size // 3
+    bodies = reference_points.size // 3
     turns = size - POSE * bodies
     is_auto = options[IS_AUTO] != 0.0
     projects = options[PROJECTS] != 0.0
@@ -281,7 +281,7 @@ def solve_many(
                     judged_ints,
                     judged_floats,
                     powers,
-                    centers,
+                    reference_points,
                     origin,
                     bounds,
                     zeros,
@@ -319,7 +319,7 @@ def solve_many(
                     conflict = same >= enough and same >= options[CONFLICT_SHARE] * tried and not late
                     if conflict and drivers.size > 0:  # not where all attempts ended short of the turns to make
                         call_evaluator(manifold, RESIDUAL, whole_ints, whole_floats, first, zeros, rows, zeros, work)
-                        conflict = not turns_short(drivers, rows) > options[MOST_STAGED]
+                        conflict = not largest_miss(drivers, rows) > options[MOST_STAGED]
                     ended = True
                     outcome = memo[BEST_OUTCOME]
                     control[RESIDUAL_MAX] = memo[BEST_RESIDUAL]
@@ -347,22 +347,24 @@ def solve_many(
                             spare[i] = first[i]
                         if turns > 0:
                             begin = POSE * bodies
-                            rewind_poses(manifold, whole_ints, whole_floats, begin, spare, before, zeros, work)
+                            tables = (whole_ints, whole_floats)
+                            update_angles_of_poses(manifold, *tables, begin, spare, before, zeros, work)
                         draw = addresses[ANYWHERE_DRAW]
                         reach = options[REACH] * options[LENGTH]
                         call_kernel(draw, (bodies, seeds, tried, spare, center, reach, q))
                         is_drawn = True
                     if is_drawn and turns > 0:
-                        rewind_poses(manifold, whole_ints, whole_floats, POSE * bodies, q, before, zeros, work)
+                        tables = (whole_ints, whole_floats)
+                        update_angles_of_poses(manifold, *tables, POSE * bodies, q, before, zeros, work)
                     memo[COST_BEFORE] = cost
         if not ended:
             if is_drawn and turns > 0:
                 begin = POSE * bodies
                 tables = (whole_ints, whole_floats, whole_scales, asking)
-                wind_poses(manifold, *tables, begin, q, spare, before, zeros, rows, work)
+                count_whole_turns(manifold, *tables, begin, q, spare, before, zeros, rows, work)
                 if is_auto and drivers.size > 0:
                     call_evaluator(manifold, RESIDUAL, whole_ints, whole_floats, q, zeros, rows, zeros, work)
-                    short = turns_short(drivers, rows)
+                    short = largest_miss(drivers, rows)
                     if short > pi and short <= options[MOST_STAGED]:
                         outcomes[k] = ASIDE
                         moved[k] = 0

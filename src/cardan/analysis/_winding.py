@@ -10,7 +10,7 @@ import numpy as np
 from cardan._jit import call_evaluator, inner, jit
 from cardan.solvers.abi import RESIDUAL, RETRACT
 
-TURN = 0  # number of the angle
+ANGLE = 0  # number of the angle
 ROW = 1  # that says how often it has turned
 IS_LIMIT = 2
 READER = 3
@@ -45,7 +45,7 @@ def turned(angle, f, slope, is_limit):
 
 
 @inner
-def wind_poses(evaluate, ints, floats, scales, table, first, q, moved, before, zeros, rows, work):
+def count_whole_turns(evaluate, ints, floats, scales, table, first, q, moved, before, zeros, rows, work):
     """q ← with the whole turns that its rows ask for, angles from q[first] on; a row that would be none the nearer asks
     in vain.  moved: room for q; before: for as many floats as there are angles; rows: for all residuals."""
     call_evaluator(evaluate, RESIDUAL, ints, floats, q, zeros, rows, zeros, work)
@@ -60,23 +60,23 @@ def wind_poses(evaluate, ints, floats, scales, table, first, q, moved, before, z
             moved[i] = q[i]
         for k in range(count):
             before[k] = rows[table[at + READER * k + ROW]]
-            moved[first + table[at + READER * k + TURN]] += 2.0 * pi
+            moved[first + table[at + READER * k + ANGLE]] += 2.0 * pi
         call_evaluator(evaluate, RESIDUAL, ints, floats, moved, zeros, rows, zeros, work)
         for k in range(count):
             reader = at + READER * k
-            place = first + table[reader + TURN]
+            place = first + table[reader + ANGLE]
             slope = rows[table[reader + ROW]] - before[k]
             moved[place] = turned(q[place], before[k], slope, table[reader + IS_LIMIT] != 0)
         call_evaluator(evaluate, RESIDUAL, ints, floats, moved, zeros, rows, zeros, work)
         for k in range(count):
-            place = first + table[at + READER * k + TURN]
+            place = first + table[at + READER * k + ANGLE]
             if abs(rows[table[at + READER * k + ROW]]) < abs(before[k]):
                 q[place] = moved[place]
         at += READER * count
 
 
 @inner
-def rewind_poses(evaluate, ints, floats, first, q, moved, zeros, work):
+def update_angles_of_poses(evaluate, ints, floats, first, q, moved, zeros, work):
     """Angles from q[first] on ← those of the poses, within half a turn of what q says; moved: room for q."""
     call_evaluator(evaluate, RETRACT, ints, floats, q, zeros, moved, zeros, work)
     for i in range(first, q.size):
@@ -84,16 +84,16 @@ def rewind_poses(evaluate, ints, floats, first, q, moved, zeros, work):
 
 
 @jit
-def wind(evaluate, ints, floats, scales, table, first, q, moved, before, zeros, rows, work):
+def count_turns_from_python(evaluate, ints, floats, scales, table, first, q, moved, before, zeros, rows, work):
     """:func:`wind_poses`, from Python."""
-    wind_poses(evaluate, ints, floats, scales, table, first, q, moved, before, zeros, rows, work)
+    count_whole_turns(evaluate, ints, floats, scales, table, first, q, moved, before, zeros, rows, work)
     return first
 
 
 @jit
-def rewind_many(evaluate, ints, floats, first, starts, count, moved, zeros, work):
+def update_angles_of_many(evaluate, ints, floats, first, starts, count, moved, zeros, work):
     """:func:`rewind_poses` of every row of starts."""
     size = starts.size // count
     for k in range(count):
-        rewind_poses(evaluate, ints, floats, first, starts[k * size : (k + 1) * size], moved, zeros, work)
+        update_angles_of_poses(evaluate, ints, floats, first, starts[k * size : (k + 1) * size], moved, zeros, work)
     return count

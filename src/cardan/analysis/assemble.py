@@ -16,7 +16,7 @@ import numpy as np
 
 from cardan.analysis.restarts import Restarts
 from cardan.analysis.result import AssemblyResult, Status
-from cardan.analysis.winding import has_too_many_turns, stages, wound
+from cardan.analysis.winding import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
@@ -114,7 +114,7 @@ def assemble(
     angles = formulations.angles(system, formulations.to_reference(system, coordinates, near)).copy()
     ends = []
     for bodies, piece in system.components():
-        mine = [system.turns.index(key) for key in piece.turns]
+        mine = [system.counted_angles.index(key) for key in piece.counted_angles]
         end = _solve(piece, formulations.to_reference(piece, coordinates[bodies], near[mine]), task)
         if end.moved:
             moved[bodies] = formulations.from_reference(piece, end.q)
@@ -178,7 +178,7 @@ def _attempt(system: System, q: FloatArray, task: _Task) -> _End:
     """One attempt by the method that was asked for, in place."""
     options = task.options
     length = system.extent_at(q)
-    q = wound(system, q, length, task.time)
+    q = with_whole_turns(system, q, length, task.time)
     target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
     problem = formulations.problem(system, options.formulation, length, task.time)
@@ -257,12 +257,12 @@ def start_time(start: Any, at_time: Any) -> float:
 
 def start_angles(system: System, start: Any) -> FloatArray:
     """Angles [rad], shape (turns,), that whole turns are counted from: those of a state, or zero."""
-    if not system.turns:
+    if not system.counted_angles:
         return _NO_ANGLES
     known = start.angles if isinstance(start, State) else {}
-    found: FloatArray = np.array([known.get(key, 0.0) for key in system.turns])
+    found: FloatArray = np.array([known.get(key, 0.0) for key in system.counted_angles])
     if not np.isfinite(found).all():
-        key = system.turns[int(np.flatnonzero(~np.isfinite(found))[0])]
+        key = system.counted_angles[int(np.flatnonzero(~np.isfinite(found))[0])]
         raise ModelError(f"the angle of {key!r} in the start is {known[key]}; it must be finite")
     return found
 
@@ -281,7 +281,7 @@ def _check_poses(state: State) -> None:
 def _target(system: System, length: float, tolerance: float) -> float:
     """What a solver must reach so that the verdict, in metres and radians, is met with something to spare."""
     sharper = 1.0 if system.length else POINTS_TARGET
-    return max(TARGET * sharper * tolerance * system.blunted(length), LEAST_TARGET)
+    return max(TARGET * sharper * tolerance * system.least_sensitivity(length), LEAST_TARGET)
 
 
 def _auto(system: System, first: FloatArray, task: _Task) -> _End:
@@ -290,7 +290,7 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
     length = system.extent_at(first)
     problem = formulations.problem(system, options.formulation, length, task.time)
     solve = methods.levenberg_marquardt
-    first, staged = _led(system, first, length, task)
+    first, staged = _in_stages(system, first, length, task)
     q = first.copy()
     target = _target(system, length, options.tolerance)
     budget = Budget(options.iterations, task.deadline)
@@ -309,21 +309,22 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         late = task.is_late()
         if agreed or late or attempts > options.restarts:
             conflict = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * attempts and not late
-            if conflict and system.turns and has_too_many_turns(system, first, length, task.time):
+            if conflict and system.counted_angles and has_too_many_turns(system, first, length, task.time):
                 conflict = False  # all attempts ended short of them
             return _End(*best, attempts, iterations, length, conflict)
         tried = problem
-        if system.turns and run.outcome is Outcome.RUNNING and run.cost < GETTING_ON * before:
+        if system.counted_angles and run.outcome is Outcome.RUNNING and run.cost < GETTING_ON * before:
             q = q.copy()  # it makes turns, a radian at a time: it goes on from where it is
         elif attempts == 1 and run.outcome is Outcome.RUNNING:
             q = first.copy()
             tried = formulations.problem(system, options.formulation, OTHER_LENGTH * length, task.time)
         elif attempts == 1 and run.iterations <= SADDLE_ITERATIONS:
-            drawn = formulations.rewound(system, draws.near(first, attempts, DISTURBANCE))
-            q, staged = _led(system, drawn, length, task)
+            drawn = formulations.with_angles_of_poses(system, draws.near(first, attempts, DISTURBANCE))
+            q, staged = _in_stages(system, drawn, length, task)
             iterations += staged
         else:
-            q, staged = _led(system, formulations.rewound(system, draws.anywhere(attempts)), length, task)
+            drawn = formulations.with_angles_of_poses(system, draws.anywhere(attempts))
+            q, staged = _in_stages(system, drawn, length, task)
             iterations += staged
         before = run.cost
         run = _run(solve, system, tried, q, target, budget, options.formulation)
@@ -339,9 +340,9 @@ def _auto(system: System, first: FloatArray, task: _Task) -> _End:
         costs.append(run.cost)
 
 
-def _led(system: System, q: FloatArray, length: float, task: _Task) -> tuple[FloatArray, int]:
+def _in_stages(system: System, q: FloatArray, length: float, task: _Task) -> tuple[FloatArray, int]:
     """A start with its whole turns made: counted where they can be, else led through; and the iterations that took."""
-    q = wound(system, q, length, task.time)
+    q = with_whole_turns(system, q, length, task.time)
     way = stages(system, q, length, task.time)
     if not way:
         return q, 0
@@ -402,7 +403,7 @@ def _verdict(
     else:
         residual, allowed, met = 0.0, options.tolerance, True
         for bodies, piece in system.components():
-            mine = angles[[system.turns.index(key) for key in piece.turns]]
+            mine = angles[[system.counted_angles.index(key) for key in piece.counted_angles]]
             where = coordinates[bodies]
             length = piece.judged_length
             found, bound = verdict.judge(piece, where, length, options.tolerance, None, mine, task.time)
@@ -421,7 +422,7 @@ def _verdict(
         status = _STATUS[max(unmet, key=lambda run: run.residual).outcome]
     return AssemblyResult(
         system,
-        system.state(coordinates, angles if system.turns else None, task.time),
+        system.state(coordinates, angles if system.counted_angles else None, task.time),
         residuals,
         status=status,
         residual=residual,

@@ -57,7 +57,7 @@ def assemble_many(
     pieces = system.components()
     ends = []
     for k, (bodies, piece) in enumerate(pieces):
-        turns = [system.turns.index(key) for key in piece.turns]
+        turns = [system.counted_angles.index(key) for key in piece.counted_angles]
         tell = _share(progress, k, len(pieces))
         ends.append((bodies, turns, solve_piece(piece, coordinates[:, bodies], near[:, turns], task, tell)))
     return _verdict(system, coordinates, near, ends, task, began)
@@ -145,7 +145,7 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
                 raise ModelError(f"start {k} is of type {type(start).__name__}; among states it must be one too")
         listed = [start_coordinates(system, start) for start in starts]
         near = np.array([start_angles(system, start) for start in starts])
-        return np.array(listed), near.reshape(len(listed), len(system.turns))
+        return np.array(listed), near.reshape(len(listed), len(system.counted_angles))
     try:
         given = np.asarray(starts)
         is_real = given.dtype.kind in "iufO"  # of complex numbers a part would be dropped, of texts none is asked for
@@ -165,4 +165,4 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
         k, b = np.argwhere(~(within & fine))[0]
         asked = POSE_ASKED if not fine[k, b] else f"its coordinates must not exceed {check.LARGEST}"
         raise ModelError(f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {asked}")
-    return coordinates, np.zeros((len(coordinates), len(system.turns)))
+    return coordinates, np.zeros((len(coordinates), len(system.counted_angles)))

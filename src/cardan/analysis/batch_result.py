@@ -76,7 +76,8 @@ class BatchResult:
             return NotImplemented
         same = all(np.array_equal(getattr(self, a), getattr(other, a), equal_nan=True) for a in _NUMBERS)
         said = all(getattr(self, a) == getattr(other, a) for a in ("time", "method", "formulation"))
-        alike = self._system.names == other._system.names and self._system.turns == other._system.turns
+        mine, theirs = self._system, other._system
+        alike = mine.names == theirs.names and mine.counted_angles == theirs.counted_angles
         return same and said and alike and np.array_equal(self.status, other.status)
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
@@ -86,7 +87,7 @@ class BatchResult:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
             valid = f"from 0 to {len(self) - 1}, or from {-len(self)} to −1 counted from the end"
             raise ModelError(f"the number of the start is {k!r}; it must be a whole number {valid}")
-        angles = self.angles[k].copy() if self._system.turns else None
+        angles = self.angles[k].copy() if self._system.counted_angles else None
         return self._system.state(self.coordinates[k].copy(), angles, self.time)
 
     def counts(self) -> dict[str, int]:

@@ -19,23 +19,24 @@ def shift(piece: System, q: FloatArray, sign: float) -> None:
 
     bodies = len(piece.names)
     poses = np.ascontiguousarray(q[:, : layout.POSE * bodies])
-    centers = np.tile(piece.centers.reshape(-1), len(q))
-    _tables.shift_reference(bodies * len(q), centers, piece.origin, sign, poses.reshape(-1))
+    reference_points = np.tile(piece.reference_points.reshape(-1), len(q))
+    _tables.shift_reference(bodies * len(q), reference_points, piece.origin, sign, poses.reshape(-1))
     q[:, : layout.POSE * bodies] = poses
 
 
-def rewind(piece: System, q: FloatArray) -> None:
+def update_angles(piece: System, q: FloatArray) -> None:
     """Angles of the turns in the rows of q ← those of its poses, within half a turn of what the rows say."""
     from cardan.analysis import _winding
 
-    if not piece.turns or not len(q):
+    if not piece.counted_angles or not len(q):
         return
     problem = formulations.problem(piece, "manifold")
     zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
     work = np.empty(int(problem.structure[abi.WORK]))
     flat = q.reshape(-1)  # a view: rows of q are whole
     first = layout.POSE * len(piece.names)
-    _winding.rewind_many(problem.evaluate, problem.ints, problem.floats, first, flat, len(q), moved, zeros, work)
+    tables = problem.evaluate, problem.ints, problem.floats
+    _winding.update_angles_of_many(*tables, first, flat, len(q), moved, zeros, work)
 
 
 class Judge:
@@ -54,7 +55,7 @@ class Judge:
             p.ints,
             p.floats,
             piece.judged_powers(),
-            piece.centers.reshape(-1),
+            piece.reference_points.reshape(-1),
             piece.origin,
         )
         self._kernel: Any = _judging
@@ -72,7 +73,7 @@ class Judge:
         p = self.problem
         shifted = poses.copy()
         shift(self.piece, shifted, 1.0)
-        rewind(self.piece.judged(), shifted)
+        update_angles(self.piece.judged(), shifted)
         zeros, rows, work = np.zeros(p.unknowns), np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
         given = (self.bounds, len(poses), zeros, poses.reshape(-1), shifted.reshape(-1))
         self._kernel.judge_many(p.evaluate, *self.tables, *given, rows, work, found.reshape(-1))

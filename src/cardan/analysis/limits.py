@@ -50,7 +50,7 @@ def limited(system: System, state: State) -> list[tuple[str, float, float, float
     for row, par in rows:
         bounds[row.start] = float(floats[par]), float(floats[par + 1])
         floats[par : par + 2] = 0.0
-    near = np.array([state.angles.get(key, 0.0) for key in system.turns])
+    near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
     problem = formulations.problem(system, "manifold").with_floats(floats)
     values = problem.residual(formulations.to_reference(system, state.coordinates, near))
     return [(row.constraint, float(values[row.start]), *bounds[row.start], row.primitive.unit) for row, _ in rows]

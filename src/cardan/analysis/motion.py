@@ -39,7 +39,7 @@ class Motion:
     interrupted; None where it was not assembled.  ``steps``: how many were made in all.
     """
 
-    __slots__ = ("_system", "_turned", "reason", "state", "states", "status", "steps")
+    __slots__ = ("_rotation", "_system", "reason", "state", "states", "status", "steps")
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class Motion:
         reason: str,
         last: State | None = None,
         steps: int = 0,
-        turned: Sequence[float] = (),
+        rotation: Sequence[float] = (),
     ) -> None:
-        """turned [rad]: from each state to the next, how far any body has turned on the way, at the most."""
+        """rotation [rad]: from each state to the next, how far any body has turned on the way, at the most."""
         self._system = system
         self.states = tuple(states)
         self.status = status
         self.reason = reason
         self.state = last if last is not None else states[-1] if states else None
         self.steps = steps
-        self._turned = tuple(turned)
+        self._rotation = tuple(rotation)
 
     @property
     def ok(self) -> bool:
@@ -98,14 +98,14 @@ class Motion:
         if not isinstance(joint, Coordinate):
             raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate of the mechanism")
         values = np.array([joint.value(state) for state in self.states])
-        is_counted = joint.turn is None or joint.turn.key in self._system.turns
+        is_counted = joint.counted is None or joint.counted.key in self._system.counted_angles
         return values if is_counted else self._unwrapped(joint, values)
 
     def _unwrapped(self, angle: Coordinate, values: FloatArray) -> FloatArray:
         """An angle without the jumps by whole turns from one time to the next; see :mod:`cardan.analysis.within`."""
         sizes = np.array([angle.projection(state) for state in self.states])
         sides = sum(not body.is_ground for body in angle.bodies)
-        unsure = np.flatnonzero(ARC * sides * np.array(self._turned) >= sizes[:-1] + sizes[1:])
+        unsure = np.flatnonzero(ARC * sides * np.array(self._rotation) >= sizes[:-1] + sizes[1:])
         if unsure.size:
             before, after = self.times[unsure[0] : unsure[0] + 2]
             raise ModelError(

@@ -26,7 +26,7 @@ from cardan.analysis.curve import End
 from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.reasons import contradiction, out_of_range
-from cardan.analysis.within import AGAIN, Limits, Turns
+from cardan.analysis.within import AGAIN, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
@@ -39,7 +39,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
-TURN: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
+MOST_ROTATION: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
 MOST_ITERATIONS: Final = 12  # of Newton in one step
 SLOW: Final = 0.5  # |δ| of a later step of Newton, of the one before: slower is no convergence
 ROUNDED: Final = 1e-9  # a step of Newton this small may be rounding
@@ -96,7 +96,7 @@ def move(
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
     path = _Path(system, first.state, wanted, tolerance, deadline)
     states = [path.state()]
-    turned = []
+    rotation = []
     status, reason = MotionStatus.DONE, ""
     try:
         for k, target in enumerate(wanted[1:], start=1):
@@ -105,13 +105,13 @@ def move(
                 status, reason = stopped
                 break
             states.append(path.state())
-            turned.append(path.take_turned())
+            rotation.append(path.take_rotation())
             if progress is not None:
                 progress(k / (len(wanted) - 1))
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; what was reached is kept"
     last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
-    return Motion(system, states, status, reason, last, path.steps, turned)
+    return Motion(system, states, status, reason, last, path.steps, rotation)
 
 
 def _check_times(times: Any) -> FloatArray:
@@ -144,7 +144,7 @@ class _Path:
         self.steps = 0
         self._tolerance = tolerance
         self._deadline = deadline
-        near = np.array([state.angles[key] for key in system.turns])
+        near = np.array([state.angles[key] for key in system.counted_angles])
         self.q = formulations.to_reference(system, state.coordinates, near)
         self._length = system.extent_at(self.q)
         problem = formulations.problem(system, "manifold", self._length, self.time)
@@ -158,9 +158,9 @@ class _Path:
         self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
         self._limits = Limits(system, self.problem, self._signals) if limit_rows(system) else None
         self._end: End | None = None  # the last pose with its rates, where limits are followed
-        self._turns = Turns(system)
-        self._turned = 0.0  # by the body that turned most in Newton's last run [rad]
-        self._turned_in_all = 0.0  # the same, over the steps made since it was last asked for
+        self._angles = AnglesCounted(system)
+        self._rotation = 0.0  # by the body that turned most in Newton's last run [rad]
+        self._rotation_sum = 0.0  # the same, over the steps made since it was last asked for
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view = self._seen_from(self.q, 0)
         self._control = np.zeros(abi.CONTROL)
@@ -186,14 +186,14 @@ class _Path:
             velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
         return self._bare(self.q).with_rates(velocities, accelerations)
 
-    def take_turned(self) -> float:
+    def take_rotation(self) -> float:
         """How far the body that turned most in each step has turned [rad] since this was asked for last."""
-        turned, self._turned_in_all = self._turned_in_all, 0.0
-        return turned
+        rotation, self._rotation_sum = self._rotation_sum, 0.0
+        return rotation
 
     def _bare(self, q: FloatArray) -> State:
         poses = formulations.from_reference(self.system, q)
-        angles = formulations.angles(self.system, q).copy() if self.system.turns else None
+        angles = formulations.angles(self.system, q).copy() if self.system.counted_angles else None
         return self.system.state(poses, angles, self.time)
 
     def advance(self, target: float) -> tuple[MotionStatus, str] | None:
@@ -205,11 +205,11 @@ class _Path:
             if self._crossing is not None:
                 if self._crossing.covers(target):
                     pose = self._crossing.pose(target)
-                    self._accept(pose, target, self._turn_to(pose))
+                    self._accept(pose, target, self._rotation_to(pose))
                 else:
                     end, behind = self._crossing.end
                     self._crossing = None
-                    self._accept(behind, end, self._turn_to(behind))
+                    self._accept(behind, end, self._rotation_to(behind))
                     self._view = self._seen_from(behind, self._view.rank)
                 continue
             left = abs(target - self.time)
@@ -221,16 +221,16 @@ class _Path:
             ahead = self._view if found is None else self._seen_from(found, self._view.rank)
             if not self._continues(ahead, step):
                 found = None
-            if found is None and self._turned <= TURN and self._bridge(sign, step):
+            if found is None and self._rotation <= MOST_ROTATION and self._bridge(sign, step):
                 continue
             if found is not None:
                 part = self._followed(found, time, ahead)
                 if part < 1.0:
                     self._step = part * step
                     continue
-                self._accept(found, time, self._turned)
+                self._accept(found, time, self._rotation)
                 self._view = ahead
-                ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * TURN / max(self._turned, 1e-6))
+                ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * MOST_ROTATION / max(self._rotation, 1e-6))
                 grown = step * min(2.0, max(1.0, ease))
                 self._step = max(grown, self._step) if step == left else grown
                 continue
@@ -238,12 +238,12 @@ class _Path:
         met = self._judge()
         return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
-    def _accept(self, q: FloatArray, time: float, turned: float) -> None:
+    def _accept(self, q: FloatArray, time: float, rotation: float) -> None:
         self.q, self.time = q, time
-        self._turned_in_all += turned
+        self._rotation_sum += rotation
         self.steps += 1
 
-    def _turn_to(self, q: FloatArray) -> float:
+    def _rotation_to(self, q: FloatArray) -> float:
         """How far the body that turns most turns on the way to a pose [rad]."""
         return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
@@ -253,7 +253,7 @@ class _Path:
 
     def _followed(self, q: FloatArray, time: float, view: View | WideView) -> float:
         """The part of a step to a pose over which turns are counted and limits kept: all of it, or what to try next."""
-        if self._turns and not self._turns.are_counted(self.q, q, self._turned):
+        if self._angles and not self._angles.are_counted(self.q, q, self._rotation):
             return AGAIN
         if self._limits is None:
             return 1.0
@@ -291,9 +291,9 @@ class _Path:
         self._drive(time)
         q = start.copy()
         control = self._control
-        wound = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
-        control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * wound)
-        first = last = contraction = self._turned = 0.0
+        largest_angle = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
+        control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * largest_angle)
+        first = last = contraction = self._rotation = 0.0
         made = 0
         control[abi.ITERATIONS] = 0.0
         for _ in range(MOST_ITERATIONS):
@@ -301,8 +301,8 @@ class _Path:
             if control[abi.ITERATIONS] > made:
                 made += 1
                 size = float(control[abi.STEP_SIZE])
-                self._turned += float(control[abi.STEP_TURN])
-                if outcome is Outcome.BROKEN or not np.isfinite(size) or self._turned > TURN:
+                self._rotation += float(control[abi.STEP_ROTATION])
+                if outcome is Outcome.BROKEN or not np.isfinite(size) or self._rotation > MOST_ROTATION:
                     return None, contraction
                 if made == 1:
                     first = size
@@ -362,7 +362,7 @@ class _Path:
             found, bound = verdict.judge(self.system, poses, self.system.judged_length, self._tolerance, known, angles)
             return found <= bound
         for bodies, piece in self.system.components():
-            mine = angles[[self.system.turns.index(key) for key in piece.turns]]
+            mine = angles[[self.system.counted_angles.index(key) for key in piece.counted_angles]]
             given = (piece, poses[bodies], piece.judged_length, self._tolerance)
             found, bound = verdict.judge(*given, None, mine, self.time)
             if not found <= bound:
@@ -378,7 +378,7 @@ class _Path:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
             text = f"{where} the limit {names} is reached, and a motion ends at contact"
             return MotionStatus.LIMIT, f"{text}; drivers: {drivers}"
-        undefined = self._turns.undefined(self.q) if self._turns else []
+        undefined = self._angles.undefined(self.q) if self._angles else []
         if undefined:
             text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis whose angle it is"
             return MotionStatus.LOST, f"{text} comes to lie along the one it turns about, and turns cannot be counted"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cardan.analysis import assemble as one
 from cardan.analysis import winding
 from cardan.analysis.chunks import Progress, Worker, run_chunks
-from cardan.analysis.judging import Judge, rewind, shift
+from cardan.analysis.judging import Judge, shift, update_angles
 from cardan.analysis.restarts import REACH, Restarts
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import same_angles
@@ -102,7 +102,7 @@ def solve_piece(
     count = len(coordinates)
     own: FloatArray = np.ascontiguousarray(coordinates).reshape(count, -1)
     starts: FloatArray = np.hstack([own, near])
-    ends = Ends(np.empty(coordinates.shape), np.empty_like(starts), len(piece.turns))
+    ends = Ends(np.empty(coordinates.shape), np.empty_like(starts), len(piece.counted_angles))
     judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * task.threads)))
     solver: _OneByOne = (_Shared if piece.length else _OneByOne)(piece, starts, ends, judge, task)
@@ -112,7 +112,7 @@ def solve_piece(
 
         def worker(first: int, last: int) -> None:  # all is done chunk by chunk, so that the clock gets its turn
             shift(piece, starts[first:last], 1.0)
-            rewind(piece, starts[first:last])
+            update_angles(piece, starts[first:last])
             ends.q[first:last] = starts[first:last]
             solve(first, last)
             still = ends.moved[first:last] == 0  # what was met at the start stays as it is, to the last bit

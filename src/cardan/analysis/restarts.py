@@ -26,7 +26,7 @@ class Restarts:
         self.authored = authored
         poses = authored[: 7 * len(system.names)].reshape(-1, 7)
         self.center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
-        drawn = [*system.names, *(f"turn:{key}" for key in system.turns)]
+        drawn = [*system.names, *(f"turn:{key}" for key in system.counted_angles)]
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
         self.seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
         self._bodies = len(system.names)

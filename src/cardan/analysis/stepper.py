@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cardan.analysis.assemble import TARGET, start_angles, start_coordinates, start_time
-from cardan.analysis.winding import wound
+from cardan.analysis.winding import with_whole_turns
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.solvers import abi, methods
@@ -45,7 +45,7 @@ class Stepper:
         self._poses: FloatArray = formulations.to_reference(system, coordinates, near)
         self._time = start_time(start, at_time)
         length = system.extent_at(self._poses)
-        self._poses = wound(system, self._poses, length, self._time)
+        self._poses = with_whole_turns(system, self._poses, length, self._time)
         self._q: FloatArray = formulations.enter(system, formulation, self._poses)
         p = formulations.problem(system, formulation, length, self._time)
         self._control: FloatArray = np.zeros(abi.CONTROL)
@@ -82,5 +82,5 @@ class Stepper:
     def state(self) -> State:
         """The poses now."""
         formulations.leave(self._system, self._formulation, self._q, self._poses)
-        angles = formulations.angles(self._system, self._poses).copy() if self._system.turns else None
+        angles = formulations.angles(self._system, self._poses).copy() if self._system.counted_angles else None
         return self._system.state(formulations.from_reference(self._system, self._poses), angles, self._time)

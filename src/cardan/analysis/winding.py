@@ -35,7 +35,7 @@ class Reader(NamedTuple):
     """A row that reads angles: their numbers, and whether it is a driver's or a limit's."""
 
     row: int
-    turns: tuple[int, ...]
+    angles: tuple[int, ...]
     is_driver: bool
     is_limit: bool
 
@@ -45,7 +45,7 @@ Level = dict[int, Reader]  # by the number of an angle, the row that says how of
 
 def table(system: System) -> IntArray:
     """Which rows ask for turns, as the kernels read it; empty levels where none does.  Made once."""
-    found: IntArray = system.cached("turns to wind", lambda: _table(_levels(_readers(system)) if system.turns else []))
+    found: IntArray = system.cached("turns to count", lambda: _table(_levels(_readers(system))))
     return found
 
 
@@ -53,12 +53,12 @@ def _table(levels: list[Level]) -> IntArray:
     out = [len(levels)]
     for level in levels:
         out.append(len(level))
-        for turn, reader in level.items():
-            out += (turn, reader.row, int(reader.is_limit))
+        for angle, reader in level.items():
+            out += (angle, reader.row, int(reader.is_limit))
     return np.array(out, dtype=np.int64)
 
 
-def wound(system: System, q: FloatArray, length: float, time: float) -> FloatArray:
+def with_whole_turns(system: System, q: FloatArray, length: float, time: float) -> FloatArray:
     """q with the whole turns that drivers, what is coupled to them, and limits ask for; its poses as they are.
 
     length [m]: that lengths are measured in.  time [s]: of the drivers.
@@ -68,10 +68,10 @@ def wound(system: System, q: FloatArray, length: float, time: float) -> FloatArr
         return q
     p = formulations.problem(system, "manifold", length, time)
     first, moved = layout.POSE * len(system.names), q.copy()
-    spare, before = np.empty_like(q), np.empty(len(system.turns))
+    spare, before = np.empty_like(q), np.empty(len(system.counted_angles))
     rows, work = np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
     own = (spare, before, np.zeros(p.unknowns), rows, work)
-    _winding.wind(p.evaluate, p.ints, p.floats, p.scales, asking, first, moved, *own)
+    _winding.count_turns_from_python(p.evaluate, p.ints, p.floats, p.scales, asking, first, moved, *own)
     return moved
 
 
@@ -107,7 +107,7 @@ def driven_rows(system: System) -> list[int]:
 
 
 def _drivers(system: System) -> list[Reader]:
-    return [reader for reader in _readers(system) if reader.is_driver] if system.turns else []
+    return [reader for reader in _readers(system) if reader.is_driver] if system.counted_angles else []
 
 
 def _short(drivers: list[Reader], f: FloatArray) -> float:
@@ -122,18 +122,18 @@ def _levels(readers: list[Reader]) -> list[Level]:
     """
     levels: list[Level] = []
     settled: set[int] = set()
-    level = {reader.turns[0]: reader for reader in readers if reader.is_driver}
+    level = {reader.angles[0]: reader for reader in readers if reader.is_driver}
     while level:
         levels.append(level)
         settled |= level.keys()
         level = {}
         for reader in readers:
-            left = [turn for turn in reader.turns if turn not in settled]
-            if len(left) == 1 < len(reader.turns) and not reader.is_limit:
+            left = [angle for angle in reader.angles if angle not in settled]
+            if len(left) == 1 < len(reader.angles) and not reader.is_limit:
                 level.setdefault(left[0], reader)
-    if any(turn not in settled for reader in readers if not reader.is_limit for turn in reader.turns):
+    if any(angle not in settled for reader in readers if not reader.is_limit for angle in reader.angles):
         return []
-    limited = {reader.turns[0]: reader for reader in readers if reader.is_limit and reader.turns[0] not in settled}
+    limited = {reader.angles[0]: reader for reader in readers if reader.is_limit and reader.angles[0] not in settled}
     return [*levels, limited] if limited else levels
 
 
@@ -144,8 +144,8 @@ def _readers(system: System) -> list[Reader]:
         record = system.ints[at : system.ints[at + layout.NEXT]].tolist()
         features = record[layout.RECORD + record[layout.SLOTS] :]
         places = range(0, len(features), layout.FEATURE)
-        turns = {features[k + layout.SOURCE]: None for k in places if features[k + layout.KIND] == layout.TURN}
-        if turns:
+        angles = {features[k + layout.SOURCE]: None for k in places if features[k + layout.KIND] == layout.ANGLE}
+        if angles:
             sorts = name in drivers, not primitive.equations
-            found += [Reader(start + i, tuple(turns), *sorts) for i in range(primitive.rows)]
+            found += [Reader(start + i, tuple(angles), *sorts) for i in range(primitive.rows)]
     return found

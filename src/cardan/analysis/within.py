@@ -119,11 +119,11 @@ class Limits:
 
     def _is_pushed(self, end: End, gaps: FloatArray, span: float) -> bool:
         """Whether a bound holds back what the drivers, if it were not, would take beyond it: a motion ends there."""
-        held = gaps < -0.5 * self._slacks
-        if not held.any():
+        kept = gaps < -0.5 * self._slacks
+        if not kept.any():
             return False
         outward = -self._signs * self._problem.product(end.q, end.v)[self._rows] * span
-        return bool((outward[held] > 0.0).any())
+        return bool((outward[kept] > 0.0).any())
 
     def _read(self, q: FloatArray, steps: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per step from a pose and per bound: how far its coordinate is within, and the residual of its piece."""
@@ -133,26 +133,26 @@ class Limits:
         return self._signs * (f[:, self._rows] - self._bounds), defects[self._pieces].T
 
 
-class Turns:
+class AnglesCounted:
     """Angles that are counted and belong to no joint, so that they may be undefined in some pose."""
 
     def __init__(self, system: System) -> None:
         joints = {row.constraint for row in system.rows}
-        own = [k for k, key in enumerate(system.turns) if not {key, key.rpartition(".")[0]} & joints]
-        at = int(system.ints[layout.TURN_TABLE]) + layout.TURN_RECORD * np.array(own, dtype=np.int64)
+        own = [k for k, key in enumerate(system.counted_angles) if not {key, key.rpartition(".")[0]} & joints]
+        at = int(system.ints[layout.ANGLE_TABLE]) + layout.ANGLE_RECORD * np.array(own, dtype=np.int64)
         self._bodies = len(system.names)
-        self._keys = [system.turns[k] for k in own]
-        self._a, self._b = system.ints[at + layout.TURN_A], system.ints[at + layout.TURN_B]
-        places = system.ints[at + layout.TURN_SOURCE]
+        self._keys = [system.counted_angles[k] for k in own]
+        self._a, self._b = system.ints[at + layout.ANGLE_A], system.ints[at + layout.ANGLE_B]
+        places = system.ints[at + layout.ANGLE_SOURCE]
         self._axes = system.floats[places[:, None] + np.arange(9)].reshape(-1, 3, 3) if own else np.empty((0, 3, 3))
         self._sides = 1.0 * (self._a >= 0) + (self._b >= 0)
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def are_counted(self, first: FloatArray, last: FloatArray, turned: float) -> bool:
+    def are_counted(self, first: FloatArray, last: FloatArray, rotation: float) -> bool:
         """Whether no angle can be mistaken for another in a step in which no body turns by more than turned [rad]."""
-        return bool((ARC * turned * self._sides < self._projections(first) + self._projections(last)).all())
+        return bool((ARC * rotation * self._sides < self._projections(first) + self._projections(last)).all())
 
     def undefined(self, q: FloatArray) -> list[str]:
         """Keys of the angles that are none in a pose."""

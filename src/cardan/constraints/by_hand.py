@@ -118,7 +118,7 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
     """Compare ∂f/∂x with central differences of f, at places drawn once for all where f is defined."""
     kinds = features_of(recipe.arguments)
     width, rows = sum(kind.components for kind in kinds), recipe.rows
-    moving = [kind is not FeatureKind.TURN for kind in kinds for _ in range(kind.components)]
+    moving = [kind is not FeatureKind.ANGLE for kind in kinds for _ in range(kind.components)]
     rng = np.random.default_rng(0)
     compared = 0
     for _ in range(DRAWS):
@@ -158,7 +158,7 @@ def _sample(kind: FeatureKind, rng: np.random.Generator) -> NDArray[np.float64]:
     if kind is FeatureKind.POINT:
         return rng.uniform(-1.0, 1.0, 3)
     values = rng.normal(size=kind.components)
-    return values / (1.0 if kind is FeatureKind.TURN else np.linalg.norm(values))
+    return values / (1.0 if kind is FeatureKind.ANGLE else np.linalg.norm(values))
 
 
 def _call(

@@ -71,7 +71,7 @@ class _Trial:
     def moved(self, kind: FeatureKind, t: list[int], omega: list[int]) -> list[Dual]:
         """Components of a feature, and how the motion changes them."""
         x = [self.drawn() for _ in range(kind.components)]
-        if kind is FeatureKind.TURN:
+        if kind is FeatureKind.ANGLE:
             return [(x[0], 0)]
         if kind is FeatureKind.ORIENTATION:
             w, v = x[0], x[1:]

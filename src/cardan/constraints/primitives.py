@@ -70,13 +70,13 @@ def angle(between: Scalar, *, angle: Scalar) -> Scalar:
     return between - angle
 
 
-@builtin(unit="rad", sharp="angle", u="vector", v="vector")
+@builtin(unit="rad", judged_as="angle", u="vector", v="vector")
 def angle_cosine(u: Vector, v: Vector, *, angle: Scalar) -> Scalar:
     """Φ = u·v − cos α [1], shape (1,): the paper's form; its gradient vanishes at α = 0, π.  [Liu2013] eq. 18c."""
     return dot(u, v) - cos(angle)
 
 
-@builtin(unit="m²", sharp="distance", p="point", q="point")
+@builtin(unit="m²", judged_as="distance", p="point", q="point")
 def distance_squared(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
     """Φ = d·d − L² [m²], d = Q − P, shape (1,): the paper's form; no gradient at d = 0.  [Liu2013] eq. 18d."""
     d = q - p

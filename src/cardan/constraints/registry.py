@@ -23,7 +23,7 @@ class FeatureKind(IntEnum):
     POINT = 0  # world position of a point fixed on a body [m], 3 components
     VECTOR = 1  # world direction of a vector fixed on a body, 3 components
     ORIENTATION = 2  # quaternion (w, x, y, z) of a frame fixed on a body, 4 components
-    TURN = 3  # angle of a joint when last accepted, whole turns included [rad], 1 component; no derivative
+    ANGLE = 3  # angle of a joint when last accepted, whole turns included [rad], 1 component; no derivative
 
     @property
     def components(self) -> int:
@@ -51,7 +51,7 @@ class Kind(NamedTuple):
         return self.unit is not None
 
 
-_P, _V, _Q, _T = FeatureKind.POINT, FeatureKind.VECTOR, FeatureKind.ORIENTATION, FeatureKind.TURN
+_P, _V, _Q, _T = FeatureKind.POINT, FeatureKind.VECTOR, FeatureKind.ORIENTATION, FeatureKind.ANGLE
 
 KINDS: Final[Mapping[str, Kind]] = {
     "point": Kind((_P,), lambda p: p),
@@ -96,7 +96,7 @@ class Primitive:
     guards: tuple[int, ...]
     measure: Measure
     function: Callable[..., Any] | None
-    sharp: str  # the primitive of the same features that says in metres or radians what this one does; often itself
+    judged_as: str  # the primitive of the same features that says in metres or radians what this one does; often itself
     inline: bool = False
     features: tuple[FeatureKind, ...] = ()
     components: int = 0  # scalar components of all features together
@@ -170,7 +170,7 @@ def given(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Trac
         for feature in kind.features:
             mine = variables[at : at + feature.components]
             at += feature.components
-            if feature is FeatureKind.TURN:
+            if feature is FeatureKind.ANGLE:
                 parts.append(mine[0])
             else:
                 parts.append(Quaternion(*mine) if feature is FeatureKind.ORIENTATION else Vector(*mine))
@@ -233,7 +233,7 @@ def builtin(
     unit: Unit,
     guards: tuple[int, ...] = (),
     measure: Measure = "value",
-    sharp: str = "",
+    judged_as: str = "",
     inline: bool = False,
     lengths: tuple[str, ...] = (),
     **kinds: str,
@@ -264,7 +264,7 @@ def builtin(
             guards,
             measure,
             function,
-            sharp or name,
+            judged_as or name,
             inline,
             lengths=tuple(map(parameters.index, lengths)),
         )

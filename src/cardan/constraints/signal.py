@@ -66,7 +66,7 @@ class Signal:
         raise ModelError(f"{first}; nor is it defined at t = {tried} s, which were tried too") from first
 
     @property
-    def is_held(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether it is a number, the same at all times."""
         return not callable(self.function)
 

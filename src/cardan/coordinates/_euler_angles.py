@@ -12,7 +12,7 @@ from math import atan2, cos, sin, sqrt
 
 from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_matrices, update_turns
+from cardan.coordinates._features import update_constraint, update_counted_angles, update_matrices
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import BLOCK, BODIES, CONSTRAINTS, HEADER, NEXT, POSE, RECORD, ROWS, SLOTS
 
@@ -39,7 +39,7 @@ def multiply_by_b(record, ints, jacobian, work):
 
 
 @inner
-def turn_angles(p, d_psi, d_theta, d_phi, out):
+def add_to_angles(p, d_psi, d_theta, d_phi, out):
     """out ← p with its ZXZ angles moved.
 
     p = (cos ½θ cos σ, sin ½θ cos δ, sin ½θ sin δ, cos ½θ sin σ), σ = ½(ψ + φ), δ = ½(ψ − φ).
@@ -70,8 +70,8 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
             k = WIDTH * b
             for i in range(3):
                 out[o + i] = q[o + i] + step[k + i]
-            turn_angles(tail(q, o + 3), step[k + 3], step[k + 4], step[k + 5], tail(out, o + 3))
-        update_turns(ints, floats, q, out, work)
+            add_to_angles(tail(q, o + 3), step[k + 3], step[k + 4], step[k + 5], tail(out, o + 3))
+        update_counted_angles(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

@@ -6,7 +6,7 @@ An orientation x = p ⊗ s is linear in p.
 """
 
 from cardan._jit import cut, evaluator, inner, tail
-from cardan.coordinates._features import derivatives, update_constraint, update_matrices, update_turns
+from cardan.coordinates._features import derivatives, update_constraint, update_counted_angles, update_matrices
 from cardan.coordinates._normalisation import WIDTH, normalisation
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import (
@@ -108,7 +108,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         for i in range(POSE * ints[BODIES]):
             out[i] = q[i] + step[i]
-        update_turns(ints, floats, q, out, work)
+        update_counted_angles(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

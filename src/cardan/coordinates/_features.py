@@ -4,6 +4,13 @@ from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
 from cardan.constraints._generated import evaluate_primitive
 from cardan.math._kernels import unwrapped
 from cardan.system.layout import (
+    ANGLE,
+    ANGLE_A,
+    ANGLE_B,
+    ANGLE_RECORD,
+    ANGLE_SOURCE,
+    ANGLE_TABLE,
+    ANGLES,
     BODIES,
     BODY,
     CODE,
@@ -22,13 +29,6 @@ from cardan.system.layout import (
     SLOTS,
     SOURCE,
     TALLEST,
-    TURN,
-    TURN_A,
-    TURN_B,
-    TURN_RECORD,
-    TURN_SOURCE,
-    TURN_TABLE,
-    TURNS,
     WIDEST,
 )
 
@@ -87,7 +87,7 @@ def update_features(record, ints, floats, q, work, x):
         kind = feature[KIND]
         body = feature[BODY]
         out = tail(x, feature[COLUMN])
-        if kind == TURN:
+        if kind == ANGLE:
             out[0] = q[POSE * ints[BODIES] + feature[SOURCE]]
             continue
         s = tail(floats, feature[SOURCE])
@@ -134,18 +134,18 @@ def derivatives(ints):
 
 
 @inner
-def update_turns(ints, floats, q, out, work):
+def update_counted_angles(ints, floats, q, out, work):
     """Angles behind the poses in out ← those of its poses that are within half a turn of the angles in q."""
-    if ints[TURNS] > 0:
+    if ints[ANGLES] > 0:
         update_matrices(ints[BODIES], out, work)
     axes = cut(work, 9 * ints[BODIES], 9)
-    for k in range(ints[TURNS]):
-        at = ints[TURN_TABLE] + TURN_RECORD * k
-        s = tail(floats, ints[at + TURN_SOURCE])
+    for k in range(ints[ANGLES]):
+        at = ints[ANGLE_TABLE] + ANGLE_RECORD * k
+        s = tail(floats, ints[at + ANGLE_SOURCE])
         sine = 0.0
         cosine = 0.0
         for i in range(3):
-            rotate(ints[at + (TURN_B if i == 2 else TURN_A)], tail(s, 3 * i), work, cut(axes, 3 * i, 3))
+            rotate(ints[at + (ANGLE_B if i == 2 else ANGLE_A)], tail(s, 3 * i), work, cut(axes, 3 * i, 3))
         for i in range(3):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]

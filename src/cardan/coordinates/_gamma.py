@@ -17,6 +17,7 @@ from cardan._jit import FIRST_ADDRESS, call_primitive, inner, jit
 from cardan.constraints._generated import primitive_curvature
 from cardan.coordinates._features import update_features, update_matrices, update_primitive
 from cardan.system.layout import (
+    ANGLE,
     BODIES,
     BODY,
     CODE,
@@ -38,7 +39,6 @@ from cardan.system.layout import (
     ROWS_TOTAL,
     SLOTS,
     SOURCE,
-    TURN,
     WIDEST,
 )
 
@@ -154,7 +154,7 @@ def update_gamma(ints, floats, curvatures, q, v, euler, gamma, work):
             body = ints[feature + BODY]
             k = ints[feature + COLUMN]
             if body < 0:
-                for i in range(k, k + (4 if kind == ORIENTATION else 1 if kind == TURN else 3)):
+                for i in range(k, k + (4 if kind == ORIENTATION else 1 if kind == ANGLE else 3)):
                     rate[i] = 0.0
                     bias[i] = 0.0
             elif euler:

@@ -4,7 +4,7 @@ from math import cos, sqrt
 
 from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_matrices, update_turns
+from cardan.coordinates._features import update_constraint, update_counted_angles, update_matrices
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import BODIES, CONSTRAINTS, HEADER, NEXT, POSE
@@ -43,7 +43,7 @@ def retract(bodies, q, step, out):
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, step, out)
-        update_turns(ints, floats, q, out, work)
+        update_counted_angles(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

@@ -42,18 +42,20 @@ from cardan.coordinates._tree_poses import (
     T_COORDINATE,
     T_FLOATS,
     T_RECORD,
+    T_ROTATION,
     T_TRANSLATIONS,
-    T_TURN,
     TREE,
     WORLD,
     WRENCHES,
     count_turns,
-    turn_vector,
+    rotate_vector,
     walk,
 )
 from cardan.solvers.abi import ENTER, LEAVE, RESIDUAL, RETRACT
 from cardan.system.layout import (
     ABOUT_Z,
+    ANGLE,
+    ANGLES,
     ANYHOW,
     BODIES,
     CODE,
@@ -72,8 +74,6 @@ from cardan.system.layout import (
     SLOT,
     SLOTS,
     STILL,
-    TURN,
-    TURNS,
     WIDEST,
 )
 
@@ -103,26 +103,26 @@ def see_from(body, forward, record, system, poses, values, rows, scratch):
     pose = cut(poses, POSE * body, POSE)
     p = cut(pose, 3, 4)
     square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-    turn = cut(scratch, 0, 4)
+    rotation = cut(scratch, 0, 4)
     for i in range(4):
-        turn[i] = p[i] if i == 0 or not forward else -p[i]
+        rotation[i] = p[i] if i == 0 or not forward else -p[i]
     out = cut(scratch, 4, 4)
     first = record + RECORD + system[record + SLOTS]
     for at in range(first, first + FEATURE * system[record + FEATURES], FEATURE):
         kind = system[at + KIND]
-        if kind == TURN:
+        if kind == ANGLE:
             continue
         for row in range(rows):
             x = cut(values, row * system[record + COMPONENTS] + system[at + COLUMN], 4 if kind == ORIENTATION else 3)
             if kind == ORIENTATION:
-                multiply(turn, x, out)
+                multiply(rotation, x, out)
                 for i in range(4):
                     x[i] = out[i] / square
             else:
                 if forward and kind == POINT:
                     for i in range(3):
                         x[i] -= pose[i]
-                turn_vector(turn, x, out)  # by |p|² R, so that 1/s² is left
+                rotate_vector(rotation, x, out)  # by |p|² R, so that 1/s² is left
                 for i in range(3):
                     x[i] = out[i] / (square * square)
 
@@ -175,13 +175,13 @@ def gather(record, loop, ints, system, frames, features, derivative, wrenches):
 
 
 @inner
-def take_up(turn, euler, pitch, c, frame, p, w, free, row):
+def take_up(rotation, euler, pitch, c, frame, p, w, free, row):
     """Entries of a joint's turn into row; free ← the moment that its unknowns take up."""
     for i in range(3):
         free[i] = 0.0
-    if turn == STILL:
+    if rotation == STILL:
         return
-    if turn == ANYHOW:
+    if rotation == ANYHOW:
         if euler:
             # (σ, ω/2) = c* ⊗ δc / |c|² with ω in the axes of frame b: the row is c ⊗ (2 D, 2 R_bᵀ M) / |c|²
             square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2] + c[3] * c[3]
@@ -206,12 +206,12 @@ def take_up(turn, euler, pitch, c, frame, p, w, free, row):
             row[i] = trace * w[3 + i] + es * p[i + 1] - 2.0 * p[0] * (p[j + 1] * w[3 + k] - p[k + 1] * w[3 + j])
         return
     moment = frame[2] * w[3] + frame[5] * w[4] + frame[8] * w[5]
-    if turn == ABOUT_Z:
+    if rotation == ABOUT_Z:
         moment += pitch * frame[9] * (frame[2] * w[0] + frame[5] * w[1] + frame[8] * w[2])
     row[0] = moment
     for i in range(3):
         free[i] = moment * frame[3 * i + 2]
-    if turn == ABOUT_Z:
+    if rotation == ABOUT_Z:
         return
     # z_b is x_a turned by α about z_a
     ca = cos(c[0])
@@ -240,7 +240,7 @@ def descend(rows, slots, loop, ints, floats, q, poses, frames, wrenches, free, j
         body = ints[at + T_BODY]
         frame = cut(frames, FRAME * body, FRAME)
         count = ints[at + T_TRANSLATIONS]
-        turn = ints[at + T_TURN]
+        rotation = ints[at + T_ROTATION]
         c = tail(q, ints[at + T_COORDINATE] + count)
         pitch = floats[ints[at + T_FLOATS] + 14]
         first = 2 if count == 1 else 0
@@ -251,7 +251,7 @@ def descend(rows, slots, loop, ints, floats, q, poses, frames, wrenches, free, j
             for k in range(count):
                 a = first + k
                 entry[k] = frame[9] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
-            take_up(turn, euler, pitch, c, frame, cut(poses, POSE * body + 3, 4), w, free, tail(entry, count))
+            take_up(rotation, euler, pitch, c, frame, cut(poses, POSE * body + 3, 4), w, free, tail(entry, count))
             if ref >= 0 and not euler:
                 other = cut(wrenches, WRENCH * (rows * ref + r), WRENCH)
                 for i in range(3):
@@ -276,7 +276,7 @@ def normalise(ints, q, out, jacobian, with_jacobian):
     entry = ints[NORM_ENTRIES]
     at = ints[TREE]
     for _ in range(ints[ints[SYSTEM] + BODIES]):
-        if ints[at + T_TURN] == ANYHOW:
+        if ints[at + T_ROTATION] == ANYHOW:
             count = ints[at + T_TRANSLATIONS]
             k = ints[at + T_COORDINATE] + count
             s = -1.0
@@ -307,22 +307,22 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     scratch = cut(wrenches, 0, SCRATCH)
     added = op == RETRACT and euler
     if added:
-        for i in range(coordinates + system[TURNS]):
+        for i in range(coordinates + system[ANGLES]):
             out[i] = q[i] + step[i] if i < coordinates else q[i]
-        if system[TURNS] == 0:
+        if system[ANGLES] == 0:
             return 0
     if op != ENTER:
         walk(RESIDUAL, ints, floats, q, step, q, poses, frames, scratch, out)
-        for i in range(system[TURNS]):
+        for i in range(system[ANGLES]):
             poses[POSE * bodies + i] = q[coordinates + i]
     if op == LEAVE:
-        for i in range(POSE * bodies + system[TURNS]):
+        for i in range(POSE * bodies + system[ANGLES]):
             out[i] = poses[i]
         return 0
     if op == ENTER or op == RETRACT:
         before = q if op == ENTER else poses
         walk(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, scratch, out)
-        if system[TURNS] > 0:
+        if system[ANGLES] > 0:
             count_turns(ints, floats, before, new, own, out)
         return 0
     update_matrices(bodies, poses, own)

@@ -13,12 +13,12 @@ S_JACOBIAN, S_COORDINATES, S_OFFSETS, S_WORK, S_LIMITS = (
     abi.LIMITS,
 )
 S_HEADER = abi.HEADER
-BODIES, CONSTRAINTS, ROWS_TOTAL, BLOCKS, TURNS, HEADER = (
+BODIES, CONSTRAINTS, ROWS_TOTAL, BLOCKS, ANGLES, HEADER = (
     layout.BODIES,
     layout.CONSTRAINTS,
     layout.ROWS_TOTAL,
     layout.BLOCKS,
-    layout.TURNS,
+    layout.ANGLES,
     layout.HEADER,
 )
 ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
@@ -68,7 +68,7 @@ def fill_structure(ints, width, normalised, work, out):
     out[S_CONSTRAINTS] = count + extra
     out[S_BLOCKS] = bodies
     out[S_JACOBIAN] = (ints[BLOCKS] + extra) * width
-    out[S_COORDINATES] = POSE * bodies + ints[TURNS]
+    out[S_COORDINATES] = POSE * bodies + ints[ANGLES]
     out[S_OFFSETS] = at
     out[S_WORK] = work
     out[S_LIMITS] = at + bodies + 1

@@ -17,10 +17,10 @@ ground:  δθ_k = z_k − a·(ω_parent − ω_ref).
 from math import atan2, cos, nan, pi, sin, sqrt
 
 from cardan._jit import cut, inner, tail
-from cardan.coordinates._features import multiply, update_turns
+from cardan.coordinates._features import multiply, update_counted_angles
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import ENTER, RETRACT
-from cardan.system.layout import ABOUT_Z, ANYHOW, BODIES, CROSSED, POSE, STILL, TURNS
+from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, CROSSED, POSE, STILL
 
 # header
 TREE = 0  # where each table begins
@@ -42,7 +42,7 @@ TREE_HEADER = 13
 T_BODY = 0
 T_PARENT = 1  # body, −1: the ground
 T_TRANSLATIONS = 2
-T_TURN = 3
+T_ROTATION = 3
 T_COORDINATE = 4
 T_UNKNOWN = 5
 T_FLOATS = 6  # where its floats begin: c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
@@ -60,7 +60,7 @@ MOST_TURNS = 2.0**53  # from there on not every whole number is a float
 
 
 @inner
-def turn_vector(p, u, out):
+def rotate_vector(p, u, out):
     """out ← A(p) u = (e₀² − e·e) u + 2 (e·u) e + 2 e₀ e × u, for p of any length."""
     trace = p[0] * p[0] - p[1] * p[1] - p[2] * p[2] - p[3] * p[3]
     eu = 2.0 * (p[1] * u[0] + p[2] * u[1] + p[3] * u[2])
@@ -115,7 +115,7 @@ def set_frame(at, ints, floats, poses, frame, scratch):
     else:
         pose = cut(poses, POSE * parent, POSE)
         multiply(tail(pose, 3), tail(floats, f), scratch)
-        turn_vector(tail(pose, 3), tail(floats, f + 4), cut(scratch, 4, 3))
+        rotate_vector(tail(pose, 3), tail(floats, f + 4), cut(scratch, 4, 3))
         for i in range(3):
             scratch[4 + i] += pose[i]
     scale = scratch[0] * scratch[0] + scratch[1] * scratch[1] + scratch[2] * scratch[2] + scratch[3] * scratch[3]
@@ -131,20 +131,20 @@ def set_frame(at, ints, floats, poses, frame, scratch):
 
 
 @inner
-def read_turn(turn, relative, out):
+def read_rotation(rotation, relative, out):
     """Coordinates of the turn nearest to a relative orientation: what is left of it after the least turn aside."""
     w = relative[0]
     x = relative[1]
     y = relative[2]
     z = relative[3]
-    if turn == ABOUT_Z:
+    if rotation == ABOUT_Z:
         angle = 2.0 * atan2(z, w)
         if angle > pi:
             angle -= 2.0 * pi
         elif angle <= -pi:
             angle += 2.0 * pi
         out[0] = angle
-    elif turn == CROSSED:
+    elif rotation == CROSSED:
         out[0] = atan2(y * z - w * x, x * z + w * y)  # of z_b about z_a
         out[1] = atan2(y * z + w * x, x * z - w * y)  # of z_a about z_b
     else:
@@ -154,21 +154,21 @@ def read_turn(turn, relative, out):
 
 
 @inner
-def set_relative(turn, c, out):
+def set_relative(rotation, c, out):
     """out ← quaternion of A″ from the coordinates of the turn."""
-    if turn == ABOUT_Z:
+    if rotation == ABOUT_Z:
         out[0] = cos(0.5 * c[0])
         out[1] = 0.0
         out[2] = 0.0
         out[3] = sin(0.5 * c[0])
-    elif turn == CROSSED:  # Rz(α) ⊗ (0, √½, 0, √½) ⊗ Rz(−β)
+    elif rotation == CROSSED:  # Rz(α) ⊗ (0, √½, 0, √½) ⊗ Rz(−β)
         plus = 0.5 * (c[0] + c[1])
         minus = 0.5 * (c[0] - c[1])
         out[0] = -HALF_ROOT * sin(minus)
         out[1] = HALF_ROOT * cos(plus)
         out[2] = HALF_ROOT * sin(plus)
         out[3] = HALF_ROOT * cos(minus)
-    elif turn == ANYHOW:
+    elif rotation == ANYHOW:
         for i in range(4):
             out[i] = c[i]
     else:
@@ -183,18 +183,18 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
     """Pose of the body from its joint's coordinates c and from what :func:`set_frame` left in frame and scratch."""
     f = ints[at + T_FLOATS]
     count = ints[at + T_TRANSLATIONS]
-    turn = ints[at + T_TURN]
+    rotation = ints[at + T_ROTATION]
     pose = cut(poses, POSE * ints[at + T_BODY], POSE)
     first = 2 if count == 1 else 0
     for i in range(3):
         s = 0.0
         for k in range(count):
             s += frame[3 * i + first + k] * c[k]
-        if turn == ABOUT_Z:
+        if rotation == ABOUT_Z:
             s += frame[3 * i + 2] * floats[f + 14] * c[count]
         frame[10 + i] = scratch[4 + i] + frame[9] * s
     relative = cut(scratch, 7, 4)
-    set_relative(turn, tail(c, count), relative)
+    set_relative(rotation, tail(c, count), relative)
     here = cut(scratch, 11, 4)
     multiply(scratch, relative, here)
     p = tail(pose, 3)
@@ -204,7 +204,7 @@ def place(at, unit, ints, floats, c, poses, frame, scratch):
         for i in range(4):
             p[i] /= n
     arm = cut(scratch, 7, 3)
-    turn_vector(p, tail(floats, f + 11), arm)
+    rotate_vector(p, tail(floats, f + 11), arm)
     for i in range(3):
         pose[i] = frame[10 + i] - arm[i]
 
@@ -215,7 +215,7 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
     f = ints[at + T_FLOATS]
     o = POSE * ints[at + T_BODY]
     count = ints[at + T_TRANSLATIONS]
-    turn = ints[at + T_TURN]
+    rotation = ints[at + T_ROTATION]
     ref = ints[at + T_REF]
     target = cut(scratch, 15, 4)
     for i in range(4):
@@ -223,9 +223,9 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
     if retracting:
         for i in range(count):
             c[i] = old[i] + step[i]
-        if turn == STILL:
+        if rotation == STILL:
             return
-        if turn == ANYHOW:
+        if rotation == ANYHOW:
             angle = 0.0
             for i in range(3):
                 angle += step[count + i] * step[count + i]
@@ -243,32 +243,32 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
             multiply(cut(poses, POSE * ref + 3, 4), small, before)
             for i in range(4):
                 target[i] = before[i]
-    turned = cut(scratch, 7, 4)
+    rotated = cut(scratch, 7, 4)
     relative = cut(scratch, 11, 4)
-    multiply(target, tail(floats, f + 7), turned)
-    conjugate_multiply(scratch, turned, relative)
+    multiply(target, tail(floats, f + 7), rotated)
+    conjugate_multiply(scratch, rotated, relative)
     if retracting:
-        if turn == ANYHOW:
-            read_turn(turn, relative, tail(c, count))
+        if rotation == ANYHOW:
+            read_rotation(rotation, relative, tail(c, count))
         else:
             found = cut(scratch, 7, 2)
-            read_turn(turn, relative, found)
-            for i in range(2 if turn == CROSSED else 1):
+            read_rotation(rotation, relative, found)
+            for i in range(2 if rotation == CROSSED else 1):
                 c[count + i] = nearest_turn(found[i], old[count + i]) + step[count + i]
         return
-    if turn != STILL:
-        read_turn(turn, relative, tail(c, count))
+    if rotation != STILL:
+        read_rotation(rotation, relative, tail(c, count))
         counted = ints[at + T_COUNTED]
         if counted > 0:
             c[count] = nearest_turn(c[count], wanted[poses_size + counted - 1])
         elif counted < 0:
             c[count] = nearest_turn(c[count], -wanted[poses_size - counted - 1])
     # the reference point as near as the translations let it be to where it was, the body turned as it will be
-    set_relative(turn, tail(c, count), turned)
-    multiply(scratch, turned, relative)
+    set_relative(rotation, tail(c, count), rotated)
+    multiply(scratch, rotated, relative)
     multiply_conjugate(relative, tail(floats, f + 7), target)
     arm = cut(scratch, 7, 3)
-    turn_vector(target, tail(floats, f + 11), arm)
+    rotate_vector(target, tail(floats, f + 11), arm)
     first = 2 if count == 1 else 0
     for k in range(count):
         c[k] = 0.0
@@ -303,9 +303,9 @@ def count_turns(ints, floats, before, poses, own, out):
     """
     system = tail(ints, ints[SYSTEM])
     first = POSE * system[BODIES]
-    angles = cut(out, ints[COORDINATE_COUNT], system[TURNS])
-    update_turns(system, floats, before, poses, own)
-    for k in range(system[TURNS]):
+    angles = cut(out, ints[COORDINATE_COUNT], system[ANGLES])
+    update_counted_angles(system, floats, before, poses, own)
+    for k in range(system[ANGLES]):
         angles[k] = poses[first + k]
     at = ints[TREE]
     for _ in range(system[BODIES]):

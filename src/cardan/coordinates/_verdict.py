@@ -7,7 +7,7 @@ from cardan.system.layout import POSE
 
 
 @exact
-def judge(residuals, powers, coordinates, turned, centers, origin, length, tolerance, rounding, most, out):
+def judge(residuals, powers, coordinates, counted, points, origin, length, tolerance, rounding, most, out):
     """out ← the residual that is largest for what it may be, scaled, and that bound.
 
     A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
@@ -22,18 +22,18 @@ def judge(residuals, powers, coordinates, turned, centers, origin, length, toler
             return
         if i % POSE < 3:
             far = max(far, abs(coordinates[i]))
-    for i in range(centers.size):
-        far = max(far, abs(centers[i]))
+    for i in range(points.size):
+        far = max(far, abs(points[i]))
     for i in range(3):
         far = max(far, abs(origin[i]))
-    wound = 1.0
-    for i in range(turned.size):
-        wound = max(wound, abs(turned[i]))
+    largest_angle = 1.0
+    for i in range(counted.size):
+        largest_angle = max(largest_angle, abs(counted[i]))
     largest = 0.0
     for i in range(residuals.size):
         if powers[i] <= 0:
             value = abs(residuals[i])
-            bound = max(tolerance, rounding * (wound if powers[i] < 0 else 1.0))
+            bound = max(tolerance, rounding * (largest_angle if powers[i] < 0 else 1.0))
         else:
             value = abs(residuals[i]) / length
             if powers[i] == 2:

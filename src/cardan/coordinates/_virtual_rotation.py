@@ -8,7 +8,7 @@ compared with :mod:`cardan.coordinates._euler_parameters`.
 
 from cardan._jit import evaluator, inner, tail
 from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_matrices, update_turns
+from cardan.coordinates._features import update_constraint, update_counted_angles, update_matrices
 from cardan.coordinates._normalisation import WIDTH, normalisation
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system.layout import BLOCK, BODIES, CONSTRAINTS, HEADER, NEXT, POSE, RECORD, ROWS, SLOTS
@@ -36,7 +36,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         for i in range(POSE * ints[BODIES]):
             out[i] = q[i] + step[i]
-        update_turns(ints, floats, q, out, work)
+        update_counted_angles(ints, floats, q, out, work)
         return 0
     update_matrices(ints[BODIES], q, work)
     record = HEADER

@@ -34,13 +34,13 @@ class Motion(NamedTuple):
     """What a joint leaves free, in its frame on the parent: translations (1: z, 2: x and y, 3: all), then a turn."""
 
     translations: int
-    turn: int
+    rotation: int
 
     def coordinates(self) -> int:
-        return self.translations + (0, 1, 2, 4)[self.turn]
+        return self.translations + (0, 1, 2, 4)[self.rotation]
 
     def unknowns(self, euler: bool) -> int:
-        return self.translations + (0, 1, 2, 4 if euler else 3)[self.turn]
+        return self.translations + (0, 1, 2, 4 if euler else 3)[self.rotation]
 
 
 FREE: Final = Motion(3, ANYHOW)
@@ -159,19 +159,19 @@ def _read(system: System, pattern: tuple[str, ...], records: IntArray) -> _Read:
         elif primitive in ("aligned", "dot_1"):
             frames[:, :4], frames[:, 7:11] = _with_axis(_take(floats, on_a)), _with_axis(_take(floats, on_b))
         else:
-            places = np.hstack([_take(floats, on_a), _take(floats, on_b)])
+            origins = np.hstack([_take(floats, on_a), _take(floats, on_b)])
             if primitive == "dot_2":
                 good &= floats[table[record + PAR]] == 0.0
                 if normals:
-                    good &= (places == frames[:, _PLACES]).all(axis=1)
+                    good &= (origins == frames[:, _ORIGINS]).all(axis=1)
                 normals.append(_take(floats, sources[:, 0]))
-            frames[:, _PLACES] = places
+            frames[:, _ORIGINS] = origins
     if normals:
-        good &= _belong(normals, _turned(frames[:, :4], _Z))
+        good &= _belong(normals, _rotated(frames[:, :4], _Z))
     return read
 
 
-_PLACES = [4, 5, 6, 11, 12, 13]
+_ORIGINS = [4, 5, 6, 11, 12, 13]
 _X, _Y, _Z = np.eye(3)
 
 
@@ -182,9 +182,9 @@ def _read_thread(read: _Read, floats: FloatArray, par: IntArray, bodies: IntArra
     good &= (bodies == np.column_stack([a, a, b, ground, a, a, b])).all(axis=1)  # x, y, v, turn, axis, p, q
     x, y, v, axis, p, q = (_take(floats, sources[:, k]) for k in (0, 1, 2, 4, 5, 6))
     on_a, on_b = _with_x(frames[:, :4], x), _with_x(frames[:, 7:11], v)
-    z = _turned(on_a, _Z)
-    same = (axis, z), (p, frames[:, 4:7]), (q, frames[:, 11:]), (x, _turned(on_a, _X)), (y, _turned(on_a, _Y))
-    for one, other in (*same, (v, _turned(on_b, _X))):
+    z = _rotated(on_a, _Z)
+    same = (axis, z), (p, frames[:, 4:7]), (q, frames[:, 11:]), (x, _rotated(on_a, _X)), (y, _rotated(on_a, _Y))
+    for one, other in (*same, (v, _rotated(on_b, _X))):
         good &= np.abs(one - other).max(axis=1) <= AXES_ATOL
     frames[:, :4], frames[:, 7:11] = on_a, on_b
     frames[:, 4:7] += floats[par + 1][:, None] * z
@@ -206,16 +206,16 @@ def _with_axis(z: FloatArray) -> FloatArray:
     return np.column_stack(columns)
 
 
-def _turned(p: FloatArray, u: FloatArray) -> FloatArray:
+def _rotated(p: FloatArray, u: FloatArray) -> FloatArray:
     """A(p) u of unit quaternions."""
     t = 2.0 * np.cross(p[:, 1:], u)
-    turned: FloatArray = u + p[:, :1] * t + np.cross(p[:, 1:], t)
-    return turned
+    rotated: FloatArray = u + p[:, :1] * t + np.cross(p[:, 1:], t)
+    return rotated
 
 
 def _with_x(p: FloatArray, x: FloatArray) -> FloatArray:
     """Frames p turned about their z until their x is there."""
-    sine, cosine = (np.einsum("ij,ij->i", _turned(p, u), x) for u in (_Y, _X))
+    sine, cosine = (np.einsum("ij,ij->i", _rotated(p, u), x) for u in (_Y, _X))
     half = 0.5 * np.arctan2(sine, cosine)
     c, s = np.cos(half), np.sin(half)
     w, e1, e2, e3 = p.T

@@ -136,19 +136,19 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
 
     Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
     """
-    turns = len(system.turns)
+    turns = len(system.counted_angles)
     if not turns:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
         counted = np.zeros(turns) if near is None else near
         q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
-    _tables.shift_reference(len(system.names), system.centers.reshape(-1), system.origin, 1.0, q)
-    return rewound(system, q) if turns else q
+    _tables.shift_reference(len(system.names), system.reference_points.reshape(-1), system.origin, 1.0, q)
+    return with_angles_of_poses(system, q) if turns else q
 
 
-def rewound(system: System, q: FloatArray) -> FloatArray:
+def with_angles_of_poses(system: System, q: FloatArray) -> FloatArray:
     """q with the angle of every turn as its poses have it, within half a turn of what q says."""
-    turns = len(system.turns)
+    turns = len(system.counted_angles)
     if not turns:
         return q
     moved = problem(system, "manifold").retract(q, np.zeros(6 * len(system.names)))
@@ -172,7 +172,7 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
     """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
     count = len(system.names)
     out: FloatArray = q[: layout.POSE * count].copy()
-    _tables.shift_reference(count, system.centers.reshape(-1), system.origin, -1.0, out)
+    _tables.shift_reference(count, system.reference_points.reshape(-1), system.origin, -1.0, out)
     return out.reshape(count, layout.POSE)
 
 

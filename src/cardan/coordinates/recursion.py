@@ -39,20 +39,20 @@ class JointMotion:
     """A″ and d″ of a joint at its coordinates c (translations [m], then angles [rad] or Euler parameters)."""
 
     def __init__(self, limb: Limb, c: FloatArray) -> None:
-        count, turn = limb.motion
+        count, rotation = limb.motion
         first = 2 if count == 1 else 0
         self.D: FloatArray = np.zeros((3, c.size))
         self.D[range(first, first + count), range(count)] = 1.0
         self._c = c
-        self._turn = turn
+        self._rotation = rotation
         self._count = count
         self.A: FloatArray = np.eye(3)
-        if turn == ABOUT_Z:
+        if rotation == ABOUT_Z:
             self.A = _about_z(c[count])
             self.D[2, count] = limb.pitch
-        elif turn == CROSSED:
+        elif rotation == CROSSED:
             self.A = _about_z(c[count]) @ _SWAP @ _about_z(-c[count + 1])
-        elif turn == ANYHOW:
+        elif rotation == ANYHOW:
             self.A = euler.E(c[count:]) @ euler.G(c[count:]).T
         self.d: FloatArray = self.D @ c
 
@@ -60,12 +60,12 @@ class JointMotion:
         """∂(A″u)/∂c, shape (3, coordinates)."""
         out: FloatArray = np.zeros((3, self._c.size))
         k = self._count
-        if self._turn == ABOUT_Z:
+        if self._rotation == ABOUT_Z:
             out[:, k] = _TILDE_Z @ self.A @ u
-        elif self._turn == CROSSED:
+        elif self._rotation == CROSSED:
             out[:, k] = _TILDE_Z @ self.A @ u
             out[:, k + 1] = -self.A @ _TILDE_Z @ u
-        elif self._turn == ANYHOW:
+        elif self._rotation == ANYHOW:
             out[:, k:] = euler.K(u, self._c[k:])
         return out
 

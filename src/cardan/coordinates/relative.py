@@ -35,27 +35,27 @@ class _Limbs:
 
     def __init__(self, grown: Tree, euler: bool, first_float: int) -> None:
         count = len(grown.bodies)
-        translations, turn = np.array(grown.motions, dtype=np.int64).reshape(count, 2).T
-        coordinates = translations + np.array([0, 1, 2, 4])[turn]
-        widths = translations + np.array([0, 1, 2, 4 if euler else 3])[turn]
+        translations, rotation = np.array(grown.motions, dtype=np.int64).reshape(count, 2).T
+        coordinates = translations + np.array([0, 1, 2, 4])[rotation]
+        widths = translations + np.array([0, 1, 2, 4 if euler else 3])[rotation]
         free = widths > 0
         self.widths: list[int] = widths.tolist()  # unknowns of each limb
         self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
         self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
         self.limits = translations[free]  # of each block, the first unknown that is a turn
         self.coordinates = int(coordinates.sum())
-        normalised = (turn == layout.ANYHOW) & euler
+        normalised = (rotation == layout.ANYHOW) & euler
         self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
         # Of every unknown: zero for a length, else what one scaled unknown means.
         inside = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
-        turned = np.repeat(np.where(normalised, EULER_ANGULAR, 1.0), widths)
-        self.scales: FloatArray = np.where(inside < np.repeat(translations, widths), 0.0, turned)
+        angular = np.repeat(np.where(normalised, EULER_ANGULAR, 1.0), widths)
+        self.scales: FloatArray = np.where(inside < np.repeat(translations, widths), 0.0, angular)
         bodies = np.array([*grown.bodies, GROUND], dtype=np.int64)
         columns = (
             bodies[:-1],
             grown.parents,
             translations,
-            turn,
+            rotation,
             np.cumsum(coordinates) - coordinates,
             np.cumsum(widths) - widths,
             first_float + _tree_poses.T_FLOATS_SIZE * np.arange(count),
@@ -79,7 +79,7 @@ class _Cuts:
         self.count = len(grown.paths)
         bodies, parents, references = grown.bodies, grown.parents, grown.references
         header, size = _tree_poses.TREE_HEADER, _tree_poses.T_RECORD
-        for use, record, path, ancestor in grown.paths:
+        for relation, record, path, ancestor in grown.paths:
             first = record + layout.RECORD
             slots = table[first : first + table[record + layout.SLOTS]].tolist()
             rows = int(table[record + layout.ROWS])
@@ -95,7 +95,7 @@ class _Cuts:
             touched = [limbs.blocks[k] for k in path if limbs.blocks[k] >= 0]
             self.structure += (len(self.powers), rows, self.entries, len(touched), *touched)
             table[record + layout.ROW] = len(self.powers)
-            self.powers += system.rows[use].primitive.powers
+            self.powers += system.rows[relation].primitive.powers
             self.entries += rows * column
             self.longest = max(self.longest, rows * len(path))
 
@@ -117,7 +117,7 @@ class _Packed:
         self.powers: IntArray = np.array(cuts.powers + [0] * len(limbs.norms), dtype=np.int64)
         self.scales = limbs.scales
         self.structure = self._structure(limbs, cuts)
-        self.structure[abi.COORDINATES] = limbs.coordinates + len(system.turns)
+        self.structure[abi.COORDINATES] = limbs.coordinates + len(system.counted_angles)
         self.structure[abi.WORK] = header[_tree_poses.OWN] + _features.work_size(table)
         self.linear: Linear = linear.path_algebra(self.structure)
 
@@ -126,7 +126,7 @@ class _Packed:
         """Where the tables begin, and the parts of the evaluator's work array."""
         k = _tree_poses
         bodies = len(system.names)
-        poses = layout.POSE * bodies + len(system.turns)
+        poses = layout.POSE * bodies + len(system.counted_angles)
         header = [0] * k.TREE_HEADER
         header[k.TREE] = k.TREE_HEADER
         header[k.CUTS] = k.TREE_HEADER + limbs.ints.size

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cardan.coordinates.edges import FREE, Edges, Motion, edges
-from cardan.system.layout import BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS, TURN
+from cardan.system.layout import ANGLE, BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -43,7 +43,7 @@ class Path(NamedTuple):
     """A cut constraint: its number, its record in the system's table, and the limbs (ascending) that its value depends
     on: those of its bodies' ways to the root that are not common to all."""
 
-    use: int
+    relation: int
     record: int
     limbs: list[int]
     ancestor: int  # limb where the ways meet, −1: the ground
@@ -89,12 +89,12 @@ def spanning_tree(system: System) -> Tree:
 def _grow(system: System) -> Tree:
     found = edges(system)
     bodies, parents, chosen = _hang(system, found)
-    uses = bytearray(b"\1") * (system.starts.size - 1)  # those that are left
+    remaining = bytearray(b"\1") * (system.starts.size - 1)  # those that are left
     for k in chosen:
         if k != _FREE:
             first, size = found.first[k], found.size[k]
-            uses[first : first + size] = bytes(size)
-    paths, references = _paths(system, bodies, parents, uses)
+            remaining[first : first + size] = bytes(size)
+    paths, references = _paths(system, bodies, parents, remaining)
 
     frames: FloatArray = np.tile(_ORIGINS, (len(bodies), 1))
     pitch: FloatArray = np.zeros(len(bodies))
@@ -113,7 +113,7 @@ def _grow(system: System) -> Tree:
 
 
 def _paths(
-    system: System, bodies: list[int], parent_bodies: list[int], uses: bytearray
+    system: System, bodies: list[int], parent_bodies: list[int], remaining: bytearray
 ) -> tuple[list[Path], list[int]]:
     """The constraints that are left, and what each limb's turn is measured from: the lowest of their ancestors."""
     number = [GROUND] * (len(bodies) + 1)
@@ -126,12 +126,12 @@ def _paths(
     table = system.ints.tolist()
     paths = []
     references = [GROUND] * len(bodies)
-    for use, record in enumerate(system.starts[:-1].tolist()):
-        if not uses[use]:
+    for relation, record in enumerate(system.starts[:-1].tolist()):
+        if not remaining[relation]:
             continue
         movable, grounded = _bodies(table, record)
         ends = [number[body] for body in movable]
-        if grounded or not system.rows[use].primitive.indifferent:
+        if grounded or not system.rows[relation].primitive.indifferent:
             ends.append(GROUND)
         ancestor = ends[0]
         for end in ends[1:]:
@@ -141,7 +141,7 @@ def _paths(
             while end != ancestor and end not in touched:
                 touched.add(end)
                 end = parents[end]
-        paths.append(Path(use, record, sorted(touched), ancestor))
+        paths.append(Path(relation, record, sorted(touched), ancestor))
         if ancestor != GROUND:
             for k in touched:
                 if depth[ancestor] > depth[references[k]]:
@@ -164,7 +164,7 @@ def _bodies(table: list[int], record: int) -> tuple[list[int], bool]:
     first = record + RECORD
     at = first + table[record + SLOTS]
     features = range(at, at + FEATURE * table[record + FEATURES], FEATURE)
-    grounded = any([table[f + BODY] < 0 and table[f + KIND] != TURN for f in features])
+    grounded = any([table[f + BODY] < 0 and table[f + KIND] != ANGLE for f in features])
     return table[first:at], grounded
 
 

@@ -65,7 +65,7 @@ def judge(
         piece.judged_powers(),
         np.array(coordinates).reshape(-1),
         _NONE if near is None else near,
-        piece.centers.reshape(-1),
+        piece.reference_points.reshape(-1),
         piece.origin,
         length,
         tolerance,

@@ -136,10 +136,10 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
     pieces = system.components()
-    near = np.array([state.angles.get(key, 0.0) for key in system.turns])
+    near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
     found = []
     for bodies, piece in pieces:
-        mine = near[[system.turns.index(key) for key in piece.turns]]
+        mine = near[[system.counted_angles.index(key) for key in piece.counted_angles]]
         found.append(_freedom(piece, coordinates[bodies], mine, state.time, tolerance))
     rank = sum(f.rank for f in found)
     judged = [f.judged for f in found]

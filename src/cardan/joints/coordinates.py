@@ -21,7 +21,7 @@ import numpy as np
 
 from cardan.constraints.registry import KINDS, FeatureKind
 from cardan.errors import ModelError
-from cardan.system.parts import Body, Feature, Frame, Point, Turn
+from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
 from cardan.system.state import FloatArray, State
 
 Rule = Callable[[Any, Any], tuple[str, tuple[Feature, ...]]]
@@ -70,7 +70,7 @@ class Coordinate:
 
     kind: str
     features: tuple[Feature, ...]
-    turn: Turn | None
+    counted: CountedAngle | None
     joint: str
     name: str
     a: Frame | Point
@@ -87,7 +87,7 @@ class Coordinate:
 
     def arguments(self) -> tuple[Feature, ...]:
         """The features a primitive reads for it."""
-        return self.features if self.turn is None else (*self.features, Feature(FeatureKind.TURN, self.turn, ()))
+        return self.features if self.counted is None else (*self.features, Feature(FeatureKind.ANGLE, self.counted, ()))
 
     def value(self, state: State) -> float:
         """In a state: [m], or [rad] with whole turns where the state counts them, else in (−π, π]."""
@@ -103,7 +103,7 @@ class Coordinate:
             return math.atan2(float(np.linalg.norm(np.cross(u, v))), float(u @ v))
         x, y, w = world
         angle = math.atan2(float(y @ w), float(x @ w))
-        near = state.angles.get(self.turn.key) if self.turn is not None else None
+        near = state.angles.get(self.counted.key) if self.counted is not None else None
         if near is not None:
             turns = (near - angle) / (2.0 * math.pi)
             return angle + 2.0 * math.pi * round(turns) if math.isfinite(turns) else math.nan
@@ -161,14 +161,14 @@ def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordin
     if a.body is b.body:
         raise ModelError(f"the coordinate {of!r} is between body {a.body.name!r} and itself; it never changes")
     kind, features = RULES[of](a, b)
-    turn = make_turn("", a.body.owner, features) if kind == "angle" else None
-    return Coordinate(kind, features, turn, "", of, a, b)
+    counted = make_counted_angle("", a.body.owner, features) if kind == "angle" else None
+    return Coordinate(kind, features, counted, "", of, a, b)
 
 
-def make_turn(key: str, owner: Any, features: tuple[Feature, ...]) -> Turn:
+def make_counted_angle(key: str, owner: Any, features: tuple[Feature, ...]) -> CountedAngle:
     """A turn of those axes, numbered by the mechanism; without a key, named after its number."""
     (_, a, x), (_, _, y), (_, b, v) = features
     assert isinstance(a, Body)
     assert isinstance(b, Body)
     serial = owner.next_serial()
-    return Turn(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)  # type: ignore[arg-type]  # triples
+    return CountedAngle(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)  # type: ignore[arg-type]  # triples

@@ -17,7 +17,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, coupling_kind
 from cardan.system import check
 from cardan.system.parts import Feature
-from cardan.system.system import Use
+from cardan.system.system import Relation
 
 Given = Joint | Coordinate
 """What is given for a coordinate: itself, or a joint that has one of the kind; builders get the coordinate."""
@@ -41,20 +41,20 @@ def _ratio(value: Any, what: str) -> float:
 
 
 @coupling_kind("angle", "angle")
-def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Use]:
+def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Relation]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
     ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].
     """
     parameters = (_ratio(ratio, "the ratio"), check.number(phase, "the phase"))
-    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
+    return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "displacement")
-def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Use]:
+def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Relation]:
     """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m]."""
     parameters = (_ratio(radius, "the radius"), check.number(offset, "the offset"))
-    return [Use(primitives.rack, (*_arguments(first), *_arguments(second)), parameters)]
+    return [Relation(primitives.rack, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "angle")
@@ -66,7 +66,7 @@ def belt(
     radius_2: Any,
     crossed: bool = False,
     phase: Any = 0.0,
-) -> list[Use]:
+) -> list[Relation]:
     """Two pulleys on a belt that does not slip, angle_2 = ± radius_1/radius_2·angle_1 + phase: 1 equation.
 
     radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys turn against each other.
@@ -74,17 +74,17 @@ def belt(
     radii = check.positive(radius_1, "radius_1"), check.positive(radius_2, "radius_2")
     ratio = radii[0] / radii[1]
     parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
-    return [Use(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(radii))]
+    return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(radii))]
 
 
 @coupling_kind("", "")
-def couple(first: Given, second: Given, function: Any) -> list[Use]:
+def couple(first: Given, second: Given, function: Any) -> list[Relation]:
     """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
 
     function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
     """
     made = user.coupling("its equation", _resolved(first).kind, _resolved(second).kind, function)
-    return [Use(made, (*_arguments(first), *_arguments(second)))]
+    return [Relation(made, (*_arguments(first), *_arguments(second)))]
 
 
 # The primitive of a driver, whose last parameter is its value, and that of a limit.
@@ -103,7 +103,7 @@ LIMITED: Final[dict[str, Primitive]] = {
 
 
 @coupling_kind("")
-def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Use]:
+def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
     """coordinate = function(t): a driver.  Metres and radians; angles count whole turns.
 
     function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a coordinate that is held.
@@ -113,11 +113,11 @@ def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Use]:
     if not callable(function):
         function = check.number(function, "the value, if not a function of time,")
     signal = Signal(own, function)
-    return [Use(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
+    return [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (signal.some_value(),), signal)]
 
 
 @coupling_kind("")
-def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Use]:
+def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Relation]:
     """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly keeps.  Either may be left out."""
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
     if math.isinf(low) and math.isinf(high):
@@ -128,7 +128,7 @@ def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.i
         raise ModelError(f"upper is {high} m; a distance is never negative")
     if coordinate.kind == "inclination" and (high < 0.0 or low > math.pi):
         raise ModelError(f"the limits are {low} and {high} rad; the angle between two axes lies in [0, π]")
-    return [Use(LIMITED[coordinate.kind], coordinate.arguments(), (low, high))]
+    return [Relation(LIMITED[coordinate.kind], coordinate.arguments(), (low, high))]
 
 
 def _bound(value: Any, what: str) -> float:

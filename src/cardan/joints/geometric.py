@@ -12,24 +12,24 @@ from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
-from cardan.system.system import Place, Use
+from cardan.system.system import Location, Relation
 
 
-def _places(a: Frame, b: Frame) -> tuple[Place, ...]:
+def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
     """Where the frames of a joint are that asks for directions alone: parts of a size, for a model of little else."""
     return tuple([("" if end.body.is_ground else end.body.name, end.origin) for end in (a, b)])
 
 
 @joint_kind(distance=apart)
-def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Use]:
+def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Relation]:
     """Two points at a distance [m]: 1 equation; ``squared`` takes the paper's form d·d − L² instead of |d| − L."""
     length = check.positive(length, "the length", instead="where two points meet, use a spherical joint")
     kind = primitives.distance_squared if check.flag(squared, "squared") else primitives.distance
-    return [Use(kind, (a.feature(), b.feature()), (length,))]
+    return [Relation(kind, (a.feature(), b.feature()), (length,))]
 
 
 @joint_kind(angle=between)
-def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
+def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Relation]:
     """The z axes at an angle [rad], 0 < angle < π: 1 equation; ``cosine`` takes the paper's form z_a·z_b − cos α."""
     value = check.number(angle, "the angle")
     if not 0.0 < value < math.pi:
@@ -38,28 +38,28 @@ def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Use]:
             "z reversed for opposed axes)"
         )
     kind = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
-    return [Use(kind, (a.axis("z"), b.axis("z")), (value,), places=_places(a, b))]
+    return [Relation(kind, (a.axis("z"), b.axis("z")), (value,), locations=_locations(a, b))]
 
 
 @joint_kind(angle=about_z)
-def parallel(a: Frame, b: Frame) -> list[Use]:
+def parallel(a: Frame, b: Frame) -> list[Relation]:
     """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a."""
-    return [axes_aligned(a, b, _places(a, b))]
+    return [axes_aligned(a, b, _locations(a, b))]
 
 
 @joint_kind()
-def perpendicular(a: Frame, b: Frame) -> list[Use]:
+def perpendicular(a: Frame, b: Frame) -> list[Relation]:
     """z_a ⟂ z_b: 1 equation."""
-    return [Use(primitives.dot_1, (a.axis("z"), b.axis("z")), places=_places(a, b))]
+    return [Relation(primitives.dot_1, (a.axis("z"), b.axis("z")), locations=_locations(a, b))]
 
 
 @joint_kind(displacement=swapped(along_z))
-def point_on_line(a: Point | Frame, b: Frame) -> list[Use]:
+def point_on_line(a: Point | Frame, b: Frame) -> list[Relation]:
     """A point of body a on the z axis of a frame of body b: 2 equations.  Coordinate: displacement of a along it."""
-    return [Use(primitives.dot_2, (b.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy"]
+    return [Relation(primitives.dot_2, (b.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy"]
 
 
 @joint_kind(x=swapped(along_x), y=swapped(along_y))
-def point_in_plane(a: Point | Frame, b: Frame) -> list[Use]:
+def point_in_plane(a: Point | Frame, b: Frame) -> list[Relation]:
     """A point of body a in the xy plane of a frame of body b: 1 equation.  Coordinates: x, y of a in the plane."""
-    return [Use(primitives.dot_2, (b.axis("z"), a.feature(), b.feature()), (0.0,))]
+    return [Relation(primitives.dot_2, (b.axis("z"), a.feature(), b.feature()), (0.0,))]

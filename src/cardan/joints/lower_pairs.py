@@ -12,23 +12,23 @@ from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, alo
 from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.parts import Frame, Point
-from cardan.system.system import Place, Use
+from cardan.system.system import Location, Relation
 
 # What a mechanism gives to a joint that asks for its own coordinates; the default lets callers leave it out.
 _OWN: Final[Mapping[str, Coordinate]] = {}
 
 
-def coincident(a: Frame | Point, b: Frame | Point) -> Use:
+def coincident(a: Frame | Point, b: Frame | Point) -> Relation:
     """Origins meet: 3 equations [m]."""
-    return Use(primitives.coincidence, (a.feature(), b.feature()))
+    return Relation(primitives.coincidence, (a.feature(), b.feature()))
 
 
-def axes_aligned(a: Frame, b: Frame, places: tuple[Place, ...] = ()) -> Use:
+def axes_aligned(a: Frame, b: Frame, locations: tuple[Location, ...] = ()) -> Relation:
     """z_b = z_a, not opposed: 2 equations [rad]."""
-    return Use(primitives.aligned, (a.axis("x"), a.axis("y"), a.axis("z"), b.axis("z")), places=places)
+    return Relation(primitives.aligned, (a.axis("x"), a.axis("y"), a.axis("z"), b.axis("z")), locations=locations)
 
 
-def same_orientation(a: Frame, b: Frame) -> Use:
+def same_orientation(a: Frame, b: Frame) -> Relation:
     """Frame b turned as frame a: 3 equations [rad]."""
     for frame, other in ((a, b), (b, a)):
         if frame.x_given and not other.x_given:
@@ -36,58 +36,58 @@ def same_orientation(a: Frame, b: Frame) -> Use:
                 f"the frame on body {frame.body.name!r} has a reference x, that on {other.body.name!r} has none; a "
                 "joint that locks the rotation about z needs x on both frames or on neither"
             )
-    return Use(primitives.rotation_vector, (a.orientation(), b.orientation()))
+    return Relation(primitives.rotation_vector, (a.orientation(), b.orientation()))
 
 
-def on_axis(a: Frame, b: Frame | Point) -> tuple[Use, Use]:
+def on_axis(a: Frame, b: Frame | Point) -> tuple[Relation, Relation]:
     """The origin of b on the z axis of a: 2 equations [m]."""
-    return tuple(Use(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy")  # type: ignore[return-value]
+    return tuple(Relation(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy")  # type: ignore[return-value]
 
 
 @joint_kind()
-def fixed(a: Frame, b: Frame) -> list[Use]:
+def fixed(a: Frame, b: Frame) -> list[Relation]:
     """Frame b stays on frame a: 6 equations."""
     return [coincident(a, b), same_orientation(a, b)]
 
 
 @joint_kind(angle=about_z)
-def revolute(a: Frame, b: Frame) -> list[Use]:
+def revolute(a: Frame, b: Frame) -> list[Relation]:
     """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a."""
     return [coincident(a, b), axes_aligned(a, b)]
 
 
 @joint_kind(displacement=along_z)
-def prismatic(a: Frame, b: Frame) -> list[Use]:
+def prismatic(a: Frame, b: Frame) -> list[Relation]:
     """A slide along z without turning: 5 equations.  Coordinate: displacement of b along z_a."""
     return [*on_axis(a, b), same_orientation(a, b)]
 
 
 @joint_kind(angle=about_z, displacement=along_z)
-def cylindrical(a: Frame, b: Frame) -> list[Use]:
+def cylindrical(a: Frame, b: Frame) -> list[Relation]:
     """A slide along z and a turn about it: 4 equations.  Coordinates: angle, displacement."""
     return [*on_axis(a, b), axes_aligned(a, b)]
 
 
 @joint_kind()
-def spherical(a: Point | Frame, b: Point | Frame) -> list[Use]:
+def spherical(a: Point | Frame, b: Point | Frame) -> list[Relation]:
     """A ball joint: two points meet, 3 equations."""
     return [coincident(a, b)]
 
 
 @joint_kind(angle_a=cross_about_z, angle_b=swapped(cross_about_z))
-def universal(a: Frame, b: Frame) -> list[Use]:
+def universal(a: Frame, b: Frame) -> list[Relation]:
     """Origins meet, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b."""
-    return [coincident(a, b), Use(primitives.dot_1, (a.axis("z"), b.axis("z")))]
+    return [coincident(a, b), Relation(primitives.dot_1, (a.axis("z"), b.axis("z")))]
 
 
 @joint_kind(x=along_x, y=along_y, angle=about_z)
-def planar(a: Frame, b: Frame) -> list[Use]:
+def planar(a: Frame, b: Frame) -> list[Relation]:
     """Frame b slides on the xy plane of frame a and turns about its normal: 3 equations.  Coordinates: x, y, angle."""
-    return [Use(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
+    return [Relation(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
 
 
 @joint_kind(angle=about_z, displacement=along_z)
-def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate] = _OWN) -> list[Use]:
+def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate] = _OWN) -> list[Relation]:
     """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
 
     pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
@@ -96,5 +96,5 @@ def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str
     if lead == 0.0:
         raise ModelError("the pitch is 0 m; it must not be zero (for a nut that only turns use a revolute joint)")
     parameters = (lead / (2.0 * math.pi), check.number(offset, "the offset"))
-    thread = Use(primitives.rack, (*own["angle"].arguments(), *own["displacement"].arguments()), parameters)
+    thread = Relation(primitives.rack, (*own["angle"].arguments(), *own["displacement"].arguments()), parameters)
     return [*on_axis(a, b), axes_aligned(a, b), thread]

@@ -11,7 +11,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import REGISTRY, JointKind
 from cardan.system import check
 from cardan.system.parts import Direction, Feature, Frame, Point
-from cardan.system.system import Use
+from cardan.system.system import Relation
 
 _VALID: dict[str, tuple[tuple[type, ...], str]] = {
     "point": ((Point, Frame), "a point (body.point(…)), or a frame for its origin"),
@@ -22,7 +22,7 @@ _VALID: dict[str, tuple[tuple[type, ...], str]] = {
 
 def resolved(
     primitive: Primitive, given: Mapping[str, Any], coordinate: Callable[[Any, str], Coordinate]
-) -> tuple[tuple[Any, ...], Use]:
+) -> tuple[tuple[Any, ...], Relation]:
     """The ends that were given for a primitive, and its use; ``coordinate`` finds the coordinate of a joint."""
     names = [argument.name for argument in primitive.arguments]
     unknown = [name for name in given if name not in (*names, *primitive.parameters)]
@@ -56,7 +56,7 @@ def resolved(
         if name not in given and name not in defaults:
             raise ModelError(f"it was not given its parameter {name!r}; it must be a number")
         parameters.append(check.number(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
-    return tuple(ends.values()), Use(primitive, tuple(features), tuple(parameters))
+    return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters))
 
 
 def _wanted(argument: Argument) -> str:
@@ -72,7 +72,7 @@ def _feature(argument: Argument, value: Any) -> Feature:
     return feature
 
 
-def _build(*_: Any) -> list[Use]:
+def _build(*_: Any) -> list[Relation]:
     raise AssertionError("a constraint of the user's own is built from its primitive")
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
-from cardan.system.parts import Body, Frame, Point, Turn
+from cardan.system.parts import Body, CountedAngle, Frame, Point
 from cardan.system.state import FloatArray, State
-from cardan.system.system import Use
+from cardan.system.system import Relation
 
 P = ParamSpec("P")
 
@@ -47,7 +47,7 @@ class JointKind(Generic[P]):
     """
 
     name: str
-    build: Callable[P, Sequence[Use]]
+    build: Callable[P, Sequence[Relation]]
     coordinates: Mapping[str, Rule]
     takes: tuple[str, ...]
     options: tuple[str, ...]  # names of the arguments behind the first ones
@@ -70,13 +70,13 @@ def find_kind(name: str) -> JointKind[Any]:
     return REGISTRY[name]
 
 
-def joint_kind(**coordinates: Rule) -> Callable[[Callable[P, Sequence[Use]]], JointKind[P]]:
+def joint_kind(**coordinates: Rule) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
     """Register a function that builds the primitives of a joint; the coordinates it leaves free, by name.
 
     The first arguments of the function, a and b, are frames, or frames or points where they are annotated so.
     """
 
-    def register(build: Callable[P, Sequence[Use]]) -> JointKind[P]:
+    def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
         a, b, *options = inspect.signature(build).parameters.values()
         takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in (a, b))
         names = tuple(o.name for o in options if o.name != "own")
@@ -87,10 +87,10 @@ def joint_kind(**coordinates: Rule) -> Callable[[Callable[P, Sequence[Use]]], Jo
     return register
 
 
-def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Use]]], JointKind[P]]:
+def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
     """Register a function that builds the primitives of a constraint between coordinates, of these kinds ("": any)."""
 
-    def register(build: Callable[P, Sequence[Use]]) -> JointKind[P]:
+    def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
         names = tuple(inspect.signature(build).parameters)[len(takes) :]
         options = tuple(name for name in names if name != "own")
         kind = REGISTRY[build.__name__] = JointKind(
@@ -112,8 +112,8 @@ class Joint:
     kind: JointKind[Any]
     ends: tuple[Any, ...]
     parameters: tuple[tuple[str, Any], ...]
-    uses: tuple[Use, ...]
-    turns: tuple[tuple[str, Turn], ...] = ()
+    relations: tuple[Relation, ...]
+    angles: tuple[tuple[str, CountedAngle], ...] = ()
 
     @property
     def a(self) -> Frame | Point:
@@ -147,7 +147,7 @@ class Joint:
     @property
     def equations(self) -> int:
         """Number of constraint equations; limits and drivers are none."""
-        return sum(use.primitive.equations for use in self.uses if use.signal is None)
+        return sum(relation.primitive.equations for relation in self.relations if relation.signal is None)
 
     def of(self, name: str) -> Coordinate:
         """One of its coordinates, for drivers, limits and couplings: ``joint.of("displacement")``."""
@@ -156,7 +156,7 @@ class Joint:
             offered = ", ".join(map(repr, self.kind.coordinates)) or "none"
             raise ModelError(f"joint {self.name!r} ({self.kind.name}) has no coordinate {name!r}; it has {offered}")
         kind, features = rule(*self.ends)
-        return Coordinate(kind, features, dict(self.turns).get(name), self.name, name, *self.ends)
+        return Coordinate(kind, features, dict(self.angles).get(name), self.name, name, *self.ends)
 
     def _check_state(self, state: Any) -> None:
         if not isinstance(state, State):
@@ -187,8 +187,9 @@ class Joint:
         return Relative(R_WA.T @ (p_WB - p_WA), R_WA.T @ R_WB)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Joint:
-        ends, uses, turns = deepcopy((self.ends, self.uses, self.turns), memo)
-        return Joint(self.name, self.kind, ends, self.parameters, uses, turns)  # a function of a driver stays the same
+        ends, relations, angles = deepcopy((self.ends, self.relations, self.angles), memo)
+        # a driver's function stays the same object
+        return Joint(self.name, self.kind, ends, self.parameters, relations, angles)
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""

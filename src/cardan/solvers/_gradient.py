@@ -19,13 +19,13 @@ from cardan.solvers.abi import (
     CONVERGED,
     COORDINATES,
     COST,
-    HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
     OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
+    REUSE,
     ROWS,
     RUNNING,
     STALLED,
@@ -41,23 +41,23 @@ STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no s
 
 
 @inner
-def stiffest(structure, jacobian, steps, v, rows, turned):
+def stiffest(structure, jacobian, steps, v, rows, image):
     """An estimate of λ_max(JᵀJ) from below, by power iterations from v, which becomes a unit vector."""
     n = structure[UNKNOWNS]
     estimate = 0.0
     for _ in range(steps):
         times(structure, jacobian, v, rows)
-        transpose_times(structure, jacobian, rows, turned)
+        transpose_times(structure, jacobian, rows, image)
         before = 0.0
         after = 0.0
         for i in range(n):
             before += v[i] * v[i]
-            after += turned[i] * turned[i]
+            after += image[i] * image[i]
         if not after > 0.0:
             return estimate
         estimate = sqrt(after / before)
         for i in range(n):
-            v[i] = turned[i] / sqrt(after)
+            v[i] = image[i] / sqrt(after)
     return estimate
 
 
@@ -86,7 +86,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     at += coordinates
     direction = cut(work, at, n)
     at += n
-    turned = cut(work, at, n)
+    image = cut(work, at, n)
     at += n
     v = cut(work, at, n)
     at += n
@@ -118,11 +118,11 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
         if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):
             control[STATUS] = STALLED
             break
-        if control[HELD] == 0.0:
+        if control[REUSE] == 0.0:
             for i in range(n):
                 v[i] = direction[i]
-        bound = stiffest(structure, jacobian, 1 if control[HELD] != 0.0 else FIRST_POWERS, v, rows, turned)
-        control[HELD] = 1.0
+        bound = stiffest(structure, jacobian, 1 if control[REUSE] != 0.0 else FIRST_POWERS, v, rows, image)
+        control[REUSE] = 1.0
         bound = larger(bound, times(structure, jacobian, direction, rows) / square)
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):

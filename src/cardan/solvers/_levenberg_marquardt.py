@@ -21,7 +21,6 @@ from cardan.solvers.abi import (
     DAMPING,
     FACTOR,
     GROWTH,
-    HELD,
     ITERATIONS,
     JACOBIAN,
     JACOBIAN_SIZE,
@@ -30,6 +29,7 @@ from cardan.solvers.abi import (
     OVERFLOW,
     RESIDUAL_MAX,
     RETRACT,
+    REUSE,
     ROWS,
     RUNNING,
     SOLVE,
@@ -99,14 +99,14 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
 
     damping = control[DAMPING]
     growth = control[GROWTH]
-    held = control[HELD]
-    if held == 2.0:
+    reuse = control[REUSE]
+    if reuse == 2.0:
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
-    elif held == 0.0:
+    elif reuse == 0.0:
         call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
         scale_rows(structure, scales, r, jacobian)
-        held = 1.0
+        reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
     control[STATUS] = RUNNING
@@ -161,7 +161,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
                 q[i] = trial_q[i]
             r, trial_r = trial_r, r
             jacobian, trial_jacobian = trial_jacobian, jacobian
-            held = 3.0 - held
+            reuse = 3.0 - reuse
             cost = trial_cost
             worst = largest(structure, r)
             shrink = 1.0 - (2.0 * ratio - 1.0) ** 3
@@ -176,7 +176,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
     if control[STATUS] == RUNNING and worst <= control[TOLERANCE]:
         control[STATUS] = CONVERGED
     control[ITERATIONS] += done
-    control[HELD] = held
+    control[REUSE] = reuse
     control[DAMPING] = damping
     control[GROWTH] = growth
     control[COST] = cost

@@ -35,8 +35,8 @@ from cardan.solvers.abi import (
     RUNNING,
     SOLVE,
     STATUS,
+    STEP_ROTATION,
     STEP_SIZE,
-    STEP_TURN,
     TOLERANCE,
     UNKNOWNS,
     WORK,
@@ -48,10 +48,10 @@ SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared 
 
 @inner
 def measure_step(structure, step, control):
-    """STEP_SIZE and STEP_TURN of a scaled step."""
+    """STEP_SIZE and STEP_ROTATION of a scaled step."""
     offsets = structure[OFFSETS]
     total = 0.0
-    turned = 0.0
+    largest_rotation = 0.0
     for b in range(structure[BLOCKS]):
         first = structure[offsets + b]
         rotation = first + structure[structure[LIMITS] + b]
@@ -60,9 +60,9 @@ def measure_step(structure, step, control):
             total += step[k] * step[k]
             if k >= rotation:
                 square += step[k] * step[k]
-        turned = max(turned, square)
+        largest_rotation = max(largest_rotation, square)
     control[STEP_SIZE] = sqrt(total)
-    control[STEP_TURN] = sqrt(turned)
+    control[STEP_ROTATION] = sqrt(largest_rotation)
 
 
 @inner

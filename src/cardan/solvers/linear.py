@@ -131,8 +131,8 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
 
 def dual(structure: IntArray) -> Linear:
     """Normal equations by way of the rows, for the linear algebra that suits JJᵀ."""
-    turned, permutation = transposed(structure)
-    within = linear_algebra(turned)
+    transpose, permutation = transposed(structure)
+    within = linear_algebra(transpose)
     header = np.zeros(_dual_normal.PATTERN, dtype=np.int64)
     header[_dual_normal.INNER] = within.address
     header[_dual_normal.INNER_WORK] = within.work

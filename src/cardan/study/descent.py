@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.chunks import Progress, Worker, run_chunks
-from cardan.analysis.judging import Judge, rewind, shift
-from cardan.analysis.winding import wound
+from cardan.analysis.judging import Judge, shift, update_angles
+from cardan.analysis.winding import with_whole_turns
 from cardan.coordinates import formulations
 from cardan.solvers import abi, kernels, methods
 from cardan.system import layout
@@ -59,9 +59,9 @@ def descend(
 ) -> Descents:
     """Up to so many spring steps from r and p of every body, shape (n, bodies, 7); gain: k, clipped to be stable."""
     count, bodies = len(starts), len(system.names)
-    q: FloatArray = np.hstack([starts.reshape(count, -1), np.zeros((count, len(system.turns)))])
+    q: FloatArray = np.hstack([starts.reshape(count, -1), np.zeros((count, len(system.counted_angles)))])
     shift(system, q, 1.0)
-    rewind(system, q)
+    update_angles(system, q)
     ends = Descents(q, bodies)
     judge = Judge(system, tolerance, 0.0)
     solver = kernels.address(abi.GRADIENT)
@@ -97,7 +97,7 @@ def _one(
     kernel: Any = _descent
     length = system.extent_at(ends.q[k])
     p, judged = formulations.problem(system, formulation, length), judge.problem
-    q = wound(system, ends.q[k], length, 0.0).copy()
+    q = with_whole_turns(system, ends.q[k], length, 0.0).copy()
     control = np.zeros(abi.CONTROL)
     control[abi.STATUS], control[abi.STEP_GAIN] = abi.RUNNING, asked[1]
     zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(judged.rows)

@@ -28,7 +28,7 @@ from cardan.solvers.problem import Problem
 from cardan.system import check
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray
-from cardan.system.system import IntArray, System, Use
+from cardan.system.system import IntArray, Relation, System
 
 Inverse = Literal["lu", "pseudo"]
 Vector = tuple[float, float, float]
@@ -111,18 +111,18 @@ def system(example: int, movable: int, equations: tuple[Equation, ...] | None = 
     def vector(body: Body, value: Vector) -> Feature:
         return Feature(FeatureKind.VECTOR, body, tuple(map(float, value)))
 
-    uses = []
+    relations = []
     for k, e in enumerate(EXAMPLES[example] if equations is None else equations):
         if e.kind == "dot_1":
-            use = Use(primitives.dot_1, (vector(one, e.u), vector(two, e.v)))
+            relation = Relation(primitives.dot_1, (vector(one, e.u), vector(two, e.v)))
         elif e.kind == "dot_2":
-            use = Use(primitives.dot_2, (vector(one, e.u), vector(one, e.p), vector(two, e.q)), (0.0,))
+            relation = Relation(primitives.dot_2, (vector(one, e.u), vector(one, e.p), vector(two, e.q)), (0.0,))
         elif e.kind == "angle":
-            use = Use(primitives.angle_cosine, (vector(one, e.u), vector(two, e.v)), (e.value,))
+            relation = Relation(primitives.angle_cosine, (vector(one, e.u), vector(two, e.v)), (e.value,))
         else:
-            use = Use(primitives.distance_squared, (vector(one, e.p), vector(two, e.q)), (e.value,))
-        uses.append((f"{e.kind}_{k + 1}", [use]))
-    return System([turning], uses)
+            relation = Relation(primitives.distance_squared, (vector(one, e.p), vector(two, e.q)), (e.value,))
+        relations.append((f"{e.kind}_{k + 1}", [relation]))
+    return System([turning], relations)
 
 
 def mechanism(example: int, movable: int) -> Mechanism:
@@ -147,10 +147,10 @@ def mechanism(example: int, movable: int) -> Mechanism:
 def problem(example: int, movable: int, formulation: Formulation) -> Problem:
     """Φ and J of the paper, unscaled, r held: in Euler parameters ``pᵀp − 1`` comes last, not first."""
     check.choice(formulation, "formulation", formulations.REGISTRY)
-    return _held(formulations.problem(system(example, movable), formulation))
+    return _fixed(formulations.problem(system(example, movable), formulation))
 
 
-def _held(found: Problem) -> Problem:
+def _fixed(found: Problem) -> Problem:
     scales = np.ones_like(found.scales)
     scales[found.rows : found.rows + 3] = 0.0
     return Problem(found.evaluate, found.ints, found.floats, found.structure, scales, found.linear)

@@ -166,14 +166,14 @@ def _descend(
     left: list[float] = []
     if rest.size:
         freed = run("manifold", ends.coordinates[rest], None)
-        held = freed if chart == "manifold" else run(chart, ends.coordinates[rest], None)
+        fixed = freed if chart == "manifold" else run(chart, ends.coordinates[rest], None)
         manifold, own = formulations.problem(system, "manifold"), formulations.problem(system, chart)
         for k, start in enumerate(rest):
-            escaped, arrived = freed.met[k], held.met[k]
+            escaped, arrived = freed.met[k], fixed.met[k]
             if not escaped and not arrived and slope(manifold, freed.q[k]) <= STATIONARY:
                 minimum += 1
                 residuals.append(float(freed.residual[k]))
-            elif escaped and not (arrived and held.iterations[k] <= SLOWED * freed.iterations[k]):
+            elif escaped and not (arrived and fixed.iterations[k] <= SLOWED * freed.iterations[k]):
                 left.append(slope(own, ends.q[start]) / slope(manifold, ends.q[start]))
             else:
                 slow += 1

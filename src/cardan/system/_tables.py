@@ -4,6 +4,11 @@ from math import sqrt
 
 from cardan._jit import exact, exact_inner
 from cardan.system.layout import (
+    ANGLE,
+    ANGLE_RECORD,
+    ANGLE_SOURCE,
+    ANGLE_TABLE,
+    ANGLES,
     BLOCK,
     BLOCKS,
     BODIES,
@@ -26,11 +31,6 @@ from cardan.system.layout import (
     SLOTS,
     SOURCE,
     TALLEST,
-    TURN,
-    TURN_RECORD,
-    TURN_SOURCE,
-    TURN_TABLE,
-    TURNS,
     WIDEST,
 )
 
@@ -38,7 +38,7 @@ SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has
 
 
 @exact_inner
-def number_records(ints, floats, starts, bodies, turns):
+def number_records(ints, floats, starts, bodies, angles):
     """Templates become records, in place: offsets counted on, serial numbers replaced, slots in ascending order.
 
     bodies and turns: numbers by serial number.  starts ← where the records begin, and where they end.
@@ -67,8 +67,8 @@ def number_records(ints, floats, starts, bodies, turns):
                 i -= 1
             ints[first + i] = number
         for f in range(first + slots, ints[at + NEXT], FEATURE):
-            if ints[f + KIND] == TURN:
-                ints[f + SOURCE] = turns[ints[f + SOURCE]]
+            if ints[f + KIND] == ANGLE:
+                ints[f + SOURCE] = angles[ints[f + SOURCE]]
                 continue
             ints[f + SOURCE] += par
             if ints[f + BODY] >= 0:
@@ -85,22 +85,22 @@ def number_records(ints, floats, starts, bodies, turns):
     starts[ints[CONSTRAINTS]] = at
     ints[ROWS_TOTAL] = row
     ints[BLOCKS] = block
-    ints[TURN_TABLE] = at
-    for _ in range(ints[TURNS]):
+    ints[ANGLE_TABLE] = at
+    for _ in range(ints[ANGLES]):
         for i in range(2):
             if ints[at + i] >= 0:
                 ints[at + i] = bodies[ints[at + i]]
-        ints[at + TURN_SOURCE] = par
-        at += TURN_RECORD
+        ints[at + ANGLE_SOURCE] = par
+        at += ANGLE_RECORD
         par += 9
 
 
 @exact_inner
-def center_features(ints, floats, absolute, centers, sizes, counts):
+def center_features(ints, floats, absolute, points, sizes, counts):
     """Move each body's reference to the centroid of its points, in place; sizes ← extent of each body's points.
 
     absolute: whether the ground's points stay where they are, and the origin of the solvers is that of the world.
-    centers [m], shape (bodies + 1, 3), in body axes, the last row for the ground, which is the origin of the solvers;
+    points [m], shape (bodies + 1, 3), in body axes, the last row for the ground, which is the origin of the solvers;
     sizes [m], shape (bodies + 1,): twice the largest distance of a point from the centroid, or zero.
     """
     bodies = ints[BODIES]
@@ -113,7 +113,7 @@ def center_features(ints, floats, absolute, centers, sizes, counts):
                     if body < 0:
                         body = bodies
                     s = floats[ints[at + SOURCE] :]
-                    c = centers[3 * body :]
+                    c = points[3 * body :]
                     if sweep == 0:
                         counts[body] += 1.0
                         for i in range(3):
@@ -134,13 +134,13 @@ def center_features(ints, floats, absolute, centers, sizes, counts):
             largest = 0.0
             for i in range(3 * b, 3 * b + 3):
                 if sweep == 0 and counts[b] > 0.0:
-                    centers[i] /= counts[b]
-                largest = max(largest, abs(centers[i]))
+                    points[i] /= counts[b]
+                largest = max(largest, abs(points[i]))
             if sizes[b] <= SAME_POINT * largest:  # equal points, whose mean is off by rounding
                 sizes[b] = 0.0
     if absolute:
         for i in range(3 * bodies, 3 * bodies + 3):
-            centers[i] = 0.0
+            points[i] = 0.0
 
 
 @exact_inner
@@ -197,7 +197,7 @@ def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue
         slots = ints[record + SLOTS]
         grounded = False
         for at in range(first + slots, ints[record + NEXT], FEATURE):
-            grounded = grounded or (ints[at + BODY] < 0 and ints[at + KIND] != TURN)
+            grounded = grounded or (ints[at + BODY] < 0 and ints[at + KIND] != ANGLE)
         if grounded:
             for i in range(first, first + slots):
                 b = ints[i]
@@ -279,23 +279,23 @@ def group_bodies(ints, leader):
 
 
 @exact
-def measure(ints, floats, bodies, turns, rods, absolute, order, starts, level, leader, scratch, measures, centers):
+def measure(ints, floats, bodies, angles, rods, absolute, order, starts, level, leader, scratch, measures, points):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that, and with no numbers of bodies, since all is packed already.
     bodies, turns, rods, absolute: see number_records, rod, center_features.  starts ← where the records begin; level,
-    leader ← as above; centers ← reference points of the bodies, then of the ground, 3 floats each.
+    leader ← as above; points ← reference points of the bodies, then of the ground, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
     measures: 3·(bodies + 1) floats, the last of which says how many points are on the ground.
     """
     count = ints[BODIES]
     if bodies.size > 0:
-        number_records(ints, floats, starts, bodies, turns)
+        number_records(ints, floats, starts, bodies, angles)
         for i in range(3 * count + 3):
-            centers[i] = 0.0
+            points[i] = 0.0
             measures[i] = 0.0
-        center_features(ints, floats, absolute, centers, measures, measures[2 * count + 2 :])
+        center_features(ints, floats, absolute, points, measures, measures[2 * count + 2 :])
         scratch[scratch.size - 1] = 1 if group_bodies(ints, leader) else 0
     links = scratch[2 * count + 2 :]
     link_bodies(ints, scratch, links)
@@ -305,7 +305,7 @@ def measure(ints, floats, bodies, turns, rods, absolute, order, starts, level, l
 
 
 @exact
-def shift_reference(bodies, centers, origin, sign, q):
+def shift_reference(bodies, points, origin, sign, q):
     """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1).
 
     On the way back quaternions are made of unit length first, where they are not so to the last bit; a quaternion that
@@ -318,7 +318,7 @@ def shift_reference(bodies, centers, origin, sign, q):
             norm = sqrt(square)
             for i in range(4):
                 p[i] /= norm
-        c = centers[3 * b :]
+        c = points[3 * b :]
         r = q[POSE * b :]
         e0 = p[0]
         e1 = p[1]

@@ -33,8 +33,8 @@ BODIES: Final = 0
 CONSTRAINTS: Final = 1
 ROWS_TOTAL: Final = 2
 BLOCKS: Final = 3  # Σ rows × slots
-TURNS: Final = 4
-TURN_TABLE: Final = 5
+ANGLES: Final = 4
+ANGLE_TABLE: Final = 5
 WIDEST: Final = 6  # components of a constraint, at the most
 TALLEST: Final = 7  # rows of a constraint, at the most
 HEADER: Final = 8
@@ -59,12 +59,12 @@ FEATURE: Final = 5
 
 POINT: Final = 0  # values of KIND
 ORIENTATION: Final = 2
-TURN: Final = 3
+ANGLE: Final = 3
 
-TURN_A: Final = 0
-TURN_B: Final = 1
-TURN_SOURCE: Final = 2
-TURN_RECORD: Final = 3
+ANGLE_A: Final = 0
+ANGLE_B: Final = 1
+ANGLE_SOURCE: Final = 2
+ANGLE_RECORD: Final = 3
 
 POSE: Final = 7  # floats per body in q: r, p
 

@@ -20,12 +20,12 @@ class Feature(NamedTuple):
     """What a primitive reads: a point, direction or orientation in the axes of its body, or a turn."""
 
     kind: FeatureKind
-    body: Body | Turn
+    body: Body | CountedAngle
     value: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Turn:
+class CountedAngle:
     """An angle whose whole turns are counted: of v, fixed on body b, about x × y, from x towards y, fixed on body a.
 
     ``key`` names it in :attr:`State.turns`; ``serial`` numbers it within its mechanism.
@@ -43,7 +43,7 @@ class Turn:
         """What an argument of the kind "angle" reads."""
         x, y, v = ((self.a, self.x), (self.a, self.y), (self.b, self.v))
         vectors = [Feature(FeatureKind.VECTOR, body, value) for body, value in (x, y, v)]
-        return (*vectors, Feature(FeatureKind.TURN, self, ()))
+        return (*vectors, Feature(FeatureKind.ANGLE, self, ()))
 
 
 class Body:

@@ -17,7 +17,7 @@ from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.lazy import TieredModule
 from cardan.system import layout
-from cardan.system.parts import Body, Feature, Turn
+from cardan.system.parts import Body, CountedAngle, Feature
 from cardan.system.state import FloatArray, State
 
 _tables = TieredModule("cardan.system._tables")
@@ -31,30 +31,30 @@ COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one p
 LEAST_SPREAD = 1e-12
 
 
-Place = tuple[str, tuple[float, float, float]]
+Location = tuple[str, tuple[float, float, float]]
 
 
-class Use:
+class Relation:
     """One primitive on its features, with its parameters: what joints are bundles of.
 
     ``signal``: what gives its last parameter at a time, for a driver; None for all others.
     ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
     Limits have none, since a bound may be as far away as one likes, nor have drivers, whose values come and go.
-    ``places``: name of a body ("" for the ground) and place on it [m] of frames that only give it directions.
+    ``locations``: name of a body ("" for the ground) and place on it [m] of frames that only give it directions.
     """
 
     __slots__ = (
         "bodies",
+        "counted_angles",
         "features",
         "floats",
         "ints",
+        "locations",
         "parameters",
-        "places",
         "powers",
         "primitive",
         "signal",
         "size",
-        "turns",
     )
 
     def __init__(
@@ -64,24 +64,24 @@ class Use:
         parameters: tuple[float, ...] = (),
         signal: Signal | None = None,
         size: float = 0.0,
-        places: tuple[Place, ...] = (),
+        locations: tuple[Location, ...] = (),
     ) -> None:
         self.primitive = primitive
-        self.places = places
+        self.locations = locations
         self.features = features
         self.parameters = parameters
         self.signal = signal
-        lengths = primitive.lengths if signal is None or signal.is_held else ()
+        lengths = primitive.lengths if signal is None or signal.is_constant else ()
         self.size = max([size, *[abs(parameters[k]) for k in lengths]])
         self.bodies: list[Body] = []  # the movable ones
-        self.turns: list[Turn] = []
+        self.counted_angles: list[CountedAngle] = []
         # The template of its record, laid out once: see layout.
         floats = list(parameters)
         laid: list[int] = []
         column = 0
         for kind, body, value in features:
-            if isinstance(body, Turn):
-                self.turns.append(body)
+            if isinstance(body, CountedAngle):
+                self.counted_angles.append(body)
                 laid += (kind, -1, -1, body.serial, column)
                 column += 1
                 continue
@@ -117,20 +117,20 @@ class System:
     poses if that is larger.  Zero where there is no length in the model at all.
     ``origin`` [m]: centroid of the ground's points, where it is ``grounded`` by some; solvers count from it, so that
     a mechanism far away loses no digits.  Zero where a primitive of the user's own depends on where the world's is.
-    ``centers`` [m], shape (bodies, 3), in body axes: the reference point of each body, the centroid of its points.
+    ``reference_points`` [m], shape (bodies, 3), in body axes: of each body, the centroid of its joint points.
     Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
-    ``turns``: keys of the angles whose whole turns are counted.  ``signals``: where in ``floats`` a driver has its
-    value, and what gives it.
+    ``counted_angles``: keys of the angles whose whole turns are counted.
+    ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
     """
 
     __slots__ = (
         "_cache",
-        "_places",
+        "_locations",
+        "_relations",
         "_sizes",
-        "_uses",
         "authored",
-        "centers",
+        "counted_angles",
         "equations",
         "floats",
         "grounded",
@@ -143,63 +143,63 @@ class System:
         "names",
         "origin",
         "powers",
+        "reference_points",
         "signals",
         "starts",
-        "turns",
     )
 
     def __init__(
         self,
         bodies: Sequence[Body],
-        uses: Sequence[tuple[str, Sequence[Use]]],
-        turns: Sequence[Turn] = (),
+        bundles: Sequence[tuple[str, Sequence[Relation]]],
+        angles: Sequence[CountedAngle] = (),
     ) -> None:
-        flat = [use for _, bundle in uses for use in bundle]
+        flat = [relation for _, bundle in bundles for relation in bundle]
         self.names = tuple([body.name for body in bodies])
         self.index = dict(zip(self.names, range(len(self.names)), strict=True))
         # Three flat tuples, not one of Rows: a thousand small objects would set the garbage collector going.
-        kinds = tuple([use.primitive for use in flat])
-        self._uses = (tuple([name for name, bundle in uses for _ in bundle]), kinds)
-        self._sizes = tuple([use.size for use in flat])
-        self._places = tuple([use.places for use in flat])
-        self.equations = sum([use.primitive.equations for use in flat if use.signal is None])
-        self.turns = tuple([turn.key for turn in turns])
-        header = array("q", (len(bodies), len(kinds), 0, 0, len(turns), 0, 0, 0)).tobytes()
-        ends = [array("q", (turn.a.serial, turn.b.serial, 0)).tobytes() for turn in turns]
-        axes = [array("d", (*turn.x, *turn.y, *turn.v)).tobytes() for turn in turns]
-        self.ints: IntArray = _joined([header, *[use.ints for use in flat], *ends], np.int64)
-        self.floats: FloatArray = _joined([use.floats for use in flat] + axes, np.float64)
-        self.powers: IntArray = _joined([use.powers for use in flat], np.int64)
+        kinds = tuple([relation.primitive for relation in flat])
+        self._relations = (tuple([name for name, bundle in bundles for _ in bundle]), kinds)
+        self._sizes = tuple([relation.size for relation in flat])
+        self._locations = tuple([relation.locations for relation in flat])
+        self.equations = sum([relation.primitive.equations for relation in flat if relation.signal is None])
+        self.counted_angles = tuple([angle.key for angle in angles])
+        header = array("q", (len(bodies), len(kinds), 0, 0, len(angles), 0, 0, 0)).tobytes()
+        ends = [array("q", (angle.a.serial, angle.b.serial, 0)).tobytes() for angle in angles]
+        axes = [array("d", (*angle.x, *angle.y, *angle.v)).tobytes() for angle in angles]
+        self.ints: IntArray = _joined([header, *[relation.ints for relation in flat], *ends], np.int64)
+        self.floats: FloatArray = _joined([relation.floats for relation in flat] + axes, np.float64)
+        self.powers: IntArray = _joined([relation.powers for relation in flat], np.int64)
         authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
         self.authored = authored.reshape(len(bodies), layout.POSE)
-        self._measure(_numbers([body.serial for body in bodies]), _numbers([turn.serial for turn in turns]))
+        self._measure(_numbers([body.serial for body in bodies]), _numbers([angle.serial for angle in angles]))
         self.signals = tuple(
             [
-                (int(self.ints[self.starts[k] + layout.PAR]) + len(use.parameters) - 1, use.signal)
-                for k, use in enumerate(flat)
-                if use.signal is not None
+                (int(self.ints[self.starts[k] + layout.PAR]) + len(relation.parameters) - 1, relation.signal)
+                for k, relation in enumerate(flat)
+                if relation.signal is not None
             ]
         )
         self._measure_points()
         self._cache: dict[Any, Any] = {}
 
-    def _measure(self, bodies: IntArray, turns: IntArray) -> None:
+    def _measure(self, bodies: IntArray, angles: IntArray) -> None:
         """Pack the templates; reference points, body extents, characteristic length and connection to the ground."""
         count = len(self.names)
-        self.starts: IntArray = np.empty(len(self._uses[0]) + 1, dtype=np.int64)
+        self.starts: IntArray = np.empty(len(self._relations[0]) + 1, dtype=np.int64)
         self.level: IntArray = np.empty(count, dtype=np.int64)
         self.leader: IntArray = np.empty(count, dtype=np.int64)
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         measures = np.empty(3 * count + 3)
-        centers: FloatArray = np.empty(3 * count + 3)
-        tables = (self.starts, self.level, self.leader, scratch, measures, centers)
-        absolute = any([primitive.absolute for primitive in self._uses[1]])
-        length = _tables.measure(self.ints, self.floats, bodies, turns, _RODS, absolute, _NONE, *tables)
+        reference_points: FloatArray = np.empty(3 * count + 3)
+        tables = (self.starts, self.level, self.leader, scratch, measures, reference_points)
+        absolute = any([primitive.absolute for primitive in self._relations[1]])
+        length = _tables.measure(self.ints, self.floats, bodies, angles, _RODS, absolute, _NONE, *tables)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-            length = _tables.measure(self.ints, self.floats, _NONE, turns, _RODS, absolute, order, *tables)
-        self.centers: FloatArray = centers[:-3].reshape(count, 3)
-        self.origin: FloatArray = centers[-3:]
+            length = _tables.measure(self.ints, self.floats, _NONE, angles, _RODS, absolute, order, *tables)
+        self.reference_points: FloatArray = reference_points[:-3].reshape(count, 3)
+        self.origin: FloatArray = reference_points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
         self.length = float(length)
@@ -210,7 +210,7 @@ class System:
         if self.length:
             return
         q = self.authored.ravel().copy()
-        _tables.shift_reference(len(self.names), self.centers.reshape(-1), self.origin, 1.0, q)
+        _tables.shift_reference(len(self.names), self.reference_points.reshape(-1), self.origin, 1.0, q)
         size = max(self._sizes, default=0.0)
         if span := self._span():
             self.length = max(size, span)
@@ -223,19 +223,19 @@ class System:
     def _span(self) -> float:
         """Extent [m] of a body whose joints' one point lies beside the frames that only give it directions; or zero."""
         found: dict[str, list[Any]] = {}
-        for name, place in [place for places in self._places for place in places]:
-            found.setdefault(name, []).append(place)
+        for name, location in [location for locations in self._locations for location in locations]:
+            found.setdefault(name, []).append(location)
         if not found:
             return 0.0
         pointed = self._pointed()
-        if any([primitive.absolute for primitive in self._uses[1]]):
+        if any([primitive.absolute for primitive in self._relations[1]]):
             pointed.discard(-1)  # then the origin is the world's, and no point of the ground
         spans = []
-        for name, places in found.items():
+        for name, locations in found.items():
             number = self.index[name] if name else -1
             if number in pointed:
-                places.append(self.centers[number] if name else self.origin)
-            points = np.array(places)
+                locations.append(self.reference_points[number] if name else self.origin)
+            points = np.array(locations)
             span = _extent(points)
             spans.append(span if span > COINCIDENT * float(np.abs(points).max()) else 0.0)
         return max(spans)
@@ -253,7 +253,7 @@ class System:
 
     def _is_closed(self) -> bool:
         """Whether all lengths there are stand in the model: no driver, no limit, no function of the user's."""
-        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._uses[1]])
+        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._relations[1]])
 
     def _check_length(self) -> None:
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
@@ -280,7 +280,7 @@ class System:
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
         spread = _extent(points)
-        drawn = (points, self.origin, self.centers, self.authored[:, :3])
+        drawn = (points, self.origin, self.reference_points, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
 
@@ -291,7 +291,7 @@ class System:
         return found
 
     def _rows(self) -> tuple[Row, ...]:
-        return tuple(map(Row, *self._uses, self.ints[self.starts[:-1] + layout.ROW].tolist()))
+        return tuple(map(Row, *self._relations, self.ints[self.starts[:-1] + layout.ROW].tolist()))
 
     @property
     def addressed(self) -> IntArray:
@@ -300,15 +300,15 @@ class System:
         return found
 
     def _addressed(self) -> IntArray:
-        if all([primitive.inline for primitive in self._uses[1]]):
+        if all([primitive.inline for primitive in self._relations[1]]):
             return self.ints
         ints = self.ints.copy()
-        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self._uses[1]]
+        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self._relations[1]]
         return ints
 
     def curvature_codes(self) -> IntArray:
         """Per constraint, the code or address of ẋᵀ f_xx ẋ."""
-        codes = [kernels.curvature_address(primitive) for primitive in self._uses[1]]
+        codes = [kernels.curvature_address(primitive) for primitive in self._relations[1]]
         return np.array(codes, dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
@@ -335,16 +335,16 @@ class System:
         made.names = tuple([whole.names[b] for b in bodies])
         made.index = {name: k for k, name in enumerate(made.names)}
         made.authored = whole.authored[bodies]
-        made._uses = tuple([tuple([column[k] for k in chosen]) for column in whole._uses])  # type: ignore[assignment]  # of two columns
+        made._relations = tuple([tuple([column[k] for k in chosen]) for column in whole._relations])  # type: ignore[assignment]  # of two columns
         made._sizes = tuple([whole._sizes[k] for k in chosen])
-        made._places = tuple([whole._places[k] for k in chosen])
+        made._locations = tuple([whole._locations[k] for k in chosen])
         driven = {signal.name for _, signal in whole.signals}
-        made.equations = sum(kind.equations for name, kind in zip(*made._uses, strict=True) if name not in driven)
-        made.powers = np.array([power for kind in made._uses[1] for power in kind.powers], dtype=np.int64)
+        made.equations = sum(kind.equations for name, kind in zip(*made._relations, strict=True) if name not in driven)
+        made.powers = np.array([power for kind in made._relations[1] for power in kind.powers], dtype=np.int64)
         ints, floats = whole.ints.tolist(), whole.floats
         table = [len(bodies), len(chosen), 0, 0, 0, 0, 0, 0]
         pieces: list[FloatArray] = []
-        ends = [*ints_at(whole, layout.PAR), floats.size - 9 * len(whole.turns)]
+        ends = [*ints_at(whole, layout.PAR), floats.size - 9 * len(whole.counted_angles)]
         signals = dict(whole.signals)
         made_signals, size = [], 0
         for k in chosen:
@@ -353,7 +353,7 @@ class System:
             record[layout.PAR] = ends[k + 1] - base
             record[layout.NEXT] -= at
             for f in range(layout.RECORD + record[layout.SLOTS], len(record), layout.FEATURE):
-                if record[f + layout.KIND] != layout.TURN:
+                if record[f + layout.KIND] != layout.ANGLE:
                     record[f + layout.SOURCE] -= base
             table += record
             pieces.append(floats[base : ends[k + 1]])
@@ -361,40 +361,40 @@ class System:
             size += ends[k + 1] - base
         numbers = _numbers(bodies)
         mine = set(bodies)
-        turns, at = [], ints[layout.TURN_TABLE]
-        for k in range(len(whole.turns)):
-            a, b, source = ints[at : at + layout.TURN_RECORD]
+        angles, at = [], ints[layout.ANGLE_TABLE]
+        for k in range(len(whole.counted_angles)):
+            a, b, source = ints[at : at + layout.ANGLE_RECORD]
             if (a < 0 or a in mine) and (b < 0 or b in mine):
-                turns.append(k)
+                angles.append(k)
                 table += (a, b, 0)
                 pieces.append(floats[source : source + 9])
-            at += layout.TURN_RECORD
-        table[layout.TURNS] = len(turns)
-        made.turns = tuple([whole.turns[k] for k in turns])
+            at += layout.ANGLE_RECORD
+        table[layout.ANGLES] = len(angles)
+        made.counted_angles = tuple([whole.counted_angles[k] for k in angles])
         made.signals = tuple(made_signals)
         made.ints = np.array(table, dtype=np.int64)
         made.floats = np.concatenate(pieces)
         made._cache = {}
-        made._measure(numbers, _numbers(turns))  # moves the references once more, by rounding at the most
-        made.centers = made.centers + whole.centers[bodies]
+        made._measure(numbers, _numbers(angles))  # moves the references once more, by rounding at the most
+        made.reference_points = made.reference_points + whole.reference_points[bodies]
         made.origin = made.origin + whole.origin
         made._measure_points()
         return made
 
     def judged(self) -> System:
         """This system with every primitive in its sharp form, for verdicts in metres and radians; made once."""
-        found: System = self.cached("judged", lambda: sharpened(self))
+        found: System = self.cached("judged", lambda: in_judged_form(self))
         return found
 
     def judged_powers(self) -> IntArray:
         """Per row of the judged system the power of length it is divided by, or −1 for an angle of whole turns."""
         judged = self.judged()
-        if not judged.turns:
+        if not judged.counted_angles:
             return judged.powers
-        found: IntArray = self.cached("judged powers", lambda: _with_turns_marked(judged))
+        found: IntArray = self.cached("judged powers", lambda: _with_angles_marked(judged))
         return found
 
-    def blunted(self, length: float) -> float:
+    def least_sensitivity(self, length: float) -> float:
         """How much smaller the residuals of blunt forms are than what they stand for, at the worst: 1 where none is.
 
         d·d − l² is 2 l (|d| − l) near its solution, in units of L² instead of L; u·v − cos α is sin α times the angle.
@@ -402,8 +402,8 @@ class System:
         if self.judged() is self:
             return 1.0
         factor = 1.0
-        for par, primitive in zip(ints_at(self, layout.PAR), self._uses[1], strict=True):
-            if primitive.sharp != primitive.name:
+        for par, primitive in zip(ints_at(self, layout.PAR), self._relations[1], strict=True):
+            if primitive.judged_as != primitive.name:
                 value = float(self.floats[par])
                 factor = min(factor, 2.0 * value / length if primitive.unit == "m²" else math.sin(value))
         return factor
@@ -427,9 +427,10 @@ class System:
         """
         if coordinates is None:
             coordinates = self.authored.copy()
-        if angles is not None and angles.shape != (len(self.turns),):
-            raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {(len(self.turns),)}")
-        counted = None if angles is None else dict(zip(self.turns, angles.tolist(), strict=True))
+        if angles is not None and angles.shape != (len(self.counted_angles),):
+            wanted = (len(self.counted_angles),)
+            raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {wanted}")
+        counted = None if angles is None else dict(zip(self.counted_angles, angles.tolist(), strict=True))
         return State(self.names, self.index, coordinates, angles=counted, time=time)
 
     def cached(self, key: Any, make: Any) -> Any:
@@ -450,9 +451,11 @@ class System:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, System):
             return NotImplemented
-        if self.names != other.names or self._uses != other._uses or self.turns != other.turns:
+        if self.names != other.names or self._relations != other._relations:
             return False
-        if self.signals != other.signals or self._sizes != other._sizes or self._places != other._places:
+        if self.counted_angles != other.counted_angles:
+            return False
+        if self.signals != other.signals or self._sizes != other._sizes or self._locations != other._locations:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
         return all(bool(np.array_equal(a, b)) for a, b in pairs)
@@ -514,23 +517,23 @@ def split(system: System) -> list[tuple[IntArray, System]]:
     ]
 
 
-def _with_turns_marked(system: System) -> IntArray:
+def _with_angles_marked(system: System) -> IntArray:
     powers = system.powers.copy()
     for _, primitive, start in system.rows:
-        if FeatureKind.TURN in primitive.features:
+        if FeatureKind.ANGLE in primitive.features:
             rows = powers[start : start + primitive.rows]
             rows[rows == 0] = -1
     return powers
 
 
-def sharpened(system: System) -> System:
+def in_judged_form(system: System) -> System:
     """A system whose primitives are the sharp forms of the given one's: the same tables but for codes and units."""
-    if all([primitive.sharp == primitive.name for primitive in system._uses[1]]):
+    if all([primitive.judged_as == primitive.name for primitive in system._relations[1]]):
         return system
-    sharp = tuple(p if p.sharp == p.name else find(p.sharp) for p in system._uses[1])
+    judged_as = tuple(p if p.judged_as == p.name else find(p.judged_as) for p in system._relations[1])
     made = copy(system)
-    made._uses = (system._uses[0], sharp)
-    made.powers = np.array([power for primitive in sharp for power in primitive.powers], dtype=np.int64)
+    made._relations = (system._relations[0], judged_as)
+    made.powers = np.array([power for primitive in judged_as for power in primitive.powers], dtype=np.int64)
     made.ints = system.ints.copy()
-    made.ints[system.starts[:-1] + layout.CODE] = [primitive.code for primitive in sharp]
+    made.ints[system.starts[:-1] + layout.CODE] = [primitive.code for primitive in judged_as]
     return made
