@@ -41,11 +41,16 @@ from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
+    from cardan.analysis.options import AssemblyOptions
     from cardan.diagnosis.freedom import Diagnosis
 
 __version__ = "0.1.0"
 
-_LAZY = {"BatchResult": "cardan.analysis.batch_result", "Diagnosis": "cardan.diagnosis.freedom"}
+_LAZY = {
+    "AssemblyOptions": "cardan.analysis.options",
+    "BatchResult": "cardan.analysis.batch_result",
+    "Diagnosis": "cardan.diagnosis.freedom",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -57,6 +62,7 @@ def __getattr__(name: str) -> Any:
 logging.getLogger("cardan").addHandler(logging.NullHandler())
 
 __all__ = [
+    "AssemblyOptions",
     "AssemblyResult",
     "BatchResult",
     "Body",

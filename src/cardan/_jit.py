@@ -13,6 +13,9 @@ Four rules hold for every kernel of the library:
 * Where no such directory can be had, everything still runs, uncached.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with pointers to int64 and float64.
+Linear algebra, solvers and draws have the same ABI, so one way of calling serves all (:mod:`cardan.solvers.abi`).  What
+does not fit into it comes as a table of addresses: :func:`address_of` an array, :func:`integers_at` and
+:func:`floats_at` in the kernel.  Whoever fills such a table keeps the arrays alive.
 Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called by
 :func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.  Kernels index pointers like arrays and
 cut them with :func:`tail`: an array is seven words to pass, and asks at every index whether it counts from the end.
@@ -29,6 +32,7 @@ import pickle
 import stat
 import tempfile
 import threading
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,7 +57,7 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
-_INTS, _FLOATS = types.int64[::1], types.float64[::1]
+_FLOATS = types.float64[::1]
 _INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
 EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
 
@@ -292,39 +296,31 @@ def primitive_address(function: Callable[..., int], kept: bool) -> int:
 
 _python_primitives: list[Callable[..., int]] = []
 
-_ARGUMENTS = {
-    "i": types.int64,
-    "d": types.float64,
-    "b": types.boolean,
-    "I": _INTS,
-    "F": _FLOATS,
-    "U": types.uint64[::1],
-}
+_python_arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-def kernel_address(kernel: Callable[..., Any], arguments: str) -> int:
-    """Address of a kernel made by :func:`jit` that returns an int64, for :func:`call_kernel`.
+def address_of(array: Any) -> int:
+    """Address of the first element of a contiguous array, valid as long as the array lives.
 
-    ``arguments``: a letter for each, i d b for an integer, a float and a truth value, I F U for arrays of int64,
-    float64 and uint64.  It is the machine code that Python runs as well, so that both give the same bits.
+    With the JIT disabled it is a number by which :func:`integers_at` and :func:`floats_at` find the array.
     """
     if JIT_DISABLED:
-        _python_kernels.append(kernel)
-        return len(_python_kernels) - 1
-    signature = tuple(_ARGUMENTS[letter] for letter in arguments)
-    dispatcher: Any = kernel
-    dispatcher.compile(signature)
-    compiled = dispatcher.overloads[signature]
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+        _python_arrays[id(array)] = array
+        return id(array)
+    return int(array.__array_interface__["data"][0])
 
-
-_python_kernels: list[Callable[..., Any]] = []
 
 if JIT_DISABLED:
 
-    def call_kernel(address, arguments):  # type: ignore[no-untyped-def]
-        """Call the kernel at an address with a tuple of arguments (here: the Python function of that index)."""
-        return _python_kernels[address](*arguments)
+    def integers_at(address):  # type: ignore[no-untyped-def]
+        """The integers at an address (here: the array of that number)."""
+        return _python_arrays[address]
+
+    floats_at = integers_at
+
+    def as_integers(floats):  # type: ignore[no-untyped-def]
+        """Floats of a workspace as room for as many integers."""
+        return floats.view("int64")
 
     def pointer(array):  # type: ignore[no-untyped-def]
         """To the first element of an array (here: the array)."""
@@ -343,7 +339,7 @@ if JIT_DISABLED:
         return array[first : first + size]
 
     def view(pointer, size):  # type: ignore[no-untyped-def]
-        """The floats at a pointer (here: the first of an array, which may have more)."""
+        """The numbers at a pointer, as an array (here: the first of an array, which may have more)."""
         return cut(pointer, 0, size)
 
     def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
@@ -356,17 +352,30 @@ if JIT_DISABLED:
 
 else:
 
+    def _as_pointer(kind):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+        return generate
+
     @intrinsic
-    def call_kernel(typing_context, address, arguments):  # type: ignore[no-untyped-def]
-        """Call the kernel at an address with a tuple of arguments, of the types its address was made for."""
+    def integers_at(typing_context, address):  # type: ignore[no-untyped-def]
+        """A pointer to the integers at an address."""
+        return _INTEGERS(types.int64), _as_pointer(_INTEGERS)
 
-        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-            kinds = [context.get_value_type(kind) for kind in signature.args[1].types]
-            function = ir.FunctionType(context.get_value_type(types.int64), kinds)
-            parts = [builder.extract_value(values[1], k) for k in range(len(kinds))]
-            return builder.call(builder.inttoptr(values[0], function.as_pointer()), parts)
+    @intrinsic
+    def floats_at(typing_context, address):  # type: ignore[no-untyped-def]
+        """A pointer to the floats at an address."""
+        return _POINTER(types.int64), _as_pointer(_POINTER)
 
-        return types.int64(types.int64, arguments), generate
+    @intrinsic
+    def as_integers(typing_context, floats):  # type: ignore[no-untyped-def]
+        """Floats of a workspace as room for as many integers."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.bitcast(arguments[0], context.get_value_type(_INTEGERS))
+
+        return _INTEGERS(_POINTER), generate
 
     def _check_contiguous(kind):  # type: ignore[no-untyped-def]
         if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):
@@ -422,7 +431,7 @@ else:
 
     @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]
-        """The floats at a pointer, as an array that owns nothing."""
+        """The numbers at a pointer, as an array that owns nothing."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             array = context.make_array(signature.return_type)(context, builder)
@@ -432,7 +441,7 @@ else:
             )
             return array._getvalue()
 
-        return _FLOATS(_POINTER, types.intp), generate
+        return types.Array(pointer.dtype, 1, "C")(pointer, types.intp), generate
 
     def _pointer(context, builder, kind, value):  # type: ignore[no-untyped-def]
         """The pointer itself, or where an array begins."""

@@ -6,7 +6,7 @@ import copy as copying
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Unpack
 
 from cardan import joints
 from cardan.analysis.motion import Motion
@@ -23,9 +23,9 @@ from cardan.system.state import State
 from cardan.system.system import Relation, System
 
 if TYPE_CHECKING:
-    from cardan.analysis.assemble import Method
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
+    from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.stepper import Stepper
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
@@ -35,6 +35,7 @@ _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _move = LazyModule("cardan.analysis.move")
+_options = LazyModule("cardan.analysis.options")
 _stepper = LazyModule("cardan.analysis.stepper")
 
 P = ParamSpec("P")
@@ -433,39 +434,17 @@ class Mechanism:
         start: State | Mapping[Any, Any] | None = None,
         *,
         time: float | None = None,
-        method: Method = "auto",
-        formulation: Formulation = "manifold",
-        tolerance: float = 1e-12,
-        max_iterations: int | None = None,
-        max_seconds: float | None = None,
-        restarts: int | None = None,
-        seed: int = 0,
+        options: AssemblyOptions | None = None,
+        **changes: Unpack[OptionArguments],
     ) -> AssemblyResult:
         """Find poses that satisfy every joint, from the authored poses or from ``start``.
 
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
-        method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``
-        (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where singular), ``"gradient"``, ``"hybrid"``.
-        formulation: what the unknowns are: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row), or
-        the coordinates of joints in a spanning tree, ``"relative"`` (turns on the manifold, measured from the ground)
-        and ``"relative_euler_parameters"`` (the paper's form); to compare with, ``"virtual_rotation"`` and
-        ``"euler_angles"``.
-        tolerance: on every residual, lengths relative to the mechanism's extent, angles in radians.
-        max_iterations: per attempt.  max_seconds: for the whole call.  restarts: attempts after the first (auto only).
+        options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
+        ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
         """
-        result: AssemblyResult = _assemble.assemble(
-            self.system,
-            start,
-            at_time=time,
-            method=method,
-            formulation=formulation,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            max_seconds=max_seconds,
-            restarts=restarts,
-            seed=seed,
-        )
+        result: AssemblyResult = _assemble.assemble(self.system, start, time, _checked_options(options, changes))
         return result
 
     def assemble_many(
@@ -473,36 +452,20 @@ class Mechanism:
         starts: Any,
         *,
         time: float | None = None,
-        method: Method = "auto",
-        formulation: Formulation = "manifold",
-        tolerance: float = 1e-12,
-        max_iterations: int | None = None,
-        max_seconds: float | None = None,
-        restarts: int | None = None,
-        seed: int = 0,
         workers: int | None = None,
         progress: Progress | None = None,
+        options: AssemblyOptions | None = None,
+        **changes: Unpack[OptionArguments],
     ) -> BatchResult:
         """Assemble from many starts: what :meth:`assemble` would answer to each, as arrays.
 
         starts: r [m] and p of every body, shape (n, bodies, 7), or a list of what :meth:`assemble` takes.
         workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
-        max_seconds: for all starts together.  progress: called now and then with the starts done, and all of them.
+        progress: called now and then with the number of starts done, and of all starts.
+        options: as of :meth:`assemble`; ``max_seconds`` is for all starts together.
         """
-        results: BatchResult = _batch.assemble_many(
-            self.system,
-            starts,
-            at_time=time,
-            method=method,
-            formulation=formulation,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            max_seconds=max_seconds,
-            restarts=restarts,
-            seed=seed,
-            workers=workers,
-            progress=progress,
-        )
+        own = _checked_options(options, changes)
+        results: BatchResult = _batch.assemble_many(self.system, starts, time, own, workers, progress)
         return results
 
     def stepper(
@@ -583,6 +546,11 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints>"
+
+
+def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:
+    made: AssemblyOptions = _options.assembly_options(options, changes)
+    return made
 
 
 def _article(kind: str) -> str:

@@ -12,18 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis import assemble as one
-from cardan.analysis.assemble import POSE_ASKED, UNIT, Method, start_angles, start_coordinates, start_time
+from cardan.analysis.assemble import STATUS
+from cardan.analysis.attempts import Task
 from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.chunks import Progress, worker_count
-from cardan.analysis.pieces import Ends, Task, solve_piece
+from cardan.analysis.many import Ends, solve_piece
+from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import Status
-from cardan.coordinates.formulations import Formulation
+from cardan.analysis.starts import POSE_ASKED, UNIT, start_angles, start_coordinates, start_time
 from cardan.errors import ModelError
+from cardan.lazy import LazyModule
 from cardan.solvers.abi import Outcome
 from cardan.system import check, layout
 from cardan.system.state import FloatArray, State
-from cardan.system.system import IntArray, System
+from cardan.system.system import Piece, System
+
+_many = LazyModule("cardan.analysis._many")
 
 MOST_RESTARTS = 1_000_000  # every thread remembers how each attempt ended
 
@@ -31,35 +35,26 @@ MOST_RESTARTS = 1_000_000  # every thread remembers how each attempt ended
 def assemble_many(
     system: System,
     starts: Any,
-    *,
     at_time: float | None,
-    method: Method,
-    formulation: Formulation,
-    tolerance: float,
-    max_iterations: int | None,
-    max_seconds: float | None,
-    restarts: int | None,
-    seed: int,
+    options: AssemblyOptions,
     workers: int | None,
     progress: Progress | None,
 ) -> BatchResult:
     """See :meth:`cardan.Mechanism.assemble_many`."""
     began = time.perf_counter()
-    options = one._check(method, formulation, tolerance, max_iterations, max_seconds, restarts, seed)
-    check.count(options.restarts, "restarts from many starts", 0, MOST_RESTARTS)
+    check.count(options.restart_count, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
     if progress is not None and not callable(progress):
         raise ModelError(f"progress is {progress!r}; it must be a function of what is done and of how much there is")
     moment = _time(starts, at_time)
     coordinates, near = _starts(system, starts)
-    deadline = None if options.seconds is None else began + options.seconds
-    task = Task(options, deadline, moment, threads)
-    pieces = system.components()
+    deadline = None if options.max_seconds is None else began + options.max_seconds
+    task = Task(options, deadline, moment)
     ends = []
-    for k, (bodies, piece) in enumerate(pieces):
-        turns = [system.counted_angles.index(key) for key in piece.counted_angles]
-        tell = _share(progress, k, len(pieces))
-        ends.append((bodies, turns, solve_piece(piece, coordinates[:, bodies], near[:, turns], task, tell)))
+    for k, piece in enumerate(system.pieces):
+        tell = _share(progress, k, len(system.pieces))
+        own = coordinates[:, piece.bodies], near[:, piece.angles]
+        ends.append((piece, solve_piece(piece.system, *own, task, threads, tell)))
     return _verdict(system, coordinates, near, ends, task, began)
 
 
@@ -74,7 +69,7 @@ def _verdict(
     system: System,
     coordinates: FloatArray,
     near: FloatArray,
-    ends: list[tuple[IntArray, list[int], Ends]],
+    ends: list[tuple[Piece, Ends]],
     task: Task,
     began: float,
 ) -> BatchResult:
@@ -85,22 +80,24 @@ def _verdict(
     met, late, conflict = np.ones(count, dtype=bool), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     farthest, outcome = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     iterations, restarts = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for bodies, turns, end in ends:
-        moved[:, bodies] = end.coordinates
-        angles[:, turns] = end.angles
-        iterations += end.iterations
-        restarts += end.attempts - 1
-        met &= end.residual <= end.bound
+    for piece, end in ends:
+        moved[:, piece.bodies] = end.coordinates
+        angles[:, piece.angles] = end.angles
+        iterations += end.column(_many.R_ITERATIONS)
+        restarts += end.column(_many.R_ATTEMPTS) - 1
+        found, bound = end.verdicts.T
+        met &= found <= bound
         late |= end.late
-        conflict |= end.conflict > 0
-        with np.errstate(over="ignore"):  # beyond all numbers is worse too
-            worse = (end.residual / end.bound > residual / allowed) | ~np.isfinite(end.residual)
-        residual[worse], allowed[worse] = end.residual[worse], end.bound[worse]
+        conflict |= end.column(_many.R_CONFLICT) > 0
+        with np.errstate(over="ignore"):  # a ratio that overflows is worse too
+            worse = (found / bound > residual / allowed) | ~np.isfinite(found)
+        residual[worse], allowed[worse] = found[worse], bound[worse]
         # a failure is that of the piece whose run ended farthest from its target
-        rank = np.where(end.outcome == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(end.run), np.inf, end.run))
+        own, run = end.column(_many.R_OUTCOME), end.results[:, _many.R_RESIDUAL]
+        rank = np.where(own == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(run), np.inf, run))
         further = rank > farthest
-        farthest[further], outcome[further] = rank[further], end.outcome[further]
-    words = np.array([str(one._STATUS[value]) for value in Outcome], dtype="U16")
+        farthest[further], outcome[further] = rank[further], own[further]
+    words = np.array([str(STATUS[value]) for value in Outcome], dtype="U16")
     status = words[outcome]
     status[conflict] = str(Status.CONFLICT)
     status[late] = str(Status.TIME_LIMIT)

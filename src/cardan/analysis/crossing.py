@@ -105,7 +105,7 @@ class WideView:
         for _ in range(POWERS):
             kernels.apply(p.structure, change, x, image)
             kernels.apply_transposed(p.structure, self._entries, image, gradient)
-            kernels.call_at(p.linear.address, abi.SOLVE, *arrays)
+            kernels.call_at(p.linear.address, abi.BACK_SOLVE, *arrays)
             sizes.append(float(np.linalg.norm(step)))
             if not sizes[-1] > TINY:
                 return not np.isfinite(sizes[-1])

@@ -29,7 +29,7 @@ def active_limits(system: System, state: State) -> list[ActiveLimit]:
     """Limits whose bound is reached, or exceeded, in a state."""
     found = []
     every = limited(system, state)
-    pieces = [piece for _, piece in system.components()] if every else []
+    pieces = [piece.system for piece in system.pieces] if every else []
     lengths = {row.constraint: piece.judged_length for piece in pieces for row in piece.rows}
     for name, value, lower, upper, unit in every:
         near = REACHED * (lengths[name] if unit == "m" else max(1.0, abs(value)))

@@ -20,11 +20,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan.analysis.assemble import TARGET, assemble
+from cardan.analysis.assemble import assemble
+from cardan.analysis.attempts import TARGET
 from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View, WideView
 from cardan.analysis.curve import End
 from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, loosen
 from cardan.analysis.motion import Motion, MotionStatus
+from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, out_of_range
 from cardan.analysis.within import AGAIN, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
@@ -32,8 +34,9 @@ from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
 from cardan.diagnosis import elimination
 from cardan.errors import ModelError
-from cardan.solvers import abi
+from cardan.solvers import abi, methods
 from cardan.solvers.abi import Outcome
+from cardan.solvers.problem import Job
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -80,18 +83,8 @@ def move(
     deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
     if progress is not None and not callable(progress):
         raise ModelError(f"progress is {progress!r}; it must be a function of the part done, from 0 to 1")
-    first = assemble(
-        system,
-        start,
-        at_time=float(wanted[0]),
-        method="auto",
-        formulation="manifold",
-        tolerance=tolerance,
-        max_iterations=None,
-        max_seconds=max_seconds,
-        restarts=None,
-        seed=0,
-    )
+    options = AssemblyOptions(tolerance=tolerance, max_seconds=max_seconds)
+    first = assemble(system, start, float(wanted[0]), options)
     if not first.ok:
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
     path = _Path(system, first.state, wanted, tolerance, deadline)
@@ -137,8 +130,6 @@ class _Path:
     def __init__(
         self, system: System, state: State, times: FloatArray, tolerance: float, deadline: float | None
     ) -> None:
-        from cardan.solvers import _newton as kernel
-
         self.system = system
         self.time = state.time
         self.steps = 0
@@ -163,19 +154,9 @@ class _Path:
         self._rotation_sum = 0.0  # the same, over the steps made since it was last asked for
         self._crossing: Crossing | None = None  # while the motion is at one
         self._view = self._seen_from(self.q, 0)
-        self._control = np.zeros(abi.CONTROL)
-        p = self.problem
-        dense = p.rows * p.unknowns <= DENSE
-        work = np.empty(kernel.newton_work(p.structure, p.rows * p.unknowns if dense else p.linear.work))
-        pivots = np.empty(p.unknowns, dtype=np.int64)
-        tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern, dense)
-
-        def iterate(q: FloatArray) -> Outcome:
-            self._control[abi.CHUNK] = 1.0
-            kernel.newton(*tables, q, self._control, work, pivots)
-            return Outcome(int(self._control[abi.STATUS]))
-
-        self._iterate = iterate
+        settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0}
+        self._job = Job(self.problem, methods.load("_newton"), settings)
+        self._control = self._job.control
 
     def state(self) -> State:
         """The state now, with its velocities."""
@@ -235,8 +216,7 @@ class _Path:
                 self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
-        met = self._judge()
-        return None if met else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
+        return None if self._is_met() else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
 
     def _accept(self, q: FloatArray, time: float, rotation: float) -> None:
         self.q, self.time = q, time
@@ -292,12 +272,11 @@ class _Path:
         q = start.copy()
         control = self._control
         largest_angle = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
-        control[abi.TOLERANCE] = TARGET * max(self._tolerance, verdict.ROUNDING * largest_angle)
+        self._job.start(TARGET * max(self._tolerance, verdict.ROUNDING * largest_angle))
         first = last = contraction = self._rotation = 0.0
         made = 0
-        control[abi.ITERATIONS] = 0.0
         for _ in range(MOST_ITERATIONS):
-            outcome = self._iterate(q)
+            outcome = Outcome(self._job.iterate(q, 1))
             if control[abi.ITERATIONS] > made:
                 made += 1
                 size = float(control[abi.STEP_SIZE])
@@ -317,7 +296,7 @@ class _Path:
                 if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance:
                     # as many turns let an angle be met, but rows that read no angle are judged more sharply
                     control[abi.TOLERANCE] = 0.0
-                    self._iterate(q)
+                    self._job.iterate(q, 1)
                 return q, contraction
         as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
         return (q if as_near_as_rounding_lets else None), contraction
@@ -355,19 +334,10 @@ class _Path:
         here = self._with_rates(self.q, self.time, self._view)
         return self._limits.part(here, self._with_rates(q, time, self._seen_from(q, self._view.rank))) == 1.0
 
-    def _judge(self) -> bool:
+    def _is_met(self) -> bool:
+        """The verdict on the pose."""
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
-        known = verdict.residuals(self.system, poses, angles, self.time)
-        if self.system.in_one_piece:
-            found, bound = verdict.judge(self.system, poses, self.system.judged_length, self._tolerance, known, angles)
-            return found <= bound
-        for bodies, piece in self.system.components():
-            mine = angles[[self.system.counted_angles.index(key) for key in piece.counted_angles]]
-            given = (piece, poses[bodies], piece.judged_length, self._tolerance)
-            found, bound = verdict.judge(*given, None, mine, self.time)
-            if not found <= bound:
-                return False
-        return True
+        return verdict.judge_system(self.system, poses, angles, self._tolerance, self.time)[0].met
 
     def _ended(self, refused: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""

@@ -11,41 +11,41 @@ import hashlib
 
 import numpy as np
 
+from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
-from cardan.system.system import System
+from cardan.system.system import IntArray, System
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_draws = LazyModule("cardan.analysis._draws")
 
 REACH = 2.0  # restarts place reference points within ± this many L
 
 
 class Restarts:
-    """Reproducible random poses of a system."""
+    """Reproducible random poses of a system; ``table``: what the kernel of the draws reads."""
 
     def __init__(self, system: System, authored: FloatArray, length: float, seed: int) -> None:
-        """authored: solver coordinates of the authored poses, flat; length [m]: the measure of distances."""
+        """authored: solver coordinates of the authored poses, flat; length [m]: the unit of distances."""
         self.length = length
         self.authored = authored
         poses = authored[: 7 * len(system.names)].reshape(-1, 7)
-        self.center = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
+        self.center: FloatArray = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
         drawn = [*system.names, *(f"turn:{key}" for key in system.counted_angles)]
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
-        self.seeds = np.array(np.frombuffer(b"".join(digests), dtype=np.uint64))
-        self._bodies = len(system.names)
+        seeds = np.frombuffer(b"".join(digests), dtype=np.int64)
+        sizes = (len(system.names), len(system.counted_angles))
+        self.table: IntArray = np.concatenate([np.array(sizes, dtype=np.int64), seeds])
 
     def anywhere(self, attempt: int) -> FloatArray:
         """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat."""
-        from cardan.analysis import _draws
-
-        out: FloatArray = np.empty_like(self.authored)
-        reach = REACH * self.length
-        with np.errstate(over="ignore"):  # seeds are multiplied modulo 2⁶⁴, which the interpreter warns of
-            _draws.draw_anywhere(self._bodies, self.seeds, attempt, self.authored, self.center, reach, out)
-        return out
+        return self._draw(_draws.ANYWHERE, self.authored, [attempt, REACH * self.length, *self.center.tolist()])
 
     def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:
-        """q with every body turned by up to about ``size`` rad and moved by up to ``size``·L."""
-        from cardan.analysis import _draws
+        """q with every body rotated by up to about ``size`` rad and moved by up to ``size``·L."""
+        return self._draw(_draws.NEAR, q, [attempt, size, self.length])
 
-        out: FloatArray = q.copy()
-        with np.errstate(over="ignore"):
-            _draws.draw_near(self._bodies, self.seeds, attempt, q, size, self.length, out)
+    def _draw(self, op: int, q: FloatArray, given: list[float]) -> FloatArray:
+        out: FloatArray = np.empty_like(self.authored)
+        with np.errstate(over="ignore"):  # seeds are multiplied modulo 2⁶⁴, which the interpreter warns of
+            _blocks.call_at(_draws.DRAW, op, self.table, np.array(given, dtype=np.float64), q, q, out, q, q)
         return out

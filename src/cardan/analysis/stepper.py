@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from cardan.analysis.assemble import TARGET, start_angles, start_coordinates, start_time
-from cardan.analysis.winding import with_whole_turns
-from cardan.coordinates import formulations
+from cardan.analysis.attempts import target_residual
+from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
+from cardan.analysis.whole_turns import with_whole_turns
+from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
+from cardan.lazy import LazyModule
 from cardan.solvers import abi, methods
 from cardan.solvers.abi import Outcome
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
+
+_blocks = LazyModule("cardan.solvers._blocks")
 
 _CONVERGED = int(Outcome.CONVERGED)  # a plain number: comparing with an enum member costs more than half a step
 
@@ -29,39 +30,36 @@ class Stepper:
     """
 
     def __init__(
-        self,
-        system: System,
-        start: State | Mapping[Any, Any] | None,
-        at_time: float | None,
-        formulation: Formulation,
-        tolerance: float,
+        self, system: System, start: Start, at_time: float | None, formulation: Formulation, tolerance: float
     ) -> None:
-        from cardan.solvers import _levenberg_marquardt as kernel
-
         check.choice(formulation, "formulation", formulations.CHOICES)
         self._system = system
         self._formulation = formulation
+        self._tolerance = verdict.checked_tolerance(tolerance)
         coordinates, near = start_coordinates(system, start), start_angles(system, start)
         self._poses: FloatArray = formulations.to_reference(system, coordinates, near)
         self._time = start_time(start, at_time)
         length = system.extent_at(self._poses)
         self._poses = with_whole_turns(system, self._poses, length, self._time)
         self._q: FloatArray = formulations.enter(system, formulation, self._poses)
-        p = formulations.problem(system, formulation, length, self._time)
-        self._control: FloatArray = np.zeros(abi.CONTROL)
-        self._control[abi.TOLERANCE] = TARGET * check.positive(tolerance, "tolerance")
-        self._control[abi.DAMPING] = methods.INITIAL_DAMPING
-        self._control[abi.GROWTH] = 2.0
+        (stage,) = methods.REGISTRY["levenberg_marquardt"].stages
+        self._job = stage.job(formulations.problem(system, formulation, length, self._time))
+        self._job.start(_target(system, length, self._tolerance))
+        self._control = self._job.control
         self._control[abi.CHUNK] = 1.0
-        work = np.empty(kernel.levenberg_marquardt_work(p.structure, p.linear.work))
-        self._run = kernel.levenberg_marquardt
-        tables = (p.evaluate, p.ints, p.floats, p.structure, p.scales, p.linear.address, p.linear.pattern)
-        self._arguments = (*tables, self._q, self._control, work)
+        self._run: Any = _blocks.run
+        self._arguments = (self._job.table, self._control, self._q, self._job.work)
+        self._is_short = False  # the solver has met its target, but the verdict is not met
 
     def step(self) -> bool:
-        """One damped step from where it is; True once every residual is met."""
-        met: bool = self._run(*self._arguments) == _CONVERGED
-        return met
+        """One damped step from where it is; True once every constraint is met, judged as an assembly is."""
+        if self._run(*self._arguments) != _CONVERGED:
+            return False
+        state = self.state
+        angles = formulations.angles(self._system, self._poses)
+        found, _ = verdict.judge_system(self._system, state.coordinates, angles, self._tolerance, self._time)
+        self._is_short = not found.met
+        return found.met
 
     @property
     def residual(self) -> float:
@@ -75,8 +73,8 @@ class Stepper:
 
     @property
     def stalled(self) -> bool:
-        """Another step would not get nearer."""
-        return int(self._control[abi.STATUS]) in (Outcome.STALLED, Outcome.BROKEN)
+        """Whether another step would not reduce the residuals."""
+        return self._is_short or int(self._control[abi.STATUS]) in (Outcome.STALLED, Outcome.BROKEN)
 
     @property
     def state(self) -> State:
@@ -84,3 +82,12 @@ class Stepper:
         formulations.leave(self._system, self._formulation, self._q, self._poses)
         angles = formulations.angles(self._system, self._poses).copy() if self._system.counted_angles else None
         return self._system.state(formulations.from_reference(self._system, self._poses), angles, self._time)
+
+
+def _target(system: System, length: float, tolerance: float) -> float:
+    """The scaled residual at which the verdict on every piece, by its own extent, is met."""
+    if system.in_one_piece:
+        return target_residual(system, length, tolerance)
+    sizes = [piece.system.judged_length for piece in system.pieces]
+    of_pieces = [target_residual(piece.system, length, tolerance) for piece in system.pieces]
+    return min(target * min(1.0, size / length) for target, size in zip(of_pieces, sizes, strict=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cardan.analysis.assemble import AUTO
+from cardan.analysis.options import AUTO
 from cardan.cli.output import print_json, table
 from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, random_start

@@ -11,7 +11,7 @@ from typing import get_args
 
 import numpy as np
 
-from cardan.analysis.assemble import Method
+from cardan.analysis.options import Method
 from cardan.cli.output import print_json
 from cardan.constraints import kernels
 from cardan.constraints.registry import REGISTRY

@@ -1,34 +1,44 @@
-"""The kernel of the verdict: which residual is largest for what it may be."""
+"""The kernel of the verdict: which residual is largest in relation to its bound.
+
+With the residuals r in metres and radians, L the length that a piece is judged by and tol the tolerance, a pose meets
+its constraints where  |r|/L ≤ max(tol, rounding of the coordinates)  for lengths, |r| likewise for angles.
+"""
 
 from math import inf, isfinite
 
 from cardan._jit import exact
 from cardan.system.layout import POSE
 
+# bounds of a verdict
+TOLERANCE, ROUNDING, ROUNDING_MOST, LENGTH, BOUNDS = range(5)
+
 
 @exact
-def judge(residuals, powers, coordinates, counted, points, origin, length, tolerance, rounding, most, out):
-    """out ← the residual that is largest for what it may be, scaled, and that bound.
+def judge(residuals, powers, poses, angles, points, origin, bounds, out):
+    """out ← the residual that is largest in relation to its bound, scaled, and that bound.
 
     A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
     body's origin, a rounded angle of many turns by an ulp of all of them: rows of such angles have −1 in powers.
     """
+    tolerance = bounds[TOLERANCE]
+    rounding = bounds[ROUNDING]
+    length = bounds[LENGTH]
     out[0] = 0.0
     out[1] = tolerance
     far = 0.0
-    for i in range(coordinates.size):
-        if not isfinite(coordinates[i]):
+    for i in range(poses.size):
+        if not isfinite(poses[i]):
             out[0] = inf
             return
         if i % POSE < 3:
-            far = max(far, abs(coordinates[i]))
+            far = max(far, abs(poses[i]))
     for i in range(points.size):
         far = max(far, abs(points[i]))
     for i in range(3):
         far = max(far, abs(origin[i]))
     largest_angle = 1.0
-    for i in range(counted.size):
-        largest_angle = max(largest_angle, abs(counted[i]))
+    for i in range(angles.size):
+        largest_angle = max(largest_angle, abs(angles[i]))
     largest = 0.0
     for i in range(residuals.size):
         if powers[i] <= 0:
@@ -38,7 +48,7 @@ def judge(residuals, powers, coordinates, counted, points, origin, length, toler
             value = abs(residuals[i]) / length
             if powers[i] == 2:
                 value /= length
-            bound = max(tolerance, min(rounding * max(1.0, far / length), most))
+            bound = max(tolerance, min(rounding * max(1.0, far / length), bounds[ROUNDING_MOST]))
         if not isfinite(value):
             out[0] = inf
             out[1] = tolerance

@@ -141,7 +141,7 @@ def _sparse_solver(
             arrays = (problem.linear.pattern, control, -rest, gradient, step, entries, work)
             if _blocks.call_at(problem.linear.address, abi.FACTOR, *arrays):
                 return np.full(n, np.nan)
-            _blocks.call_at(problem.linear.address, abi.SOLVE, *arrays)
+            _blocks.call_at(problem.linear.address, abi.BACK_SOLVE, *arrays)
             total += step
         total *= scales[m:]
         return total

@@ -1,27 +1,49 @@
-"""Whether a pose meets every constraint: the one judgement that assembly and diagnosis share.
+"""Whether a pose meets every constraint: the one verdict that assembly, motion, stepping and diagnosis share.
 
-Every primitive is judged in its sharp form, in metres and radians, and every connected piece by its own extent.
+Every primitive is judged in metres and radians, and every connected piece of a mechanism by its own extent: a small
+part in a large assembly has to meet the tolerance relative to its own size.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
-from cardan.lazy import TieredModule
-from cardan.system import check
+from cardan.lazy import LazyModule, TieredModule
+from cardan.solvers import abi
+from cardan.system import check, layout
 from cardan.system.state import FloatArray
-from cardan.system.system import System
+from cardan.system.system import IntArray, System
 
+_tables = LazyModule("cardan.system._tables")
+_judging = LazyModule("cardan.coordinates._judging")
 _verdict = TieredModule("cardan.coordinates._verdict")
 
-TOLERANCE: Final = 1e-12  # where nobody asks for another: lengths relative to the extent, angles in radians
+TOLERANCE: Final = 1e-12  # the default: lengths relative to the extent, angles in radians
 # Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
 ROUNDING = 64 * float(np.finfo(float).eps)
 ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
+
+_NONE: FloatArray = np.empty(0)
+
+
+class Verdict(NamedTuple):
+    """The residual that is largest in relation to its bound (lengths relative to the extent), and that bound.
+
+    The residual is inf where a pose is not finite.
+    """
+
+    residual: float
+    bound: float
+
+    @property
+    def met(self) -> bool:
+        """Whether every constraint is met."""
+        return self.residual <= self.bound
 
 
 def checked_tolerance(value: Any) -> float:
@@ -35,9 +57,9 @@ def checked_tolerance(value: Any) -> float:
 def residuals(
     system: System, coordinates: FloatArray, near: FloatArray | None = None, time: float = 0.0
 ) -> FloatArray:
-    """Of every row in sharp form, unscaled, shape (rows,), with r, p of each body, shape (bodies, 7).
+    """Of every row in metres or radians, shape (rows,), with r, p of each body, shape (bodies, 7).
 
-    near [rad], shape (turns,): angles that whole turns are counted from.  time [s]: of the drivers.
+    near [rad], shape (counted angles,): whole turns are counted from these.  time [s]: of the drivers.
     """
     judged = system.judged()
     problem = formulations.problem(judged, "manifold", None, time)
@@ -47,33 +69,106 @@ def residuals(
 def judge(
     piece: System,
     coordinates: FloatArray,
-    length: float,
     tolerance: float,
-    known: FloatArray | None = None,
-    near: FloatArray | None = None,
+    *,
+    angles: FloatArray | None = None,
     time: float = 0.0,
-) -> tuple[float, float]:
-    """The residual of a piece that is largest for what it may be, and that bound; inf where a pose is not finite.
+    known: FloatArray | None = None,
+) -> Verdict:
+    """The verdict on a connected piece in a pose; arguments as of :func:`residuals`.
 
-    Only lengths are allowed the rounding of far-away coordinates: an orientation is as sharp there as anywhere.
+    Only lengths are allowed the rounding of far-away coordinates: an orientation is as accurate there as anywhere.
     known: the residuals, where they have been computed already.
     """
-    found = residuals(piece, coordinates, near, time) if known is None else known
+    found = residuals(piece, coordinates, angles, time) if known is None else known
     out = np.empty(2)
     _verdict.judge(
         found,
         piece.judged_powers(),
         np.array(coordinates).reshape(-1),
-        _NONE if near is None else near,
+        _NONE if angles is None else angles,
         piece.reference_points.reshape(-1),
         piece.origin,
-        length,
-        tolerance,
-        ROUNDING,
-        ROUNDING_MOST,
+        _bounds(piece, tolerance),
         out,
     )
-    return float(out[0]), float(out[1])
+    return Verdict(float(out[0]), float(out[1]))
 
 
-_NONE: FloatArray = np.empty(0)
+def judge_system(
+    system: System, coordinates: FloatArray, angles: FloatArray, tolerance: float, time: float
+) -> tuple[Verdict, FloatArray]:
+    """The verdict on a system, which is that on the worst of its pieces; and the residuals of all rows."""
+    found = residuals(system, coordinates, angles, time)
+    if system.in_one_piece:
+        return judge(system, coordinates, tolerance, angles=angles, known=found), found
+    worst = Verdict(0.0, tolerance)
+    for piece in system.pieces:
+        own = judge(piece.system, coordinates[piece.bodies], tolerance, angles=angles[piece.angles], time=time)
+        if own.residual / own.bound > worst.residual / worst.bound or not np.isfinite(own.residual):
+            worst = own
+    return worst, found
+
+
+def _bounds(piece: System, tolerance: float) -> FloatArray:
+    return np.array([tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length])
+
+
+class Judge:
+    """The verdict on many poses of a connected piece, for kernels; threads may share it.
+
+    ``table`` and ``bounds``: as the kernels of :mod:`cardan.coordinates._verdict` read them.
+    """
+
+    def __init__(self, piece: System, tolerance: float, time: float) -> None:
+        from cardan._jit import address_of
+
+        self.piece = piece
+        self.problem = p = formulations.problem(piece.judged(), "manifold", None, time)
+        self.bounds = _bounds(piece, tolerance)
+        arrays = (p.ints, p.floats, piece.judged_powers(), piece.reference_points.reshape(-1), piece.origin)
+        bodies, angles = len(piece.names), len(piece.counted_angles)
+        size = layout.POSE * bodies + angles
+        _, unknowns, _, _, evaluation = p.sizes
+        offsets = [0, *accumulate((size, size, size, unknowns, p.rows, evaluation))]
+        addresses = [address_of(array) for array in arrays]
+        self.table: IntArray = np.array([p.evaluate, *addresses, bodies, angles, p.rows, *offsets], dtype=np.int64)
+        self._arrays = arrays  # the table has only their addresses
+        self._size = offsets[-1]
+
+    def workspace(self) -> FloatArray:
+        """A workspace for the kernels; threads do not share it."""
+        return np.zeros(self._size)  # a part of it is a step of zeros
+
+    def update(self, poses: FloatArray, found: FloatArray) -> None:
+        """found ← residual and bound, shape (n, 2).
+
+        poses: r, p of the bodies' origins, then the counted angles, shape (n, 7 bodies + angles).
+        """
+        shifted = poses.copy()
+        shift(self.piece, shifted, 1.0)
+        update_angles(self.piece.judged(), shifted)
+        given = (poses.reshape(-1), shifted.reshape(-1), self.workspace(), found.reshape(-1))
+        _judging.judge_many(self.table, self.bounds, len(poses), *given)
+
+
+def shift(piece: System, q: FloatArray, sign: float) -> None:
+    """Poses in the rows of q from body origins to reference points (+1) or back (−1), by the kernel for one of them."""
+    bodies = len(piece.names)
+    poses = np.ascontiguousarray(q[:, : layout.POSE * bodies])
+    points = np.tile(piece.reference_points.reshape(-1), len(q))
+    _tables.shift_reference(bodies * len(q), points, piece.origin, sign, poses.reshape(-1))
+    q[:, : layout.POSE * bodies] = poses
+
+
+def update_angles(piece: System, q: FloatArray) -> None:
+    """Counted angles in the rows of q ← those of its poses, within half a turn of what the rows say."""
+    if not piece.counted_angles or not len(q):
+        return
+    problem = formulations.problem(piece, "manifold")
+    zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
+    work = np.empty(int(problem.structure[abi.WORK]))
+    flat = q.reshape(-1)  # a view: rows of q are whole
+    first = layout.POSE * len(piece.names)
+    tables = problem.evaluate, problem.ints, problem.floats
+    _judging.update_angles_of_many(*tables, first, flat, len(q), moved, zeros, work)

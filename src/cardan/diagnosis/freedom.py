@@ -208,7 +208,7 @@ def _freedom(
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
     rank, values, redundant, motions = find(problem, q, rows)
     driven_rank = find(problem, q, list(equations))[0] if drivers else rank
-    judged = verdict.judge(piece, coordinates, piece.judged_length, tolerance, None, near, time)
+    judged = verdict.judge(piece, coordinates, tolerance, angles=near, time=time)
     return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions, judged)
 
 

@@ -6,14 +6,27 @@
 ‖·‖ is the Euclidean norm.  The paper does not say how it tells a singular J.  Here J counts as singular if it is not
 square, or if LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated:
 directions whose pivot falls below TRUNCATION times the largest are left alone.  Φ, J and the unknowns come scaled; an
-unknown with the scale 0 is held, and is no column of J.
+unknown with the scale 0 is fixed, and is no column of J.
 """
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, call_kernel, cut, inner, jit, pointer
+from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, tail
+from cardan.errors import ModelError
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers._blocks import half_square, largest
+from cardan.solvers._job import evaluate, piece, retract, scales_of, structure_of
+from cardan.solvers._newton import DENSE, SINGULAR_RTOL
+from cardan.solvers._structure import (
+    FIRST,
+    block_in,
+    block_offsets,
+    end_row,
+    first_entry,
+    first_row,
+    next_constraint,
+    slot_count,
+)
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
@@ -21,30 +34,31 @@ from cardan.solvers.abi import (
     CONVERGED,
     COORDINATES,
     COST,
-    HEADER,
     INVERSE,
     ITERATIONS,
     JACOBIAN,
-    JACOBIAN_SIZE,
     LU_FIRST,
-    OFFSETS,
     OVERFLOW,
     RESIDUAL_MAX,
-    RETRACT,
     ROWS,
     RUNNING,
     SINGULAR,
+    SOLVER,
     STATUS,
     TOLERANCE,
     TRUNCATION,
     UNKNOWNS,
-    WORK,
 )
+
+EPSILON = 2.0**-52
+
+# how one of many starts ended
+END_ITERATIONS, END_OUTCOME, END_NORM, END = range(4)
 
 
 @inner
 def number_free(structure, scales, columns):
-    """columns ← number of each unknown among those that are not held, or −1.  Returns how many are free."""
+    """columns ← number of each unknown among those that are not fixed, or −1.  Returns how many are free."""
     m = structure[ROWS]
     free = 0
     for k in range(structure[UNKNOWNS]):
@@ -57,28 +71,27 @@ def number_free(structure, scales, columns):
 
 @inner
 def place_free(structure, scales, columns, free, entries, factors):
-    """Where the entries of J in free columns go in a row-major matrix: entries ← (entry, place), factors ← scale.
+    """entries ← (entry of J, position in a row-major matrix) of every free column, factors ← its scale.
 
     Returns how many there are.
     """
     m = structure[ROWS]
-    offsets = structure[OFFSETS]
-    at = HEADER
+    offsets = block_offsets(structure)
+    at = FIRST
     count = 0
     for _ in range(structure[CONSTRAINTS]):
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(structure[at], structure[at] + structure[at + 1]):
-            for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+        entry = first_entry(structure, at)
+        for i in range(first_row(structure, at), end_row(structure, at)):
+            for s in range(slot_count(structure, at)):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     if columns[k] >= 0:
                         entries[2 * count] = entry
                         entries[2 * count + 1] = i * free + columns[k]
                         factors[count] = scales[i] * scales[m + k]
                         count += 1
                     entry += 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
     return count
 
 
@@ -99,43 +112,50 @@ def solve(m, n, by_lu, matrix, r, solution, control, copy, right, scratch, pivot
     minimum_norm(m, n, copy, right, solution, control[TRUNCATION], scratch, pivots)
 
 
-@jit
-def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, pivots):
+# pieces of the workspace
+EVALUATION, R, RIGHT, J, MOVED, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, COLUMNS, ORDER, ENTRIES = range(14)
+
+
+def pieces(problem):
+    """Floats of each piece of the workspace."""
+    m, n, entries, coordinates, evaluation = problem.sizes
+    if m * n > DENSE:
+        raise ModelError(
+            f"method 'newton_lu' decomposes J as one matrix, here of {m} × {n} entries; it must have {DENSE} at the "
+            "most: use method='newton', which is sparse for large systems"
+        )
+    return evaluation, m, m, entries, coordinates, n, n, 3 * n, entries, m * n, m * n, n, n, 2 * entries
+
+
+def prepare(problem, control):
+    """What the control vector holds at the beginning of a run: a pivot must exceed rounding, free unknowns × ε."""
+    free = sum(1 for scale in problem.scales[problem.rows :].tolist() if scale != 0.0)
+    control[INVERSE] = LU_FIRST
+    control[SINGULAR] = free * EPSILON
+    control[TRUNCATION] = SINGULAR_RTOL
+
+
+def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
-    structure = pointer(structure)
-    scales = pointer(scales)
-    q = pointer(q)
-    control = pointer(control)
-    work = pointer(work)
-    pivots = pointer(pivots)
+    structure = structure_of(job)
+    scales = scales_of(job)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
-    size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
-    at = structure[WORK]
-    inner = cut(work, 0, at)
-    r = cut(work, at, m)
-    at += m
-    right = cut(work, at, m)
-    at += m
-    jacobian = cut(work, at, size)
-    at += size
-    moved = cut(work, at, coordinates)
-    at += coordinates
-    step = cut(work, at, n)
-    at += n
-    solution = cut(work, at, n)
-    at += n
-    scratch = cut(work, at, 3 * n)
-    at += 3 * n
-    factors = cut(work, at, size)
-    at += size
-    matrix = cut(work, at, m * n)
-    at += m * n
-    copy = cut(work, at, m * n)
-    columns = cut(pivots, 0, n)
-    order = cut(pivots, n, n)
-    entries = cut(pivots, 2 * n, 2 * size)
+    inner = piece(job, EVALUATION, work)
+    r = piece(job, R, work)
+    right = piece(job, RIGHT, work)
+    jacobian = piece(job, J, work)
+    moved = piece(job, MOVED, work)
+    step = piece(job, STEP, work)
+    solution = piece(job, SOLUTION, work)
+    scratch = piece(job, SCRATCH, work)
+    factors = piece(job, FACTORS, work)
+    matrix = piece(job, MATRIX, work)
+    copy = piece(job, COPY, work)
+    columns = as_integers(piece(job, COLUMNS, work))
+    order = as_integers(piece(job, ORDER, work))
+    entries = as_integers(piece(job, ENTRIES, work))
     free = number_free(structure, scales, columns)
     count = place_free(structure, scales, columns, free, entries, factors)
     for i in range(m * free):
@@ -144,7 +164,7 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
     done = 0
     limit = int(control[CHUNK])
     while True:
-        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
+        evaluate(job, JACOBIAN, q, step, r, jacobian, inner)
         for i in range(m):
             r[i] *= scales[i]
         control[COST] = half_square(structure, r)
@@ -163,7 +183,7 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
         solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, order)
         for k in range(n):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
-        call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, inner)
+        retract(job, q, step, moved, inner)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1
@@ -171,46 +191,22 @@ def algorithm_1(evaluate, ints, floats, structure, scales, q, control, work, piv
     return int(control[STATUS])
 
 
+SOLVE = evaluator(_solve)
+
+
 @jit
-def algorithm_1_many(
-    solver,
-    evaluate,
-    ints,
-    floats,
-    structure,
-    scales,
-    starts,
-    first,
-    last,
-    control,
-    work,
-    pivots,
-    q,
-    iterations,
-    outcomes,
-    norms,
-):
+def run_many(job, starts, first, last, control, work, q, ends):
     """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
 
-    solver: address of the kernel above: its own machine code, which a copy in here might not round alike.
-    iterations, outcomes ← those of each start, norms ← ‖Φ‖ where it ended.
+    It is called by address: a copy in here might round differently.  ends ← ITERATIONS, OUTCOME, NORM of each start.
     """
-    coordinates = structure[COORDINATES]
+    coordinates = structure_of(job)[COORDINATES]
     for k in range(first, last):
         for i in range(coordinates):
             q[i] = starts[k * coordinates + i]
         control[ITERATIONS] = 0.0
-        outcomes[k] = call_kernel(solver, (evaluate, ints, floats, structure, scales, q, control, work, pivots))
-        iterations[k] = int(control[ITERATIONS])
-        norms[k] = sqrt(2.0 * control[COST])
-
-
-def algorithm_1_work(structure):
-    """Floats of work the kernel needs."""
-    m, n, size = (int(structure[at]) for at in (ROWS, UNKNOWNS, JACOBIAN_SIZE))
-    return int(structure[WORK]) + 2 * m + 2 * size + int(structure[COORDINATES]) + 5 * n + 2 * m * n
-
-
-def algorithm_1_integers(structure):
-    """Integers of work (pivots) the kernel needs."""
-    return 2 * int(structure[UNKNOWNS]) + 2 * int(structure[JACOBIAN_SIZE])
+        outcome = call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
+        end = tail(ends, END * k)
+        end[END_ITERATIONS] = control[ITERATIONS]
+        end[END_OUTCOME] = float(outcome)
+        end[END_NORM] = sqrt(2.0 * control[COST])

@@ -3,29 +3,38 @@
 from math import sqrt
 
 from cardan._jit import call_evaluator, exact, exact_inner, inner, jit
-from cardan.solvers.abi import BLOCKS, CONSTRAINTS, HEADER, LIMITS, OFFSETS, RESIDUAL, RETRACT, ROWS, UNKNOWNS
+from cardan.solvers._structure import (
+    FIRST,
+    block_in,
+    block_offsets,
+    end_row,
+    first_entry,
+    first_row,
+    next_constraint,
+    rotation_offsets,
+    slot_count,
+)
+from cardan.solvers.abi import BLOCKS, CONSTRAINTS, RESIDUAL, RETRACT, ROWS, SOLVER, UNKNOWNS
 
 
 @inner
 def scale_rows(structure, scales, r, jacobian):
     """r ← D_r r and J ← D_r J D_c in place; scales holds the row scales, then the column scales."""
     m = structure[ROWS]
-    offsets = structure[OFFSETS]
-    at = HEADER
+    offsets = block_offsets(structure)
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
+        entry = first_entry(structure, at)
+        slots = slot_count(structure, at)
+        for i in range(first_row(structure, at), end_row(structure, at)):
             factor = scales[i]
             r[i] *= factor
             for s in range(slots):
-                block = structure[at + 4 + s]
-                first = structure[offsets + block]
-                for k in range(first, structure[offsets + block + 1]):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     jacobian[entry] *= factor * scales[m + k]
                     entry += 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
 
 
 @inner
@@ -49,7 +58,10 @@ def largest(structure, r):
 
 @exact_inner
 def scaled_cost(structure, scales, r):
-    """r ← D_r r in place; returns ½|r|², added up one by one: costs that are compared have the same bits everywhere."""
+    """r ← D_r r in place; returns ½|r|².
+
+    Terms are added one by one, so that costs which are compared have the same bits wherever they are computed.
+    """
     total = 0.0
     for i in range(structure[ROWS]):
         r[i] *= scales[i]
@@ -58,8 +70,8 @@ def scaled_cost(structure, scales, r):
 
 
 @exact
-def cost(structure, scales, r):
-    """scaled_cost, from Python."""
+def scale_residuals(structure, scales, r):
+    """r ← D_r r in place; returns ½|r|².  From Python."""
     return scaled_cost(structure, scales, r)
 
 
@@ -75,43 +87,41 @@ def half_square(structure, r):
 @inner
 def times(structure, jacobian, x, out):
     """out ← J x; returns |J x|²."""
-    offsets = structure[OFFSETS]
+    offsets = block_offsets(structure)
     square = 0.0
-    at = HEADER
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
+        entry = first_entry(structure, at)
+        slots = slot_count(structure, at)
+        for i in range(first_row(structure, at), end_row(structure, at)):
             total = 0.0
             for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     total += jacobian[entry] * x[k]
                     entry += 1
             out[i] = total
             square += total * total
-        at += 4 + slots
+        at = next_constraint(structure, at)
     return square
 
 
 @inner
 def add_transpose_times(structure, jacobian, factor, y, out):
     """out += factor·Jᵀ y."""
-    offsets = structure[OFFSETS]
-    at = HEADER
+    offsets = block_offsets(structure)
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
+        entry = first_entry(structure, at)
+        slots = slot_count(structure, at)
+        for i in range(first_row(structure, at), end_row(structure, at)):
             t = factor * y[i]
             for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     out[k] += jacobian[entry] * t
                     entry += 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
 
 
 @inner
@@ -123,41 +133,40 @@ def transpose_times(structure, jacobian, y, out):
 
 
 @inner
-def add_defect(structure, r, jacobian, damping, step, defect):
+def update_defect(structure, r, jacobian, damping, step, defect):
     """defect ← Jᵀ(r + J·step) + damping·step: what a computed step leaves of the normal equations."""
-    offsets = structure[OFFSETS]
+    offsets = block_offsets(structure)
     for i in range(structure[UNKNOWNS]):
         defect[i] = damping * step[i]
-    at = HEADER
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
+        entry = first_entry(structure, at)
+        slots = slot_count(structure, at)
+        for i in range(first_row(structure, at), end_row(structure, at)):
             t = r[i]
             e = entry
             for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     t += jacobian[e] * step[k]
                     e += 1
             for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     defect[k] += jacobian[entry] * t
                     entry += 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
 
 
 @inner
 def cap_rotations(structure, cap, step):
     """Shorten the whole step so that no block's rotation exceeds cap."""
-    offsets = structure[OFFSETS]
-    limits = structure[LIMITS]
+    offsets = block_offsets(structure)
+    rotations = rotation_offsets(structure)
     worst = 0.0
     for b in range(structure[BLOCKS]):
         s = 0.0
-        for k in range(structure[offsets + b] + structure[limits + b], structure[offsets + b + 1]):
+        for k in range(offsets[b] + rotations[b], offsets[b + 1]):
             s += step[k] * step[k]
         if s > worst:
             worst = s
@@ -171,19 +180,24 @@ def cap_rotations(structure, cap, step):
 def spread(structure, jacobian, dense):
     """dense ← J, row-major, shape (rows × unknowns,); dense must be zero."""
     n = structure[UNKNOWNS]
-    offsets = structure[OFFSETS]
-    at = HEADER
+    offsets = block_offsets(structure)
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        entry = structure[at + 2]
-        slots = structure[at + 3]
-        for i in range(row, row + structure[at + 1]):
+        entry = first_entry(structure, at)
+        slots = slot_count(structure, at)
+        for i in range(first_row(structure, at), end_row(structure, at)):
             for s in range(slots):
-                block = structure[at + 4 + s]
-                for k in range(structure[offsets + block], structure[offsets + block + 1]):
+                block = block_in(structure, at, s)
+                for k in range(offsets[block], offsets[block + 1]):
                     dense[i * n + k] = jacobian[entry]
                     entry += 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
+
+
+@jit
+def run(job, control, q, work):
+    """Iterate with the solver of a job; returns STATUS."""
+    return call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
 
 
 @jit

@@ -2,38 +2,46 @@
 
 from cardan._jit import cut, evaluator, inner
 from cardan.math._dense import cholesky, cholesky_solve
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
+from cardan.solvers._structure import (
+    FIRST,
+    block_in,
+    block_offsets,
+    first_entry,
+    first_row,
+    next_constraint,
+    row_count,
+    row_length,
+    slot_count,
+)
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 
 
 @inner
 def normal_equations(structure, r, jacobian, h, g):
     """h ← JᵀJ (lower triangle, dense row-major), g ← Jᵀr."""
     n = structure[UNKNOWNS]
-    offsets = structure[OFFSETS]
+    offsets = block_offsets(structure)
     for i in range(n):
         g[i] = 0.0
         for j in range(i * n, i * n + i + 1):
             h[j] = 0.0
-    at = HEADER
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        row = structure[at]
-        rows = structure[at + 1]
-        start = structure[at + 2]
-        slots = structure[at + 3]
-        stride = 0
-        for s in range(slots):
-            block = structure[at + 4 + s]
-            stride += structure[offsets + block + 1] - structure[offsets + block]
+        row = first_row(structure, at)
+        rows = row_count(structure, at)
+        start = first_entry(structure, at)
+        slots = slot_count(structure, at)
+        stride = row_length(structure, at)
         a_at = start
         for a in range(slots):
-            block = structure[at + 4 + a]
-            a0 = structure[offsets + block]
-            a_width = structure[offsets + block + 1] - a0
+            block = block_in(structure, at, a)
+            a0 = offsets[block]
+            a_width = offsets[block + 1] - a0
             b_at = start
             for b in range(a + 1):
-                other = structure[at + 4 + b]
-                b0 = structure[offsets + other]
-                b_width = structure[offsets + other + 1] - b0
+                other = block_in(structure, at, b)
+                b0 = offsets[other]
+                b_width = offsets[other + 1] - b0
                 for i in range(a_width):
                     target = (a0 + i) * n + b0
                     width = i + 1 if a == b else b_width
@@ -50,7 +58,7 @@ def normal_equations(structure, r, jacobian, h, g):
                     s += jacobian[a_at + k * stride + i] * r[row + k]
                 g[a0 + i] += s
             a_at += a_width
-        at += 4 + slots
+        at = next_constraint(structure, at)
 
 
 def _linear(op, structure, control, r, gradient, step, jacobian, matrix):

@@ -19,7 +19,7 @@ alone, with g for h, would lose all digits below eps/λ.
 
 from cardan._jit import call_evaluator, cut, evaluator, tail
 from cardan.solvers._blocks import add_transpose_times, times, transpose_times
-from cardan.solvers.abi import DAMPING, FACTOR, ROWS, SOLVE, UNKNOWNS
+from cardan.solvers.abi import BACK_SOLVE, DAMPING, FACTOR, ROWS, UNKNOWNS
 
 INNER = 0  # address of the linear algebra of JJᵀ
 INNER_WORK = 1  # floats of its matrices
@@ -63,17 +63,17 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
         step[i] = 0.0
         rest[i] = gradient[i]
     if same:
-        call_evaluator(pattern[INNER], SOLVE, within, control, known, r, t, transposed, factor)
+        call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, r, t, transposed, factor)
         add_transpose_times(structure, jacobian, 1.0, t, step)
         return 0
     # the other linear algebra answers with −S of what it is given
     times(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, factor)
+    call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)
-    call_evaluator(pattern[INNER], SOLVE, within, control, known, t, u, transposed, factor)
+    call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, t, u, transposed, factor)
     add_transpose_times(structure, jacobian, -1.0, u, step)
     times(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], SOLVE, within, control, known, u, t, transposed, factor)
+    call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)
     for i in range(unknowns):
         step[i] -= rest[i] / control[DAMPING]

@@ -11,8 +11,9 @@ bound is what damps the stiffest mode at once; and whatever v is, the model fall
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, inner, jit, pointer
-from cardan.solvers._blocks import half_square, larger, largest, scale_rows, times, transpose_times
+from cardan._jit import evaluator, inner
+from cardan.solvers._blocks import half_square, larger, largest, times, transpose_times
+from cardan.solvers._job import evaluate_scaled, piece, retract, scales_of, structure_of
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
@@ -20,11 +21,8 @@ from cardan.solvers.abi import (
     COORDINATES,
     COST,
     ITERATIONS,
-    JACOBIAN,
-    JACOBIAN_SIZE,
     OVERFLOW,
     RESIDUAL_MAX,
-    RETRACT,
     REUSE,
     ROWS,
     RUNNING,
@@ -33,7 +31,6 @@ from cardan.solvers.abi import (
     STEP_GAIN,
     TOLERANCE,
     UNKNOWNS,
-    WORK,
 )
 
 FIRST_POWERS = 8  # power iterations before the first step
@@ -61,42 +58,44 @@ def stiffest(structure, jacobian, steps, v, rows, image):
     return estimate
 
 
-@jit
-def gradient(evaluate, ints, floats, structure, scales, q, control, work):
+# pieces of the workspace
+EVALUATION, R, J, MOVED, DIRECTION, IMAGE, V, PRODUCT = range(8)
+
+
+def pieces(problem):
+    """Floats of each piece of the workspace."""
+    m, n, entries, coordinates, evaluation = problem.sizes
+    return evaluation, m, entries, coordinates, n, n, n, m
+
+
+def prepare(problem, control):
+    """What the control vector holds at the beginning of a run, beside zeros."""
+    control[STEP_GAIN] = inf  # as long a step as is stable
+
+
+def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
 
-    HELD says whether work still holds v from the last call.
+    REUSE says whether work still holds v from the last call.
     """
-    structure = pointer(structure)
-    scales = pointer(scales)
-    q = pointer(q)
-    control = pointer(control)
-    work = pointer(work)
+    structure = structure_of(job)
+    scales = scales_of(job)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
-    size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
-    at = structure[WORK]
-    inner = cut(work, 0, at)
-    r = cut(work, at, m)
-    at += m
-    jacobian = cut(work, at, size)
-    at += size
-    moved = cut(work, at, coordinates)
-    at += coordinates
-    direction = cut(work, at, n)
-    at += n
-    image = cut(work, at, n)
-    at += n
-    v = cut(work, at, n)
-    at += n
-    rows = cut(work, at, m)
+    inner = piece(job, EVALUATION, work)
+    r = piece(job, R, work)
+    jacobian = piece(job, J, work)
+    moved = piece(job, MOVED, work)
+    direction = piece(job, DIRECTION, work)
+    image = piece(job, IMAGE, work)
+    v = piece(job, V, work)
+    rows = piece(job, PRODUCT, work)
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
     while True:
-        call_evaluator(evaluate, JACOBIAN, ints, floats, q, direction, r, jacobian, inner)
-        scale_rows(structure, scales, r, jacobian)
+        evaluate_scaled(job, q, r, jacobian, inner)
         cost = half_square(structure, r)
         control[COST] = cost
         control[RESIDUAL_MAX] = largest(structure, r)
@@ -127,7 +126,7 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]
-        call_evaluator(evaluate, RETRACT, ints, floats, q, direction, moved, jacobian, inner)
+        retract(job, q, direction, moved, inner)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1
@@ -135,8 +134,4 @@ def gradient(evaluate, ints, floats, structure, scales, q, control, work):
     return int(control[STATUS])
 
 
-def gradient_work(structure):
-    """Floats of work the kernel needs."""
-    n = int(structure[UNKNOWNS])
-    blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
-    return int(structure[WORK]) + blocks + int(structure[COORDINATES]) + 3 * n + int(structure[ROWS])
+SOLVE = evaluator(_solve)

@@ -10,9 +10,11 @@ convergence above one even where J has no full rank, as redundant constraints an
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, jit, pointer, tail
-from cardan.solvers._blocks import add_defect, cap_rotations, half_square, largest, scale_rows
+from cardan._jit import evaluator
+from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
+from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
 from cardan.solvers.abi import (
+    BACK_SOLVE,
     BROKEN,
     CHUNK,
     CONVERGED,
@@ -22,24 +24,20 @@ from cardan.solvers.abi import (
     FACTOR,
     GROWTH,
     ITERATIONS,
-    JACOBIAN,
-    JACOBIAN_SIZE,
     MARK_COST,
     MARK_ITERATION,
     OVERFLOW,
     RESIDUAL_MAX,
-    RETRACT,
     REUSE,
     ROWS,
     RUNNING,
-    SOLVE,
     STALLED,
     STATUS,
     TOLERANCE,
     UNKNOWNS,
-    WORK,
 )
 
+INITIAL_DAMPING = 1e-3
 ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
 FASTEST_SHRINK = 0.1  # of λ per accepted step; Nielsen's 1/3 takes 13 steps on a chain of 1,000 where this takes 8
 DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
@@ -59,43 +57,44 @@ CREEP_DECREASE = 1e-3
 HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
 
 
-@jit
-def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, pattern, q, control, work):
+# pieces of the workspace
+EVALUATION, R, TRIAL_R, J, TRIAL_J, TRIAL_Q, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = range(11)
+
+
+def pieces(problem):
+    """Floats of each piece of the workspace."""
+    m, n, entries, coordinates, evaluation = problem.sizes
+    return evaluation, m, m, entries, entries, coordinates, n, n, n, n, problem.linear.work
+
+
+def prepare(problem, control):
+    """What the control vector holds at the beginning of a run, beside zeros."""
+    control[DAMPING] = INITIAL_DAMPING
+    control[GROWTH] = 2.0
+
+
+def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
 
-    HELD says whether work still holds r and J at q from the last call, and in which of its two places; it must be zero
-    if anything else has changed since.
+    REUSE says whether work still holds r and J at q from the last call, and in which of its two places (1 or 2); it
+    must be zero if q or the problem has changed since.
     """
-    structure = pointer(structure)
-    scales = pointer(scales)
-    q = pointer(q)
-    control = pointer(control)
-    work = pointer(work)
+    structure = structure_of(job)
+    scales = scales_of(job)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
-    size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
-    at = structure[WORK]
-    inner = cut(work, 0, at)
-    r = cut(work, at, m)
-    at += m
-    trial_r = cut(work, at, m)
-    at += m
-    jacobian = cut(work, at, size)
-    at += size
-    trial_jacobian = cut(work, at, size)
-    at += size
-    trial_q = cut(work, at, coordinates)
-    at += coordinates
-    gradient = cut(work, at, n)
-    at += n
-    step = cut(work, at, n)
-    at += n
-    unscaled = cut(work, at, n)
-    at += n
-    correction = cut(work, at, n)
-    at += n
-    matrix = tail(work, at)
+    inner = piece(job, EVALUATION, work)
+    r = piece(job, R, work)
+    trial_r = piece(job, TRIAL_R, work)
+    jacobian = piece(job, J, work)
+    trial_jacobian = piece(job, TRIAL_J, work)
+    trial_q = piece(job, TRIAL_Q, work)
+    gradient = piece(job, GRADIENT, work)
+    step = piece(job, STEP, work)
+    unscaled = piece(job, UNSCALED, work)
+    correction = piece(job, CORRECTION, work)
+    matrix = piece(job, MATRIX, work)
 
     damping = control[DAMPING]
     growth = control[GROWTH]
@@ -104,8 +103,7 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
     elif reuse == 0.0:
-        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
-        scale_rows(structure, scales, r, jacobian)
+        evaluate_scaled(job, q, r, jacobian, inner)
         reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
@@ -128,16 +126,16 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
         done += 1
         effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * sqrt(2.0 * cost / m))
         control[DAMPING] = effective
-        if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
+        if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
-        call_evaluator(linear, SOLVE, pattern, control, r, gradient, step, jacobian, matrix)
+        call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
         longest = 0.0
         for i in range(n):
             longest = max(longest, abs(step[i]))
         if EPSILON * longest > DRIFT * effective:
-            add_defect(structure, r, jacobian, effective, step, unscaled)
-            call_evaluator(linear, SOLVE, pattern, control, r, unscaled, correction, jacobian, matrix)
+            update_defect(structure, r, jacobian, effective, step, unscaled)
+            call_linear(job, BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
             for i in range(n):
                 step[i] += correction[i]
         cap_rotations(structure, ROTATION_CAP, step)
@@ -151,9 +149,8 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
         if promised <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
             control[STATUS] = STALLED
             break
-        call_evaluator(evaluate, RETRACT, ints, floats, q, unscaled, trial_q, jacobian, inner)
-        call_evaluator(evaluate, JACOBIAN, ints, floats, trial_q, step, trial_r, trial_jacobian, inner)
-        scale_rows(structure, scales, trial_r, trial_jacobian)
+        retract(job, q, unscaled, trial_q, inner)
+        evaluate_scaled(job, trial_q, trial_r, trial_jacobian, inner)
         trial_cost = half_square(structure, trial_r)
         ratio = (cost - trial_cost) / promised
         if ratio > 0.0:
@@ -184,7 +181,4 @@ def levenberg_marquardt(evaluate, ints, floats, structure, scales, linear, patte
     return int(control[STATUS])
 
 
-def levenberg_marquardt_work(structure, matrix):
-    """Floats of work the kernel needs, of which ``matrix`` are for the linear algebra."""
-    blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
-    return int(structure[WORK]) + 2 * blocks + int(structure[COORDINATES]) + 4 * int(structure[UNKNOWNS]) + matrix
+SOLVE = evaluator(_solve)

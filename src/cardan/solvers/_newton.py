@@ -9,10 +9,13 @@ runs while the residual exceeds the tolerance (printed with the sign reversed in
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, cut, inner, jit, pointer, tail
+from cardan._jit import as_integers, cut, evaluator, inner
 from cardan.math._dense import minimum_norm
-from cardan.solvers._blocks import add_defect, half_square, largest, scale_rows, spread
+from cardan.solvers._blocks import half_square, largest, spread, update_defect
+from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
+from cardan.solvers._structure import block_offsets, rotation_offsets
 from cardan.solvers.abi import (
+    BACK_SOLVE,
     BLOCKS,
     BROKEN,
     CHUNK,
@@ -20,28 +23,23 @@ from cardan.solvers.abi import (
     COORDINATES,
     COST,
     DAMPING,
+    DENSE_ENTRIES,
     FACTOR,
     ITERATIONS,
-    JACOBIAN,
-    JACOBIAN_SIZE,
     KEEP_ROWS,
-    LIMITS,
     LONG_ROW,
-    OFFSETS,
     OVERFLOW,
     RESIDUAL_MAX,
-    RETRACT,
     ROWS,
     RUNNING,
-    SOLVE,
     STATUS,
     STEP_ROTATION,
     STEP_SIZE,
     TOLERANCE,
     UNKNOWNS,
-    WORK,
 )
 
+DENSE = 250_000  # entries of J up to which it is decomposed as one matrix, some 500 × 500
 SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as singular and is left alone
 SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared is below their rounding
 
@@ -49,16 +47,15 @@ SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared 
 @inner
 def measure_step(structure, step, control):
     """STEP_SIZE and STEP_ROTATION of a scaled step."""
-    offsets = structure[OFFSETS]
+    offsets = block_offsets(structure)
+    rotations = rotation_offsets(structure)
     total = 0.0
     largest_rotation = 0.0
     for b in range(structure[BLOCKS]):
-        first = structure[offsets + b]
-        rotation = first + structure[structure[LIMITS] + b]
         square = 0.0
-        for k in range(first, structure[offsets + b + 1]):
+        for k in range(offsets[b], offsets[b + 1]):
             total += step[k] * step[k]
-            if k >= rotation:
+            if k >= offsets[b] + rotations[b]:
                 square += step[k] * step[k]
         largest_rotation = max(largest_rotation, square)
     control[STEP_SIZE] = sqrt(total)
@@ -79,42 +76,45 @@ def shorten_rows(m, n, matrix, r):
                 matrix[k] *= factor
 
 
-@jit
-def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_step, q, control, work, pivots):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS.
+# pieces of the workspace
+EVALUATION, R, J, MOVED, STEP, SCRATCH, PIVOTS, MATRIX = range(8)
 
-    dense_step: whether work has room for J as one matrix, or else for the factor of the problem's linear algebra.
-    """
-    structure = pointer(structure)
-    scales = pointer(scales)
-    q = pointer(q)
-    control = pointer(control)
-    work = pointer(work)
-    pivots = pointer(pivots)
+
+def pieces(problem):
+    """Floats of each piece of the workspace; the matrix has room for J as a whole, or for a sparse factor."""
+    m, n, entries, coordinates, evaluation = problem.sizes
+    matrix = max(m * n if m * n <= DENSE else 0, problem.linear.work)
+    return evaluation, m, entries, coordinates, n, 3 * n, n, matrix
+
+
+def prepare(problem, control):
+    """What the control vector holds at the beginning of a run, beside zeros."""
+    control[KEEP_ROWS] = 1.0
+    control[DENSE_ENTRIES] = DENSE
+
+
+def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
+    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
+    structure = structure_of(job)
+    scales = scales_of(job)
     m = structure[ROWS]
     n = structure[UNKNOWNS]
-    size = structure[JACOBIAN_SIZE]
     coordinates = structure[COORDINATES]
-    at = structure[WORK]
-    inner = cut(work, 0, at)
-    r = cut(work, at, m)
-    at += m
-    jacobian = cut(work, at, size)
-    at += size
-    moved = cut(work, at, coordinates)
-    at += coordinates
-    step = cut(work, at, n)
-    at += n
-    scratch = cut(work, at, 3 * n)
-    at += 3 * n
-    matrix = tail(work, at)
+    inner = piece(job, EVALUATION, work)
+    r = piece(job, R, work)
+    jacobian = piece(job, J, work)
+    moved = piece(job, MOVED, work)
+    step = piece(job, STEP, work)
+    scratch = piece(job, SCRATCH, work)
+    pivots = as_integers(piece(job, PIVOTS, work))
+    matrix = piece(job, MATRIX, work)
+    is_dense = m * n <= control[DENSE_ENTRIES]
     control[DAMPING] = SPARSE_DAMPING
     control[STATUS] = RUNNING
     done = 0
     limit = int(control[CHUNK])
     while True:
-        call_evaluator(evaluate, JACOBIAN, ints, floats, q, step, r, jacobian, inner)
-        scale_rows(structure, scales, r, jacobian)
+        evaluate_scaled(job, q, r, jacobian, inner)
         control[COST] = half_square(structure, r)
         control[RESIDUAL_MAX] = largest(structure, r)
         if control[RESIDUAL_MAX] <= control[TOLERANCE]:
@@ -125,7 +125,7 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
             break
         if done >= limit:
             break
-        if dense_step:
+        if is_dense:
             for i in range(m * n):
                 matrix[i] = 0.0
             spread(structure, jacobian, matrix)
@@ -135,18 +135,18 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
         else:
             gradient = cut(scratch, 0, n)
             correction = cut(scratch, n, n)
-            if call_evaluator(linear, FACTOR, pattern, control, r, gradient, step, jacobian, matrix) != 0:
+            if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
                 control[STATUS] = BROKEN
                 break
-            call_evaluator(linear, SOLVE, pattern, control, r, gradient, step, jacobian, matrix)
-            add_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
-            call_evaluator(linear, SOLVE, pattern, control, r, gradient, correction, jacobian, matrix)
+            call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+            update_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
+            call_linear(job, BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
             for i in range(n):
                 step[i] = -(step[i] + correction[i])
         measure_step(structure, step, control)
         for i in range(n):
             step[i] *= -scales[m + i]
-        call_evaluator(evaluate, RETRACT, ints, floats, q, step, moved, jacobian, inner)
+        retract(job, q, step, moved, inner)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1
@@ -154,7 +154,4 @@ def newton(evaluate, ints, floats, structure, scales, linear, pattern, dense_ste
     return int(control[STATUS])
 
 
-def newton_work(structure, matrix):
-    """Floats of work the kernel needs, of which ``matrix`` are for J or the linear algebra."""
-    blocks = int(structure[ROWS]) + int(structure[JACOBIAN_SIZE])
-    return int(structure[WORK]) + blocks + int(structure[COORDINATES]) + 4 * int(structure[UNKNOWNS]) + matrix
+SOLVE = evaluator(_solve)

@@ -6,7 +6,19 @@ elimination order, and for each constraint the pairs of its blocks with the plac
 
 from cardan._jit import cut, evaluator, inner, jit, tail
 from cardan.math._block_cholesky import factorise, substitute
-from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, HEADER, OFFSETS, UNKNOWNS
+from cardan.solvers._structure import (
+    FIRST,
+    block_in,
+    block_offsets,
+    blocks_of,
+    first_entry,
+    first_row,
+    next_constraint,
+    row_count,
+    row_length,
+    slot_count,
+)
+from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 
 COUNT = 0  # block columns
 VALUES = 1  # floats of the factor
@@ -22,61 +34,67 @@ SOURCES = 10  # first unknown of each column, in the unknowns as given
 PAIRS = 11
 PATTERN = 12
 
+# a pair of blocks of a constraint
+ROW_SLOT = 0
+COLUMN_SLOT = 1
+PRODUCT = 2  # where the product of the two begins in the factor
+PAIR = 3
+
 
 @jit
 def count_links(structure, starts):
     """starts[b + 1] ← number of neighbours of block b, with repeats; returns their sum."""
     total = 0
-    at = HEADER
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        slots = structure[at + 3]
+        slots = slot_count(structure, at)
         for s in range(slots):
-            starts[structure[at + 4 + s] + 1] += slots - 1
+            starts[block_in(structure, at, s) + 1] += slots - 1
             total += slots - 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
     return total
 
 
 @jit
 def read_slots(structure, out):
     """Number of blocks that each constraint touches."""
-    at = HEADER
+    at = FIRST
     for c in range(structure[CONSTRAINTS]):
-        out[c] = structure[at + 3]
-        at += 4 + structure[at + 3]
+        out[c] = slot_count(structure, at)
+        at = next_constraint(structure, at)
 
 
 @jit
 def fill_links(structure, number, starts, neighbours):
     """Neighbours of each block, both renumbered by ``number``; advances starts[b] to the end of block b."""
-    at = HEADER
+    at = FIRST
     for _ in range(structure[CONSTRAINTS]):
-        slots = structure[at + 3]
+        slots = slot_count(structure, at)
         for s in range(slots):
-            b = number[structure[at + 4 + s]]
+            b = number[block_in(structure, at, s)]
             for t in range(slots):
                 if t != s:
-                    neighbours[starts[b]] = number[structure[at + 4 + t]]
+                    neighbours[starts[b]] = number[block_in(structure, at, t)]
                     starts[b] += 1
-        at += 4 + slots
+        at = next_constraint(structure, at)
 
 
 @jit
 def fill_pairs(structure, number, columns, rows, places, pairs):
     """Per constraint and pair of its slots: slot of the row block, slot of the column block, place of the product."""
-    at = HEADER
+    at = FIRST
     out = 0
     for _ in range(structure[CONSTRAINTS]):
-        slots = structure[at + 3]
+        slots = slot_count(structure, at)
         for s in range(slots):
             for t in range(s + 1):
                 row = s
                 column = t
-                if number[structure[at + 4 + s]] < number[structure[at + 4 + t]]:
+                if number[block_in(structure, at, s)] < number[block_in(structure, at, t)]:
                     row = t
                     column = s
-                k = number[structure[at + 4 + column]]
-                wanted = number[structure[at + 4 + row]]
+                k = number[block_in(structure, at, column)]
+                wanted = number[block_in(structure, at, row)]
                 low = columns[k]
                 high = columns[k + 1] - 1
                 while low < high:
@@ -85,11 +103,11 @@ def fill_pairs(structure, number, columns, rows, places, pairs):
                         low = middle + 1
                     else:
                         high = middle
-                pairs[out] = row
-                pairs[out + 1] = column
-                pairs[out + 2] = places[low]
-                out += 3
-        at += 4 + slots
+                pairs[out + ROW_SLOT] = row
+                pairs[out + COLUMN_SLOT] = column
+                pairs[out + PRODUCT] = places[low]
+                out += PAIR
+        at = next_constraint(structure, at)
 
 
 @inner
@@ -132,18 +150,16 @@ def normal_equations(pattern, r, jacobian, values, gradient):
         values[i] = 0.0
     for i in range(structure[UNKNOWNS]):
         gradient[i] = 0.0
-    offsets = tail(structure, structure[OFFSETS])
-    at = HEADER
+    offsets = block_offsets(structure)
+    at = FIRST
     pair = pattern[PAIRS]
     for _ in range(structure[CONSTRAINTS]):
-        rows = structure[at + 1]
-        slots = structure[at + 3]
-        entry = tail(jacobian, structure[at + 2])
-        residual = tail(r, structure[at])
-        blocks = tail(structure, at + 4)
-        stride = 0
-        for s in range(slots):
-            stride += offsets[blocks[s] + 1] - offsets[blocks[s]]
+        rows = row_count(structure, at)
+        slots = slot_count(structure, at)
+        entry = tail(jacobian, first_entry(structure, at))
+        residual = tail(r, first_row(structure, at))
+        blocks = blocks_of(structure, at)
+        stride = row_length(structure, at)
         start = 0
         for s in range(slots):
             first = offsets[blocks[s]]
@@ -156,20 +172,20 @@ def normal_equations(pattern, r, jacobian, values, gradient):
             for t in range(s + 1):
                 narrow = offsets[blocks[t] + 1] - offsets[blocks[t]]
                 # the row block of the product comes first; slots are in the order of the structure
-                swapped = pattern[pair] != s
+                swapped = pattern[pair + ROW_SLOT] != s
                 m = narrow if swapped else width
                 n = width if swapped else narrow
                 a = tail(entry, other) if swapped else tail(entry, start)
                 b = tail(entry, start) if swapped else tail(entry, other)
-                out = cut(values, pattern[pair + 2], m * n)
+                out = cut(values, pattern[pair + PRODUCT], m * n)
                 if m == 6 and n == 6:
                     add_product_6(rows, stride, a, b, out)
                 else:
                     add_product(rows, m, n, stride, a, b, out)
                 other += narrow
-                pair += 3
+                pair += PAIR
             start += width
-        at += 4 + slots
+        at = next_constraint(structure, at)
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):

@@ -1,6 +1,6 @@
-"""What a solver knows of a problem: an evaluator's address, a structure table, scales.
+"""The tables that solvers, linear algebra and evaluators share, as plain numbers (kernels inline them).
 
-Operations of the evaluator (see :mod:`cardan._jit` for its ABI):
+All are C functions of one ABI (:mod:`cardan._jit`), called by address.  Operations of an evaluator:
 
 ========= ======================================================================
 RESIDUAL  out ← f(q)
@@ -10,18 +10,23 @@ ENTER     out ← coordinates of the formulation from poses q, where these are n
 LEAVE     out ← poses from such coordinates q
 ========= ======================================================================
 
-Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI its arguments
-are (op, pattern, control, r, gradient, step, jacobian, matrix):
+Operations of linear algebra, with the arguments (op, pattern, control, r, gradient, step, jacobian, matrix):
 
-========= ======================================================================
-FACTOR    gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; 1 if that is not positive definite
-SOLVE     step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; r and jacobian as for FACTOR, any gradient
-========= ======================================================================
+========== =====================================================================
+FACTOR     gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; 1 if that is not positive definite
+BACK_SOLVE step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; r and jacobian as for FACTOR, any gradient
+========== =====================================================================
 
-Structure: a header, then per constraint ROW ROWS START SLOTS and its SLOTS block numbers (ascending), then the tangent
-offset of every block and of their end, then per block the number of the first unknown that is a rotation (its step is
-capped; the width where there is none).  A constraint's Jacobian entries begin at START, row by row, each row the
-concatenation of its blocks.  Blocks of any width: a solver never asks what they stand for.
+A solver has one operation, with the arguments (0, job, control, q, –, –, –, work): it iterates from q in place.
+
+Job: the addresses of the solver itself and of a problem's evaluator, tables and linear algebra, then the offsets of the
+pieces of the solver's workspace and of their end (:class:`cardan.solvers.problem.Job`).
+
+Structure: a header, then one record per constraint (ROW ROWS ENTRY SLOTS and its SLOTS block numbers, ascending), then
+the tangent offset of every block and of their end, then per block the number of the first unknown that is a rotation
+(its step is capped; the width where there is none).  A constraint's Jacobian entries begin at ENTRY, row by row, each
+row the concatenation of its blocks.  Blocks may have any width: a solver does not depend on what they stand for.
+Kernels read the structure through :mod:`cardan.solvers._structure`.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ ENTER: Final = 3
 LEAVE: Final = 4
 
 FACTOR: Final = 0
-SOLVE: Final = 1
+BACK_SOLVE: Final = 1
 
 # header of the structure table
 ROWS: Final = 0
@@ -50,6 +55,24 @@ WORK: Final = 7  # floats of work the evaluator asks for
 LIMITS: Final = 8  # where the step limits begin: per block, the first of its unknowns that are a rotation
 HEADER: Final = 9
 
+# record of a constraint in the structure table
+C_ROW: Final = 0  # its first row
+C_ROWS: Final = 1
+C_ENTRY: Final = 2  # its first entry of the Jacobian
+C_SLOTS: Final = 3
+C_BLOCKS: Final = 4  # the numbers of its blocks begin here
+
+# job of a solver: addresses, then offsets of the pieces of its workspace
+SOLVER: Final = 0
+EVALUATOR: Final = 1
+INTS: Final = 2
+FLOATS: Final = 3
+STRUCTURE: Final = 4
+SCALES: Final = 5
+LINEAR: Final = 6
+PATTERN: Final = 7
+PIECES: Final = 8
+
 # control vector of an iterating kernel: floats in and out
 STATUS: Final = 0
 ITERATIONS: Final = 1  # done, over all calls
@@ -59,7 +82,7 @@ RESIDUAL_MAX: Final = 4  # largest scaled residual at q
 COST: Final = 5  # ½|r|², scaled
 DAMPING: Final = 6
 GROWTH: Final = 7
-REUSE: Final = 8  # work holds r and J at q: 0 no, 1 in the first place, 2 in the second
+REUSE: Final = 8  # work still holds what the last call left there (r and J at q, a vector): 0 no, else where
 STEP_GAIN: Final = 9  # k of the gradient step
 MARK_COST: Final = 10  # cost when the search was last found to be getting on, and at which iteration
 MARK_ITERATION: Final = 11
@@ -69,7 +92,8 @@ INVERSE: Final = 14  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
 SINGULAR: Final = 15  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
 TRUNCATION: Final = 16  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
 KEEP_ROWS: Final = 17  # of Newton: 1 where long rows of J stay as they are, as in an assembly; 0 in a motion
-CONTROL: Final = 18
+DENSE_ENTRIES: Final = 18  # of Newton: entries of J up to which it is decomposed as one matrix
+CONTROL: Final = 19
 
 LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
 PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step
@@ -89,13 +113,6 @@ class Outcome(IntEnum):
     CONVERGED = 1
     STALLED = 2  # the linear model promises no decrease, though the residual is not met
     BROKEN = 3  # a number overflowed or became NaN
-
-# solvers, by number
-LEVENBERG_MARQUARDT: Final = 0
-NEWTON: Final = 1
-NEWTON_LU: Final = 2
-GRADIENT: Final = 3
-NO_SOLVER: Final = -1  # where none follows
 
 # A scaled row of J longer than this is made as short before what is small is told from what is zero.  Rows have lengths
 # near one, but for those of large ratios: one of 1e4 (a gear) makes of σ_min/σ_max 1e-8 what is 1e-4 for short rows.

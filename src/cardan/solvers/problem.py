@@ -1,16 +1,25 @@
-"""A problem as a solver sees it."""
+"""A problem as a solver sees it, and a solver at work on it."""
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.lazy import LazyModule
 from cardan.solvers import abi
+from cardan.solvers.abi import Outcome
 
 _blocks = LazyModule("cardan.solvers._blocks")
+
+CHUNK_WORK = 2e7  # multiplications between two looks at the clock: some ten milliseconds
+UNKNOWN_WORK = 100.0  # multiplications of an iteration per unknown, beside the linear algebra
+CHUNK_MOST = 64
+_NONE: Mapping[int, float] = {}
 
 
 class Linear:
@@ -49,12 +58,29 @@ class Problem:
         self.linear = linear
 
     @property
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """Rows, unknowns, entries of the Jacobian, coordinates, and floats of work of the evaluator."""
+        rows, unknowns, _, _, entries, coordinates, _, work = self.structure[: abi.LIMITS].tolist()
+        return rows, unknowns, entries, coordinates, work
+
+    @property
     def rows(self) -> int:
         return int(self.structure[abi.ROWS])
 
     @property
     def unknowns(self) -> int:
         return int(self.structure[abi.UNKNOWNS])
+
+    def addresses(self) -> tuple[int, ...]:
+        """Of the evaluator, the tables and the linear algebra, in the order of a job; the problem keeps them alive."""
+        from cardan._jit import address_of
+
+        own = (self.ints, self.floats, self.structure, self.scales)
+        return (self.evaluate, *map(address_of, own), self.linear.address, address_of(self.linear.pattern))
+
+    def table(self) -> NDArray[np.int64]:
+        """The table of a job without a solver and without a workspace: for kernels that only evaluate."""
+        return np.array([0, *self.addresses()])
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
@@ -117,3 +143,87 @@ class Problem:
 
 
 _EMPTY: NDArray[np.float64] = np.empty(0)
+
+
+class Budget(NamedTuple):
+    """What one attempt may use; ``deadline`` on the clock of time.perf_counter, or None."""
+
+    iterations: int
+    deadline: float | None = None
+
+    def is_out_of_time(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
+
+class Run(NamedTuple):
+    """How an attempt ended, with q moved in place: iterations used, largest scaled residual, ½|r|²."""
+
+    outcome: Outcome
+    iterations: int
+    residual: float
+    cost: float
+
+
+class Job:
+    """A solver at work on a problem: the table that its kernel reads, its control vector and its workspace.
+
+    Not to be shared between threads.  ``table``: see :mod:`cardan.solvers.abi`.  ``begin``: the control vector as it is
+    at the beginning of a run, but for the tolerance.
+    """
+
+    __slots__ = ("begin", "control", "problem", "table", "work")
+
+    def __init__(self, problem: Problem, kernel: Any, settings: Mapping[int, float] = _NONE) -> None:
+        """kernel: the module of a solver.  settings: entries of the control vector, in place of the solver's own."""
+        self.problem = problem
+        offsets = [0, *accumulate(kernel.pieces(problem))]
+        self.table: NDArray[np.int64] = np.array([kernel.SOLVE, *problem.addresses(), *offsets])
+        self.control: NDArray[np.float64] = np.zeros(abi.CONTROL)
+        self.work: NDArray[np.float64] = np.empty(offsets[-1])
+        kernel.prepare(problem, self.control)
+        for entry, value in settings.items():
+            self.control[entry] = value
+        self.begin = self.control.copy()
+
+    def with_scales(self, problem: Problem) -> NDArray[np.int64]:
+        """The table with the scales of another problem, which must be the same but for the unit of length."""
+        from cardan._jit import address_of
+
+        table = self.table.copy()
+        table[abi.SCALES] = address_of(problem.scales)
+        return table
+
+    def start(self, tolerance: float) -> None:
+        """Begin a run, to a tolerance on the largest scaled residual."""
+        self.control[:] = self.begin
+        self.control[abi.TOLERANCE] = tolerance
+
+    def iterate(self, q: NDArray[np.float64], count: int) -> int:
+        """Up to so many iterations from q, in place; returns the outcome as a plain number."""
+        self.control[abi.CHUNK] = count
+        return int(_blocks.run(self.table, self.control, q, self.work))
+
+    def run(self, q: NDArray[np.float64], tolerance: float, budget: Budget) -> Run:
+        """Iterate from q, in place, until there is an outcome or the budget is used up.
+
+        Between chunks of iterations Ctrl-C is noticed and the clock is read.
+        """
+        self.start(tolerance)
+        most, control = chunk_size(self.problem), self.control
+        while True:
+            outcome = self.iterate(q, min(most, budget.iterations - int(control[abi.ITERATIONS])))
+            if outcome or control[abi.ITERATIONS] >= budget.iterations or budget.is_out_of_time():
+                break
+        _, iterations, _, _, residual, cost = control[: abi.COST + 1].tolist()
+        return Run(Outcome(outcome), int(iterations), residual, cost)
+
+
+def allowance(problem: Problem) -> int:
+    """Iterations in some ten milliseconds, one at least."""
+    per_iteration = problem.linear.cost + UNKNOWN_WORK * problem.unknowns
+    return max(1, int(CHUNK_WORK / max(per_iteration, 1.0)))
+
+
+def chunk_size(problem: Problem) -> int:
+    """Iterations between two looks at the clock, in Python."""
+    return min(CHUNK_MOST, allowance(problem))

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.chunks import Progress, Worker, run_chunks
-from cardan.analysis.judging import Judge, shift, update_angles
-from cardan.analysis.winding import with_whole_turns
+from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations
-from cardan.solvers import abi, kernels, methods
+from cardan.coordinates.verdict import Judge, shift, update_angles
+from cardan.lazy import LazyModule
+from cardan.solvers import abi, methods
+from cardan.solvers.problem import Job, allowance
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
+
+_descent = LazyModule("cardan.study._descent")
 
 START = 1  # in a chunk: one may take all the iterations there are
 
@@ -57,20 +60,24 @@ def descend(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Descents:
-    """Up to so many spring steps from r and p of every body, shape (n, bodies, 7); gain: k, clipped to be stable."""
+    """Up to so many spring steps from r and p of every body, shape (n, bodies, 7); gain: k, limited to be stable."""
     count, bodies = len(starts), len(system.names)
     q: FloatArray = np.hstack([starts.reshape(count, -1), np.zeros((count, len(system.counted_angles)))])
     shift(system, q, 1.0)
     update_angles(system, q)
     ends = Descents(q, bodies)
     judge = Judge(system, tolerance, 0.0)
-    solver = kernels.address(abi.GRADIENT)
+    settings = {abi.STEP_GAIN: gain}
+    kernel = methods.load("_gradient")
     formulations.problem(system, formulation)  # tables and kernels, before threads share them
+
+    def job(q: FloatArray) -> Job:
+        return Job(formulations.problem(system, formulation, system.extent_at(q)), kernel, settings)
 
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:
             for k in range(first, last):
-                _one(system, formulation, judge, solver, (iterations, gain), ends, k, stop.is_set)
+                _one(system, judge, job(ends.q[k]), iterations, ends, k, stop.is_set)
 
         return worker
 
@@ -83,34 +90,21 @@ def descend(
 
 def _one(
     system: System,
-    formulation: str,
     judge: Judge,
-    solver: int,
-    asked: tuple[int, float],
+    job: Job,
+    iterations: int,
     ends: Descents,
     k: int,
     is_stopped: Callable[[], bool],
 ) -> None:
-    """The descent from start k, in calls short enough for Ctrl-C; asked: iterations, and k of the spring step."""
-    from cardan.study import _descent
-
-    kernel: Any = _descent
-    length = system.extent_at(ends.q[k])
-    p, judged = formulations.problem(system, formulation, length), judge.problem
-    q = with_whole_turns(system, ends.q[k], length, 0.0).copy()
-    control = np.zeros(abi.CONTROL)
-    control[abi.STATUS], control[abi.STEP_GAIN] = abi.RUNNING, asked[1]
-    zeros, rows = np.zeros(max(p.unknowns, judged.unknowns)), np.empty(judged.rows)
-    work = np.empty(kernels.work_size(abi.GRADIENT, p))
-    judged_work = np.empty(int(judged.structure[abi.WORK]))
-    places = np.empty(3 * q.size)
-    problem = (p.evaluate, p.ints, p.floats, p.structure, p.scales)
-    verdict = (judged.evaluate, *judge.tables, judge.bounds)
-    limits = (asked[0], methods.allowance(p))
-    outcome = kernel.UNDER_WAY
-    while outcome == kernel.UNDER_WAY and not is_stopped():
-        own = (control, zeros, q, places, rows, work, judged_work, ends.found[k])
-        outcome = kernel.descend(solver, *problem, *verdict, *limits, *own)
+    """The descent from start k, in calls short enough for Ctrl-C."""
+    q = with_whole_turns(system, ends.q[k], system.extent_at(ends.q[k]), 0.0).copy()
+    job.start(0.0)
+    limits = np.array([iterations, allowance(job.problem)], dtype=np.int64)
+    own = (job.table, job.control, q, job.work, judge.table, judge.bounds, judge.workspace(), limits, ends.found[k])
+    outcome = _descent.UNDER_WAY
+    while outcome == _descent.UNDER_WAY and not is_stopped():
+        outcome = _descent.descend(*own)
     ends.q[k] = q
-    ends.iterations[k] = int(control[abi.ITERATIONS])
-    ends.met[k] = outcome == kernel.MET
+    ends.iterations[k] = int(job.control[abi.ITERATIONS])
+    ends.met[k] = outcome == _descent.MET

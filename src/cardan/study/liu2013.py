@@ -22,9 +22,9 @@ from cardan.coordinates import formulations
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
-from cardan.solvers import abi, kernels, methods
+from cardan.solvers import abi, methods
 from cardan.solvers.abi import Outcome
-from cardan.solvers.problem import Problem
+from cardan.solvers.problem import Job, Problem
 from cardan.system import check
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray
@@ -228,62 +228,52 @@ def algorithm_1(
 
     On the manifold and in Euler angles a start is a rotation: p is normalised first.
     """
-    from cardan.solvers import _algorithm_1 as kernel
-
+    kernel = methods.load("_algorithm_1")
     settings = settings or Settings()
     threads = worker_count(workers)
     p = problem(example, movable, formulation)
     table = _first_iterates(formulation, starts)
     count = len(table)
     flat = table.reshape(-1)
-    iterations: IntArray = np.zeros(count, dtype=np.int64)
-    outcomes: IntArray = np.zeros(count, dtype=np.int64)
-    norms: FloatArray = np.zeros(count)
-
-    solver = kernels.address(abi.NEWTON_LU)
+    ends: FloatArray = np.zeros((count, kernel.END))
 
     def make_worker(_: Event) -> Callable[[int, int], None]:
-        control = _control(p, settings)
-        work = np.empty(kernel.algorithm_1_work(p.structure))
-        pivots = np.empty(kernel.algorithm_1_integers(p.structure), dtype=np.int64)
+        job = _job(p, settings)
+        job.control[abi.CHUNK] = settings.iterations
         q = np.empty(7)
-        tables = (solver, p.evaluate, p.ints, p.floats, p.structure, p.scales, flat)
 
         def worker(first: int, last: int) -> None:
-            kernel.algorithm_1_many(*tables, first, last, control, work, pivots, q, iterations, outcomes, norms)
+            kernel.run_many(job.table, flat, first, last, job.control, job.work, q, ends.reshape(-1))
 
         return worker
 
     run_chunks(count, CHUNK, make_worker, threads, progress)
+    iterations = ends[:, kernel.END_ITERATIONS].astype(np.int64)
     # "if n == N return Failed", even where the last step would have sufficed
-    ok = (outcomes == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
-    return Convergence(ok, iterations, norms)
+    ok = (ends[:, kernel.END_OUTCOME] == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
+    return Convergence(ok, iterations, ends[:, kernel.END_NORM].copy())
 
 
-def _control(p: Problem, settings: Settings) -> FloatArray:
-    control = methods.algorithm_1_control(p, settings.epsilon, INVERSES[settings.inverse])
-    control[abi.CHUNK] = settings.iterations
-    return control
+def _job(p: Problem, settings: Settings) -> Job:
+    """Algorithm 1 at work on a problem, at the beginning of a run."""
+    job = Job(p, methods.load("_algorithm_1"), {abi.INVERSE: INVERSES[settings.inverse]})
+    job.start(settings.epsilon)
+    return job
 
 
 def trace(
     example: int, movable: int, formulation: Formulation, start: Any, settings: Settings | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """The iterates p, shape (n + 1, 4), and ‖Φ‖ at each, shape (n + 1,), of :func:`algorithm_1` from one start."""
-    from cardan.solvers import _algorithm_1 as kernel
-
     settings = settings or Settings()
     p = problem(example, movable, formulation)
     q = _first_iterates(formulation, start)[0]
-    control = _control(p, settings)
-    control[abi.CHUNK] = 1
-    work = np.empty(kernel.algorithm_1_work(p.structure))
-    pivots = np.empty(kernel.algorithm_1_integers(p.structure), dtype=np.int64)
+    job = _job(p, settings)
     iterates, norms = [q[3:].copy()], [float(np.linalg.norm(p.residual(q)))]
     while len(norms) <= settings.iterations and norms[-1] > settings.epsilon:
-        kernel.algorithm_1(p.evaluate, p.ints, p.floats, p.structure, p.scales, q, control, work, pivots)
+        job.iterate(q, 1)
         iterates.append(q[3:].copy())
-        norms.append(math.sqrt(2.0 * control[abi.COST]))
+        norms.append(math.sqrt(2.0 * job.control[abi.COST]))
         if not math.isfinite(norms[-1]):
             break
     return np.array(iterates), np.array(norms)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from cardan.analysis.assemble import AUTO
+from cardan.analysis.options import AUTO
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
 from cardan.study import liu2013

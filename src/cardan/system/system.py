@@ -106,6 +106,12 @@ class Row(NamedTuple):
     start: int
 
 
+class Piece(NamedTuple):
+    system: System
+    bodies: IntArray
+    angles: IntArray
+
+
 class System:
     """A mechanism, packed and frozen: tables, names, reference points, characteristic length.  Shared by threads.
 
@@ -326,6 +332,17 @@ class System:
         Bodies that nothing constrains are in none.  A mechanism in one piece is its own only component.
         """
         found: list[tuple[IntArray, System]] = self.cached("components", lambda: split(self))
+        return found
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        found: tuple[Piece, ...] = self.cached(
+            "pieces",
+            lambda: tuple(
+                Piece(system, bodies, np.array([self.counted_angles.index(k) for k in system.counted_angles], np.int64))
+                for bodies, system in self.components()
+            ),
+        )
         return found
 
     @classmethod

@@ -25,7 +25,7 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-_winding = LazyModule("cardan.analysis._winding")
+_whole_turns = LazyModule("cardan.analysis._whole_turns")
 
 STAGE: Final = 1.0  # rad: a solver makes it in one step
 MOST_STAGES: Final = 20_000  # some three thousand turns, and a second
@@ -70,8 +70,7 @@ def with_whole_turns(system: System, q: FloatArray, length: float, time: float) 
     first, moved = layout.POSE * len(system.names), q.copy()
     spare, before = np.empty_like(q), np.empty(len(system.counted_angles))
     rows, work = np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
-    own = (spare, before, np.zeros(p.unknowns), rows, work)
-    _winding.count_turns_from_python(p.evaluate, p.ints, p.floats, p.scales, asking, first, moved, *own)
+    _whole_turns.update_turns(p.table(), asking, first, moved, spare, before, rows, work)
     return moved
 
 

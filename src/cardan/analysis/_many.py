@@ -1,0 +1,423 @@
+"""Attempts from many starts in one jitted call: those of :mod:`cardan.analysis.attempts`, in the same order.
+
+Solvers and draws are called by address, so that the machine code is that of a single assembly and the iterates agree to
+the last bit; what is tried next is decided by the same policy.  The kernel returns when it has used its allowance of
+iterations, and continues at the next call: so Ctrl-C is noticed and the clock is read, however large the system.
+
+Read: the table of addresses and sizes (T_…), the options, the starts.  Written: the memo, the workspace, the results.
+"""
+
+from math import pi
+
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, pointer
+from cardan.analysis._draws import ANYWHERE, ATTEMPT, CENTER, LENGTH, NEAR, REACH, SIZE
+from cardan.analysis._policy import (
+    ATTEMPTS,
+    CONFLICT,
+    COST,
+    COST_BEFORE,
+    DISTURB,
+    END,
+    GO_ON,
+    HAS_ANGLES,
+    IS_BEST,
+    IS_LATE,
+    OTHER_LENGTH,
+    OUTCOME,
+    POLICY,
+    TAKEN,
+    next_attempt,
+)
+from cardan.analysis._whole_turns import count_turns
+from cardan.coordinates._judging import judge_at, update_angles
+from cardan.solvers import abi
+from cardan.solvers._blocks import largest, scaled_cost
+from cardan.solvers._job import evaluate, scales_of, structure_of
+from cardan.solvers.abi import BROKEN, CONVERGED, ENTER, EVALUATOR, FLOATS, INTS, LEAVE, RESIDUAL, RUNNING, SOLVER
+from cardan.system.layout import POSE
+
+CHUNK, COST_ENTRY, ITERATIONS, RESIDUAL_MAX, STATUS, TOLERANCE = (
+    abi.CHUNK,
+    abi.COST,
+    abi.ITERATIONS,
+    abi.RESIDUAL_MAX,
+    abi.STATUS,
+    abi.TOLERANCE,
+)
+
+# table: addresses
+T_JOB = 0  # of the first solver of an attempt, its control vector at the beginning of a run, its workspace
+T_BEGIN = 1
+T_WORK = 2
+T_SECOND_JOB = 3  # the same of the solver that follows; 0 where none does
+T_SECOND_BEGIN = 4
+T_SECOND_WORK = 5
+T_OTHER_JOB = 6  # the first solver with lengths measured in the other unit; 0 where it is never used
+T_WHOLE = 7  # the problem on the manifold, which takes any poses, in the same unit of length
+T_JUDGE = 8
+T_BOUNDS = 9
+T_JUDGE_WORK = 10
+T_ASKING = 11  # rows that ask for whole turns
+T_DRIVERS = 12  # rows of the drivers of angles
+T_DRAW = 13  # the kernel of the draws, and its table
+T_DRAW_TABLE = 14
+T_AUTHORED = 15
+T_STARTS = 16  # solver coordinates, one row per start
+T_ENDS = 17  # likewise, where each start ended
+T_RESULTS = 18
+FIRST_PLACES = (T_JOB, T_BEGIN, T_WORK)
+SECOND_PLACES = (T_SECOND_JOB, T_SECOND_BEGIN, T_SECOND_WORK)
+# sizes
+T_SIZE = 19  # of solver coordinates
+T_BODIES = 20
+T_ANGLES = 21
+T_CONTROL = 22
+T_DRIVER_COUNT = 23
+T_PIECES = 24  # offsets of the pieces of the workspace, and of their end
+
+# pieces of the workspace
+Q, BEST, SPARE, FIRST, BEFORE, X, ROWS, CONTROL, DRAWN, VERDICT, ZEROS, EVALUATION, COSTS = range(13)
+
+# options
+IS_AUTO = 0
+MOST = 1  # iterations of an attempt
+MOST_FIRST = 2  # iterations of the solver before the other
+FIRST_RESIDUAL = 3  # what the solver before the other aims at, if that is more
+EACH = 4  # iterations between two looks at the allowance
+ALLOWANCE = 5  # iterations in one call
+RESTARTS = 6
+NEAR_RESIDUAL = 7  # the verdict is asked below it
+DISTURBANCE = 8
+UNIT = 9  # [m] that lengths are measured in
+MOST_REACH = 10  # [m] of the draws
+PROJECTS = 11  # poses are entered into coordinates of the formulation, and left, since these cannot hold every pose
+MOST_STAGED = 12  # rad that a driven angle is moved through in stages
+TARGET = 13  # scaled residual that an attempt aims at
+MIDDLE = 14  # [m] centre of the draws, three floats
+OPTIONS = 17
+
+# memo between calls: that of the policy, then
+START = POLICY + 0  # number of the start
+STAGE = POLICY + 1
+USED = POLICY + 2  # iterations of all attempts
+LEFT = POLICY + 3  # iterations of this solver
+EARLIER = POLICY + 4  # iterations of the solver before it in this attempt
+BEST_OUTCOME = POLICY + 5
+BEST_RESIDUAL = POLICY + 6
+IS_OTHER = POLICY + 7  # lengths are measured in the other unit
+MOVED = POLICY + 8  # whether the start was moved
+MEMO = POLICY + 9
+
+NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
+
+# result of a start
+R_OUTCOME, R_RESIDUAL, R_ATTEMPTS, R_ITERATIONS, R_CONFLICT, R_MOVED, RESULT = range(7)
+
+ASIDE = -1  # outcome of a start whose drivers must be moved in stages, each an assembly: it is left to the caller
+MET = -1  # beside the actions of the policy: the attempt has met the tolerance
+
+
+@inner
+def piece(table, number, work):
+    """A piece of the workspace."""
+    at = table[T_PIECES + number]
+    return cut(work, at, table[T_PIECES + number + 1] - at)
+
+
+@inner
+def copy(size, source, target):
+    """target ← source."""
+    for i in range(size):
+        target[i] = source[i]
+
+
+@inner
+def measure(job, x, rows, work):
+    """rows ← scaled residuals at x; returns ½|r|²."""
+    evaluate(job, RESIDUAL, x, x, rows, rows, work)
+    return scaled_cost(structure_of(job), scales_of(job), rows)
+
+
+@inner
+def enter(table, options, q, work):
+    """X ← the formulation's own coordinates of the poses q."""
+    x = piece(table, X, work)
+    if options[PROJECTS] != 0.0:
+        evaluate(integers_at(table[T_JOB]), ENTER, q, q, x, x, piece(table, EVALUATION, work))
+    else:
+        copy(table[T_SIZE], q, x)
+    return x
+
+
+@inner
+def begin_solver(begin, tolerance, control, size):
+    """The control vector at the beginning of a run."""
+    copy(size, begin, control)
+    control[TOLERANCE] = tolerance
+
+
+@inner
+def largest_miss(table, q, work):
+    """How far the driven angle that is farthest from its value is from it [rad]."""
+    rows = piece(table, ROWS, work)
+    evaluate(integers_at(table[T_WHOLE]), RESIDUAL, q, q, rows, rows, piece(table, EVALUATION, work))
+    drivers = integers_at(table[T_DRIVERS])
+    result = 0.0
+    for i in range(table[T_DRIVER_COUNT]):
+        result = max(result, abs(rows[drivers[i]]))
+    return result
+
+
+@inner
+def update_own_angles(table, q, work):
+    """Counted angles in q ← those of its poses, within half a turn of what q says."""
+    whole = integers_at(table[T_WHOLE])
+    update_angles(
+        whole[EVALUATOR],
+        integers_at(whole[INTS]),
+        floats_at(whole[FLOATS]),
+        POSE * table[T_BODIES],
+        table[T_SIZE],
+        q,
+        piece(table, BEFORE, work),
+        piece(table, ZEROS, work),
+        piece(table, EVALUATION, work),
+    )
+
+
+@inner
+def begin_start(table, options, memo, work):
+    """q ← the next start; returns whether it is met as it is, which only formulations that move starts ask."""
+    k = int(memo[START])
+    size = table[T_SIZE]
+    q = piece(table, Q, work)
+    memo[ATTEMPTS] = 0.0
+    memo[USED] = 0.0
+    memo[IS_OTHER] = 0.0
+    memo[MOVED] = 1.0
+    copy(size, cut(floats_at(table[T_STARTS]), k * size, size), q)
+    if options[PROJECTS] == 0.0:
+        return False
+    whole = integers_at(table[T_WHOLE])
+    rows = piece(table, ROWS, work)
+    control = piece(table, CONTROL, work)
+    measure(whole, q, rows, piece(table, EVALUATION, work))
+    control[RESIDUAL_MAX] = largest(structure_of(whole), rows)
+    control[STATUS] = CONVERGED
+    if not control[RESIDUAL_MAX] <= options[TARGET]:
+        return False
+    memo[ATTEMPTS] = 1.0
+    memo[MOVED] = 0.0
+    return True
+
+
+@inner
+def begin_attempt(table, options, memo, work):
+    """An attempt from q."""
+    if memo[STAGE] == NEW:
+        copy(table[T_SIZE], piece(table, Q, work), piece(table, FIRST, work))
+    enter(table, options, piece(table, Q, work), work)
+    tolerance = options[TARGET]
+    memo[EARLIER] = 0.0
+    memo[LEFT] = options[MOST]
+    memo[STAGE] = FIRST_SOLVER
+    if table[T_SECOND_JOB] != 0:
+        tolerance = max(tolerance, options[FIRST_RESIDUAL])
+        memo[LEFT] = min(options[MOST], options[MOST_FIRST])
+    begin_solver(floats_at(table[T_BEGIN]), tolerance, piece(table, CONTROL, work), table[T_CONTROL])
+
+
+@inner
+def run_chunk(table, options, memo, work):
+    """Some iterations of the solver that is at work; returns their number."""
+    control = piece(table, CONTROL, work)
+    address = table[T_OTHER_JOB] if memo[IS_OTHER] != 0.0 else table[T_JOB]
+    own_work = table[T_WORK]
+    if memo[STAGE] == SECOND_SOLVER:
+        address = table[T_SECOND_JOB]
+        own_work = table[T_SECOND_WORK]
+    job = integers_at(address)
+    control[CHUNK] = min(options[EACH], memo[LEFT])
+    before = control[ITERATIONS]
+    x = piece(table, X, work)
+    call_evaluator(job[SOLVER], 0, job, control, x, control, control, control, floats_at(own_work))
+    done = control[ITERATIONS] - before
+    memo[LEFT] -= done
+    return done
+
+
+@inner
+def has_ended(table, options, memo, work):
+    """Whether the attempt has ended; where a solver follows, that one begins instead."""
+    control = piece(table, CONTROL, work)
+    late = memo[IS_LATE] != 0.0
+    if control[STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
+        return False
+    left = options[MOST] - control[ITERATIONS]
+    follows = memo[STAGE] == FIRST_SOLVER and table[T_SECOND_JOB] != 0
+    if not follows or control[STATUS] == BROKEN or left <= 0.0 or late:
+        return True
+    memo[EARLIER] = control[ITERATIONS]
+    memo[LEFT] = left
+    memo[STAGE] = SECOND_SOLVER
+    begin_solver(floats_at(table[T_SECOND_BEGIN]), options[TARGET], control, table[T_CONTROL])
+    return False
+
+
+@inner
+def end_attempt(table, options, memo, work):
+    """What to do after an attempt: MET, or what the policy says."""
+    job = integers_at(table[T_JOB])
+    control = piece(table, CONTROL, work)
+    q = piece(table, Q, work)
+    x = piece(table, X, work)
+    rows = piece(table, ROWS, work)
+    evaluation = piece(table, EVALUATION, work)
+    if options[PROJECTS] != 0.0:
+        evaluate(job, LEAVE, x, x, q, x, evaluation)
+    else:
+        copy(table[T_SIZE], x, q)
+    memo[OUTCOME] = control[STATUS]
+    memo[TAKEN] = memo[EARLIER] + control[ITERATIONS]
+    memo[USED] += memo[TAKEN]
+    memo[ATTEMPTS] += 1.0
+    if options[IS_AUTO] == 0.0 or memo[OUTCOME] == CONVERGED:
+        return MET
+    if control[RESIDUAL_MAX] <= options[NEAR_RESIDUAL]:
+        found = piece(table, VERDICT, work)
+        judged = integers_at(table[T_JUDGE])
+        judge_at(judged, floats_at(table[T_BOUNDS]), q, floats_at(table[T_JUDGE_WORK]), found)
+        if found[0] <= found[1]:
+            return MET
+    if memo[IS_OTHER] != 0.0:  # costs are compared in one unit of length
+        control[COST_ENTRY] = measure(job, enter(table, options, q, work), rows, evaluation)
+        control[RESIDUAL_MAX] = largest(structure_of(job), rows)
+        memo[IS_OTHER] = 0.0
+    memo[COST] = control[COST_ENTRY]
+    memo[HAS_ANGLES] = 1.0 if table[T_ANGLES] > 0 else 0.0
+    if table[T_ANGLES] > 0 and memo[ATTEMPTS] == 1.0:
+        memo[COST_BEFORE] = measure(job, enter(table, options, piece(table, FIRST, work), work), rows, evaluation)
+    action = next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
+    if memo[IS_BEST] != 0.0:
+        memo[BEST_OUTCOME] = memo[OUTCOME]
+        memo[BEST_RESIDUAL] = control[RESIDUAL_MAX]
+        copy(table[T_SIZE], q, piece(table, BEST, work))
+    return action
+
+
+@inner
+def draw(table, options, memo, action, work):
+    """q ← the first start moved a little, or random poses."""
+    size = table[T_SIZE]
+    first = POSE * table[T_BODIES]
+    q = piece(table, Q, work)
+    given = piece(table, DRAWN, work)
+    source = piece(table, FIRST, work)
+    given[ATTEMPT] = memo[ATTEMPTS]
+    op = NEAR
+    if action == DISTURB:
+        given[SIZE] = options[DISTURBANCE]
+        given[LENGTH] = options[UNIT]
+    else:
+        op = ANYWHERE
+        given[REACH] = options[MOST_REACH]
+        for i in range(3):
+            given[CENTER + i] = options[MIDDLE + i]
+        spare = piece(table, SPARE, work)
+        copy(first, floats_at(table[T_AUTHORED]), spare)
+        for i in range(first, size):
+            spare[i] = source[i]
+        if table[T_ANGLES] > 0:
+            update_own_angles(table, spare, work)
+        source = spare
+    call_evaluator(table[T_DRAW], op, integers_at(table[T_DRAW_TABLE]), given, source, q, q, q, q)
+    if table[T_ANGLES] > 0:
+        update_own_angles(table, q, work)
+
+
+@inner
+def make_turns(table, options, work):
+    """q ← with its whole turns made; returns whether drivers must be moved in stages instead."""
+    q = piece(table, Q, work)
+    count_turns(
+        integers_at(table[T_WHOLE]),
+        integers_at(table[T_ASKING]),
+        POSE * table[T_BODIES],
+        table[T_SIZE],
+        q,
+        piece(table, SPARE, work),
+        piece(table, BEFORE, work),
+        piece(table, ROWS, work),
+        piece(table, EVALUATION, work),
+    )
+    if options[IS_AUTO] == 0.0 or table[T_DRIVER_COUNT] == 0:
+        return False
+    miss = largest_miss(table, q, work)
+    return miss > pi and miss <= options[MOST_STAGED]
+
+
+@inner
+def write_result(table, options, memo, action, work):
+    """How the start ended, and where."""
+    k = int(memo[START])
+    size = table[T_SIZE]
+    control = piece(table, CONTROL, work)
+    result = cut(floats_at(table[T_RESULTS]), RESULT * k, RESULT)
+    end = cut(floats_at(table[T_ENDS]), k * size, size)
+    is_best = action == END or action == CONFLICT
+    copy(size, piece(table, BEST, work) if is_best else piece(table, Q, work), end)
+    result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control[STATUS]
+    result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control[RESIDUAL_MAX]
+    result[R_ATTEMPTS] = memo[ATTEMPTS]
+    result[R_ITERATIONS] = memo[USED]
+    result[R_CONFLICT] = 0.0
+    if action == CONFLICT:  # not where no attempt got as far as the drivers ask
+        late = table[T_DRIVER_COUNT] > 0 and largest_miss(table, piece(table, FIRST, work), work) > options[MOST_STAGED]
+        result[R_CONFLICT] = 0.0 if late else 1.0
+    result[R_MOVED] = memo[MOVED] if options[PROJECTS] != 0.0 or memo[USED] > 0.0 else 0.0
+
+
+@jit
+def solve_many(table, options, memo, work, last):
+    """Solve from the starts memo[START] … last − 1; returns 1 where the allowance ended before them, else 0."""
+    table = pointer(table)
+    options = pointer(options)
+    memo = pointer(memo)
+    work = pointer(work)
+    spent = 0.0
+    while memo[START] < last:
+        action = MET
+        is_drawn = False
+        ended = False
+        if memo[STAGE] == NEW:
+            ended = begin_start(table, options, memo, work)
+            is_drawn = True
+        else:
+            spent += run_chunk(table, options, memo, work) + 1.0
+            if not has_ended(table, options, memo, work):
+                if spent >= options[ALLOWANCE]:
+                    return 1
+                continue
+            action = end_attempt(table, options, memo, work)
+            ended = action == MET or action == END or action == CONFLICT
+            if action == OTHER_LENGTH:
+                memo[IS_OTHER] = 1.0
+                copy(table[T_SIZE], piece(table, FIRST, work), piece(table, Q, work))
+            elif not ended and action != GO_ON:
+                draw(table, options, memo, action, work)
+                is_drawn = True
+        if ended:
+            write_result(table, options, memo, action, work)
+        elif is_drawn and table[T_ANGLES] > 0 and make_turns(table, options, work):
+            result = cut(floats_at(table[T_RESULTS]), RESULT * int(memo[START]), RESULT)
+            result[R_OUTCOME] = ASIDE
+            result[R_MOVED] = 0.0
+            ended = True
+        else:
+            begin_attempt(table, options, memo, work)
+        if ended:
+            memo[START] += 1.0
+            memo[STAGE] = NEW
+            if spent >= options[ALLOWANCE] and memo[START] < last:
+                return 1
+    return 0

@@ -1,0 +1,245 @@
+"""The attempts at one connected piece of a mechanism, from one start.
+
+``auto`` is Levenberg–Marquardt with lengths measured in L, the extent of the mechanism.  Where it does not meet the
+tolerance, :mod:`cardan.analysis._policy` says what is tried next: the start moved a little, another L, or reproducible
+random poses.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from cardan.analysis.options import AUTO, AssemblyOptions
+from cardan.analysis.restarts import Restarts
+from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
+from cardan.coordinates import formulations, verdict
+from cardan.lazy import LazyModule, TieredModule
+from cardan.solvers.abi import Outcome
+from cardan.solvers.problem import Budget, Job, Problem, Run
+from cardan.system.state import FloatArray
+from cardan.system.system import System
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_policy = TieredModule("cardan.analysis._policy")
+
+TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses does not decide
+NEAR = 1e-5  # a residual that may be met as far as rounding allows: the verdict is asked
+# Of the target, where the model has no length: such a system is solved in units of the spread of its start and judged
+# in metres.  This is enough up to a spread of 400 m, so that the same iterations are made in every unit.
+POINTS_TARGET = 1e-2
+LEAST_TARGET = 1e-15  # residuals are not computed more accurately than this
+DISTURBANCE = 0.05  # rad, and in units of L: how far a start is moved that began at a saddle
+OTHER_LENGTH = 0.25  # of L, tried where the first attempt was slow until its iteration limit
+COSTS = 128  # attempts that are remembered at first; more are made room for
+
+
+class Task(NamedTuple):
+    """One assembly: its options, its deadline on the clock of time.perf_counter, and the time of the drivers [s]."""
+
+    options: AssemblyOptions
+    deadline: float | None
+    time: float
+
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
+    @property
+    def budget(self) -> Budget:
+        """What one attempt may use."""
+        return Budget(self.options.iterations, self.deadline)
+
+
+class End(NamedTuple):
+    """Where the attempts at one piece ended: the best of them, and what all took."""
+
+    run: Run
+    q: FloatArray
+    attempts: int
+    iterations: int
+    conflict: bool = False
+    projected: bool = False  # the start was moved before the first iteration
+
+    @property
+    def moved(self) -> bool:
+        return self.projected or self.iterations > 0
+
+
+def solve(system: System, q: FloatArray, task: Task) -> End:
+    """Solve one connected piece from solver coordinates q."""
+    end = _solve_once(system, q, task)
+    if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
+        return end
+    # Its lengths were measured in the spread of its start, which is larger than the length that it is judged by.
+    again = _solve_once(system, end.q.copy(), task)
+    iterations, projected = end.iterations + again.iterations, end.projected or again.projected
+    return again._replace(attempts=end.attempts, iterations=iterations, projected=projected)
+
+
+def target_residual(system: System, length: float, tolerance: float) -> float:
+    """The scaled residual that a solver must reach so that the verdict, in metres and radians, is met."""
+    of_points = 1.0 if system.length else POINTS_TARGET
+    return max(TARGET * of_points * tolerance * system.least_sensitivity(length), LEAST_TARGET)
+
+
+def _solve_once(system: System, q: FloatArray, task: Task) -> End:
+    """Solve it with lengths measured in its extent, or in the spread of its start."""
+    options = task.options
+    attempt = _auto if options.method == AUTO else _attempt
+    if not formulations.projects(options.formulation):
+        return attempt(system, q, task)
+    # A start that is met is left alone; any other begins where the joints of the tree are met.
+    length = system.extent_at(q)
+    run = _measured(formulations.problem(system, "manifold", length, task.time), q, Outcome.CONVERGED, 0)
+    if run.residual <= target_residual(system, length, options.tolerance):
+        return End(run, q, 1, 0)
+    return attempt(system, q, task)._replace(projected=True)
+
+
+def _attempt(system: System, q: FloatArray, task: Task) -> End:
+    """One attempt by the method that was asked for, in place."""
+    options = task.options
+    length = system.extent_at(q)
+    q = with_whole_turns(system, q, length, task.time)
+    problem = formulations.problem(system, options.formulation, length, task.time)
+    x = formulations.enter(system, options.formulation, q)
+    run = options.solver.run(problem, x, target_residual(system, length, options.tolerance), task.budget)
+    formulations.leave(system, options.formulation, x, q)
+    return End(run, q, 1, run.iterations)
+
+
+def _auto(system: System, first: FloatArray, task: Task) -> End:
+    """Attempts by Levenberg–Marquardt until one meets the tolerance or the policy gives up."""
+    options = task.options
+    length = system.extent_at(first)
+    target = target_residual(system, length, options.tolerance)
+    first, iterations = _in_stages(system, first, length, task)
+    problem = formulations.problem(system, options.formulation, length, task.time)
+    (stage,) = options.solver.stages
+    job = stage.job(problem)
+    q = first.copy()
+    run = _run(system, job, q, target, task)
+    iterations += run.iterations
+    if _ends_met(system, run, q, task):
+        return End(run, q, 1, iterations)
+    cost_before = _measured(problem, formulations.enter(system, options.formulation, first), run.outcome, 0).cost
+    history = _History(options.restart_count, bool(system.counted_angles), cost_before)
+    best = run, q
+    draws: Restarts | None = None
+    while True:
+        action = history.next_action(run, task.is_late())
+        if history.is_best:
+            best = run, q
+        attempts = history.attempts
+        if action in (_policy.END, _policy.CONFLICT):
+            conflict = action == _policy.CONFLICT
+            if conflict and system.counted_angles and has_too_many_turns(system, first, length, task.time):
+                conflict = False  # no attempt got as far as the drivers ask
+            return End(*best, attempts, iterations, conflict)
+        trial = job
+        if action == _policy.GO_ON:
+            q = q.copy()
+        elif action == _policy.OTHER_LENGTH:
+            q = first.copy()
+            trial = stage.job(formulations.problem(system, options.formulation, OTHER_LENGTH * length, task.time))
+        else:
+            if draws is None:
+                authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
+                draws = Restarts(system, authored, length, options.seed)
+            is_near = action == _policy.DISTURB
+            drawn = draws.near(first, attempts, DISTURBANCE) if is_near else draws.anywhere(attempts)
+            q, staged = _in_stages(system, formulations.with_angles_of_poses(system, drawn), length, task)
+            iterations += staged
+        run = _run(system, trial, q, target, task)
+        iterations += run.iterations
+        if _ends_met(system, run, q, task):
+            return End(run, q, attempts + 1, iterations)
+        if trial is not job:  # costs are compared in one unit of length
+            x = formulations.enter(system, options.formulation, q)
+            run = _measured(problem, x, run.outcome, run.iterations)
+
+
+class _History:
+    """The attempts so far, as the policy reads them."""
+
+    def __init__(self, restarts: int, has_angles: bool, cost_before: float) -> None:
+        self._restarts = restarts
+        self._memo: FloatArray = np.zeros(_policy.POLICY)
+        self._memo[_policy.HAS_ANGLES] = has_angles
+        self._memo[_policy.COST_BEFORE] = cost_before
+        self._costs: FloatArray = np.empty(COSTS)
+        self.attempts = 0
+
+    def next_action(self, run: Run, is_late: bool) -> int:
+        """What to do after an attempt: see :mod:`cardan.analysis._policy`."""
+        self.attempts += 1
+        if self.attempts > self._costs.size:
+            self._costs = np.concatenate([self._costs, np.empty_like(self._costs)])
+        memo = self._memo
+        memo[_policy.ATTEMPTS] = self.attempts
+        memo[_policy.COST] = run.cost
+        memo[_policy.OUTCOME] = run.outcome
+        memo[_policy.TAKEN] = run.iterations
+        memo[_policy.IS_LATE] = is_late
+        return int(_policy.next_attempt(self._restarts, memo, self._costs))
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last attempt is the best so far."""
+        return bool(self._memo[_policy.IS_BEST])
+
+
+def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:
+    """One run of a solver from the poses q, in place."""
+    x = formulations.enter(system, task.options.formulation, q)
+    run = job.run(x, target, task.budget)
+    formulations.leave(system, task.options.formulation, x, q)
+    return run
+
+
+def _in_stages(system: System, q: FloatArray, length: float, task: Task) -> tuple[FloatArray, int]:
+    """A start with its whole turns made, and the iterations that took.
+
+    Turns are counted where they can be; else the drivers are moved to their values in stages, each of them solved.
+    """
+    q = with_whole_turns(system, q, length, task.time)
+    values = stages(system, q, length, task.time)
+    if not values:
+        return q, 0
+    problem = formulations.problem(system, "manifold", length, task.time)
+    problem = problem.with_floats(problem.floats.copy())
+    target = target_residual(system, length, task.options.tolerance)
+    (stage,) = task.options.solver.stages
+    job = stage.job(problem)
+    at, iterations = q.copy(), 0
+    for stage_values in values:
+        for position, value in stage_values:
+            problem.floats[position] = value
+        run = job.run(at, target, task.budget)
+        iterations += run.iterations
+        if not run.residual <= NEAR or task.is_late():
+            return q, iterations
+    return at, iterations
+
+
+def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
+    """Whether the solver has met its target, or came as near to it as rounding allows and the verdict is met."""
+    if run.outcome is Outcome.CONVERGED:
+        return True
+    return run.residual <= NEAR and _is_met(system, q, task)
+
+
+def _is_met(system: System, q: FloatArray, task: Task) -> bool:
+    """The verdict on solver coordinates."""
+    poses, angles = formulations.from_reference(system, q), formulations.angles(system, q)
+    return verdict.judge(system, poses, task.options.tolerance, angles=angles, time=task.time).met
+
+
+def _measured(problem: Problem, x: FloatArray, outcome: Outcome, iterations: int) -> Run:
+    """A run that ended at x, with residual and cost in the units of a problem."""
+    residual = problem.residual(x)
+    with np.errstate(over="ignore"):
+        cost = float(_blocks.scale_residuals(problem.structure, problem.scales, residual))
+    return Run(outcome, iterations, float(np.abs(residual).max(initial=0.0)), cost)

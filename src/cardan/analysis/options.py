@@ -1,0 +1,117 @@
+"""What an assembly may be asked for, as one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, Final, Literal, TypedDict
+
+from cardan.coordinates import formulations, verdict
+from cardan.coordinates.formulations import Formulation
+from cardan.errors import ModelError
+from cardan.solvers import methods
+from cardan.system import check
+
+AUTO: Final = "auto"
+Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
+
+RESTARTS: Final = 100  # where the user says nothing
+MOST_ITERATIONS: Final = 10**15  # nobody waits for more, and kernels count in floats
+
+
+class OptionArguments(TypedDict, total=False):
+    """The fields of :class:`AssemblyOptions` as keyword arguments."""
+
+    method: Method
+    formulation: Formulation
+    tolerance: float
+    max_iterations: int | None
+    max_seconds: float | None
+    restarts: int | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyOptions:
+    """Options of an assembly; the same for one start and for many.
+
+    method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``
+    (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where J is singular), ``"gradient"`` or ``"hybrid"``.
+    formulation: what the unknowns are: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row),
+    ``"relative"`` (coordinates of the joints of a spanning tree) or ``"relative_euler_parameters"`` (the same in the
+    paper's form); for comparison ``"virtual_rotation"`` and ``"euler_angles"``.
+    tolerance: on every residual; lengths relative to the mechanism's extent, angles in radians.
+    max_iterations: per attempt; None for the method's own number.  max_seconds: for the whole call.
+    restarts: attempts after the first, with ``"auto"`` only; None for 100.  seed: of the random restarts.
+    """
+
+    method: Method = AUTO
+    formulation: Formulation = "manifold"
+    tolerance: float = verdict.TOLERANCE
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+    restarts: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep numbers as plain ones."""
+        check.choice(self.method, "method", [AUTO, *methods.REGISTRY])
+        check.choice(self.formulation, "formulation", formulations.CHOICES)
+        kept = {"tolerance": verdict.checked_tolerance(self.tolerance), "seed": check.count(self.seed, "seed", 0)}
+        if self.max_iterations is not None:
+            kept["max_iterations"] = check.count(self.max_iterations, "max_iterations", 1)
+        if self.restarts is not None and self.method != AUTO:
+            raise ModelError(
+                f"restarts is {self.restarts}, but method {self.method!r} makes one attempt; use method='auto'"
+            )
+        if self.restarts is not None:
+            kept["restarts"] = check.count(self.restarts, "restarts", 0)
+        if self.max_seconds is not None:
+            kept["max_seconds"] = check.positive(self.max_seconds, "max_seconds")
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def solver(self) -> methods.Method:
+        """The method of each attempt."""
+        return methods.REGISTRY["levenberg_marquardt" if self.method == AUTO else self.method]
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of an attempt, at the most."""
+        if self.max_iterations is None:
+            return self.solver.iterations
+        return min(self.max_iterations, MOST_ITERATIONS)
+
+    @property
+    def restart_count(self) -> int:
+        """Attempts after the first, at the most."""
+        if self.method != AUTO:
+            return 0
+        return RESTARTS if self.restarts is None else self.restarts
+
+
+_DEFAULT: Final = AssemblyOptions()
+_NAMES: Final = tuple(field.name for field in fields(AssemblyOptions))
+
+
+def assembly_options(options: AssemblyOptions | None, changes: OptionArguments | dict[str, Any]) -> AssemblyOptions:
+    """A record with some of its fields changed; the default one where none is given."""
+    if options is None:
+        options = _DEFAULT
+    elif not isinstance(options, AssemblyOptions):
+        raise ModelError(f"options is {options!r}; it must be a cardan.AssemblyOptions")
+    if not changes:
+        return options
+    for name in changes:
+        if name not in _NAMES:
+            raise check.unknown(name, "option of an assembly", _NAMES)
+    try:
+        return _changed(options, tuple(changes.items()))
+    except TypeError:  # a value without a hash is not valid either: the check says so
+        return replace(options, **changes)
+
+
+@lru_cache(maxsize=64, typed=True)  # the same few options are asked for again and again
+def _changed(options: AssemblyOptions, changes: tuple[tuple[str, Any], ...]) -> AssemblyOptions:
+    return replace(options, **dict(changes))

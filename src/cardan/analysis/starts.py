@@ -1,0 +1,68 @@
+"""Where an assembly, a motion or a stepper begins: poses, counted angles and the time of the drivers, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.system import check
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+UNIT = 1e-9  # how far the square of a quaternion's length may be from one
+POSE_ASKED = f"its numbers must be finite and its quaternion of length 1, the square of which may be off by {UNIT}"
+
+Start = State | Mapping[Any, Any] | None
+
+
+def start_coordinates(system: System, start: Start) -> FloatArray:
+    """r and p of every body, shape (bodies, 7): the authored poses, a state's, or the authored with some replaced."""
+    if start is None:
+        return system.authored
+    if isinstance(start, State):
+        _check_poses(start)
+        if start.names == system.names:
+            return start.coordinates
+        missing = set(system.names) ^ set(start.names)
+        if missing:
+            raise ModelError(
+                f"the start is a state of other bodies: {', '.join(map(repr, sorted(missing)[:5]))} not in both; pass "
+                "a state of this mechanism, or a dict of poses for some of its bodies"
+            )
+        return start.coordinates[[start.names.index(name) for name in system.names]]
+    if not isinstance(start, Mapping):
+        raise ModelError(f"start is {start!r}; it must be a State or {{body: (position, quaternion)}}")
+    return system.state().moved(start).coordinates
+
+
+def start_time(start: Any, at_time: Any) -> float:
+    """The time asked for [s], or that of the start, or zero."""
+    if at_time is None:
+        return start.time if isinstance(start, State) else 0.0
+    return check.number(at_time, "time")
+
+
+def start_angles(system: System, start: Any) -> FloatArray:
+    """Angles [rad], shape (counted angles,), that whole turns are counted from: those of a state, or zero."""
+    if not system.counted_angles:
+        return _NO_ANGLES
+    known = start.angles if isinstance(start, State) else {}
+    found: FloatArray = np.array([known.get(key, 0.0) for key in system.counted_angles])
+    if not np.isfinite(found).all():
+        key = system.counted_angles[int(np.flatnonzero(~np.isfinite(found))[0])]
+        raise ModelError(f"the angle of {key!r} in the start is {known[key]}; it must be finite")
+    return found
+
+
+_NO_ANGLES: FloatArray = np.empty(0)
+
+
+def _check_poses(state: State) -> None:
+    squares = np.einsum("ij,ij->i", state.quaternions, state.quaternions)
+    bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
+    if bad.size:
+        name = state.names[bad[0]]
+        raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {POSE_ASKED}")
