@@ -322,6 +322,10 @@ if JIT_DISABLED:
         """Floats of a workspace as room for as many integers."""
         return floats.view("int64")
 
+    def fma(a, b, c):  # type: ignore[no-untyped-def]
+        """a·b + c (here: rounded twice)."""
+        return a * b + c
+
     def pointer(array):  # type: ignore[no-untyped-def]
         """To the first element of an array (here: the array)."""
         return array
@@ -376,6 +380,15 @@ else:
             return builder.bitcast(arguments[0], context.get_value_type(_INTEGERS))
 
         return _INTEGERS(_POINTER), generate
+
+    @intrinsic
+    def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
+        """a·b + c, rounded once."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            return builder.fma(*arguments)
+
+        return types.float64(types.float64, types.float64, types.float64), generate
 
     def _check_contiguous(kind):  # type: ignore[no-untyped-def]
         if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):

@@ -1,10 +1,13 @@
-"""Kernels that draw poses for restarts: SplitMix64 of each body's seed.  [Steele2014]"""
+"""The kernel that draws poses for restarts: SplitMix64 of each body's seed.  [Steele2014]
+
+A draw has the same bits wherever it is made, since restarts begin there: every operation is rounded as it is written.
+"""
 
 from math import cos, pi, sin, sqrt
 
 import numpy as np
 
-from cardan._jit import evaluator, inner, tail
+from cardan._jit import evaluator, exact_inner, fma, tail
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -22,7 +25,7 @@ SIZE, LENGTH = 1, 2
 FLOATS = 5
 
 
-@inner
+@exact_inner
 def uniform(seed, index):
     """Number of that index in [0, 1)."""
     z = seed + np.uint64(index) * _GOLDEN
@@ -32,7 +35,7 @@ def uniform(seed, index):
     return float(z >> _S11) * 2.0**-53
 
 
-@inner
+@exact_inner
 def place(o, q, shift, rotation, center, out):
     """out ← center + A(p) shift and p ⊗ rotation, for the body at offset o with the orientation p in q."""
     x, y, z = shift
@@ -41,19 +44,19 @@ def place(o, q, shift, rotation, center, out):
     e1 = q[o + 4]
     e2 = q[o + 5]
     e3 = q[o + 6]
-    u0 = 2.0 * (e2 * z - e3 * y)
-    u1 = 2.0 * (e3 * x - e1 * z)
-    u2 = 2.0 * (e1 * y - e2 * x)
-    out[o] = center[0] + x + e0 * u0 + e2 * u2 - e3 * u1
-    out[o + 1] = center[1] + y + e0 * u1 + e3 * u0 - e1 * u2
-    out[o + 2] = center[2] + z + e0 * u2 + e1 * u1 - e2 * u0
-    out[o + 3] = e0 * w0 - e1 * w1 - e2 * w2 - e3 * w3
-    out[o + 4] = e0 * w1 + e1 * w0 + e2 * w3 - e3 * w2
-    out[o + 5] = e0 * w2 - e1 * w3 + e2 * w0 + e3 * w1
-    out[o + 6] = e0 * w3 + e1 * w2 - e2 * w1 + e3 * w0
+    u0 = 2.0 * fma(e2, z, -e3 * y)
+    u1 = 2.0 * fma(e3, x, -e1 * z)
+    u2 = 2.0 * fma(e1, y, -e2 * x)
+    out[o] = fma(-e3, u1, fma(e0, u0, fma(e2, u2, center[0] + x)))
+    out[o + 1] = fma(e3, u0, fma(e0, u1, fma(-e1, u2, center[1] + y)))
+    out[o + 2] = fma(-e2, u0, fma(e1, u1, fma(e0, u2, center[2] + z)))
+    out[o + 3] = fma(e0, w0, -fma(e3, w3, fma(e2, w2, e1 * w1)))
+    out[o + 4] = fma(-e3, w2, fma(e2, w3, fma(e1, w0, e0 * w1)))
+    out[o + 5] = fma(e3, w1, fma(e2, w0, fma(e0, w2, -e1 * w3)))
+    out[o + 6] = fma(e3, w0, fma(-e2, w1, fma(e1, w2, e0 * w3)))
 
 
-@inner
+@exact_inner
 def draw_anywhere(bodies, angles, seeds, attempt, q, reach, center, out):
     """Uniform orientations, positions within ± reach of the centre along the axes of the authored body in q.
 
@@ -80,7 +83,7 @@ def draw_anywhere(bodies, angles, seeds, attempt, q, reach, center, out):
             out[o] += 2.0 * pi * TURNS * (2.0 * uniform(np.uint64(seeds[k]), attempt * DRAWS + 1) - 1.0)
 
 
-@inner
+@exact_inner
 def draw_near(bodies, angles, seeds, attempt, q, size, length, out):
     """q with every body moved by up to size·length and rotated by up to about size rad."""
     for b in range(bodies):
@@ -93,7 +96,7 @@ def draw_near(bodies, angles, seeds, attempt, q, size, length, out):
         t1 = 0.5 * size * (2.0 * uniform(seed, k + 3) - 1.0)
         t2 = 0.5 * size * (2.0 * uniform(seed, k + 4) - 1.0)
         t3 = 0.5 * size * (2.0 * uniform(seed, k + 5) - 1.0)
-        n = 1.0 / sqrt(1.0 + t1 * t1 + t2 * t2 + t3 * t3)
+        n = 1.0 / sqrt(fma(t3, t3, fma(t2, t2, fma(t1, t1, 1.0))))
         place(o, q, (x, y, z), (n, n * t1, n * t2, n * t3), (q[o], q[o + 1], q[o + 2]), out)
     for o in range(7 * bodies, 7 * bodies + angles):
         out[o] = q[o]

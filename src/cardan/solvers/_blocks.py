@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, exact, exact_inner, inner, jit
+from cardan._jit import call_evaluator, exact, exact_inner, inner, jit, pointer
 from cardan.solvers._structure import (
     FIRST,
     block_in,
@@ -176,8 +176,8 @@ def cap_rotations(structure, cap, step):
             step[k] *= factor
 
 
-@jit
-def spread(structure, jacobian, dense):
+@inner
+def spread_rows(structure, jacobian, dense):
     """dense ← J, row-major, shape (rows × unknowns,); dense must be zero."""
     n = structure[UNKNOWNS]
     offsets = block_offsets(structure)
@@ -192,6 +192,12 @@ def spread(structure, jacobian, dense):
                     dense[i * n + k] = jacobian[entry]
                     entry += 1
         at = next_constraint(structure, at)
+
+
+@jit
+def spread(structure, jacobian, dense):
+    """spread_rows, from Python."""
+    spread_rows(pointer(structure), jacobian, dense)
 
 
 @jit
@@ -219,16 +225,16 @@ def follow(address, ints, floats, q, steps, places, values, pose, out, work):
 @jit
 def scale(structure, scales, r, jacobian):
     """scale_rows, from Python."""
-    scale_rows(structure, scales, r, jacobian)
+    scale_rows(pointer(structure), scales, r, jacobian)
 
 
 @jit
 def apply(structure, jacobian, x, out):
     """times, from Python."""
-    times(structure, jacobian, x, out)
+    times(pointer(structure), jacobian, x, out)
 
 
 @jit
 def apply_transposed(structure, jacobian, y, out):
     """transpose_times, from Python."""
-    transpose_times(structure, jacobian, y, out)
+    transpose_times(pointer(structure), jacobian, y, out)

@@ -11,7 +11,7 @@ from math import sqrt
 
 from cardan._jit import as_integers, cut, evaluator, inner
 from cardan.math._dense import minimum_norm
-from cardan.solvers._blocks import half_square, largest, spread, update_defect
+from cardan.solvers._blocks import half_square, largest, spread_rows, update_defect
 from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
 from cardan.solvers._structure import block_offsets, rotation_offsets
 from cardan.solvers.abi import (
@@ -128,7 +128,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         if is_dense:
             for i in range(m * n):
                 matrix[i] = 0.0
-            spread(structure, jacobian, matrix)
+            spread_rows(structure, jacobian, matrix)
             if control[KEEP_ROWS] == 0.0:
                 shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
