@@ -9,7 +9,7 @@ import cardan as cd
 from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers import abi, methods
-from cardan.solvers.methods import Budget
+from cardan.solvers.problem import Budget
 from cardan.study import liu2013
 from cardan.study.liu2013 import Settings
 
@@ -127,7 +127,7 @@ def test_wrong_inputs_are_named(call, message):
 def test_newton_lu_assembles_the_gallery_or_says_what_is_too_large(name):
     mechanism = REGISTRY[name].build()
     problem = formulations.problem(mechanism.system, "manifold")
-    if problem.rows * problem.unknowns > methods.DENSE_NEWTON:
+    if problem.rows * problem.unknowns > methods.DENSE_LU:
         with pytest.raises(cd.ModelError, match=r"one matrix, here of .* use method='newton'"):
             mechanism.assemble(method="newton_lu")
         return
@@ -145,14 +145,14 @@ def test_where_j_is_regular_newton_lu_and_newton_take_the_same_steps():
             assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-9
 
 
-def test_an_unknown_with_the_scale_zero_is_held():
+def test_an_unknown_with_the_scale_zero_is_fixed():
     system = REGISTRY["stewart_distance"].build().system
     problem = formulations.problem(system, "manifold")
     q = formulations.to_reference(system, system.authored)
     before = q.copy()
     problem.scales = problem.scales.copy()
     problem.scales[problem.rows : problem.rows + 2] = 0.0  # x and y of the platform
-    run = methods.newton_lu(problem, q, 1e-12, Budget(5))
+    run = methods.REGISTRY["newton_lu"].run(problem, q, 1e-12, Budget(5))
     assert run.outcome is abi.Outcome.RUNNING  # six lengths cannot be met with four unknowns
     assert np.array_equal(q[:2], before[:2])
     assert abs(q[2] - before[2]) > 1e-3

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
-from cardan.analysis import assemble as one
+from cardan.analysis import attempts
 from cardan.analysis.chunks import run_chunks, worker_count
 from cardan.coordinates import formulations, verdict
 from cardan.examples import REGISTRY, random_start
@@ -120,8 +120,8 @@ def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulat
     m.prismatic("slide", m.ground.frame((0, 1, 0), x=(1, 0, 0)), nut.frame((0, 1, 0), x=(1, 0, 0)))
     m.drive("motor", m["bearing"], lambda t: 2 * cd.pi * t)
     alone = []
-    solve = one._solve
-    monkeypatch.setattr(one, "_solve", lambda *given: alone.append(1) or solve(*given))
+    solve = attempts.solve
+    monkeypatch.setattr(attempts, "solve", lambda *given: alone.append(1) or solve(*given))
     starts = random_states(m, 4)
     counts = []
     for moment in (0.1, 9.25):
@@ -141,7 +141,7 @@ def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulat
 def test_one_jitted_call_does_it_all(build, formulation, monkeypatch):
     """No start is solved as a single assembly, also in joint coordinates and where turns are counted."""
     mechanism = build()
-    monkeypatch.setattr(one, "_solve", lambda *_: pytest.fail("solved one by one"))
+    monkeypatch.setattr(attempts, "solve", lambda *_: pytest.fail("solved one by one"))
     assert mechanism.assemble_many(random_states(mechanism, 40), formulation=formulation, workers=2).ok.any()
 
 
@@ -452,13 +452,12 @@ def test_what_is_late_is_judged_in_bulk_as_one_by_one(build, formulation, monkey
     system = mechanism.system
     states = random_states(mechanism, 40)
     turned = formulations.with_angles_of_poses
-    lone = [verdict.judge(system, s.coordinates, system.extent_at(q), 1e-12, None, formulations.angles(system, q))
-            for s in states for q in [formulations.to_reference(system, s.coordinates)]]  # fmt: skip
     angles = [formulations.angles(system, formulations.to_reference(system, s.coordinates)) for s in states]
+    lone = [verdict.judge(system, s.coordinates, 1e-12, angles=a) for s, a in zip(states, angles, strict=True)]
     mechanism.assemble_many(states[:2], formulation=formulation, max_iterations=1, restarts=0)  # makes the tables
     calls = []
-    monkeypatch.setattr(verdict, "judge", lambda *_: calls.append("judge"))
-    monkeypatch.setattr(formulations, "rewound", lambda *given: calls.append("rewound") or turned(*given))
+    monkeypatch.setattr(verdict, "judge", lambda *_, **__: calls.append("judge"))
+    monkeypatch.setattr(formulations, "with_angles_of_poses", lambda *given: calls.append("rewound") or turned(*given))
     late = mechanism.assemble_many(states, formulation=formulation, max_seconds=1e-9, workers=2)
     assert len(calls) <= 2  # whatever the number of starts
     assert set(late.status) == {"time limit"}

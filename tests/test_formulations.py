@@ -121,5 +121,5 @@ def test_a_formulation_loads_no_kernels_of_another(formulation):
     loaded = set(run.stdout.split())
     assert OWN[formulation] in loaded
     assert not loaded & {module for name, module in OWN.items() if name not in (formulation, "manifold")}
-    assert not loaded & {"cardan.solvers._algorithm_1", "cardan.analysis._batch", "cardan.solvers._newton"}
+    assert not loaded & {"cardan.solvers._algorithm_1", "cardan.analysis._many", "cardan.solvers._newton"}
     assert not any(name.startswith("cardan.study.") for name in loaded)

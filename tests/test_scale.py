@@ -81,7 +81,7 @@ def test_sparse_and_dense_normal_equations_give_numpys_answer(name, formulation,
         gradient, step = np.empty(problem.unknowns), np.empty(problem.unknowns)
         arguments = (algebra.pattern, control, r, gradient, step, entries, np.empty(algebra.work))
         assert problem._call(algebra.address, abi.FACTOR, *arguments) == 0
-        problem._call(algebra.address, abi.SOLVE, *arguments)
+        problem._call(algebra.address, abi.BACK_SOLVE, *arguments)
         assert np.abs(gradient - J.T @ r).max() <= 1e-13 * np.abs(J.T @ r).max()
         assert np.abs(step - expected).max() <= 1e-8 * np.abs(expected).max()
 

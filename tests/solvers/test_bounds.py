@@ -14,11 +14,11 @@ import pytest
 
 import cardan as cd
 from cardan._jit import JIT_DISABLED
-from cardan.analysis.assemble import start_coordinates
+from cardan.analysis.starts import start_coordinates
 from cardan.coordinates import _features, _tree_poses, formulations, relative
 from cardan.examples import REGISTRY, random_start
-from cardan.solvers import _algorithm_1, linear, methods
-from cardan.solvers.problem import Linear, Problem
+from cardan.solvers import linear, methods
+from cardan.solvers.problem import Budget, Linear, Problem
 from cardan.study import descent, liu2013, parallel
 from cardan.system.state import Pose
 
@@ -281,7 +281,7 @@ def solve_with(algebra, formulation, method, short=0):
     found = Linear(found.address, found.pattern, found.work - short, found.cost)
     p = Problem(p.evaluate, p.ints, p.floats, p.structure, p.scales, found)
     q = formulations.enter(m.system, formulation, formulations.to_reference(m.system, m.system.authored))
-    methods.REGISTRY[method].run(p, q, 1e-12, methods.Budget(3))
+    methods.REGISTRY[method].run(p, q, 1e-12, Budget(3))
     return q
 
 
@@ -290,7 +290,7 @@ def solve_with(algebra, formulation, method, short=0):
 @pytest.mark.parametrize("formulation", ["manifold", "relative"])
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton"])
 def test_nor_one_of_the_linear_algebra(algebra, formulation, method, monkeypatch):
-    monkeypatch.setattr(methods, "DENSE_NEWTON", 0)
+    monkeypatch.setattr(methods.load("_newton"), "DENSE", 0)
     compare(lambda: solve_with(algebra, formulation, method))
 
 
@@ -303,20 +303,17 @@ only_without_the_jit = pytest.mark.skipif(not JIT_DISABLED, reason="kernels do n
 
 @pytest.mark.nojit
 @only_without_the_jit
-@pytest.mark.parametrize(
-    "method, module, sizes",
-    [
-        ("levenberg_marquardt", methods._levenberg_marquardt, "levenberg_marquardt_work"),
-        ("newton", methods._newton, "newton_work"),
-        ("gradient", methods._gradient, "gradient_work"),
-        ("newton_lu", _algorithm_1, "algorithm_1_work"),
-        ("newton_lu", _algorithm_1, "algorithm_1_integers"),
-    ],
-)
-def test_a_workspace_one_element_short_is_found_out(method, module, sizes, monkeypatch):
-    monkeypatch.setattr(module, sizes, one_short(getattr(module, sizes)))
-    with pytest.raises(IndexError):
-        own().assemble(method=method, max_iterations=2)
+@pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "gradient", "newton_lu"])
+def test_every_piece_of_a_workspace_is_as_long_as_it_must_be(method, monkeypatch):
+    """With any of them one element shorter the kernel would write beyond it."""
+    module = methods.load(methods.REGISTRY[method].stages[0].kernel)
+    whole = module.pieces
+    m = own()
+    count = len(whole(formulations.problem(m.system, "manifold")))
+    for short in range(count):
+        monkeypatch.setattr(module, "pieces", lambda p, k=short: [n - (i == k) for i, n in enumerate(whole(p))])
+        with pytest.raises((IndexError, ValueError)):
+            m.assemble(random_start(m, 3), method=method, max_iterations=12)
 
 
 @pytest.mark.nojit

@@ -6,9 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from cardan._jit import jit
+from cardan._jit import jit, pointer
 from cardan.solvers import abi, linear
-from cardan.solvers._blocks import add_defect, call_at, spread
+from cardan.solvers._blocks import call_at, spread, update_defect
 
 
 def random_structure(rng, constraints, blocks, most=4, independent=False):
@@ -63,7 +63,7 @@ class Solver:
 
     def solve(self, gradient):
         step = np.empty_like(gradient)
-        assert self._call(abi.SOLVE, gradient, step) == 0
+        assert self._call(abi.BACK_SOLVE, gradient, step) == 0
         return step
 
 
@@ -164,7 +164,7 @@ def test_the_formula_without_the_split_would_lose_what_refinement_needs():
 
 @jit
 def defect_of(structure, r, entries, damping, step, out):
-    add_defect(structure, r, entries, damping, step, out)
+    update_defect(pointer(structure), r, entries, damping, step, out)
 
 
 @pytest.mark.nojit

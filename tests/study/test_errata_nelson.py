@@ -8,8 +8,8 @@ import pytest
 import cardan as cd
 from cardan.coordinates import formulations
 from cardan.math import euler
-from cardan.solvers import _gradient as kernel
 from cardan.solvers import abi, methods
+from cardan.solvers.problem import Job
 from mechanisms import BENCHMARKS
 
 PRINTED_K = 0.1
@@ -128,18 +128,16 @@ def geared(ratio):
 
 def descent(problem, q, gain, steps=60):
     """½|r|² after each spring step of the kernel from q, and k by the λ_max of NumPy at each."""
-    control = np.zeros(abi.CONTROL)
-    control[abi.STEP_GAIN], control[abi.CHUNK] = gain, 1.0
-    work = np.empty(kernel.gradient_work(problem.structure))
+    job = Job(problem, methods.load("_gradient"), {abi.STEP_GAIN: gain})
+    job.start(0.0)
     rows, columns = problem.scales[: problem.rows], problem.scales[problem.rows :]
     costs, used = [], []
     for _ in range(steps):
         before = q.copy()
         r, J = problem.jacobian(before)
         r, J = rows * r, rows[:, None] * J * columns
-        tables = (problem.evaluate, problem.ints, problem.floats, problem.structure, problem.scales)
-        kernel.gradient(*tables, q, control, work)
-        costs.append(float(control[abi.COST]))
+        job.iterate(q, 1)
+        costs.append(float(job.control[abi.COST]))
         g = J.T @ r
         moved = (q[:3] - before[:3]) / columns[:3]
         if np.linalg.norm(g[:3]) > 1e-9:

@@ -41,7 +41,7 @@ def test_iterations_are_the_first_that_meet_the_tolerance():
             for most, met in ((last, True), (last - 1, False), (last // 2, False)):
                 other = descend(system, chart, starts[k : k + 1], 1e-2, most)
                 assert (other.met[0], other.iterations[0]) == (met, most)
-            found, bound = verdict.judge(system, whole.coordinates[k], system.length, 1e-2)
+            found, bound = verdict.judge(system, whole.coordinates[k], 1e-2)
             assert found <= bound == 1e-2
             assert found >= 0.9e-2  # a step of the spring is short
 

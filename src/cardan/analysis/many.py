@@ -153,6 +153,18 @@ class _Shared(_OneByOne):
         self.restarts = Restarts(piece, authored, length, task.options.seed)
         self.drivers: IntArray = np.array(whole_turns.driven_rows(piece), dtype=np.int64)
         self.options = self._options()
+        k = _many
+        self.shared = {  # arrays of which the tables of the workers hold the addresses
+            k.T_JUDGE: judge.table,
+            k.T_BOUNDS: judge.bounds,
+            k.T_ASKING: whole_turns.table(piece),
+            k.T_DRIVERS: self.drivers,
+            k.T_DRAW_TABLE: self.restarts.table,
+            k.T_AUTHORED: self.restarts.authored,
+            k.T_STARTS: starts.reshape(-1),
+            k.T_ENDS: ends.q.reshape(-1),
+            k.T_RESULTS: ends.results.reshape(-1),
+        }
         self.jobs()  # kernels are compiled, and problems that cannot be solved are refused, before threads begin
 
     def jobs(self) -> list[Any]:
@@ -189,24 +201,13 @@ class _Shared(_OneByOne):
         from cardan._jit import address_of
 
         k, size = _many, self.starts.shape[1]
-        shared = {
-            k.T_JUDGE: self.judge.table,
-            k.T_BOUNDS: self.judge.bounds,
-            k.T_ASKING: whole_turns.table(self.piece),
-            k.T_DRIVERS: self.drivers,
-            k.T_DRAW_TABLE: self.restarts.table,
-            k.T_AUTHORED: self.restarts.authored,
-            k.T_STARTS: self.starts,
-            k.T_ENDS: self.ends.q,
-            k.T_RESULTS: self.ends.results,
-        }
         evaluations = max(int(p.structure[abi.WORK]) for p in (self.problem, self.whole))
         rows = max(self.problem.rows, self.whole.rows)
         unknowns = max(size, int(self.problem.structure[abi.COORDINATES]))
         sizes = (size, size, size, size, size, unknowns, rows, abi.CONTROL, _draws.FLOATS, 2, self.whole.unknowns)
         offsets = [0, *accumulate((*sizes, evaluations, self.task.options.restart_count + 1))]
         table: IntArray = np.zeros(k.T_PIECES + len(offsets), dtype=np.int64)
-        for place, array in {**shared, **own}.items():
+        for place, array in {**self.shared, **own}.items():
             table[place] = address_of(array)
         table[k.T_DRAW] = _draws.DRAW
         table[k.T_SIZE] = size

@@ -12,11 +12,10 @@ unknown with the scale 0 is fixed, and is no column of J.
 from math import sqrt
 
 from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, tail
-from cardan.errors import ModelError
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers._job import evaluate, piece, retract, scales_of, structure_of
-from cardan.solvers._newton import DENSE, SINGULAR_RTOL
+from cardan.solvers._newton import SINGULAR_RTOL
 from cardan.solvers._structure import (
     FIRST,
     block_in,
@@ -119,11 +118,6 @@ EVALUATION, R, RIGHT, J, MOVED, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, 
 def pieces(problem):
     """Floats of each piece of the workspace."""
     m, n, entries, coordinates, evaluation = problem.sizes
-    if m * n > DENSE:
-        raise ModelError(
-            f"method 'newton_lu' decomposes J as one matrix, here of {m} × {n} entries; it must have {DENSE} at the "
-            "most: use method='newton', which is sparse for large systems"
-        )
     return evaluation, m, m, entries, coordinates, n, n, 3 * n, entries, m * n, m * n, n, n, 2 * entries
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.errors import ModelError
 from cardan.solvers import abi
 from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Budget, Job, Problem, Run
@@ -23,6 +24,7 @@ FloatArray = NDArray[np.float64]
 
 SPRING_GAIN = 0.1  # k of the spring step, as the papers have it
 FULL_GAIN = np.inf  # hybrid: as long a spring step as is stable
+DENSE_LU = 250_000  # entries of J up to which it is decomposed by LU, some 500 × 500
 SWITCH_RESIDUAL = 1e-2  # hybrid: the gradient has come near enough for Newton
 SWITCH_ITERATIONS = 500  # hybrid: all that the gradient gets
 
@@ -32,16 +34,23 @@ class Stage:
     """One solver of a method: its kernel module, and where it differs from what the solver does by itself.
 
     ``iterations``: at the most.  ``residual``: what it aims at, where the tolerance is below that.
-    ``settings``: entries of the control vector.
+    ``settings``: entries of the control vector.  ``most_entries``: of J, where it is decomposed as one matrix.
     """
 
     kernel: str
     iterations: int | None = None
     residual: float = 0.0
     settings: Mapping[int, float] = field(default_factory=dict)
+    most_entries: int | None = None
 
     def job(self, problem: Problem) -> Job:
         """This solver at work on a problem; its kernel is compiled or loaded when it is first asked for."""
+        size = problem.rows * problem.unknowns
+        if self.most_entries is not None and size > self.most_entries:
+            raise ModelError(
+                f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it "
+                f"must have {self.most_entries} at the most: use method='newton', which is sparse for large systems"
+            )
         return Job(problem, load(self.kernel), self.settings)
 
 
@@ -80,7 +89,7 @@ REGISTRY: Final[dict[str, Method]] = {
     for method in (
         Method("levenberg_marquardt", 200, (Stage("_levenberg_marquardt"),)),
         Method("newton", 100, (Stage("_newton"),)),  # full steps with the pseudo-inverse
-        Method("newton_lu", 100, (Stage("_algorithm_1"),)),  # J⁻¹ by LU, J⁺ only where J is singular or not square
+        Method("newton_lu", 100, (Stage("_algorithm_1", most_entries=DENSE_LU),)),  # J⁻¹ by LU, J⁺ only where J is singular or not square
         Method("gradient", 20_000, (Stage("_gradient", settings={abi.STEP_GAIN: SPRING_GAIN}),)),  # spring steps
         Method("hybrid", 1_000, (_GRADIENT_FIRST, Stage("_newton"))),  # spring steps until near, then Newton
     )
