@@ -48,8 +48,8 @@ class Stage:
         size = problem.rows * problem.unknowns
         if self.most_entries is not None and size > self.most_entries:
             raise ModelError(
-                f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; it "
-                f"must have {self.most_entries} at the most: use method='newton', which is sparse for large systems"
+                f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; "
+                f"it must have {self.most_entries} at the most: use method='newton', which is sparse for large systems"
             )
         return Job(problem, load(self.kernel), self.settings)
 
@@ -88,9 +88,13 @@ REGISTRY: Final[dict[str, Method]] = {
     method.name: method
     for method in (
         Method("levenberg_marquardt", 200, (Stage("_levenberg_marquardt"),)),
-        Method("newton", 100, (Stage("_newton"),)),  # full steps with the pseudo-inverse
-        Method("newton_lu", 100, (Stage("_algorithm_1", most_entries=DENSE_LU),)),  # J⁻¹ by LU, J⁺ only where J is singular or not square
-        Method("gradient", 20_000, (Stage("_gradient", settings={abi.STEP_GAIN: SPRING_GAIN}),)),  # spring steps
-        Method("hybrid", 1_000, (_GRADIENT_FIRST, Stage("_newton"))),  # spring steps until near, then Newton
+        # full steps with the pseudo-inverse
+        Method("newton", 100, (Stage("_newton"),)),
+        # J⁻¹ by LU, J⁺ only where J is singular or not square
+        Method("newton_lu", 100, (Stage("_algorithm_1", most_entries=DENSE_LU),)),
+        # spring steps
+        Method("gradient", 20_000, (Stage("_gradient", settings={abi.STEP_GAIN: SPRING_GAIN}),)),
+        # spring steps until near, then Newton
+        Method("hybrid", 1_000, (_GRADIENT_FIRST, Stage("_newton"))),
     )
 }
