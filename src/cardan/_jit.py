@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import config
@@ -245,6 +246,14 @@ def exact_inner(function: Kernel) -> Kernel:
     return compiled  # type: ignore[no-any-return]
 
 
+def plain(number: int) -> Any:
+    """A constant that kernels pass to other functions.
+
+    A Python integer has a type of its own for each value, and the function would be compiled once for each.
+    """
+    return np.int64(number)
+
+
 _python_evaluators: list[Callable[..., int]] = []  # with the JIT disabled an address is an index into this list
 
 
@@ -317,6 +326,7 @@ if JIT_DISABLED:
         return _python_arrays[address]
 
     floats_at = integers_at
+    address_in_kernel = address_of
 
     def as_integers(floats):  # type: ignore[no-untyped-def]
         """Floats of a workspace as room for as many integers."""
@@ -371,6 +381,17 @@ else:
     def floats_at(typing_context, address):  # type: ignore[no-untyped-def]
         """A pointer to the floats at an address."""
         return _POINTER(types.int64), _as_pointer(_POINTER)
+
+    @intrinsic
+    def address_in_kernel(typing_context, array):  # type: ignore[no-untyped-def]
+        """:func:`address_of` an array, within a kernel."""
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return builder.ptrtoint(data, context.get_value_type(types.int64))
+
+        _check_contiguous(array)
+        return types.int64(array), generate
 
     @intrinsic
     def as_integers(typing_context, floats):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ Read: the table of addresses and sizes (T_…), the options, the starts.  Writte
 
 from math import pi
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, pointer
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer
 from cardan.analysis._draws import ANYWHERE, ATTEMPT, CENTER, LENGTH, NEAR, REACH, SIZE
 from cardan.analysis._policy import (
     ATTEMPTS,
@@ -76,7 +76,9 @@ T_DRIVER_COUNT = 23
 T_PIECES = 24  # offsets of the pieces of the workspace, and of their end
 
 # pieces of the workspace
-Q, BEST, SPARE, FIRST, BEFORE, X, ROWS, CONTROL, DRAWN, VERDICT, ZEROS, EVALUATION, COSTS = range(13)
+Q, BEST, SPARE, FIRST, BEFORE, X, ROWS, CONTROL, DRAWN, VERDICT, ZEROS, EVALUATION, COSTS = map(
+    plain, range(13)
+)
 
 # options
 IS_AUTO = 0

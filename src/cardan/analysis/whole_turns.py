@@ -63,6 +63,8 @@ def with_whole_turns(system: System, q: FloatArray, length: float, time: float) 
 
     length [m]: that lengths are measured in.  time [s]: of the drivers.
     """
+    if not system.counted_angles:
+        return q
     asking = table(system)
     if not asking[0]:
         return q
@@ -106,7 +108,7 @@ def driven_rows(system: System) -> list[int]:
 
 
 def _drivers(system: System) -> list[Reader]:
-    return [reader for reader in _readers(system) if reader.is_driver] if system.counted_angles else []
+    return [reader for reader in _readers(system) if reader.is_driver]
 
 
 def _short(drivers: list[Reader], f: FloatArray) -> float:
@@ -137,6 +139,9 @@ def _levels(readers: list[Reader]) -> list[Level]:
 
 
 def _readers(system: System) -> list[Reader]:
+    """Rows that read counted angles."""
+    if not system.counted_angles:
+        return []
     drivers = {signal.name for _, signal in system.signals}
     found = []
     for at, (name, primitive, start) in zip(system.starts[:-1].tolist(), system.rows, strict=True):

@@ -4,7 +4,7 @@ A table of addresses (J_…) says what is judged.  Read: that table, the bounds 
 which is the residual that is largest in relation to its bound, and that bound.
 """
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, pointer, view
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer, view
 from cardan.coordinates._verdict import judge
 from cardan.solvers.abi import RESIDUAL, RETRACT
 from cardan.system._tables import shift_reference
@@ -12,7 +12,7 @@ from cardan.system.layout import POSE
 
 # table of what is judged: addresses, sizes, then the offsets of the pieces of the workspace and of their end
 J_EVALUATOR, J_INTS, J_FLOATS, J_POWERS, J_POINTS, J_ORIGIN, J_BODIES, J_ANGLES, J_ROWS, J_PIECES = range(10)
-POSES, SHIFTED, MOVED, ZEROS, RESIDUALS, EVALUATION = range(6)
+POSES, SHIFTED, MOVED, ZEROS, RESIDUALS, EVALUATION = map(plain, range(6))
 
 
 @inner

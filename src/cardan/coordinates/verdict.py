@@ -111,7 +111,10 @@ def judge_system(
 
 
 def _bounds(piece: System, tolerance: float) -> FloatArray:
-    return np.array([tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length])
+    """What the kernels hold residuals to; made once."""
+    values = (tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length)
+    found: FloatArray = piece.cached(("bounds", tolerance), lambda: np.array(values))
+    return found
 
 
 class Judge:

@@ -11,7 +11,7 @@ unknown with the scale 0 is fixed, and is no column of J.
 
 from math import sqrt
 
-from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, tail
+from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, plain, tail
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers._job import evaluate, piece, retract, scales_of, structure_of
@@ -112,7 +112,9 @@ def solve(m, n, by_lu, matrix, r, solution, control, copy, right, scratch, pivot
 
 
 # pieces of the workspace
-EVALUATION, R, RIGHT, J, MOVED, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, COLUMNS, ORDER, ENTRIES = range(14)
+EVALUATION, R, RIGHT, J, MOVED, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, COLUMNS, ORDER, ENTRIES = map(
+    plain, range(14)
+)
 
 
 def pieces(problem):

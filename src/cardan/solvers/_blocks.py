@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from cardan._jit import call_evaluator, exact, exact_inner, inner, jit, pointer
+from cardan._jit import address_in_kernel, call_evaluator, exact, exact_inner, inner, jit, pointer
 from cardan.solvers._structure import (
     FIRST,
     block_in,
@@ -14,7 +14,20 @@ from cardan.solvers._structure import (
     rotation_offsets,
     slot_count,
 )
-from cardan.solvers.abi import BLOCKS, CONSTRAINTS, RESIDUAL, RETRACT, ROWS, SOLVER, UNKNOWNS
+from cardan.solvers.abi import (
+    BLOCKS,
+    CONSTRAINTS,
+    FLOATS,
+    INTS,
+    PATTERN,
+    RESIDUAL,
+    RETRACT,
+    ROWS,
+    SCALES,
+    SOLVER,
+    STRUCTURE,
+    UNKNOWNS,
+)
 
 
 @inner
@@ -204,6 +217,16 @@ def spread(structure, jacobian, dense):
 def run(job, control, q, work):
     """Iterate with the solver of a job; returns STATUS."""
     return call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
+
+
+@jit
+def write_addresses(ints, floats, structure, scales, pattern, table):
+    """table ← addresses of the arrays of a problem."""
+    table[INTS] = address_in_kernel(ints)
+    table[FLOATS] = address_in_kernel(floats)
+    table[STRUCTURE] = address_in_kernel(structure)
+    table[SCALES] = address_in_kernel(scales)
+    table[PATTERN] = address_in_kernel(pattern)
 
 
 @jit

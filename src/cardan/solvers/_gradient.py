@@ -11,7 +11,7 @@ bound is what damps the stiffest mode at once; and whatever v is, the model fall
 
 from math import inf, sqrt
 
-from cardan._jit import evaluator, inner
+from cardan._jit import evaluator, inner, plain
 from cardan.solvers._blocks import half_square, larger, largest, times, transpose_times
 from cardan.solvers._job import evaluate_scaled, piece, retract, scales_of, structure_of
 from cardan.solvers.abi import (
@@ -59,7 +59,7 @@ def stiffest(structure, jacobian, steps, v, rows, image):
 
 
 # pieces of the workspace
-EVALUATION, R, J, MOVED, DIRECTION, IMAGE, V, PRODUCT = range(8)
+EVALUATION, R, J, MOVED, DIRECTION, IMAGE, V, PRODUCT = map(plain, range(8))
 
 
 def pieces(problem):

@@ -10,7 +10,7 @@ convergence above one even where J has no full rank, as redundant constraints an
 
 from math import sqrt
 
-from cardan._jit import evaluator
+from cardan._jit import evaluator, plain
 from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
 from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
 from cardan.solvers.abi import (
@@ -58,7 +58,7 @@ HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
 
 
 # pieces of the workspace
-EVALUATION, R, TRIAL_R, J, TRIAL_J, TRIAL_Q, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = range(11)
+EVALUATION, R, TRIAL_R, J, TRIAL_J, TRIAL_Q, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(11))
 
 
 def pieces(problem):

@@ -9,7 +9,7 @@ runs while the residual exceeds the tolerance (printed with the sign reversed in
 
 from math import sqrt
 
-from cardan._jit import as_integers, cut, evaluator, inner
+from cardan._jit import as_integers, cut, evaluator, inner, plain
 from cardan.math._dense import minimum_norm
 from cardan.solvers._blocks import half_square, largest, spread_rows, update_defect
 from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
@@ -77,7 +77,7 @@ def shorten_rows(m, n, matrix, r):
 
 
 # pieces of the workspace
-EVALUATION, R, J, MOVED, STEP, SCRATCH, PIVOTS, MATRIX = range(8)
+EVALUATION, R, J, MOVED, STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(8))
 
 
 def pieces(problem):

@@ -8,10 +8,10 @@ A constraint is known by its position ``at`` in the table:
         at = next_constraint(structure, at)
 """
 
-from cardan._jit import inner, tail
+from cardan._jit import inner, plain, tail
 from cardan.solvers.abi import C_BLOCKS, C_ENTRY, C_ROW, C_ROWS, C_SLOTS, HEADER, LIMITS, OFFSETS
 
-FIRST = HEADER  # position of the first constraint
+FIRST = plain(HEADER)  # position of the first constraint
 
 
 @inner

@@ -39,7 +39,7 @@ class Problem:
     """An evaluator's address, its two tables, the structure of its Jacobian, scales (rows, then columns), and the
     linear algebra that suits its size."""
 
-    __slots__ = ("evaluate", "floats", "ints", "linear", "scales", "structure")
+    __slots__ = ("_tables", "evaluate", "floats", "ints", "linear", "scales", "structure")
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Problem:
         self.structure = structure
         self.scales = scales
         self.linear = linear
+        self._tables: dict[int, NDArray[np.int64]] = {}
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
@@ -71,16 +72,22 @@ class Problem:
     def unknowns(self) -> int:
         return int(self.structure[abi.UNKNOWNS])
 
-    def addresses(self) -> tuple[int, ...]:
-        """Of the evaluator, the tables and the linear algebra, in the order of a job; the problem keeps them alive."""
-        from cardan._jit import address_of
-
-        own = (self.ints, self.floats, self.structure, self.scales)
-        return (self.evaluate, *map(address_of, own), self.linear.address, address_of(self.linear.pattern))
-
     def table(self) -> NDArray[np.int64]:
         """The table of a job without a solver and without a workspace: for kernels that only evaluate."""
-        return np.array([0, *self.addresses()])
+        return self._table(0, ())
+
+    def job_table(self, kernel: Any) -> NDArray[np.int64]:
+        """The table of a job: that of the solver in a kernel module; made once."""
+        found = self._tables.get(kernel.SOLVE)
+        if found is None:
+            found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, kernel.pieces(self))
+        return found
+
+    def _table(self, solver: int, pieces: tuple[int, ...]) -> NDArray[np.int64]:
+        """Addresses, which the problem keeps alive, and offsets of the pieces of a workspace."""
+        table = np.array([solver, self.evaluate, 0, 0, 0, 0, self.linear.address, 0, 0, *accumulate(pieces)])
+        _blocks.write_addresses(self.ints, self.floats, self.structure, self.scales, self.linear.pattern, table)
+        return table
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
@@ -176,10 +183,9 @@ class Job:
     def __init__(self, problem: Problem, kernel: Any, settings: Mapping[int, float] = _NONE) -> None:
         """kernel: the module of a solver.  settings: entries of the control vector, in place of the solver's own."""
         self.problem = problem
-        offsets = [0, *accumulate(kernel.pieces(problem))]
-        self.table: NDArray[np.int64] = np.array([kernel.SOLVE, *problem.addresses(), *offsets])
+        self.table = problem.job_table(kernel)
         self.control: NDArray[np.float64] = np.zeros(abi.CONTROL)
-        self.work: NDArray[np.float64] = np.empty(offsets[-1])
+        self.work: NDArray[np.float64] = np.empty(self.table[-1])
         kernel.prepare(problem, self.control)
         for entry, value in settings.items():
             self.control[entry] = value
