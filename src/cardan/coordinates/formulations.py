@@ -1,8 +1,13 @@
-"""Formulations: which unknowns stand for the poses.  All share the system's tables; each adds its own chain rule."""
+"""Formulations: which unknowns stand for the poses.  All share the system's tables; each adds its own chain rule.
+
+To add one: a kernel module with its retraction, chain and rates (:mod:`cardan.coordinates._walk`), and a line in
+REGISTRY.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Literal
 
@@ -17,8 +22,8 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-_features = LazyModule("cardan.coordinates._features")
-_gamma = LazyModule("cardan.coordinates._gamma")
+_blocks = LazyModule("cardan.solvers._blocks")
+_records = LazyModule("cardan.coordinates._records")
 _structure = TieredModule("cardan.coordinates._structure")
 _tables = TieredModule("cardan.system._tables")
 
@@ -50,6 +55,17 @@ class FormulationKind:
         address: int = import_module(self.module).EVALUATE
         return address
 
+    def evaluate_motion(self) -> int:
+        """Address of the evaluator that has GAMMA too, but does not retract; compiled when first asked."""
+        return _motion_address(self.module)
+
+
+@cache
+def _motion_address(module: str) -> int:
+    from cardan._jit import evaluator
+
+    return evaluator(import_module(module).evaluate_motion)
+
 
 REGISTRY: dict[str, FormulationKind] = {
     kind.name: kind
@@ -74,10 +90,10 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
         ints = system.ints
         bodies, constraints, _, blocks = ints[: layout.HEADER].tolist()[:4]
         extra = bodies if kind.normalised else 0
-        table: IntArray = np.empty(
-            abi.HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64
-        )
-        _structure.fill_structure(ints, kind.width, kind.normalised, _features.work_size(ints), table)
+        records = abi.C_BLOCKS * (constraints + extra) + blocks + extra
+        table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + 1), dtype=np.int64)
+        work = int(_records.plan_workspace(ints).size)
+        _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)
@@ -182,27 +198,23 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
     q: solver coordinates, flat.  v: velocities of the formulation, flat, per body: (ṙ, ω in body) on the manifold,
     (ṙ, ṗ) in Euler parameters and for virtual rotations (on the unit sphere), (ṙ, ψ̇, θ̇, φ̇) in Euler angles.
     """
-    kind = REGISTRY[formulation]
-    if formulation in ("manifold", "euler_parameters"):
-        return _own_gamma(system, kind, q, v)
-    from cardan.coordinates import tangents
-
-    rates, bias = tangents.as_manifold(formulation, q, v)
-    out = _own_gamma(system, REGISTRY["manifold"], q, rates)
-    if bias.any():
-        out -= problem(system, "manifold").product(q, bias)
-    if kind.normalised:
-        squares = (v.reshape(-1, kind.width)[:, 3:] ** 2).sum(axis=1)
-        out = np.concatenate([out, -2.0 * squares])
+    p = motion_problem(system, formulation)
+    out: FloatArray = np.empty(p.rows)
+    work = np.empty(int(p.structure[abi.WORK]))
+    _blocks.call_at(p.evaluate, abi.GAMMA, p.ints, p.floats, q, v, out, _EMPTY, work)
     return out
 
 
-def _own_gamma(system: System, kind: FormulationKind, q: FloatArray, v: FloatArray) -> FloatArray:
-    bodies = len(system.names)
-    rows = system.powers.size + (bodies if kind.normalised else 0)
-    out: FloatArray = np.zeros(rows)
-    widest, tallest = (int(system.ints[k]) for k in (layout.WIDEST, layout.TALLEST))
-    work = np.empty(9 * bodies + (3 + tallest) * widest)
-    codes = system.curvature_codes()
-    _gamma.update_gamma(system.addressed, system.floats, codes, q, v, kind.normalised, out, work)
-    return out
+def motion_problem(system: System, formulation: str) -> Problem:
+    """The problem of a system whose evaluator has GAMMA: its integers end with the codes of the curvatures."""
+
+    def make() -> Problem:
+        p = problem(system, formulation)
+        ints = np.concatenate([p.ints, system.curvature_codes()])
+        return Problem(REGISTRY[formulation].evaluate_motion(), ints, p.floats, p.structure, p.scales, p.linear)
+
+    found: Problem = system.cached(("motion", formulation), make)
+    return found
+
+
+_EMPTY: FloatArray = np.empty(0)

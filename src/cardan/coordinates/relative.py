@@ -22,7 +22,7 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
 _blocks = LazyModule("cardan.solvers._blocks")
-_features = LazyModule("cardan.coordinates._features")
+_records = LazyModule("cardan.coordinates._records")
 _relative = LazyModule("cardan.coordinates._relative")
 _tree_poses = LazyModule("cardan.coordinates._tree_poses")
 
@@ -118,7 +118,7 @@ class _Packed:
         self.scales = limbs.scales
         self.structure = self._structure(limbs, cuts)
         self.structure[abi.COORDINATES] = limbs.coordinates + len(system.counted_angles)
-        self.structure[abi.WORK] = header[_tree_poses.OWN] + _features.work_size(table)
+        self.structure[abi.WORK] = header[_tree_poses.OWN] + int(_records.plan_workspace(table).size)
         self.linear: Linear = linear.path_algebra(self.structure)
 
     @staticmethod

@@ -8,6 +8,7 @@ JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
 ENTER     out ← coordinates of the formulation from poses q, where these are not poses themselves
 LEAVE     out ← poses from such coordinates q
+GAMMA     out ← γ(q, v = step) with J v̇ = γ; evaluators of motion alone have it
 ========= ======================================================================
 
 Linear algebra comes by address too, so that one loop serves dense and sparse systems.  In the same ABI its arguments
@@ -34,6 +35,7 @@ JACOBIAN: Final = 1
 RETRACT: Final = 2
 ENTER: Final = 3
 LEAVE: Final = 4
+GAMMA: Final = 5
 
 FACTOR: Final = 0
 SOLVE: Final = 1
@@ -49,6 +51,13 @@ OFFSETS: Final = 6  # where the block offsets begin
 WORK: Final = 7  # floats of work the evaluator asks for
 LIMITS: Final = 8  # where the step limits begin: per block, the first of its unknowns that are a rotation
 HEADER: Final = 9
+
+# record of a constraint in the structure table
+C_ROW: Final = 0  # its first row
+C_ROWS: Final = 1
+C_ENTRY: Final = 2  # its first entry of the Jacobian
+C_SLOTS: Final = 3
+C_BLOCKS: Final = 4  # the numbers of its blocks begin here
 
 # control vector of an iterating kernel: floats in and out
 STATUS: Final = 0
