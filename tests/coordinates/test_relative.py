@@ -124,7 +124,7 @@ def random_coordinates(system, form, seed):
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             end = at + limb.motion.coordinates()
-            if limb.motion.turn == layout.ANYHOW:
+            if limb.motion.rotation == layout.ANYHOW:
                 x[end - 4 : end] *= rng.uniform(0.8, 1.25)
             at = end
     return x
@@ -306,7 +306,7 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             at += limb.motion.coordinates()
-            if limb.motion.turn == layout.ANYHOW:
+            if limb.motion.rotation == layout.ANYHOW:
                 c = x[at - 4 : at]
                 along_sphere[at - 4 : at, at - 4 : at] -= np.outer(c, c)
         T = T @ along_sphere
@@ -645,7 +645,7 @@ def test_whole_turns_are_added_to_an_angle_as_long_as_they_can_be_counted():
 def test_a_pure_tree_has_no_equations_and_assembles_at_once(form):
     m = random_mechanism(5, loops=0)
     problem = formulations.problem(m.system, form)
-    balls = sum(limb.motion.turn == layout.ANYHOW for limb in tree.spanning_tree(m.system).limbs)
+    balls = sum(limb.motion.rotation == layout.ANYHOW for limb in tree.spanning_tree(m.system).limbs)
     assert problem.rows == (balls if relative.FORMULATIONS[form] else 0)  # normalisations, which the start meets
     for method in ("auto", *methods.REGISTRY):
         result = m.assemble(formulation=form, method=method)

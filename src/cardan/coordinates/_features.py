@@ -20,22 +20,7 @@ from cardan.coordinates._records import (
     workspace,
 )
 from cardan.math._kernels import unwrapped
-from cardan.system.layout import (
-    ANGLE,
-    ANGLE_A,
-    ANGLE_B,
-    ANGLE_SOURCE,
-    ANGLE_TABLE,
-    ANGLES,
-    BODIES,
-    BODY,
-    COLUMN,
-    FEATURES,
-    KIND,
-    ORIENTATION,
-    POINT,
-    SOURCE,
-)
+from cardan.system import layout
 
 
 @inner
@@ -88,18 +73,18 @@ def rotate(body, s, work, out):
 def update_features(ints, record, floats, q, work, x):
     """World values of the features of one constraint into x."""
     first = features(record)
-    for k in range(record[FEATURES]):
+    for k in range(record[layout.FEATURES]):
         this = feature(first, k)
-        kind = this[KIND]
-        body = this[BODY]
-        out = tail(x, this[COLUMN])
-        if kind == ANGLE:
-            out[0] = counted_angles(ints, q)[this[SOURCE]]
+        kind = this[layout.KIND]
+        body = this[layout.BODY]
+        out = tail(x, this[layout.COLUMN])
+        if kind == layout.ANGLE:
+            out[0] = counted_angles(ints, q)[this[layout.SOURCE]]
             continue
-        s = tail(floats, this[SOURCE])
-        if kind != ORIENTATION:
+        s = tail(floats, this[layout.SOURCE])
+        if kind != layout.ORIENTATION:
             rotate(body, s, work, out)
-            if kind == POINT and body >= 0:
+            if kind == layout.POINT and body >= 0:
                 r = position(q, body)
                 for i in range(3):
                     out[i] += r[i]
@@ -122,18 +107,18 @@ def update_primitive(code, x, c, f, df):
 @inner
 def update_counted_angles(ints, floats, q, out, work):
     """Counted angles in out ← those of its poses that are within half a turn of the counted angles in q."""
-    if ints[ANGLES] > 0:
-        update_matrices(ints[BODIES], out, work)
+    if ints[layout.ANGLES] > 0:
+        update_matrices(ints[layout.BODIES], out, work)
     axes = cut(work, workspace(ints).features, AXES)
     known = counted_angles(ints, q)
     found = counted_angles(ints, out)
-    for k in range(ints[ANGLES]):
-        angle = angle_record(tail(ints, ints[ANGLE_TABLE]), k)
-        s = tail(floats, angle[ANGLE_SOURCE])
+    for k in range(ints[layout.ANGLES]):
+        angle = angle_record(tail(ints, ints[layout.ANGLE_TABLE]), k)
+        s = tail(floats, angle[layout.ANGLE_SOURCE])
         sine = 0.0
         cosine = 0.0
         for i in range(3):
-            rotate(angle[ANGLE_B if i == 2 else ANGLE_A], axis(s, i), work, axis(axes, i))
+            rotate(angle[layout.ANGLE_B if i == 2 else layout.ANGLE_A], axis(s, i), work, axis(axes, i))
         for i in range(3):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]

@@ -8,47 +8,35 @@ arithmetic in the calling kernel and take no time, neither to run nor to compile
 from typing import NamedTuple
 
 from cardan._jit import inner, piece, tail
-from cardan.system.layout import (
-    ANGLE_RECORD,
-    ANGLE_TABLE,
-    ANGLES,
-    BODIES,
-    FEATURE,
-    MATRIX,
-    POSE,
-    RECORD,
-    SLOTS,
-    TALLEST,
-    WIDEST,
-)
+from cardan.system import layout
 
 AXES = 9  # floats of three axes, from which a counted angle is read
 
-pose = piece(POSE, 0, POSE)  # (q, body)
-position = piece(POSE, 0, 3)
-quaternion = piece(POSE, 3, 4)
-matrix = piece(MATRIX, 0, MATRIX)  # (work, body)
+pose = piece(layout.POSE, 0, layout.POSE)  # (q, body)
+position = piece(layout.POSE, 0, 3)
+quaternion = piece(layout.POSE, 3, 4)
+matrix = piece(layout.MATRIX, 0, layout.MATRIX)  # (work, body)
 axis = piece(3, 0, 3)  # (axes, k)
-feature = piece(FEATURE, 0, FEATURE)  # (features(record), k)
-angle_record = piece(ANGLE_RECORD, 0, ANGLE_RECORD)  # (ints from ANGLE_TABLE on, k)
+feature = piece(layout.FEATURE, 0, layout.FEATURE)  # (features(record), k)
+angle_record = piece(layout.ANGLE_RECORD, 0, layout.ANGLE_RECORD)  # (ints from ANGLE_TABLE on, k)
 
 
 @inner
 def features(record):
     """The first feature of a record."""
-    return tail(record, RECORD + record[SLOTS])
+    return tail(record, layout.RECORD + record[layout.SLOTS])
 
 
 @inner
 def counted_angles(ints, q):
     """The counted angles in q."""
-    return tail(q, POSE * ints[BODIES])
+    return tail(q, layout.POSE * ints[layout.BODIES])
 
 
 @inner
 def curvature_codes(ints):
     """Codes or addresses of ẋᵀ f_xx ẋ, one per constraint: the end of a motion problem's table."""
-    return tail(ints, ints[ANGLE_TABLE] + ANGLE_RECORD * ints[ANGLES])
+    return tail(ints, ints[layout.ANGLE_TABLE] + layout.ANGLE_RECORD * ints[layout.ANGLES])
 
 
 class Workspace(NamedTuple):
@@ -63,12 +51,12 @@ class Workspace(NamedTuple):
 
 def plan_workspace(ints):
     """The one plan of that workspace: Python takes its size from it, kernels its pieces (:func:`workspace`)."""
-    widest = max(ints[WIDEST], AXES)
-    features = MATRIX * ints[BODIES]
+    widest = max(ints[layout.WIDEST], AXES)
+    features = layout.MATRIX * ints[layout.BODIES]
     rates = features + widest
     biases = rates + widest
     derivatives = biases + widest
-    return Workspace(features, rates, biases, derivatives, derivatives + widest * ints[TALLEST])
+    return Workspace(features, rates, biases, derivatives, derivatives + widest * ints[layout.TALLEST])
 
 
 workspace = inner(plan_workspace)

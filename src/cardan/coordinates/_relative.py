@@ -61,28 +61,7 @@ from cardan.coordinates._tree_poses import (
     update_tree_angles,
 )
 from cardan.solvers.abi import ENTER, JACOBIAN, LEAVE, RESIDUAL, RETRACT
-from cardan.system.layout import (
-    ABOUT_Z,
-    ANGLE,
-    ANGLES,
-    ANYHOW,
-    BODIES,
-    CODE,
-    COLUMN,
-    COMPONENTS,
-    FEATURES,
-    KIND,
-    ORIENTATION,
-    PAR,
-    POINT,
-    POSE,
-    ROW,
-    ROWS,
-    SLOT,
-    SLOTS,
-    STILL,
-    WIDEST,
-)
+from cardan.system import layout
 
 # one record per cut constraint, then the place of each slot's body on the path (−1: above it), then the path
 CUT_RECORD = 0
@@ -129,19 +108,20 @@ def take_relative(body, forward, record, poses, values, rows, scratch):
         rotation[i] = p[i] if i == 0 or not forward else -p[i]
     out = cut(scratch, 4, 4)
     first = features(record)
-    for k in range(record[FEATURES]):
+    for k in range(record[layout.FEATURES]):
         this = feature(first, k)
-        kind = this[KIND]
-        if kind == ANGLE:
+        kind = this[layout.KIND]
+        if kind == layout.ANGLE:
             continue
+        size = 4 if kind == layout.ORIENTATION else 3
         for row in range(rows):
-            x = cut(values, row * record[COMPONENTS] + this[COLUMN], 4 if kind == ORIENTATION else 3)
-            if kind == ORIENTATION:
+            x = cut(values, row * record[layout.COMPONENTS] + this[layout.COLUMN], size)
+            if kind == layout.ORIENTATION:
                 multiply(rotation, x, out)
                 for i in range(4):
                     x[i] = out[i] / square
             else:
-                if forward and kind == POINT:
+                if forward and kind == layout.POINT:
                     for i in range(3):
                         x[i] -= r[i]
                 rotate_vector(rotation, x, out)  # by |p|² R, so that 1/s² is left
@@ -152,23 +132,23 @@ def take_relative(body, forward, record, poses, values, rows, scratch):
 @inner
 def gather(record, loop, ints, frames, world, derivative, wrenches):
     """Force and moment of every row on every body that the constraint's features are on, features in world."""
-    rows = record[ROWS]
-    slots = record[SLOTS]
+    rows = record[layout.ROWS]
+    slots = record[layout.SLOTS]
     for i in range(WRENCH * rows * loop[CUT_LENGTH]):
         wrenches[i] = 0.0
     first = features(record)
-    for n in range(record[FEATURES]):
+    for n in range(record[layout.FEATURES]):
         this = feature(first, n)
-        slot = this[SLOT]
+        slot = this[layout.SLOT]
         where = loop[CUT_HEADER + slot] if slot >= 0 else -1  # counted angles have no derivative, and no body
         if where >= 0:
-            kind = this[KIND]
-            x = tail(world, this[COLUMN])
+            kind = this[layout.KIND]
+            x = tail(world, this[layout.COLUMN])
             c = anchor_of(frames, ints[on_path(path_of(loop, slots), where)[P_TREE] + T_BODY])
             for row in range(rows):
                 w = wrench_at(wrenches, rows * where + row)
-                d = tail(derivative, row * record[COMPONENTS] + this[COLUMN])
-                if kind == ORIENTATION:  # δx = ½ (0, ω) ⊗ x + σ x, half of which is the dilation 2σ
+                d = tail(derivative, row * record[layout.COMPONENTS] + this[layout.COLUMN])
+                if kind == layout.ORIENTATION:  # δx = ½ (0, ω) ⊗ x + σ x, half of which is the dilation 2σ
                     for i in range(1, 4):
                         j = i % 3 + 1
                         k = j % 3 + 1
@@ -178,7 +158,7 @@ def gather(record, loop, ints, frames, world, derivative, wrenches):
                     v0 = x[0]
                     v1 = x[1]
                     v2 = x[2]
-                    if kind == POINT:
+                    if kind == layout.POINT:
                         v0 -= c[0]
                         v1 -= c[1]
                         v2 -= c[2]
@@ -195,10 +175,10 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
     """Entries of a joint's rotation into row; free ← the moment that belongs to its unknowns."""
     for i in range(3):
         free[i] = 0.0
-    if rotation == STILL:
+    if rotation == layout.STILL:
         return
     m = tail(w, MOMENT)
-    if rotation == ANYHOW:
+    if rotation == layout.ANYHOW:
         if euler:
             # (σ, ω/2) = c* ⊗ δc / |c|² with ω in the axes of frame b: the row is c ⊗ (2 D, 2 R_bᵀ M) / |c|²
             square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2] + c[3] * c[3]
@@ -223,12 +203,12 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
             row[i] = trace * m[i] + es * p[i + 1] - 2.0 * p[0] * (p[j + 1] * m[k] - p[k + 1] * m[j])
         return
     moment = frame[2] * m[0] + frame[5] * m[1] + frame[8] * m[2]
-    if rotation == ABOUT_Z:
+    if rotation == layout.ABOUT_Z:
         moment += pitch * frame[SCALE] * (frame[2] * w[0] + frame[5] * w[1] + frame[8] * w[2])
     row[0] = moment
     for i in range(3):
         free[i] = moment * frame[3 * i + 2]
-    if rotation == ABOUT_Z:
+    if rotation == layout.ABOUT_Z:
         return
     # z_b is x_a rotated by α about z_a
     ca = cos(c[0])
@@ -245,9 +225,9 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
 def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobian):
     """From the bodies of a constraint to the root: entries of every joint on the path, and what goes to its parent."""
     euler = ints[EULER] == 1
-    rows = record[ROWS]
+    rows = record[layout.ROWS]
     stride = loop[CUT_STRIDE]
-    path = path_of(loop, record[SLOTS])
+    path = path_of(loop, record[layout.SLOTS])
     for where in range(loop[CUT_LENGTH] - 1, -1, -1):
         here = on_path(path, where)
         limb = tail(ints, here[P_TREE])
@@ -292,9 +272,9 @@ def normalise(op, ints, q, out, jacobian):
     row = ints[NORMS]
     entry = ints[NORM_ENTRIES]
     limbs = tail(ints, ints[TREE])
-    for k in range(ints[ints[SYSTEM] + BODIES]):
+    for k in range(ints[ints[SYSTEM] + layout.BODIES]):
         limb = limb_at(limbs, k)
-        if limb[T_ROTATION] == ANYHOW:
+        if limb[T_ROTATION] == layout.ANYHOW:
             count = limb[T_TRANSLATIONS]
             c = tail(q, limb[T_COORDINATE] + count)
             s = -1.0
@@ -320,44 +300,45 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     own = tail(work, ints[OWN])
     added = op == RETRACT and euler
     if added:
-        for i in range(coordinates + system[ANGLES]):
+        for i in range(coordinates + system[layout.ANGLES]):
             out[i] = q[i] + step[i] if i < coordinates else q[i]
-        if system[ANGLES] == 0:
+        if system[layout.ANGLES] == 0:
             return 0
     if op != ENTER:
         place_all(RESIDUAL, ints, floats, q, step, q, poses, frames, scratch, out)
         angles = counted_angles(system, poses)
-        for i in range(system[ANGLES]):
+        for i in range(system[layout.ANGLES]):
             angles[i] = q[coordinates + i]
     if op == LEAVE:
-        for i in range(POSE * system[BODIES] + system[ANGLES]):
+        for i in range(layout.POSE * system[layout.BODIES] + system[layout.ANGLES]):
             out[i] = poses[i]
         return 0
     if op == ENTER or op == RETRACT:
         before = q if op == ENTER else poses
         new = piece_of(ints, work, NEW)
         place_all(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, scratch, out)
-        if system[ANGLES] > 0:
+        if system[layout.ANGLES] > 0:
             update_tree_angles(ints, floats, before, new, own, out)
         return 0
-    update_matrices(system[BODIES], poses, own)
+    update_matrices(system[layout.BODIES], poses, own)
     pieces = workspace(system)
-    x = cut(own, pieces.features, system[WIDEST])
+    x = cut(own, pieces.features, system[layout.WIDEST])
     world = piece_of(ints, work, WORLD)
     wrenches = piece_of(ints, work, WRENCHES)
     loop = tail(ints, ints[CUTS])
     for _ in range(ints[CUT_COUNT]):
         record = tail(system, loop[CUT_RECORD])
-        slots = record[SLOTS]
-        rows = record[ROWS]
+        slots = record[layout.SLOTS]
+        rows = record[layout.ROWS]
         update_features(system, record, floats, poses, own, x)
-        for i in range(record[COMPONENTS]):
+        for i in range(record[layout.COMPONENTS]):
             world[i] = x[i]
         viewer = loop[CUT_FROM]
         if viewer >= 0:
             take_relative(viewer, True, record, poses, x, 1, scratch)
-        derivative = cut(own, pieces.derivatives, rows * record[COMPONENTS])
-        update_primitive(record[CODE], x, tail(floats, record[PAR]), cut(out, record[ROW], rows), derivative)
+        derivative = cut(own, pieces.derivatives, rows * record[layout.COMPONENTS])
+        f = cut(out, record[layout.ROW], rows)
+        update_primitive(record[layout.CODE], x, tail(floats, record[layout.PAR]), f, derivative)
         if op == JACOBIAN:
             if viewer >= 0:
                 take_relative(viewer, False, record, poses, derivative, rows, scratch)

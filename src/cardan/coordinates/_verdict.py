@@ -1,4 +1,7 @@
-"""The kernel of the verdict: which residual is largest for what it may be."""
+"""The kernel of the verdict: the largest |residual| / bound over all rows, each in metres or radians.
+
+Reads residuals and coordinates; writes one scaled residual and its bound.
+"""
 
 from math import inf, isfinite
 
@@ -8,10 +11,11 @@ from cardan.system.layout import POSE
 
 @exact
 def judge(residuals, powers, coordinates, counted, points, origin, length, tolerance, rounding, most, out):
-    """out ← the residual that is largest for what it may be, scaled, and that bound.
+    """out ← the residual that is largest relative to its bound, scaled, and that bound.
 
-    A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
-    body's origin, a rounded angle of many turns by an ulp of all of them: rows of such angles have −1 in powers.
+    Rounding a position moves a joint point by an ulp of the position, rounding an orientation by an ulp of the point's
+    distance from the body's origin; a counted angle is rounded by an ulp of its value, whole turns included: rows of
+    such angles have −1 in powers.
     """
     out[0] = 0.0
     out[1] = tolerance

@@ -21,52 +21,30 @@ from cardan.constraints._generated import primitive_curvature
 from cardan.coordinates._features import update_features, update_matrices, update_primitive
 from cardan.coordinates._records import curvature_codes, feature, features, matrix, quaternion, workspace
 from cardan.solvers.abi import GAMMA, JACOBIAN
-from cardan.system.layout import (
-    ANGLE,
-    BLOCK,
-    BODIES,
-    BODY,
-    CODE,
-    COLUMN,
-    COMPONENTS,
-    CONSTRAINTS,
-    FEATURES,
-    HEADER,
-    KIND,
-    NEXT,
-    ORIENTATION,
-    PAR,
-    RECORD,
-    ROW,
-    ROWS,
-    SLOT,
-    SLOTS,
-    SOURCE,
-    WIDEST,
-)
+from cardan.system import layout
 
 
 @inner
 def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rates):
     """RESIDUAL, JACOBIAN or, where there are rates, GAMMA; ``width`` unknowns per body."""
-    update_matrices(ints[BODIES], q, work)
+    update_matrices(ints[layout.BODIES], q, work)
     pieces = workspace(ints)
-    x = cut(work, pieces.features, ints[WIDEST])
-    record = tail(ints, HEADER)
-    for number in range(ints[CONSTRAINTS]):
-        rows = record[ROWS]
-        f = cut(out, record[ROW], rows)
-        df = cut(work, pieces.derivatives, rows * record[COMPONENTS])
-        c = tail(floats, record[PAR])
+    x = cut(work, pieces.features, ints[layout.WIDEST])
+    record = tail(ints, layout.HEADER)
+    for number in range(ints[layout.CONSTRAINTS]):
+        rows = record[layout.ROWS]
+        f = cut(out, record[layout.ROW], rows)
+        df = cut(work, pieces.derivatives, rows * record[layout.COMPONENTS])
+        c = tail(floats, record[layout.PAR])
         update_features(ints, record, floats, q, work, x)
-        update_primitive(record[CODE], x, c, f, df)
+        update_primitive(record[layout.CODE], x, c, f, df)
         if op == JACOBIAN:
-            block = cut(jacobian, record[BLOCK] * width, rows * record[SLOTS] * width)
+            block = cut(jacobian, record[layout.BLOCK] * width, rows * record[layout.SLOTS] * width)
             update_block(record, floats, q, work, df, block, width, chain, convert)
         if rates is not None:
             if op == GAMMA:
-                rate = cut(work, pieces.rates, ints[WIDEST])
-                bias = cut(work, pieces.biases, ints[WIDEST])
+                rate = cut(work, pieces.rates, ints[layout.WIDEST])
+                bias = cut(work, pieces.biases, ints[layout.WIDEST])
                 update_rates(record, floats, q, v, work, x, rate, bias, width, rates)
                 code = curvature_codes(ints)[number]
                 if code < FIRST_ADDRESS:
@@ -75,39 +53,39 @@ def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rat
                     call_primitive(code, x, rate, c, f)
                 for i in range(rows):
                     s = f[i]
-                    for j in range(record[COMPONENTS]):
-                        s += df[i * record[COMPONENTS] + j] * bias[j]
+                    for j in range(record[layout.COMPONENTS]):
+                        s += df[i * record[layout.COMPONENTS] + j] * bias[j]
                     f[i] = -s
-        record = tail(ints, record[NEXT])
+        record = tail(ints, record[layout.NEXT])
 
 
 @inner
 def update_block(record, floats, q, work, df, block, width, chain, convert):
     """Entries of one constraint from its ∂f/∂x."""
-    rows = record[ROWS]
-    stride = record[SLOTS] * width
+    rows = record[layout.ROWS]
+    stride = record[layout.SLOTS] * width
     for i in range(rows * stride):
         block[i] = 0.0
     first = features(record)
-    for k in range(record[FEATURES]):
+    for k in range(record[layout.FEATURES]):
         this = feature(first, k)
-        body = this[BODY]
+        body = this[layout.BODY]
         if body >= 0:
-            kind = this[KIND]
-            s = tail(floats, this[SOURCE])
+            kind = this[layout.KIND]
+            s = tail(floats, this[layout.SOURCE])
             p = quaternion(q, body)
             a = matrix(work, body)
-            d = this[COLUMN]
-            j = this[SLOT] * width
+            d = this[layout.COLUMN]
+            j = this[layout.SLOT] * width
             for _ in range(rows):
-                chain(kind, cut(df, d, 4 if kind == ORIENTATION else 3), s, p, a, cut(block, j, width))
-                d += record[COMPONENTS]
+                chain(kind, cut(df, d, 4 if kind == layout.ORIENTATION else 3), s, p, a, cut(block, j, width))
+                d += record[layout.COMPONENTS]
                 j += stride
     if convert is not None:
         j = 0
         for _ in range(rows):
-            for s in range(record[SLOTS]):
-                body = record[RECORD + s]
+            for s in range(record[layout.SLOTS]):
+                body = record[layout.RECORD + s]
                 convert(quaternion(q, body), matrix(work, body), cut(block, j, width))
                 j += width
 
@@ -116,17 +94,17 @@ def update_block(record, floats, q, work, df, block, width, chain, convert):
 def update_rates(record, floats, q, v, work, x, rate, bias, width, rates):
     """ẋ and bias of every feature of one constraint."""
     first = features(record)
-    for k in range(record[FEATURES]):
+    for k in range(record[layout.FEATURES]):
         this = feature(first, k)
-        kind = this[KIND]
-        body = this[BODY]
-        column = this[COLUMN]
+        kind = this[layout.KIND]
+        body = this[layout.BODY]
+        column = this[layout.COLUMN]
         if body < 0:
-            for i in range(column, column + (4 if kind == ORIENTATION else 1 if kind == ANGLE else 3)):
+            for i in range(column, column + (4 if kind == layout.ORIENTATION else 1 if kind == layout.ANGLE else 3)):
                 rate[i] = 0.0
                 bias[i] = 0.0
         else:
-            s = tail(floats, this[SOURCE])
+            s = tail(floats, this[layout.SOURCE])
             p = quaternion(q, body)
             own = cut(v, width * body, width)
             rates(kind, s, p, matrix(work, body), own, tail(x, column), tail(rate, column), tail(bias, column))

@@ -39,9 +39,9 @@ Formulation = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FormulationKind:
-    """How a formulation is packed: unknowns per body, their scales, and the module that holds its kernels.
+    """Unknowns per body of a formulation, their scales, and the module of its kernels.
 
-    ``angular`` is what one scaled unknown means in the rotation part: 1 for radians, ½ where δp ≈ ½ δθ.
+    ``angular`` is the scale of an unknown of rotation: 1 for radians, ½ where δp ≈ ½ δθ.
     """
 
     name: str
@@ -78,13 +78,13 @@ REGISTRY: dict[str, FormulationKind] = {
 }
 
 
-ROUNDING = 64 * float(np.finfo(float).eps)  # of an angle that is read from poses again
+ROUNDING = 64 * float(np.finfo(float).eps)  # error of an angle that is computed from poses
 
-CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # by poses, and by the coordinates of joints
+CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # of poses, and of joint coordinates
 
 
 def structure(system: System, kind: FormulationKind) -> IntArray:
-    """The solvers' structure table of a system in a formulation; made once."""
+    """The solvers' structure table of a system in a formulation; computed once."""
 
     def make() -> IntArray:
         ints = system.ints
@@ -101,9 +101,9 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 
 
 def problem(system: System, formulation: str, length: float | None = None, time: float | None = None) -> Problem:
-    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's).
+    """What a solver needs; residuals and unknowns that are lengths are scaled by ``length`` (None: the system's).
 
-    time [s]: of the drivers, where there are any; None where their values do not matter, as to retract.
+    time [s]: of the drivers, where there are any; None where their values do not matter, as for a retraction.
     """
     own = system.judged_length
     key = ("problem", formulation) if length is None or length == own else None
@@ -114,7 +114,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if not system.signals or time is None:
         return found
     floats = system.floats_at(time)
-    own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system
+    own_floats = found.floats[floats.size :]  # relative formulations append their own
     return found.with_floats(np.concatenate([floats, own_floats]) if own_floats.size else floats)
 
 
@@ -132,54 +132,54 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
 
 
 def projects(formulation: str) -> bool:
-    """Whether its coordinates cannot hold every pose: a start is then moved to where they can."""
+    """Whether its coordinates cannot represent every pose: a start is then projected onto those they can."""
     return formulation in relative.FORMULATIONS
 
 
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
-    """The formulation's own coordinates of the poses q, which are q itself (no copy) but for relative ones."""
+    """The formulation's own coordinates of the poses q: q itself (no copy), except in relative formulations."""
     return relative.enter(system, formulation, q) if projects(formulation) else q
 
 
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
-    """q ← poses of the formulation's own coordinates x, where these are not the poses themselves."""
+    """q ← poses of the coordinates x of a relative formulation; in all others x is q already."""
     if projects(formulation):
         relative.leave(system, formulation, x, q)
 
 
 def to_reference(system: System, coordinates: FloatArray, near: FloatArray | None = None) -> FloatArray:
-    """Solver coordinates q, flat: r of the reference points, from the system's origin, in place of r of the bodies.
+    """Solver coordinates q, flat: positions are those of the reference points, from the system's origin.
 
-    Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
+    Behind the poses come the counted angles [rad]: within half a turn of ``near``, or of zero.
     """
-    turns = len(system.counted_angles)
-    if not turns:
+    count = len(system.counted_angles)
+    if not count:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
-        counted = np.zeros(turns) if near is None else near
+        counted = np.zeros(count) if near is None else near
         q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
     _tables.shift_reference(len(system.names), system.reference_points.reshape(-1), system.origin, 1.0, q)
-    return with_angles_of_poses(system, q) if turns else q
+    return with_angles_of_poses(system, q)
 
 
 def with_angles_of_poses(system: System, q: FloatArray) -> FloatArray:
-    """q with the angle of every turn as its poses have it, within half a turn of what q says."""
-    turns = len(system.counted_angles)
-    if not turns:
+    """q with its counted angles computed from its poses, within half a turn of what they are in q."""
+    count = len(system.counted_angles)
+    if not count:
         return q
     moved = problem(system, "manifold").retract(q, np.zeros(6 * len(system.names)))
     out = q.copy()
-    out[-turns:] = moved[-turns:]
+    out[-count:] = moved[-count:]
     return out
 
 
 def angles(system: System, q: FloatArray) -> FloatArray:
-    """Angles of the system's turns in solver coordinates [rad], shape (turns,)."""
+    """Counted angles in solver coordinates [rad], shape (angles,)."""
     return q[layout.POSE * len(system.names) :]
 
 
 def same_angles(found: FloatArray, known: FloatArray) -> FloatArray:
-    """Angles [rad] as they were known where those found differ by rounding alone; shapes alike."""
+    """The known angles [rad] where those found differ by rounding only, else those found; equal shapes."""
     kept: FloatArray = np.where(np.abs(found - known) <= ROUNDING * np.maximum(1.0, np.abs(known)), known, found)
     return kept
 
