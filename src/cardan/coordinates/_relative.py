@@ -26,40 +26,9 @@ row along the paths, and its workspace, whose pieces the header of the tree name
 from math import cos, sin
 
 from cardan._jit import cut, evaluator, inner, piece, tail
+from cardan.coordinates import _tree_poses as tree
 from cardan.coordinates._features import multiply, update_features, update_matrices, update_primitive
 from cardan.coordinates._records import counted_angles, feature, features, pose, quaternion, workspace
-from cardan.coordinates._tree_poses import (
-    ANCHOR,
-    COORDINATE_COUNT,
-    CUT_COUNT,
-    CUTS,
-    EULER,
-    FRAMES,
-    NEW,
-    NORM_ENTRIES,
-    NORMS,
-    OWN,
-    PITCH,
-    POSES,
-    SCALE,
-    SCRATCH,
-    SYSTEM,
-    T_BODY,
-    T_COORDINATE,
-    T_FLOATS,
-    T_ROTATION,
-    T_TRANSLATIONS,
-    TREE,
-    WORLD,
-    WRENCHES,
-    anchor_of,
-    frame_of,
-    limb_at,
-    piece_of,
-    place_all,
-    rotate_vector,
-    update_tree_angles,
-)
 from cardan.solvers.abi import ENTER, JACOBIAN, LEAVE, RESIDUAL, RETRACT
 from cardan.system import layout
 
@@ -124,7 +93,7 @@ def take_relative(body, forward, record, poses, values, rows, scratch):
                 if forward and kind == layout.POINT:
                     for i in range(3):
                         x[i] -= r[i]
-                rotate_vector(rotation, x, out)  # by |p|² R, so that 1/s² is left
+                tree.rotate_vector(rotation, x, out)  # by |p|² R, so that 1/s² is left
                 for i in range(3):
                     x[i] = out[i] / (square * square)
 
@@ -144,7 +113,7 @@ def gather(record, loop, ints, frames, world, derivative, wrenches):
         if where >= 0:
             kind = this[layout.KIND]
             x = tail(world, this[layout.COLUMN])
-            c = anchor_of(frames, ints[on_path(path_of(loop, slots), where)[P_TREE] + T_BODY])
+            c = tree.anchor_of(frames, ints[on_path(path_of(loop, slots), where)[P_TREE] + tree.T_BODY])
             for row in range(rows):
                 w = wrench_at(wrenches, rows * where + row)
                 d = tail(derivative, row * record[layout.COMPONENTS] + this[layout.COLUMN])
@@ -204,7 +173,7 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
         return
     moment = frame[2] * m[0] + frame[5] * m[1] + frame[8] * m[2]
     if rotation == layout.ABOUT_Z:
-        moment += pitch * frame[SCALE] * (frame[2] * w[0] + frame[5] * w[1] + frame[8] * w[2])
+        moment += pitch * frame[tree.SCALE] * (frame[2] * w[0] + frame[5] * w[1] + frame[8] * w[2])
     row[0] = moment
     for i in range(3):
         free[i] = moment * frame[3 * i + 2]
@@ -224,7 +193,7 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
 @inner
 def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobian):
     """From the bodies of a constraint to the root: entries of every joint on the path, and what goes to its parent."""
-    euler = ints[EULER] == 1
+    euler = ints[tree.EULER] == 1
     rows = record[layout.ROWS]
     stride = loop[CUT_STRIDE]
     path = path_of(loop, record[layout.SLOTS])
@@ -233,13 +202,13 @@ def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobi
         limb = tail(ints, here[P_TREE])
         parent = here[P_PARENT]
         ref = here[P_REF]
-        frame = frame_of(frames, limb[T_BODY])
-        anchor = tail(frame, ANCHOR)
-        count = limb[T_TRANSLATIONS]
-        rotation = limb[T_ROTATION]
-        c = tail(q, limb[T_COORDINATE] + count)
-        p = quaternion(poses, limb[T_BODY])
-        pitch = floats[limb[T_FLOATS] + PITCH]
+        frame = tree.frame_of(frames, limb[tree.T_BODY])
+        anchor = tail(frame, tree.ANCHOR)
+        count = limb[tree.T_TRANSLATIONS]
+        rotation = limb[tree.T_ROTATION]
+        c = tail(q, limb[tree.T_COORDINATE] + count)
+        p = quaternion(poses, limb[tree.T_BODY])
+        pitch = floats[limb[tree.T_FLOATS] + tree.PITCH]
         first = 2 if count == 1 else 0
         column = here[P_COLUMN]
         for r in range(rows):
@@ -247,14 +216,14 @@ def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobi
             entry = cut(jacobian, loop[CUT_START] + r * stride + column, stride - column)  # the rest of the row
             for k in range(count):
                 a = first + k
-                entry[k] = frame[SCALE] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
+                entry[k] = frame[tree.SCALE] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
             rotation_entries(rotation, euler, pitch, c, frame, p, w, free, tail(entry, count))
             if ref >= 0 and not euler:
                 other = wrench_at(wrenches, rows * ref + r)
                 for i in range(3):
                     other[MOMENT + i] += free[i]
             if parent >= 0:
-                up = anchor_of(frames, ints[on_path(path, parent)[P_TREE] + T_BODY])
+                up = tree.anchor_of(frames, ints[on_path(path, parent)[P_TREE] + tree.T_BODY])
                 other = wrench_at(wrenches, rows * parent + r)
                 for i in range(3):
                     j = (i + 1) % 3
@@ -269,14 +238,14 @@ def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobi
 @inner
 def normalise(op, ints, q, out, jacobian):
     """cᵀc − 1 of every joint with Euler parameters, and its row, which has the joint's own unknowns only."""
-    row = ints[NORMS]
-    entry = ints[NORM_ENTRIES]
-    limbs = tail(ints, ints[TREE])
-    for k in range(ints[ints[SYSTEM] + layout.BODIES]):
-        limb = limb_at(limbs, k)
-        if limb[T_ROTATION] == layout.ANYHOW:
-            count = limb[T_TRANSLATIONS]
-            c = tail(q, limb[T_COORDINATE] + count)
+    row = ints[tree.NORMS]
+    entry = ints[tree.NORM_ENTRIES]
+    limbs = tail(ints, ints[tree.TREE])
+    for k in range(ints[ints[tree.SYSTEM] + layout.BODIES]):
+        limb = tree.limb_at(limbs, k)
+        if limb[tree.T_ROTATION] == layout.ANYHOW:
+            count = limb[tree.T_TRANSLATIONS]
+            c = tail(q, limb[tree.T_COORDINATE] + count)
             s = -1.0
             for i in range(4):
                 s += c[i] * c[i]
@@ -291,13 +260,13 @@ def normalise(op, ints, q, out, jacobian):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
-    euler = ints[EULER] == 1
-    system = tail(ints, ints[SYSTEM])
-    coordinates = ints[COORDINATE_COUNT]
-    poses = piece_of(ints, work, POSES)
-    frames = piece_of(ints, work, FRAMES)
-    scratch = piece_of(ints, work, SCRATCH)
-    own = tail(work, ints[OWN])
+    euler = ints[tree.EULER] == 1
+    system = tail(ints, ints[tree.SYSTEM])
+    coordinates = ints[tree.COORDINATE_COUNT]
+    poses = tree.piece_of(ints, work, tree.POSES)
+    frames = tree.piece_of(ints, work, tree.FRAMES)
+    scratch = tree.piece_of(ints, work, tree.SCRATCH)
+    own = tail(work, ints[tree.OWN])
     added = op == RETRACT and euler
     if added:
         for i in range(coordinates + system[layout.ANGLES]):
@@ -305,7 +274,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         if system[layout.ANGLES] == 0:
             return 0
     if op != ENTER:
-        place_all(RESIDUAL, ints, floats, q, step, q, poses, frames, scratch, out)
+        tree.place_all(RESIDUAL, ints, floats, q, step, q, poses, frames, scratch, out)
         angles = counted_angles(system, poses)
         for i in range(system[layout.ANGLES]):
             angles[i] = q[coordinates + i]
@@ -315,18 +284,19 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
         return 0
     if op == ENTER or op == RETRACT:
         before = q if op == ENTER else poses
-        new = piece_of(ints, work, NEW)
-        place_all(RESIDUAL if added else op, ints, floats, out if added else q, step, before, new, frames, scratch, out)
+        new = tree.piece_of(ints, work, tree.NEW)
+        given = out if added else q
+        tree.place_all(RESIDUAL if added else op, ints, floats, given, step, before, new, frames, scratch, out)
         if system[layout.ANGLES] > 0:
-            update_tree_angles(ints, floats, before, new, own, out)
+            tree.update_tree_angles(ints, floats, before, new, own, out)
         return 0
     update_matrices(system[layout.BODIES], poses, own)
     pieces = workspace(system)
     x = cut(own, pieces.features, system[layout.WIDEST])
-    world = piece_of(ints, work, WORLD)
-    wrenches = piece_of(ints, work, WRENCHES)
-    loop = tail(ints, ints[CUTS])
-    for _ in range(ints[CUT_COUNT]):
+    world = tree.piece_of(ints, work, tree.WORLD)
+    wrenches = tree.piece_of(ints, work, tree.WRENCHES)
+    loop = tail(ints, ints[tree.CUTS])
+    for _ in range(ints[tree.CUT_COUNT]):
         record = tail(system, loop[CUT_RECORD])
         slots = record[layout.SLOTS]
         rows = record[layout.ROWS]
