@@ -82,7 +82,7 @@ def system(primitive: Primitive) -> System:
         a, b = bodies[k % (BODIES - 1)], bodies[k % (BODIES - 1) + 1]
         features: list[Feature] = []
         for i, kind in enumerate(primitive.features):
-            if kind is FeatureKind.TURN:
+            if kind is FeatureKind.ANGLE:
                 (_, on_a, x), (_, _, y), (_, on_b, v) = features[-3:]
                 turns.append(CountedAngle(f"turn {len(turns)}", len(turns), on_a, x, y, on_b, v))
                 features.append(Feature(kind, turns[-1], ()))

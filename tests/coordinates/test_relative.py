@@ -124,7 +124,7 @@ def random_coordinates(system, form, seed):
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             end = at + limb.motion.coordinates()
-            if limb.motion.turn == layout.ANYHOW:
+            if limb.motion.rotation == layout.ANYHOW:
                 x[end - 4 : end] *= rng.uniform(0.8, 1.25)
             at = end
     return x
@@ -170,20 +170,20 @@ def tangent_map(system, x):
     for limb, ref in zip(grown.limbs, grown.references, strict=True):
         C, _, _, s_i = poses.frames(limb.body)
         A, W = poses.A[limb.body], poses.A[limb.parent] @ C
-        count, turn = limb.motion
+        count, rotation = limb.motion
         w_ref = w[tree.GROUND if ref == tree.GROUND else bodies[ref]]
         z = np.zeros((6, n))
         z[range(limb.motion.unknowns(False)), range(k, k + limb.motion.unknowns(False))] = 1.0
         away = w[limb.parent] - w_ref
         axes = [2] if count == 1 else list(range(count))
         slide = W[:, axes] @ z[:count]
-        if turn == layout.STILL:
+        if rotation == layout.STILL:
             own = w[limb.parent]
-        elif turn == layout.ABOUT_Z:
+        elif rotation == layout.ABOUT_Z:
             rate = z[count] - W[:, 2] @ away
             own = w[limb.parent] + np.outer(W[:, 2], rate)
             slide = slide + limb.pitch * np.outer(W[:, 2], rate)
-        elif turn == layout.CROSSED:
+        elif rotation == layout.CROSSED:
             alpha = x[at + count]
             b = W @ [np.cos(alpha), np.sin(alpha), 0.0]
             own = w[limb.parent] + np.outer(W[:, 2], z[count] - W[:, 2] @ away)
@@ -210,7 +210,7 @@ def euler_tangent_map(system, x):
     T = np.zeros((len(system.names), 7, n))
     at = 0
     for limb in grown.limbs:
-        count, turn = limb.motion
+        count, rotation = limb.motion
         c = x[at + count : at + limb.motion.coordinates()]
         inner, d_inner = np.array([1.0, 0, 0, 0]), np.zeros((4, n))
 
@@ -220,15 +220,15 @@ def euler_tangent_map(system, x):
         def rate(angle):
             return 0.5 * about_z(angle + np.pi)
 
-        if turn == layout.ABOUT_Z:
+        if rotation == layout.ABOUT_Z:
             inner, d_inner[:, at + count] = about_z(c[0]), rate(c[0])
-        elif turn == layout.CROSSED:
+        elif rotation == layout.CROSSED:
             swap = np.array([0, np.sqrt(0.5), 0, np.sqrt(0.5)])
             first, last = about_z(c[0]), about_z(-c[1])
             inner = euler.multiply(euler.multiply(first, swap), last)
             d_inner[:, at + count] = euler.multiply(euler.multiply(rate(c[0]), swap), last)
             d_inner[:, at + count + 1] = -euler.multiply(euler.multiply(first, swap), rate(-c[1]))
-        elif turn == layout.ANYHOW:
+        elif rotation == layout.ANYHOW:
             inner, d_inner[:, at + count : at + count + 4] = c, np.eye(4)
         left, right = np.array(limb.frames[:4]), euler.conjugate(np.array(limb.frames[7:11]))
 
@@ -306,7 +306,7 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
         at = 0
         for limb in tree.spanning_tree(system).limbs:
             at += limb.motion.coordinates()
-            if limb.motion.turn == layout.ANYHOW:
+            if limb.motion.rotation == layout.ANYHOW:
                 c = x[at - 4 : at]
                 along_sphere[at - 4 : at, at - 4 : at] -= np.outer(c, c)
         T = T @ along_sphere
@@ -463,7 +463,7 @@ def test_equations_20_are_the_rows_of_the_evaluator(which):
         "distance_squared": (Feature(point, bodies[i], P), Feature(point, bodies[j], Q)),
     }[which]
     parameters = (0.0,) * len(REGISTRY[which].parameters)
-    uses = [(joint.name, joint.uses) for joint in m.joints.values()]
+    uses = [(joint.name, joint.relations) for joint in m.joints.values()]
     system = System(bodies, [*uses, ("it", [Relation(REGISTRY[which], features, parameters)])])
     form = "relative_euler_parameters"
     x = random_coordinates(system, form, 1)
@@ -645,7 +645,7 @@ def test_whole_turns_are_added_to_an_angle_as_long_as_they_can_be_counted():
 def test_a_pure_tree_has_no_equations_and_assembles_at_once(form):
     m = random_mechanism(5, loops=0)
     problem = formulations.problem(m.system, form)
-    balls = sum(limb.motion.turn == layout.ANYHOW for limb in tree.spanning_tree(m.system).limbs)
+    balls = sum(limb.motion.rotation == layout.ANYHOW for limb in tree.spanning_tree(m.system).limbs)
     assert problem.rows == (balls if relative.FORMULATIONS[form] else 0)  # normalisations, which the start meets
     for method in ("auto", *methods.REGISTRY):
         result = m.assemble(formulation=form, method=method)

@@ -15,7 +15,7 @@ import pytest
 import cardan as cd
 from cardan._jit import JIT_DISABLED
 from cardan.analysis.starts import start_coordinates
-from cardan.coordinates import _features, _tree_poses, formulations, relative
+from cardan.coordinates import _tree_poses, formulations, relative
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers import linear, methods
 from cardan.solvers.problem import Budget, Linear, Problem
@@ -320,15 +320,18 @@ def test_every_piece_of_a_workspace_is_as_long_as_it_must_be(method, monkeypatch
 @only_without_the_jit
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 def test_so_is_an_evaluator_with_one_float_less(formulation, monkeypatch):
-    for module in (_features, formulations._features, relative._features):
-        monkeypatch.setattr(module, "work_size", one_short(_features.work_size))
+    def shortened(ints, plan=formulations._records.plan_workspace):
+        return plan(ints)._replace(size=plan(ints).size - 1)
+
+    for module in (formulations._records, relative._records):
+        monkeypatch.setattr(module, "plan_workspace", shortened)
     with pytest.raises(IndexError):
         own().assemble(method="newton", formulation=formulation, max_iterations=2)
 
 
 @pytest.mark.nojit
 @only_without_the_jit
-@pytest.mark.parametrize("part", ["FRAMES", "NEW", "WRENCHES", "OWN"])
+@pytest.mark.parametrize("part", ["FRAMES", "NEW", "WRENCHES", "SCRATCH", "WORLD", "OWN", "END"])
 def test_so_is_a_part_of_the_work_in_joint_coordinates(part, monkeypatch):
     whole = relative._Packed._header
 

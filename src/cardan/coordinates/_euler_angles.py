@@ -1,41 +1,60 @@
 """Kernels of the Euler-angle formulation: six unknowns (r, ψ, θ, φ) per body, A = Rz(ψ) Rx(θ) Rz(φ).
 
-The poses stay quaternions; a step is added to the angles they have.  The rotation in body axes is δθ = B (δψ, δθ, δφ):
+The poses stay quaternions; a step is added to their angles.  The rotation in body axes is δθ = B (δψ, δθ, δφ):
 
-    B = [Aᵀe₃, (cos φ, −sin φ, 0), e₃],   Aᵀe₃ = (sin θ sin φ, sin θ cos φ, cos θ)
+    B = [b, n, e₃],   b = Aᵀe₃ = (sin θ sin φ, sin θ cos φ, cos θ),   n = (cos φ, −sin φ, 0), the line of nodes.
 
+With u = (ψ̇, θ̇, φ̇):  ω = B u, and ω̇ = B u̇ + Ḃ u with Ḃ u = ψ̇ b × ω + θ̇ φ̇ n × e₃.
 det B = −sin θ: at θ = 0 and θ = π one direction of rotation is out of reach.  There only ψ ± φ is determined, and
-φ = 0 is taken.  [Haug1989]
+φ = 0 is taken.  [Haug1989]  For what is read and written see :mod:`cardan.coordinates._walk`.
 """
 
 from math import atan2, cos, sin, sqrt
 
-from cardan._jit import evaluator, inner, tail
-from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_counted_angles, update_matrices
-from cardan.solvers.abi import RESIDUAL, RETRACT
-from cardan.system.layout import BLOCK, BODIES, CONSTRAINTS, HEADER, NEXT, POSE, RECORD, ROWS, SLOTS
+from cardan._jit import evaluator, inner, piece
+from cardan.coordinates._angular import add_angular, angular_rates
+from cardan.coordinates._features import update_counted_angles
+from cardan.coordinates._records import position, quaternion
+from cardan.coordinates._walk import walk
+from cardan.solvers.abi import RETRACT
+from cardan.system.layout import BODIES
 
 WIDTH = 6
 
+tangent = piece(WIDTH, 0, WIDTH)  # (step, body)
+
 
 @inner
-def multiply_by_b(record, ints, jacobian, work):
-    """t ← tᵀB in every block of one constraint."""
-    slots = ints[record + SLOTS]
-    j = ints[record + BLOCK] * WIDTH + 3
-    for _ in range(ints[record + ROWS]):
-        for s in range(slots):
-            last = 9 * ints[record + RECORD + s] + 6  # of the rows of A: Aᵀe₃
-            x = work[last]
-            y = work[last + 1]
-            sine = sqrt(x * x + y * y)
-            t0 = jacobian[j]
-            t1 = jacobian[j + 1]
-            t2 = jacobian[j + 2]
-            jacobian[j] = t0 * x + t1 * y + t2 * work[last + 2]
-            jacobian[j + 1] = (t0 * y - t1 * x) / sine if sine > 0.0 else t0
-            j += WIDTH
+def multiply_by_b(p, a, row):
+    """t ← tᵀB."""
+    x = a[6]
+    y = a[7]
+    sine = sqrt(x * x + y * y)
+    t0 = row[3]
+    t1 = row[4]
+    row[3] = t0 * x + t1 * y + row[5] * a[8]
+    row[4] = (t0 * y - t1 * x) / sine if sine > 0.0 else t0
+
+
+@inner
+def rates(kind, s, p, a, v, x, rate, bias):
+    """As on the manifold, with ω = B u and the bias Ḃ u."""
+    b0 = a[6]
+    b1 = a[7]
+    b2 = a[8]
+    sine = sqrt(b0 * b0 + b1 * b1)
+    n0 = b1 / sine if sine > 0.0 else 1.0
+    n1 = -b0 / sine if sine > 0.0 else 0.0
+    w0 = v[3] * b0 + v[4] * n0
+    w1 = v[3] * b1 + v[4] * n1
+    w2 = v[3] * b2 + v[5]
+    twist = v[4] * v[5]
+    z = (
+        v[3] * (b1 * w2 - b2 * w1) + twist * n1,
+        v[3] * (b2 * w0 - b0 * w2) - twist * n0,
+        v[3] * (b0 * w1 - b1 * w0),
+    )
+    angular_rates(kind, s, p, a, v, (w0, w1, w2), z, x, rate, bias)
 
 
 @inner
@@ -63,24 +82,29 @@ def add_to_angles(p, d_psi, d_theta, d_phi, out):
     out[3] = c * sin(mean)
 
 
+@inner
+def retract(bodies, q, step, out):
+    """Steps added to positions and angles, into out."""
+    for b in range(bodies):
+        d = tangent(step, b)
+        old = position(q, b)
+        new = position(out, b)
+        for i in range(3):
+            new[i] = old[i] + d[i]
+        add_to_angles(quaternion(q, b), d[3], d[4], d[5], quaternion(out, b))
+
+
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
-        for b in range(ints[BODIES]):
-            o = POSE * b
-            k = WIDTH * b
-            for i in range(3):
-                out[o + i] = q[o + i] + step[k + i]
-            add_to_angles(tail(q, o + 3), step[k + 3], step[k + 4], step[k + 5], tail(out, o + 3))
+        retract(ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
-        return 0
-    update_matrices(ints[BODIES], q, work)
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        update_constraint(record, ints, floats, q, out, work)
-        if op != RESIDUAL:
-            angular_chain(WIDTH, record, ints, floats, q, jacobian, work)
-            multiply_by_b(record, ints, jacobian, work)
-        record = ints[record + NEXT]
+    else:
+        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, multiply_by_b, None)
+    return 0
+
+
+def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
+    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, multiply_by_b, rates)
     return 0
 
 

@@ -1,35 +1,20 @@
 """Kernels of the Euler-parameter formulation: seven unknowns (r, p) per body and the row pᵀp − 1.
 
-∂(r + A(p) s′)/∂(r, p) = [I, K(s′, p)], the true derivative for p of any length, with
+    ∂(r + A(p) s)/∂(r, p) = [I, K(s, p)],   ẋ = ṙ + K(s, p) ṗ,   ẍ = r̈ + K(s, p) p̈ + 2 A(ṗ) s,
+
+the true derivatives for p of any length, with
 K(u, p) = [2(ẽ + e₀I)u, (e·u)I + e uᵀ − ẽũ − tilde(ẽu) − 2e₀ũ].  [Liu2013] eqs. 7, 8.
-An orientation x = p ⊗ s is linear in p.
+An orientation x = p ⊗ s is linear in p.  Velocities are (ṙ, ṗ).  For what is read and written see
+:mod:`cardan.coordinates._walk`.  γ differs from that of the manifold by ¼|ω|² K p, since v̇ = 0 is another motion in
+each.  [Haug1989]
 """
 
-from cardan._jit import cut, evaluator, inner, tail
-from cardan.coordinates._features import derivatives, update_constraint, update_counted_angles, update_matrices
-from cardan.coordinates._normalisation import WIDTH, normalisation
-from cardan.solvers.abi import RESIDUAL, RETRACT
-from cardan.system.layout import (
-    BLOCK,
-    BODIES,
-    BODY,
-    COLUMN,
-    COMPONENTS,
-    CONSTRAINTS,
-    FEATURE,
-    FEATURES,
-    HEADER,
-    KIND,
-    NEXT,
-    ORIENTATION,
-    POINT,
-    POSE,
-    RECORD,
-    ROWS,
-    SLOT,
-    SLOTS,
-    SOURCE,
-)
+from cardan._jit import evaluator, inner, tail
+from cardan.coordinates._features import multiply, update_counted_angles
+from cardan.coordinates._normalisation import WIDTH, add_step, normalise
+from cardan.coordinates._walk import walk
+from cardan.solvers.abi import RETRACT
+from cardan.system.layout import BODIES, ORIENTATION, POINT
 
 
 @inner
@@ -71,53 +56,55 @@ def add_orientation(d, s, row):
 
 
 @inner
-def chain(record, ints, floats, q, jacobian, work):
-    """∂f/∂(r, p) of one constraint from its ∂f/∂x."""
-    head = tail(ints, record)
-    rows = head[ROWS]
-    slots = head[SLOTS]
-    components = head[COMPONENTS]
-    start = head[BLOCK] * WIDTH
-    stride = slots * WIDTH
-    for i in range(start, start + rows * stride):
-        jacobian[i] = 0.0
-    at = record + RECORD + slots
-    for _ in range(head[FEATURES]):
-        feature = tail(ints, at)
-        body = feature[BODY]
-        if body >= 0:
-            kind = feature[KIND]
-            u = tail(floats, feature[SOURCE])
-            p = tail(q, POSE * body + 3)
-            d = derivatives(ints) + feature[COLUMN]
-            j = start + feature[SLOT] * WIDTH
-            for _ in range(rows):
-                if kind == ORIENTATION:
-                    add_orientation(cut(work, d, 4), u, cut(jacobian, j + 3, 4))
-                else:
-                    if kind == POINT:
-                        for i in range(3):
-                            jacobian[j + i] += work[d + i]
-                    add_vector(cut(work, d, 3), p, u, cut(jacobian, j + 3, 4))
-                d += components
-                j += stride
-        at += FEATURE
+def chain(kind, d, s, p, a, row):
+    """row += d · ∂x/∂(r, p)."""
+    if kind == ORIENTATION:
+        add_orientation(d, s, tail(row, 3))
+    else:
+        if kind == POINT:
+            for i in range(3):
+                row[i] += d[i]
+        add_vector(d, p, s, tail(row, 3))
+
+
+@inner
+def rates(kind, s, p, a, v, x, rate, bias):
+    """ẋ and bias of one feature, from (ṙ, ṗ)."""
+    d = tail(v, 3)
+    if kind == ORIENTATION:
+        multiply(d, s, rate)
+        for i in range(4):
+            bias[i] = 0.0
+        return
+    # A(p) s = (e₀² − e·e) s + 2 (e·s) e + 2 e₀ (e × s), differentiated once and twice with p̈ = 0
+    es = p[1] * s[0] + p[2] * s[1] + p[3] * s[2]
+    ds = d[1] * s[0] + d[2] * s[1] + d[3] * s[2]
+    trace = 2.0 * (p[0] * d[0] - p[1] * d[1] - p[2] * d[2] - p[3] * d[3])
+    square = 2.0 * (d[0] * d[0] - d[1] * d[1] - d[2] * d[2] - d[3] * d[3])
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        e_s = p[j + 1] * s[k] - p[k + 1] * s[j]
+        d_s = d[j + 1] * s[k] - d[k + 1] * s[j]
+        rate[i] = trace * s[i] + 2.0 * (es * d[i + 1] + ds * p[i + 1] + d[0] * e_s + p[0] * d_s)
+        bias[i] = square * s[i] + 4.0 * (ds * d[i + 1] + d[0] * d_s)
+        if kind == POINT:
+            rate[i] += v[i]
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
-        for i in range(POSE * ints[BODIES]):
-            out[i] = q[i] + step[i]
+        add_step(ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
-        return 0
-    update_matrices(ints[BODIES], q, work)
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        update_constraint(record, ints, floats, q, out, work)
-        if op != RESIDUAL:
-            chain(record, ints, floats, q, jacobian, work)
-        record = ints[record + NEXT]
-    normalisation(ints, q, out, jacobian, op != RESIDUAL)
+    else:
+        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, chain, None, None)
+        normalise(op, ints, q, step, out, jacobian)
+    return 0
+
+
+def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
+    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, chain, None, rates)
+    normalise(op, ints, q, v, out, jacobian)
     return 0
 
 

@@ -1,44 +1,34 @@
-"""From poses to world features, and from features to constraint values: the part all formulations share."""
+"""From poses to world features x, and from features to constraint values f(x) and ∂f/∂x, for all formulations.
+
+    point P = r + A(p) s,   vector v = A(p) s,   orientation p ⊗ s,   counted angle: as it is in q.
+
+Reads the packed tables and q; writes the rotation matrices, x and ∂f/∂x to the workspace, f to the rows.
+"""
 
 from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
 from cardan.constraints._generated import evaluate_primitive
-from cardan.math._kernels import unwrapped
-from cardan.system.layout import (
-    ANGLE,
-    ANGLE_A,
-    ANGLE_B,
-    ANGLE_RECORD,
-    ANGLE_SOURCE,
-    ANGLE_TABLE,
-    ANGLES,
-    BODIES,
-    BODY,
-    CODE,
-    COLUMN,
-    COMPONENTS,
-    FEATURE,
-    KIND,
-    NEXT,
-    ORIENTATION,
-    PAR,
-    POINT,
-    POSE,
-    RECORD,
-    ROW,
-    ROWS,
-    SLOTS,
-    SOURCE,
-    TALLEST,
-    WIDEST,
+from cardan.coordinates._records import (
+    AXES,
+    angle_record,
+    axis,
+    counted_angles,
+    feature,
+    features,
+    matrix,
+    position,
+    quaternion,
+    workspace,
 )
+from cardan.math._kernels import unwrapped
+from cardan.system import layout
 
 
 @inner
 def update_matrices(bodies, q, work):
-    """A(p) = (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ of every body into work, 9 floats each, for p of any length."""
+    """A(p) = (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ of every body into work, for p of any length."""
     for b in range(bodies):
-        p = tail(q, POSE * b + 3)
-        a = cut(work, 9 * b, 9)
+        p = quaternion(q, b)
+        a = matrix(work, b)
         e0 = p[0]
         trace = e0 * e0
         for i in range(1, 4):
@@ -71,7 +61,7 @@ def rotate(body, s, work, out):
         for i in range(3):
             out[i] = s[i]
     else:
-        a = cut(work, 9 * body, 9)
+        a = matrix(work, body)
         s0 = s[0]
         s1 = s[1]
         s2 = s[2]
@@ -80,25 +70,26 @@ def rotate(body, s, work, out):
 
 
 @inner
-def update_features(record, ints, floats, q, work, x):
+def update_features(ints, record, floats, q, work, x):
     """World values of the features of one constraint into x."""
-    for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
-        feature = tail(ints, at)
-        kind = feature[KIND]
-        body = feature[BODY]
-        out = tail(x, feature[COLUMN])
-        if kind == ANGLE:
-            out[0] = q[POSE * ints[BODIES] + feature[SOURCE]]
+    first = features(record)
+    for k in range(record[layout.FEATURES]):
+        this = feature(first, k)
+        kind = this[layout.KIND]
+        body = this[layout.BODY]
+        out = tail(x, this[layout.COLUMN])
+        if kind == layout.ANGLE:
+            out[0] = counted_angles(ints, q)[this[layout.SOURCE]]
             continue
-        s = tail(floats, feature[SOURCE])
-        if kind != ORIENTATION:
+        s = tail(floats, this[layout.SOURCE])
+        if kind != layout.ORIENTATION:
             rotate(body, s, work, out)
-            if kind == POINT and body >= 0:
-                r = tail(q, POSE * body)
+            if kind == layout.POINT and body >= 0:
+                r = position(q, body)
                 for i in range(3):
                     out[i] += r[i]
         elif body >= 0:
-            multiply(tail(q, POSE * body + 3), s, out)
+            multiply(quaternion(q, body), s, out)
         else:
             for i in range(4):
                 out[i] = s[i]
@@ -114,46 +105,21 @@ def update_primitive(code, x, c, f, df):
 
 
 @inner
-def update_constraint(record, ints, floats, q, r, work):
-    """f of one constraint into r, its ∂f/∂x into work from where :func:`derivatives` says."""
-    x = cut(work, 9 * ints[BODIES], ints[WIDEST])
-    update_features(record, ints, floats, q, work, x)
-    update_primitive(
-        ints[record + CODE],
-        x,
-        tail(floats, ints[record + PAR]),
-        cut(r, ints[record + ROW], ints[record + ROWS]),
-        cut(work, derivatives(ints), ints[record + ROWS] * ints[record + COMPONENTS]),
-    )
-
-
-@inner
-def derivatives(ints):
-    """Where ∂f/∂x of the constraint last evaluated begins in work."""
-    return 9 * ints[BODIES] + max(ints[WIDEST], 9)
-
-
-@inner
 def update_counted_angles(ints, floats, q, out, work):
-    """Angles behind the poses in out ← those of its poses that are within half a turn of the angles in q."""
-    if ints[ANGLES] > 0:
-        update_matrices(ints[BODIES], out, work)
-    axes = cut(work, 9 * ints[BODIES], 9)
-    for k in range(ints[ANGLES]):
-        at = ints[ANGLE_TABLE] + ANGLE_RECORD * k
-        s = tail(floats, ints[at + ANGLE_SOURCE])
+    """Counted angles in out ← those of its poses that are within half a turn of the counted angles in q."""
+    if ints[layout.ANGLES] > 0:
+        update_matrices(ints[layout.BODIES], out, work)
+    axes = cut(work, workspace(ints).features, AXES)
+    known = counted_angles(ints, q)
+    found = counted_angles(ints, out)
+    for k in range(ints[layout.ANGLES]):
+        angle = angle_record(tail(ints, ints[layout.ANGLE_TABLE]), k)
+        s = tail(floats, angle[layout.ANGLE_SOURCE])
         sine = 0.0
         cosine = 0.0
         for i in range(3):
-            rotate(ints[at + (ANGLE_B if i == 2 else ANGLE_A)], tail(s, 3 * i), work, cut(axes, 3 * i, 3))
+            rotate(angle[layout.ANGLE_B if i == 2 else layout.ANGLE_A], axis(s, i), work, axis(axes, i))
         for i in range(3):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]
-        last = POSE * ints[BODIES] + k
-        out[last] = unwrapped(sine, cosine, q[last])
-
-
-def work_size(ints):
-    """Floats that an evaluator needs in its work array."""
-    widest = max(int(ints[WIDEST]), 9)
-    return 9 * int(ints[BODIES]) + widest + widest * int(ints[TALLEST])
+        found[k] = unwrapped(sine, cosine, known[k])

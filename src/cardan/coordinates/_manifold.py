@@ -1,57 +1,68 @@
-"""Kernels of the manifold formulation: six unknowns (δr in world, δθ in body) per body, p ← p ⊗ exp(δθ/2)."""
+"""Kernels of the manifold formulation: six unknowns (δr in world, δθ in body) per body, p ← p ⊗ exp(δθ/2).
+
+Velocities are (ṙ, ω in body).  For what is read and written see :mod:`cardan.coordinates._walk`.
+"""
 
 from math import cos, sqrt
 
-from cardan._jit import evaluator, inner, tail
-from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_counted_angles, update_matrices
+from cardan._jit import evaluator, inner, piece
+from cardan.coordinates._angular import add_angular, angular_rates
+from cardan.coordinates._features import update_counted_angles
+from cardan.coordinates._records import pose
+from cardan.coordinates._walk import walk
 from cardan.math._kernels import half_sine_ratio
-from cardan.solvers.abi import RESIDUAL, RETRACT
-from cardan.system.layout import BODIES, CONSTRAINTS, HEADER, NEXT, POSE
+from cardan.solvers.abi import RETRACT
+from cardan.system.layout import BODIES
 
 WIDTH = 6
+
+tangent = piece(WIDTH, 0, WIDTH)  # (step, body)
 
 
 @inner
 def retract(bodies, q, step, out):
     """r + δr and p ⊗ exp(δθ/2), renormalised, into out."""
     for b in range(bodies):
-        o = POSE * b
-        k = WIDTH * b
-        angle = sqrt(step[k + 3] * step[k + 3] + step[k + 4] * step[k + 4] + step[k + 5] * step[k + 5])
+        d = tangent(step, b)
+        old = pose(q, b)
+        new = pose(out, b)
+        angle = sqrt(d[3] * d[3] + d[4] * d[4] + d[5] * d[5])
         ratio = half_sine_ratio(angle)
         c = cos(0.5 * angle)
-        p = tail(q, o + 3)
         square = 0.0
         for i in range(4):
             if i == 0:
-                s = p[0] * c
-                for j in range(1, 4):
-                    s -= p[j] * ratio * step[k + 2 + j]
+                s = old[3] * c
+                for j in range(3, 6):
+                    s -= old[j + 1] * ratio * d[j]
             else:
                 j = i % 3 + 1
-                m = j % 3 + 1
-                s = p[i] * c + ratio * (p[0] * step[k + 2 + i] + p[j] * step[k + 2 + m] - p[m] * step[k + 2 + j])
-            out[o + 3 + i] = s
+                k = j % 3 + 1
+                s = old[3 + i] * c + ratio * (old[3] * d[2 + i] + old[3 + j] * d[2 + k] - old[3 + k] * d[2 + j])
+            new[3 + i] = s
             square += s * s
         for i in range(4):
-            out[o + 3 + i] /= sqrt(square)
+            new[3 + i] /= sqrt(square)
         for i in range(3):
-            out[o + i] = q[o + i] + step[k + i]
+            new[i] = old[i] + d[i]
+
+
+@inner
+def rates(kind, s, p, a, v, x, rate, bias):
+    angular_rates(kind, s, p, a, v, (v[3], v[4], v[5]), (0.0, 0.0, 0.0), x, rate, bias)
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
-        return 0
-    update_matrices(ints[BODIES], q, work)
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        update_constraint(record, ints, floats, q, out, work)
-        if op != RESIDUAL:
-            angular_chain(WIDTH, record, ints, floats, q, jacobian, work)
-        record = ints[record + NEXT]
+    else:
+        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, None, None)
+    return 0
+
+
+def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
+    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, None, rates)
     return 0
 
 

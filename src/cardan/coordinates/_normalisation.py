@@ -1,25 +1,40 @@
-"""The row pᵀp − 1 of every body, for formulations whose unknowns are (r, p)."""
+"""What formulations with the unknowns (r, p) of every body share: addition of a step, and the row pᵀp − 1.
 
-from cardan._jit import inner
+    f = pᵀp − 1,   J = [0, 2pᵀ],   γ = −2 ṗᵀṗ
+
+Reads q and v; writes one row and one block per body, behind those of the constraints.
+"""
+
+from cardan._jit import cut, inner, piece
+from cardan.coordinates._records import quaternion
+from cardan.solvers.abi import GAMMA, JACOBIAN
 from cardan.system.layout import BLOCKS, BODIES, POSE, ROWS_TOTAL
 
-WIDTH = 7
+WIDTH = POSE
+
+block_row = piece(WIDTH, 0, WIDTH)  # (blocks, k)
 
 
 @inner
-def normalisation(ints, q, out, jacobian, with_jacobian):
-    """pᵀp − 1 of every body behind the constraints' rows, and its row 2pᵀ."""
-    row = ints[ROWS_TOTAL]
-    j = ints[BLOCKS] * WIDTH
+def add_step(bodies, q, step, out):
+    """r + δr and p + δp, of any length, into out."""
+    for i in range(POSE * bodies):
+        out[i] = q[i] + step[i]
+
+
+@inner
+def normalise(op, ints, q, v, out, jacobian):
+    """The row of every body, for RESIDUAL, JACOBIAN and GAMMA."""
+    rows = cut(out, ints[ROWS_TOTAL], ints[BODIES])
     for b in range(ints[BODIES]):
-        o = POSE * b + 3
-        s = -1.0
+        p = quaternion(v if op == GAMMA else q, b)
+        square = 0.0
         for k in range(4):
-            s += q[o + k] * q[o + k]
-        out[row + b] = s
-        if with_jacobian:
+            square += p[k] * p[k]
+        rows[b] = -2.0 * square if op == GAMMA else square - 1.0
+        if op == JACOBIAN:
+            row = block_row(jacobian, ints[BLOCKS] + b)
             for k in range(3):
-                jacobian[j + k] = 0.0
+                row[k] = 0.0
             for k in range(4):
-                jacobian[j + 3 + k] = 2.0 * q[o + k]
-            j += WIDTH
+                row[3 + k] = 2.0 * p[k]

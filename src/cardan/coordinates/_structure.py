@@ -1,77 +1,58 @@
-"""The solvers' structure table, from the packed system."""
+"""The solvers' structure table and scales, from the packed system.
+
+Reads the records; writes one constraint of the structure for each, then one per body where there are normalisation
+rows.  These kernels are interpreted at first (:mod:`cardan.lazy`): they use no accessors of other kernel modules.
+"""
 
 from cardan._jit import exact
 from cardan.solvers import abi
+from cardan.solvers.abi import C_BLOCKS, C_ENTRY, C_ROW, C_ROWS, C_SLOTS
 from cardan.system import layout
 
-S_ROWS, S_UNKNOWNS, S_CONSTRAINTS, S_BLOCKS = abi.ROWS, abi.UNKNOWNS, abi.CONSTRAINTS, abi.BLOCKS
-S_JACOBIAN, S_COORDINATES, S_OFFSETS, S_WORK, S_LIMITS = (
-    abi.JACOBIAN_SIZE,
-    abi.COORDINATES,
-    abi.OFFSETS,
-    abi.WORK,
-    abi.LIMITS,
-)
-S_HEADER = abi.HEADER
-BODIES, CONSTRAINTS, ROWS_TOTAL, BLOCKS, ANGLES, HEADER = (
-    layout.BODIES,
-    layout.CONSTRAINTS,
-    layout.ROWS_TOTAL,
-    layout.BLOCKS,
-    layout.ANGLES,
-    layout.HEADER,
-)
-ROW, ROWS, BLOCK, SLOTS, RECORD, NEXT, POSE = (
-    layout.ROW,
-    layout.ROWS,
-    layout.BLOCK,
-    layout.SLOTS,
-    layout.RECORD,
-    layout.NEXT,
-    layout.POSE,
-)
+LENGTHS = 3  # unknowns of a body that are lengths; a rotation follows
 
 
 @exact
 def fill_structure(ints, width, normalised, work, out):
-    """Header, constraints, block offsets and limits: ``width`` unknowns per body, a rotation from the third on.
+    """The whole table, for ``width`` unknowns per body; ``normalised`` adds one row per body.
 
-    ``normalised`` adds one row per body.  ``work``: floats the evaluator needs.
+    ``work``: floats the evaluator needs.
     """
-    bodies = ints[BODIES]
-    count = ints[CONSTRAINTS]
+    bodies = ints[layout.BODIES]
+    count = ints[layout.CONSTRAINTS]
     extra = bodies if normalised else 0
-    at = S_HEADER
-    record = HEADER
+    at = abi.HEADER
+    record = layout.HEADER
     for _ in range(count):
-        slots = ints[record + SLOTS]
-        out[at] = ints[record + ROW]
-        out[at + 1] = ints[record + ROWS]
-        out[at + 2] = ints[record + BLOCK] * width
-        out[at + 3] = slots
+        slots = ints[record + layout.SLOTS]
+        out[at + C_ROW] = ints[record + layout.ROW]
+        out[at + C_ROWS] = ints[record + layout.ROWS]
+        out[at + C_ENTRY] = ints[record + layout.BLOCK] * width
+        out[at + C_SLOTS] = slots
         for s in range(slots):
-            out[at + 4 + s] = ints[record + RECORD + s]
-        at += 4 + slots
-        record = ints[record + NEXT]
+            out[at + C_BLOCKS + s] = ints[record + layout.RECORD + s]
+        at += C_BLOCKS + slots
+        record = ints[record + layout.NEXT]
     for b in range(extra):
-        out[at] = ints[ROWS_TOTAL] + b
-        out[at + 1] = 1
-        out[at + 2] = (ints[BLOCKS] + b) * width
-        out[at + 3] = 1
-        out[at + 4] = b
-        at += 5
+        out[at + C_ROW] = ints[layout.ROWS_TOTAL] + b
+        out[at + C_ROWS] = 1
+        out[at + C_ENTRY] = (ints[layout.BLOCKS] + b) * width
+        out[at + C_SLOTS] = 1
+        out[at + C_BLOCKS] = b
+        at += C_BLOCKS + 1
+    limits = at + bodies + 1
     for b in range(bodies + 1):
         out[at + b] = width * b
-        out[at + bodies + 1 + b] = 3
-    out[S_ROWS] = ints[ROWS_TOTAL] + extra
-    out[S_UNKNOWNS] = width * bodies
-    out[S_CONSTRAINTS] = count + extra
-    out[S_BLOCKS] = bodies
-    out[S_JACOBIAN] = (ints[BLOCKS] + extra) * width
-    out[S_COORDINATES] = POSE * bodies + ints[ANGLES]
-    out[S_OFFSETS] = at
-    out[S_WORK] = work
-    out[S_LIMITS] = at + bodies + 1
+        out[limits + b] = LENGTHS
+    out[abi.ROWS] = ints[layout.ROWS_TOTAL] + extra
+    out[abi.UNKNOWNS] = width * bodies
+    out[abi.CONSTRAINTS] = count + extra
+    out[abi.BLOCKS] = bodies
+    out[abi.JACOBIAN_SIZE] = (ints[layout.BLOCKS] + extra) * width
+    out[abi.COORDINATES] = layout.POSE * bodies + ints[layout.ANGLES]
+    out[abi.OFFSETS] = at
+    out[abi.WORK] = work
+    out[abi.LIMITS] = limits
 
 
 @exact
@@ -85,4 +66,4 @@ def fill_scales(powers, length, angular, bodies, width, out):
         out[i] = 1.0
     for b in range(bodies):
         for i in range(width):
-            out[columns + b * width + i] = length if i < 3 else angular
+            out[columns + b * width + i] = length if i < LENGTHS else angular

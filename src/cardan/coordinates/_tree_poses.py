@@ -1,28 +1,32 @@
 """Poses along a spanning tree from joint coordinates, and joint coordinates from poses.
 
-One body hangs on another, i → j, by a joint with frames C_ij at s_ij on i and C_ji at s_ji on j:
+Body j is connected to its parent i by a joint with frames C_ij at s_ij on i and C_ji at s_ji on j:
 
     A_j = A_i C_ij A″ C_jiᵀ,   r_j = r_i + A_i s_ij + A_i C_ij d″ − A_j s_ji.                       [Liu2013] eqs. 9, 10
 
-A″ and d″ depend on the joint's own coordinates: d″ has TRANSLATIONS of them (1: z, 2: x and y, 3: all), then A″ has
-those of its TURN: none, an angle about z, two angles of a cross, Rz(α) B Rz(−β) with B swapping z and x, or four
-Euler parameters.  A screw turns about z and is carried along by ``pitch`` per radian.
+A″ and d″ depend on the joint's own coordinates: d″ has T_TRANSLATIONS of them (1: z, 2: x and y, 3: all), then A″ has
+those of T_ROTATION: none, an angle about z, two angles of a cross, Rz(α) B Rz(−β) with B swapping z and x, or four
+Euler parameters.  A screw rotates about z and moves along it by ``pitch`` per radian.
 
-What an unknown means.  In the paper's form (EULER) unknowns are changes of the coordinates: turning joint k swings
-all that hangs on it.  A thousand small angles then add up to many turns, and no step of a long chain is short enough.
-So the other form asks each body to turn by z about its own joint's axis *as seen from a body REF above it*, mostly the
-ground:  δθ_k = z_k − a·(ω_parent − ω_ref).
+What an unknown means.  In the paper's form (EULER) unknowns are changes of the coordinates: a change in joint k rotates
+every body behind it.  A thousand small angles then add up to many turns, and no step of a long chain is short enough.
+So in the other form an unknown z is the rotation of a body about its own joint's axis *relative to a body REF above
+it*, mostly the ground:  δθ_k = z_k − a·(ω_parent − ω_ref).
+
+Reads the tree (layout below), joint coordinates or poses; writes poses, the joints' frames and, where they are chosen,
+coordinates.
 """
 
 from math import atan2, cos, nan, pi, sin, sqrt
 
-from cardan._jit import cut, inner, tail
+from cardan._jit import cut, inner, piece, tail
 from cardan.coordinates._features import multiply, update_counted_angles
+from cardan.coordinates._records import counted_angles, pose, quaternion
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import ENTER, RETRACT
-from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, CROSSED, POSE, STILL
+from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, CROSSED, STILL
 
-# header
+# header of the integers
 TREE = 0  # where each table begins
 CUTS = 1
 SYSTEM = 2
@@ -31,12 +35,15 @@ EULER = 4  # 1: Euler parameters with a normalisation row each, unknowns are cha
 NORMS = 5  # first normalisation row
 NORM_ENTRIES = 6  # and its first Jacobian entry
 COORDINATE_COUNT = 7
-FRAMES = 8  # where each part of the work array begins; the poses are the first
-NEW = 9
-WRENCHES = 10
-WORLD = 11  # features of the constraint at hand, in world
-OWN = 12  # of the shared kernels
-TREE_HEADER = 13
+POSES = 8  # from here on: where each piece of the workspace begins, read by ``piece_of``
+FRAMES = 9
+NEW = 10  # poses after a step
+WRENCHES = 11
+SCRATCH = 12
+WORLD = 13  # features of one constraint, in world
+OWN = 14  # workspace of the kernels that all formulations share
+END = 15
+TREE_HEADER = 16
 
 # one record per body, parents first
 T_BODY = 0
@@ -45,18 +52,44 @@ T_TRANSLATIONS = 2
 T_ROTATION = 3
 T_COORDINATE = 4
 T_UNKNOWN = 5
-T_FLOATS = 6  # where its floats begin: c_ij (4), s_ij (3), c_ji (4), s_ji (3), pitch per radian
+T_FLOATS = 6  # where its floats begin
 T_REF = 7  # body, −1: the ground
-T_COUNTED = 8  # ± (1 + number of the turn that the angle about z is, as its sign says), 0: none
+T_COUNTED = 8  # ± (1 + number of the counted angle that the angle about z is, as its sign says), 0: none
 T_RECORD = 9
+
+# its floats
+C_PARENT = 0  # c_ij, a quaternion
+S_PARENT = 4  # s_ij
+C_BODY = 7
+S_BODY = 11
+PITCH = 14  # per radian
 T_FLOATS_SIZE = 15
 
-FRAME = 13  # floats per body: axes of the joint's frame on the parent as columns (9), their scale, c_k
+# frame of a joint: axes of its frame on the parent as columns, then
+SCALE = 9  # |p|² of the parent, one but for Euler parameters off the unit sphere
+ANCHOR = 10  # c_k: where the joint's displacement ends, in world
+FRAME = 13
 
-SCRATCH = 32  # floats that placing a body takes, and a free moment behind the wrenches
+# floats that placing a body takes: what set_frame leaves, then quaternions
+BASE_ORIENTATION = 0
+BASE_POSITION = 4
+FIRST = 7
+SECOND = 11
+TARGET = 15
+SCRATCH_SIZE = 19
 
 HALF_ROOT = sqrt(0.5)
 MOST_TURNS = 2.0**53  # from there on not every whole number is a float
+
+limb_at = piece(T_RECORD, 0, T_RECORD)  # (ints from TREE on, k)
+frame_of = piece(FRAME, 0, FRAME)  # (frames, body)
+anchor_of = piece(FRAME, ANCHOR, 3)
+
+
+@inner
+def piece_of(ints, work, name):
+    """A piece of the workspace, by its field in the header."""
+    return cut(work, ints[name], ints[name + 1] - ints[name])
 
 
 @inner
@@ -100,39 +133,36 @@ def nearest_turn(angle, wanted):
 
 
 @inner
-def set_frame(at, ints, floats, poses, frame, scratch):
-    """Axes (unit, in columns) and scale of the joint's frame on the parent; scratch ← its orientation, then its place.
-
-    The scale |p|² is one but for Euler parameters off the unit sphere.
-    """
-    parent = ints[at + T_PARENT]
-    f = ints[at + T_FLOATS]
+def set_frame(parent, own, poses, frame, scratch):
+    """Axes (unit, in columns) and scale of the joint's frame on the parent; scratch ← its orientation and position."""
+    c = cut(scratch, BASE_ORIENTATION, 4)
+    position = cut(scratch, BASE_POSITION, 3)
     if parent < 0:
         for i in range(4):
-            scratch[i] = floats[f + i]
+            c[i] = own[C_PARENT + i]
         for i in range(3):
-            scratch[4 + i] = floats[f + 4 + i]
+            position[i] = own[S_PARENT + i]
     else:
-        pose = cut(poses, POSE * parent, POSE)
-        multiply(tail(pose, 3), tail(floats, f), scratch)
-        rotate_vector(tail(pose, 3), tail(floats, f + 4), cut(scratch, 4, 3))
+        above = pose(poses, parent)
+        multiply(tail(above, 3), tail(own, C_PARENT), c)
+        rotate_vector(tail(above, 3), tail(own, S_PARENT), position)
         for i in range(3):
-            scratch[4 + i] += pose[i]
-    scale = scratch[0] * scratch[0] + scratch[1] * scratch[1] + scratch[2] * scratch[2] + scratch[3] * scratch[3]
+            position[i] += above[i]
+    scale = c[0] * c[0] + c[1] * c[1] + c[2] * c[2] + c[3] * c[3]
     for k in range(3):
-        e_k = 2.0 * scratch[k + 1]
+        e_k = 2.0 * c[k + 1]
         i = (k + 1) % 3
         j = (k + 2) % 3
         # column k of A(p) / |p|²: (e₀² − e·e) I + 2 e eᵀ + 2 e₀ ẽ with e₀² − e·e = 2 (e₀² + e_k²) − |p|² − 2 e_k²
-        frame[3 * k + k] = 2.0 * (scratch[0] * scratch[0] + scratch[k + 1] * scratch[k + 1]) / scale - 1.0
-        frame[3 * i + k] = (e_k * scratch[i + 1] + 2.0 * scratch[0] * scratch[j + 1]) / scale
-        frame[3 * j + k] = (e_k * scratch[j + 1] - 2.0 * scratch[0] * scratch[i + 1]) / scale
-    frame[9] = scale
+        frame[3 * k + k] = 2.0 * (c[0] * c[0] + c[k + 1] * c[k + 1]) / scale - 1.0
+        frame[3 * i + k] = (e_k * c[i + 1] + 2.0 * c[0] * c[j + 1]) / scale
+        frame[3 * j + k] = (e_k * c[j + 1] - 2.0 * c[0] * c[i + 1]) / scale
+    frame[SCALE] = scale
 
 
 @inner
 def read_rotation(rotation, relative, out):
-    """Coordinates of the turn nearest to a relative orientation: what is left of it after the least turn aside."""
+    """Coordinates of the joint's rotation that is nearest to a relative orientation."""
     w = relative[0]
     x = relative[1]
     y = relative[2]
@@ -155,7 +185,7 @@ def read_rotation(rotation, relative, out):
 
 @inner
 def set_relative(rotation, c, out):
-    """out ← quaternion of A″ from the coordinates of the turn."""
+    """out ← quaternion of A″ from the coordinates of the joint's rotation."""
     if rotation == ABOUT_Z:
         out[0] = cos(0.5 * c[0])
         out[1] = 0.0
@@ -179,47 +209,48 @@ def set_relative(rotation, c, out):
 
 
 @inner
-def place(at, unit, ints, floats, c, poses, frame, scratch):
+def place(limb, unit, own, c, poses, frame, scratch):
     """Pose of the body from its joint's coordinates c and from what :func:`set_frame` left in frame and scratch."""
-    f = ints[at + T_FLOATS]
-    count = ints[at + T_TRANSLATIONS]
-    rotation = ints[at + T_ROTATION]
-    pose = cut(poses, POSE * ints[at + T_BODY], POSE)
+    count = limb[T_TRANSLATIONS]
+    rotation = limb[T_ROTATION]
+    here = pose(poses, limb[T_BODY])
     first = 2 if count == 1 else 0
     for i in range(3):
         s = 0.0
         for k in range(count):
             s += frame[3 * i + first + k] * c[k]
         if rotation == ABOUT_Z:
-            s += frame[3 * i + 2] * floats[f + 14] * c[count]
-        frame[10 + i] = scratch[4 + i] + frame[9] * s
-    relative = cut(scratch, 7, 4)
+            s += frame[3 * i + 2] * own[PITCH] * c[count]
+        frame[ANCHOR + i] = scratch[BASE_POSITION + i] + frame[SCALE] * s
+    relative = cut(scratch, FIRST, 4)
     set_relative(rotation, tail(c, count), relative)
-    here = cut(scratch, 11, 4)
-    multiply(scratch, relative, here)
-    p = tail(pose, 3)
-    multiply_conjugate(here, tail(floats, f + 7), p)
+    orientation = cut(scratch, SECOND, 4)
+    multiply(scratch, relative, orientation)
+    p = tail(here, 3)
+    multiply_conjugate(orientation, tail(own, C_BODY), p)
     if unit:
         n = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
         for i in range(4):
             p[i] /= n
-    arm = cut(scratch, 7, 3)
-    rotate_vector(p, tail(floats, f + 11), arm)
+    arm = cut(scratch, FIRST, 3)
+    rotate_vector(p, tail(own, S_BODY), arm)
     for i in range(3):
-        pose[i] = frame[10 + i] - arm[i]
+        here[i] = frame[ANCHOR + i] - arm[i]
 
 
 @inner
-def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, frame, scratch, c):
-    """c ← coordinates of the joint: those of wanted's pose, or those moved by a step from the poses wanted."""
-    f = ints[at + T_FLOATS]
-    o = POSE * ints[at + T_BODY]
-    count = ints[at + T_TRANSLATIONS]
-    rotation = ints[at + T_ROTATION]
-    ref = ints[at + T_REF]
-    target = cut(scratch, 15, 4)
+def choose(limb, retracting, own, old, step, wanted, angles, poses, frame, scratch, c):
+    """c ← coordinates of the joint: those of the body's pose in ``wanted``, or those moved by a step from there."""
+    body = limb[T_BODY]
+    count = limb[T_TRANSLATIONS]
+    rotation = limb[T_ROTATION]
+    ref = limb[T_REF]
+    before = pose(wanted, body)
+    target = cut(scratch, TARGET, 4)
     for i in range(4):
-        target[i] = wanted[o + 3 + i]
+        target[i] = before[3 + i]
+    rotated = cut(scratch, FIRST, 4)
+    relative = cut(scratch, SECOND, 4)
     if retracting:
         for i in range(count):
             c[i] = old[i] + step[i]
@@ -231,88 +262,86 @@ def choose(at, retracting, poses_size, ints, floats, old, step, wanted, poses, f
                 angle += step[count + i] * step[count + i]
             angle = sqrt(angle)
             ratio = half_sine_ratio(angle)
-            small = cut(scratch, 7, 4)
-            small[0] = cos(0.5 * angle)
+            rotated[0] = cos(0.5 * angle)
             for i in range(3):
-                small[i + 1] = ratio * step[count + i]
-            multiply(tail(wanted, o + 3), small, target)
-        if ref >= 0:  # turned along with REF
-            small = cut(scratch, 7, 4)
-            before = cut(scratch, 11, 4)
-            conjugate_multiply(tail(wanted, POSE * ref + 3), target, small)
-            multiply(cut(poses, POSE * ref + 3, 4), small, before)
+                rotated[i + 1] = ratio * step[count + i]
+            multiply(tail(before, 3), rotated, target)
+        if ref >= 0:  # rotated with REF
+            conjugate_multiply(quaternion(wanted, ref), target, rotated)
+            multiply(quaternion(poses, ref), rotated, relative)
             for i in range(4):
-                target[i] = before[i]
-    rotated = cut(scratch, 7, 4)
-    relative = cut(scratch, 11, 4)
-    multiply(target, tail(floats, f + 7), rotated)
+                target[i] = relative[i]
+    multiply(target, tail(own, C_BODY), rotated)
     conjugate_multiply(scratch, rotated, relative)
     if retracting:
         if rotation == ANYHOW:
             read_rotation(rotation, relative, tail(c, count))
         else:
-            found = cut(scratch, 7, 2)
+            found = cut(scratch, FIRST, 2)
             read_rotation(rotation, relative, found)
             for i in range(2 if rotation == CROSSED else 1):
                 c[count + i] = nearest_turn(found[i], old[count + i]) + step[count + i]
         return
     if rotation != STILL:
         read_rotation(rotation, relative, tail(c, count))
-        counted = ints[at + T_COUNTED]
+        counted = limb[T_COUNTED]
         if counted > 0:
-            c[count] = nearest_turn(c[count], wanted[poses_size + counted - 1])
+            c[count] = nearest_turn(c[count], angles[counted - 1])
         elif counted < 0:
-            c[count] = nearest_turn(c[count], -wanted[poses_size - counted - 1])
-    # the reference point as near as the translations let it be to where it was, the body turned as it will be
+            c[count] = nearest_turn(c[count], -angles[-counted - 1])
+    # the reference point as near as the translations let it be to where it was, for the body's new orientation
     set_relative(rotation, tail(c, count), rotated)
     multiply(scratch, rotated, relative)
-    multiply_conjugate(relative, tail(floats, f + 7), target)
-    arm = cut(scratch, 7, 3)
-    rotate_vector(target, tail(floats, f + 11), arm)
+    multiply_conjugate(relative, tail(own, C_BODY), target)
+    arm = cut(scratch, FIRST, 3)
+    rotate_vector(target, tail(own, S_BODY), arm)
     first = 2 if count == 1 else 0
     for k in range(count):
         c[k] = 0.0
         for i in range(3):
-            c[k] += frame[3 * i + first + k] * (wanted[o + i] + arm[i] - scratch[4 + i])
+            c[k] += frame[3 * i + first + k] * (before[i] + arm[i] - scratch[BASE_POSITION + i])
 
 
 @inner
-def walk(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
-    """Poses of all bodies, parents first; for ENTER and RETRACT of coordinates that are chosen on the way, into out."""
+def place_all(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
+    """Poses of all bodies, parents first, from the coordinates q; for ENTER and RETRACT from coordinates that are
+    chosen on the way, into out."""
+    system = tail(ints, ints[SYSTEM])
     unit = ints[EULER] == 0 or op == ENTER
-    at = ints[TREE]
-    count = POSE * ints[ints[SYSTEM] + BODIES]
-    for _ in range(ints[ints[SYSTEM] + BODIES]):
-        k = ints[at + T_COORDINATE]
-        frame = cut(frames, FRAME * ints[at + T_BODY], FRAME)
-        set_frame(at, ints, floats, poses, frame, scratch)
-        coordinates = tail(q, k)
+    angles = counted_angles(system, wanted)
+    limbs = tail(ints, ints[TREE])
+    for k in range(system[BODIES]):
+        limb = limb_at(limbs, k)
+        own = tail(floats, limb[T_FLOATS])
+        frame = frame_of(frames, limb[T_BODY])
+        set_frame(limb[T_PARENT], own, poses, frame, scratch)
+        c = tail(q, limb[T_COORDINATE])
         if op == ENTER or op == RETRACT:
-            coordinates = tail(out, k)
-            u = tail(step, ints[at + T_UNKNOWN])
-            choose(at, op == RETRACT, count, ints, floats, tail(q, k), u, wanted, poses, frame, scratch, coordinates)
-        place(at, unit, ints, floats, coordinates, poses, frame, scratch)
-        at += T_RECORD
+            old = c
+            c = tail(out, limb[T_COORDINATE])
+            u = tail(step, limb[T_UNKNOWN])
+            choose(limb, op == RETRACT, own, old, u, wanted, angles, poses, frame, scratch, c)
+        place(limb, unit, own, c, poses, frame, scratch)
 
 
 @inner
-def count_turns(ints, floats, before, poses, own, out):
-    """Angles behind the coordinates in out ← those of the poses, within half a turn of the angles behind ``before``.
+def update_tree_angles(ints, floats, before, poses, own, out):
+    """Counted angles behind the coordinates in out ← those of the poses, within half a turn of those in ``before``.
 
     An angle that is a coordinate of the tree itself has its whole turns from there.
     """
     system = tail(ints, ints[SYSTEM])
-    first = POSE * system[BODIES]
     angles = cut(out, ints[COORDINATE_COUNT], system[ANGLES])
     update_counted_angles(system, floats, before, poses, own)
+    found = counted_angles(system, poses)
     for k in range(system[ANGLES]):
-        angles[k] = poses[first + k]
-    at = ints[TREE]
-    for _ in range(system[BODIES]):
-        counted = ints[at + T_COUNTED]
-        angle = tail(out, ints[at + T_COORDINATE] + ints[at + T_TRANSLATIONS])
+        angles[k] = found[k]
+    limbs = tail(ints, ints[TREE])
+    for k in range(system[BODIES]):
+        limb = limb_at(limbs, k)
+        counted = limb[T_COUNTED]
+        angle = tail(out, limb[T_COORDINATE] + limb[T_TRANSLATIONS])
         if counted > 0:
             angles[counted - 1] = nearest_turn(angles[counted - 1], angle[0])
         elif counted < 0:
             angles[-counted - 1] = nearest_turn(angles[-counted - 1], -angle[0])
-        at += T_RECORD

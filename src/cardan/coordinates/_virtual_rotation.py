@@ -1,52 +1,57 @@
 """Kernels of the virtual-rotation formulation: seven unknowns (r, p) per body, the row pᵀp − 1, and [Liu2013] eq. 6b.
 
 The derivative of a rotated vector is written with the virtual rotation δπ′ = 2G δp:
-δ(A s′) = −A s̃′ δπ′ = −2 A s̃′ G δp.  So the row of p is ∂f/∂δθ · 2G(p).  Since G p = 0 it knows nothing of a p that
-grows: on the unit sphere it is the derivative along the sphere alone, off the sphere it is none.  It is there to be
-compared with :mod:`cardan.coordinates._euler_parameters`.
+δ(A s) = −A s̃ δπ′ = −2 A s̃ G δp.  So the row of p is ∂f/∂δθ · 2G(p), and ω = 2G(p) ṗ, where ω̇ = 2G p̈ since G(ṗ) ṗ = 0.
+Since G p = 0 the row has no part along p: on the unit sphere it is the derivative along the sphere alone, off the
+sphere it is no derivative.  It is there to be compared with :mod:`cardan.coordinates._euler_parameters`.
+For what is read and written see :mod:`cardan.coordinates._walk`.
 """
 
-from cardan._jit import evaluator, inner, tail
-from cardan.coordinates._angular import angular_chain
-from cardan.coordinates._features import update_constraint, update_counted_angles, update_matrices
-from cardan.coordinates._normalisation import WIDTH, normalisation
-from cardan.solvers.abi import RESIDUAL, RETRACT
-from cardan.system.layout import BLOCK, BODIES, CONSTRAINTS, HEADER, NEXT, POSE, RECORD, ROWS, SLOTS
+from cardan._jit import evaluator, inner
+from cardan.coordinates._angular import add_angular, angular_rates
+from cardan.coordinates._features import update_counted_angles
+from cardan.coordinates._normalisation import WIDTH, add_step, normalise
+from cardan.coordinates._walk import walk
+from cardan.solvers.abi import RETRACT
+from cardan.system.layout import BODIES
 
 
 @inner
-def multiply_by_2g(record, ints, q, jacobian):
-    """t ← 2 tᵀG(p) in every block of one constraint, with G = [−e, −ẽ + e₀I]:  tᵀG = (−t·e, e₀t + e × t)."""
-    slots = ints[record + SLOTS]
-    j = ints[record + BLOCK] * WIDTH + 3
-    for _ in range(ints[record + ROWS]):
-        for s in range(slots):
-            p = tail(q, POSE * ints[record + RECORD + s] + 3)
-            t0 = 2.0 * jacobian[j]
-            t1 = 2.0 * jacobian[j + 1]
-            t2 = 2.0 * jacobian[j + 2]
-            jacobian[j] = -(p[1] * t0 + p[2] * t1 + p[3] * t2)
-            jacobian[j + 1] = p[0] * t0 + p[2] * t2 - p[3] * t1
-            jacobian[j + 2] = p[0] * t1 + p[3] * t0 - p[1] * t2
-            jacobian[j + 3] = p[0] * t2 + p[1] * t1 - p[2] * t0
-            j += WIDTH
+def multiply_by_2g(p, a, row):
+    """t ← 2 tᵀG(p) with G = [−e, −ẽ + e₀I]:  tᵀG = (−t·e, e₀t + e × t)."""
+    t0 = 2.0 * row[3]
+    t1 = 2.0 * row[4]
+    t2 = 2.0 * row[5]
+    row[3] = -(p[1] * t0 + p[2] * t1 + p[3] * t2)
+    row[4] = p[0] * t0 + p[2] * t2 - p[3] * t1
+    row[5] = p[0] * t1 + p[3] * t0 - p[1] * t2
+    row[6] = p[0] * t2 + p[1] * t1 - p[2] * t0
+
+
+@inner
+def rates(kind, s, p, a, v, x, rate, bias):
+    """As on the manifold, with ω = 2G(p) ṗ."""
+    w = (
+        2.0 * (p[0] * v[4] - p[1] * v[3] + p[3] * v[5] - p[2] * v[6]),
+        2.0 * (p[0] * v[5] - p[2] * v[3] + p[1] * v[6] - p[3] * v[4]),
+        2.0 * (p[0] * v[6] - p[3] * v[3] + p[2] * v[4] - p[1] * v[5]),
+    )
+    angular_rates(kind, s, p, a, v, w, (0.0, 0.0, 0.0), x, rate, bias)
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
-        for i in range(POSE * ints[BODIES]):
-            out[i] = q[i] + step[i]
+        add_step(ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
-        return 0
-    update_matrices(ints[BODIES], q, work)
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        update_constraint(record, ints, floats, q, out, work)
-        if op != RESIDUAL:
-            angular_chain(WIDTH, record, ints, floats, q, jacobian, work)
-            multiply_by_2g(record, ints, q, jacobian)
-        record = ints[record + NEXT]
-    normalisation(ints, q, out, jacobian, op != RESIDUAL)
+    else:
+        walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, multiply_by_2g, None)
+        normalise(op, ints, q, step, out, jacobian)
+    return 0
+
+
+def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
+    walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, multiply_by_2g, rates)
+    normalise(op, ints, q, v, out, jacobian)
     return 0
 
 

@@ -1,8 +1,13 @@
-"""Formulations: which unknowns stand for the poses.  All share the system's tables; each adds its own chain rule."""
+"""Formulations: which unknowns stand for the poses.  All share the system's tables; each adds its own chain rule.
+
+To add one: a kernel module with its retraction, chain and rates (:mod:`cardan.coordinates._walk`), and a line in
+REGISTRY.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Literal
 
@@ -17,8 +22,8 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-_features = LazyModule("cardan.coordinates._features")
-_gamma = LazyModule("cardan.coordinates._gamma")
+_blocks = LazyModule("cardan.solvers._blocks")
+_records = LazyModule("cardan.coordinates._records")
 _structure = TieredModule("cardan.coordinates._structure")
 _tables = TieredModule("cardan.system._tables")
 
@@ -34,9 +39,9 @@ Formulation = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FormulationKind:
-    """How a formulation is packed: unknowns per body, their scales, and the module that holds its kernels.
+    """Unknowns per body of a formulation, their scales, and the module of its kernels.
 
-    ``angular`` is what one scaled unknown means in the rotation part: 1 for radians, ½ where δp ≈ ½ δθ.
+    ``angular`` is the scale of an unknown of rotation: 1 for radians, ½ where δp ≈ ½ δθ.
     """
 
     name: str
@@ -50,6 +55,17 @@ class FormulationKind:
         address: int = import_module(self.module).EVALUATE
         return address
 
+    def evaluate_motion(self) -> int:
+        """Address of the evaluator that has GAMMA too, but does not retract; compiled when first asked."""
+        return _motion_address(self.module)
+
+
+@cache
+def _motion_address(module: str) -> int:
+    from cardan._jit import evaluator
+
+    return evaluator(import_module(module).evaluate_motion)
+
 
 REGISTRY: dict[str, FormulationKind] = {
     kind.name: kind
@@ -62,22 +78,22 @@ REGISTRY: dict[str, FormulationKind] = {
 }
 
 
-ROUNDING = 64 * float(np.finfo(float).eps)  # of an angle that is read from poses again
+ROUNDING = 64 * float(np.finfo(float).eps)  # error of an angle that is computed from poses
 
-CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # by poses, and by the coordinates of joints
+CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # of poses, and of joint coordinates
 
 
 def structure(system: System, kind: FormulationKind) -> IntArray:
-    """The solvers' structure table of a system in a formulation; made once."""
+    """The solvers' structure table of a system in a formulation; computed once."""
 
     def make() -> IntArray:
         ints = system.ints
         bodies, constraints, _, blocks = ints[: layout.HEADER].tolist()[:4]
         extra = bodies if kind.normalised else 0
-        table: IntArray = np.empty(
-            abi.HEADER + 4 * constraints + blocks + 5 * extra + 2 * bodies + 2, dtype=np.int64
-        )
-        _structure.fill_structure(ints, kind.width, kind.normalised, _features.work_size(ints), table)
+        records = abi.C_BLOCKS * (constraints + extra) + blocks + extra
+        table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + 1), dtype=np.int64)
+        work = int(_records.plan_workspace(ints).size)
+        _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
         return table
 
     found: IntArray = system.cached(("structure", kind.name), make)
@@ -85,9 +101,9 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 
 
 def problem(system: System, formulation: str, length: float | None = None, time: float | None = None) -> Problem:
-    """What a solver needs; lengths, in residuals and in unknowns, are measured in ``length`` (None: the system's).
+    """What a solver needs; residuals and unknowns that are lengths are scaled by ``length`` (None: the system's).
 
-    time [s]: of the drivers, where there are any; None where their values do not matter, as to retract.
+    time [s]: of the drivers, where there are any; None where their values do not matter, as for a retraction.
     """
     own = system.judged_length
     key = ("problem", formulation) if length is None or length == own else None
@@ -98,7 +114,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if not system.signals or time is None:
         return found
     floats = system.floats_at(time)
-    own_floats = found.floats[floats.size :]  # a formulation may have some behind those of the system
+    own_floats = found.floats[floats.size :]  # relative formulations append their own
     return found.with_floats(np.concatenate([floats, own_floats]) if own_floats.size else floats)
 
 
@@ -116,54 +132,54 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
 
 
 def projects(formulation: str) -> bool:
-    """Whether its coordinates cannot hold every pose: a start is then moved to where they can."""
+    """Whether its coordinates cannot represent every pose: a start is then projected onto those they can."""
     return formulation in relative.FORMULATIONS
 
 
 def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
-    """The formulation's own coordinates of the poses q, which are q itself (no copy) but for relative ones."""
+    """The formulation's own coordinates of the poses q: q itself (no copy), except in relative formulations."""
     return relative.enter(system, formulation, q) if projects(formulation) else q
 
 
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
-    """q ← poses of the formulation's own coordinates x, where these are not the poses themselves."""
+    """q ← poses of the coordinates x of a relative formulation; in all others x is q already."""
     if projects(formulation):
         relative.leave(system, formulation, x, q)
 
 
 def to_reference(system: System, coordinates: FloatArray, near: FloatArray | None = None) -> FloatArray:
-    """Solver coordinates q, flat: r of the reference points, from the system's origin, in place of r of the bodies.
+    """Solver coordinates q, flat: positions are those of the reference points, from the system's origin.
 
-    Behind the poses come the angles of the system's turns [rad]: within half a turn of ``near``, or of zero.
+    Behind the poses come the counted angles [rad]: within half a turn of ``near``, or of zero.
     """
-    turns = len(system.counted_angles)
-    if not turns:
+    count = len(system.counted_angles)
+    if not count:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
-        counted = np.zeros(turns) if near is None else near
+        counted = np.zeros(count) if near is None else near
         q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
     _tables.shift_reference(len(system.names), system.reference_points.reshape(-1), system.origin, 1.0, q)
-    return with_angles_of_poses(system, q) if turns else q
+    return with_angles_of_poses(system, q)
 
 
 def with_angles_of_poses(system: System, q: FloatArray) -> FloatArray:
-    """q with the angle of every turn as its poses have it, within half a turn of what q says."""
-    turns = len(system.counted_angles)
-    if not turns:
+    """q with its counted angles computed from its poses, within half a turn of what they are in q."""
+    count = len(system.counted_angles)
+    if not count:
         return q
     moved = problem(system, "manifold").retract(q, np.zeros(6 * len(system.names)))
     out = q.copy()
-    out[-turns:] = moved[-turns:]
+    out[-count:] = moved[-count:]
     return out
 
 
 def angles(system: System, q: FloatArray) -> FloatArray:
-    """Angles of the system's turns in solver coordinates [rad], shape (turns,)."""
+    """Counted angles in solver coordinates [rad], shape (angles,)."""
     return q[layout.POSE * len(system.names) :]
 
 
 def same_angles(found: FloatArray, known: FloatArray) -> FloatArray:
-    """Angles [rad] as they were known where those found differ by rounding alone; shapes alike."""
+    """The known angles [rad] where those found differ by rounding only, else those found; equal shapes."""
     kept: FloatArray = np.where(np.abs(found - known) <= ROUNDING * np.maximum(1.0, np.abs(known)), known, found)
     return kept
 
@@ -182,27 +198,23 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
     q: solver coordinates, flat.  v: velocities of the formulation, flat, per body: (ṙ, ω in body) on the manifold,
     (ṙ, ṗ) in Euler parameters and for virtual rotations (on the unit sphere), (ṙ, ψ̇, θ̇, φ̇) in Euler angles.
     """
-    kind = REGISTRY[formulation]
-    if formulation in ("manifold", "euler_parameters"):
-        return _own_gamma(system, kind, q, v)
-    from cardan.coordinates import tangents
-
-    rates, bias = tangents.as_manifold(formulation, q, v)
-    out = _own_gamma(system, REGISTRY["manifold"], q, rates)
-    if bias.any():
-        out -= problem(system, "manifold").product(q, bias)
-    if kind.normalised:
-        squares = (v.reshape(-1, kind.width)[:, 3:] ** 2).sum(axis=1)
-        out = np.concatenate([out, -2.0 * squares])
+    p = motion_problem(system, formulation)
+    out: FloatArray = np.empty(p.rows)
+    work = np.empty(int(p.structure[abi.WORK]))
+    _blocks.call_at(p.evaluate, abi.GAMMA, p.ints, p.floats, q, v, out, _EMPTY, work)
     return out
 
 
-def _own_gamma(system: System, kind: FormulationKind, q: FloatArray, v: FloatArray) -> FloatArray:
-    bodies = len(system.names)
-    rows = system.powers.size + (bodies if kind.normalised else 0)
-    out: FloatArray = np.zeros(rows)
-    widest, tallest = (int(system.ints[k]) for k in (layout.WIDEST, layout.TALLEST))
-    work = np.empty(9 * bodies + (3 + tallest) * widest)
-    codes = system.curvature_codes()
-    _gamma.update_gamma(system.addressed, system.floats, codes, q, v, kind.normalised, out, work)
-    return out
+def motion_problem(system: System, formulation: str) -> Problem:
+    """The problem of a system whose evaluator has GAMMA: its integers end with the codes of the curvatures."""
+
+    def make() -> Problem:
+        p = problem(system, formulation)
+        ints = np.concatenate([p.ints, system.curvature_codes()])
+        return Problem(REGISTRY[formulation].evaluate_motion(), ints, p.floats, p.structure, p.scales, p.linear)
+
+    found: Problem = system.cached(("motion", formulation), make)
+    return found
+
+
+_EMPTY: FloatArray = np.empty(0)

@@ -1,8 +1,8 @@
 """Velocities and accelerations of a driven mechanism, on the manifold.
 
-With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈, of which the solutions
-of least norm are taken where the drivers leave a motion free.  Guard rows are no equations and stay out: a limit that
-is just reached does not hold back what moves away from it.
+With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈.  Where the drivers
+leave a motion free, the solution of least norm is taken.  Guard rows are no equations and are left out: a limit that is
+just reached does not stop a motion away from it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
-DENSE_UNKNOWNS = 600  # up to here the whole matrix is decomposed; beyond, by the sparse normal equations
-RANK_RTOL = 1e-9  # of the largest singular value: what is below is no equation
+DENSE_UNKNOWNS = 600  # up to here by singular values, beyond by the sparse normal equations
+RANK_RTOL = 1e-9  # relative to the largest singular value: smaller ones count as zero
 DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order one
 
 
 class Decomposition:
-    """J = U S Vᵀ in one pose, with rows weighted, long ones less, and unknowns scaled: ``scaled`` is that J."""
+    """J = U S Vᵀ in one pose, with weighted rows, long ones shortened, and scaled unknowns: ``scaled`` is that J."""
 
     __slots__ = ("_columns", "_jacobian", "_rows", "scaled", "u", "v", "values")
 
@@ -40,11 +40,11 @@ class Decomposition:
         self.u, self.values, self.v = np.linalg.svd(self.scaled, full_matrices=False)
 
     def rank(self, cut: float) -> int:
-        """How many singular values exceed a part of the largest."""
+        """Number of singular values above ``cut`` times the largest."""
         return int((self.values > cut * self.values[0]).sum())
 
     def solve(self, b: FloatArray, near: FloatArray, cut: float) -> FloatArray:
-        """The solution of J x = b that is nearest to a vector, in scaled unknowns, of the directions above the cut."""
+        """The solution of J x = b nearest to ``near``, in scaled unknowns, in the directions above the cut."""
         rank = self.rank(cut)
         parts = self.u[:, :rank].T @ (self._rows * (b - self._jacobian @ near)) / self.values[:rank]
         found: FloatArray = near + self._columns * (self.v[:rank].T @ parts)
@@ -62,8 +62,8 @@ def rates(
 ) -> tuple[FloatArray, FloatArray]:
     """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each.
 
-    along: v and v̇ of a motion that is known nearly, in the solvers' coordinates, to which the rates are then nearest;
-    cut, of the largest singular value: in directions below it they are those of that motion.  known: of J in q.
+    along: v and v̇ of an approximate motion, in the solvers' coordinates; the rates nearest to it are returned.  cut,
+    relative to the largest singular value: in directions below it they are those of that motion.  known: of J in q.
     """
     v, a = solver_rates(system, problem, q, time, along, cut, known)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
@@ -114,10 +114,8 @@ def shortening(scaled: FloatArray) -> FloatArray:
     return found
 
 
-def _sparse_solver(
-    problem: Problem, q: FloatArray, rows: FloatArray
-) -> Callable[[FloatArray, FloatArray], FloatArray]:
-    """The solution of J x = b, with rows weighted, that is nearest to a vector, in scaled unknowns."""
+def _sparse_solver(problem: Problem, q: FloatArray, rows: FloatArray) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """A solver of J x = b with weighted rows: the solution nearest to a vector, in scaled unknowns."""
     from cardan.solvers import _blocks
 
     m = problem.rows
@@ -134,7 +132,7 @@ def _sparse_solver(
         right = rows * b
         total: FloatArray = near / scales[m:]
         gradient, step = np.empty(n), np.empty(n)
-        for _ in range(2):  # the second takes back what damping and rounding left
+        for _ in range(2):  # the second removes the error of damping and rounding
             image = np.zeros(m)
             _blocks.apply(problem.structure, entries, total, image)
             rest = right - image

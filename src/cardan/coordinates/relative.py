@@ -1,14 +1,16 @@
 """The relative formulation: unknowns are the coordinates of the joints in a spanning tree.
 
-``relative`` turns bodies on the manifold and measures their turns from the ground; ``relative_euler_parameters`` is the
-paper's form, with Euler parameters and a normalisation row in every ball joint, and changes of the coordinates as
-unknowns.  Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters;
-behind them, as behind poses, the angles of the system's turns.
+``relative`` rotates bodies on the manifold, mostly relative to the ground; ``relative_euler_parameters`` is the paper's
+form, with Euler parameters and a normalisation row in every ball joint, and changes of the coordinates as unknowns.
+Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters; behind them,
+as behind poses, the counted angles of the system.
 See :mod:`cardan.coordinates._tree_poses` and :mod:`cardan.coordinates._relative` for the equations,
 :mod:`cardan.coordinates.tree` for the tree.  [Liu2013] 2.2
 """
 
 from __future__ import annotations
+
+from itertools import accumulate
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
 _blocks = LazyModule("cardan.solvers._blocks")
-_features = LazyModule("cardan.coordinates._features")
+_records = LazyModule("cardan.coordinates._records")
 _relative = LazyModule("cardan.coordinates._relative")
 _tree_poses = LazyModule("cardan.coordinates._tree_poses")
 
@@ -42,7 +44,7 @@ class _Limbs:
         self.widths: list[int] = widths.tolist()  # unknowns of each limb
         self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
         self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
-        self.limits = translations[free]  # of each block, the first unknown that is a turn
+        self.limits = translations[free]  # of each block, the first unknown that is a rotation
         self.coordinates = int(coordinates.sum())
         normalised = (rotation == layout.ANYHOW) & euler
         self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
@@ -118,12 +120,12 @@ class _Packed:
         self.scales = limbs.scales
         self.structure = self._structure(limbs, cuts)
         self.structure[abi.COORDINATES] = limbs.coordinates + len(system.counted_angles)
-        self.structure[abi.WORK] = header[_tree_poses.OWN] + _features.work_size(table)
+        self.structure[abi.WORK] = header[_tree_poses.END]
         self.linear: Linear = linear.path_algebra(self.structure)
 
     @staticmethod
     def _header(system: System, euler: bool, limbs: _Limbs, cuts: _Cuts) -> list[int]:
-        """Where the tables begin, and the parts of the evaluator's work array."""
+        """Where the tables begin, and the one plan of the evaluator's workspace."""
         k = _tree_poses
         bodies = len(system.names)
         poses = layout.POSE * bodies + len(system.counted_angles)
@@ -136,11 +138,16 @@ class _Packed:
         header[k.NORMS] = len(cuts.powers)
         header[k.NORM_ENTRIES] = cuts.entries
         header[k.COORDINATE_COUNT] = limbs.coordinates
-        header[k.FRAMES] = poses
-        header[k.NEW] = header[k.FRAMES] + k.FRAME * bodies
-        header[k.WRENCHES] = header[k.NEW] + poses
-        header[k.WORLD] = header[k.WRENCHES] + _relative.WRENCH * cuts.longest + k.SCRATCH
-        header[k.OWN] = header[k.WORLD] + int(system.ints[layout.WIDEST])
+        sizes = {
+            k.POSES: poses,
+            k.FRAMES: k.FRAME * bodies,
+            k.NEW: poses,
+            k.WRENCHES: _relative.WRENCH * cuts.longest,
+            k.SCRATCH: k.SCRATCH_SIZE,
+            k.WORLD: int(system.ints[layout.WIDEST]),
+            k.OWN: int(_records.plan_workspace(system.ints).size),
+        }
+        header[k.POSES :] = accumulate(sizes.values(), initial=0)
         return header
 
     @staticmethod

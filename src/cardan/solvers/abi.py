@@ -8,6 +8,7 @@ JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
 ENTER     out ← coordinates of the formulation from poses q, where these are not poses themselves
 LEAVE     out ← poses from such coordinates q
+GAMMA     out ← γ(q, v = step) with J v̇ = γ; evaluators of motion alone have it
 ========= ======================================================================
 
 Operations of linear algebra, with the arguments (op, pattern, control, r, gradient, step, jacobian, matrix):
@@ -39,6 +40,7 @@ JACOBIAN: Final = 1
 RETRACT: Final = 2
 ENTER: Final = 3
 LEAVE: Final = 4
+GAMMA: Final = 5
 
 FACTOR: Final = 0
 BACK_SOLVE: Final = 1

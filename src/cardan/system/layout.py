@@ -1,35 +1,38 @@
 """Layout of the packed tables that evaluators read, as plain numbers (kernels inline them).
 
-Ints:
+Integers:
 
-====== =============================================================================
-header bodies, constraints, rows, Jacobian rows×blocks, turns, where their table begins, most components, most rows
-record CODE ROW ROWS BLOCK PAR FEATURES SLOTS COMPONENTS NEXT,
-       then SLOTS body numbers (ascending: the movable bodies it touches),
+====== ===========================================================================================================
+header BODIES CONSTRAINTS ROWS_TOTAL BLOCKS ANGLES ANGLE_TABLE WIDEST TALLEST
+record one per constraint: CODE ROW ROWS BLOCK PAR FEATURES SLOTS COMPONENTS NEXT,
+       then SLOTS body numbers (the movable bodies that it depends on, ascending),
        then per feature KIND BODY SLOT SOURCE COLUMN (BODY, SLOT = −1 on the ground)
-turns  per angle whose whole turns are counted: BODY_A BODY_B SOURCE
-====== =============================================================================
+angles one per angle whose whole turns are counted: ANGLE_A ANGLE_B (bodies) ANGLE_SOURCE
+codes  in the table of a motion problem only: per constraint the code or address of its curvature ẋᵀ f_xx ẋ
+====== ===========================================================================================================
 
-Floats: the parameters and the local coordinates of features, at the offsets PAR and SOURCE; of a turn x, y of body a
-and v of body b, nine floats.
+Floats: parameters at PAR, local coordinates of features at SOURCE; of a counted angle x, y of body a and v of body b,
+nine floats.
 
 CODE is a primitive's code in a system's own table; in the table of a problem it is an address for all but the inline
-primitives.  A feature TURN has the number of the turn as its SOURCE.
+primitives.  A feature of KIND ANGLE has the number of its counted angle as SOURCE.
 
-Coordinates q: POSE floats per body, then one angle per turn: its value when last accepted, whole turns included.
+Coordinates q: POSE floats per body, then the counted angles: their values when last accepted, whole turns included.
 
 A Jacobian block of a constraint has ROWS × SLOTS·width entries, row by row, from BLOCK·width on, where width is the
 number of unknowns per body in the formulation: one table serves all formulations.
 
 Before packing, a record is a template: CODE 0 ROWS 0 FLOATS FEATURES SLOTS COMPONENTS SIZE, with serial numbers of
-bodies and turns for their numbers, and SOURCE counted from the record's own first float.
+bodies and counted angles for their numbers, and SOURCE counted from the record's own first float.
+
+Kernels of the formulations read these tables through :mod:`cardan.coordinates._records`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-BODIES: Final = 0
+BODIES: Final = 0  # header
 CONSTRAINTS: Final = 1
 ROWS_TOTAL: Final = 2
 BLOCKS: Final = 3  # Σ rows × slots
@@ -39,7 +42,7 @@ WIDEST: Final = 6  # components of a constraint, at the most
 TALLEST: Final = 7  # rows of a constraint, at the most
 HEADER: Final = 8
 
-CODE: Final = 0
+CODE: Final = 0  # record
 ROW: Final = 1
 ROWS: Final = 2
 BLOCK: Final = 3
@@ -50,7 +53,7 @@ COMPONENTS: Final = 7
 NEXT: Final = 8
 RECORD: Final = 9
 
-KIND: Final = 0
+KIND: Final = 0  # feature
 BODY: Final = 1
 SLOT: Final = 2
 SOURCE: Final = 3
@@ -61,14 +64,16 @@ POINT: Final = 0  # values of KIND
 ORIENTATION: Final = 2
 ANGLE: Final = 3
 
-ANGLE_A: Final = 0
+ANGLE_A: Final = 0  # counted angle
 ANGLE_B: Final = 1
 ANGLE_SOURCE: Final = 2
 ANGLE_RECORD: Final = 3
 
 POSE: Final = 7  # floats per body in q: r, p
 
-STILL: Final = 0  # how a joint of a spanning tree turns: not, by one angle, by two of a cross, by four parameters
+MATRIX: Final = 9  # floats of a rotation matrix, row by row
+
+STILL: Final = 0  # rotation of a joint in a spanning tree: none, one angle, two of a cross, four Euler parameters
 ABOUT_Z: Final = 1
 CROSSED: Final = 2
 ANYHOW: Final = 3
