@@ -648,7 +648,7 @@ def test_a_moved_state_is_a_new_one():
 def digest_of(system):
     """Of every array and number a system has."""
     total = hashlib.sha256()
-    for name in ("ints", "floats", "powers", "authored", "centers", "origin", "level"):
+    for name in ("ints", "floats", "powers", "authored", "reference_points", "origin", "level"):
         total.update(np.ascontiguousarray(getattr(system, name)).tobytes())
     total.update(repr((system.names, system.length, system.equations, system.index, system.rows)).encode())
     return total.hexdigest()
@@ -680,7 +680,7 @@ def test_threads_that_share_a_system_get_what_one_thread_gets(model):
         return m.assemble(start, max_iterations=100, restarts=2)
 
     def fresh():
-        m.touch()  # a system without derived tables: both threads make them at once
+        m._touch()  # a system without derived tables: both threads make them at once
         return m.system
 
     serial = [work(start) for start in starts]
