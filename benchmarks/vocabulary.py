@@ -23,7 +23,8 @@ from cardan.constraints.registry import REGISTRY, FeatureKind, Primitive
 from cardan.coordinates import formulations
 from cardan.solvers import abi
 from cardan.system.parts import CountedAngle, Feature
-from cardan.system.system import Relation, System
+from cardan.system.relations import Relation
+from cardan.system.system import System
 
 RATIO = 1.2
 LOADED = 30.0  # ms

@@ -19,8 +19,9 @@ from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.parts import Body, CountedAngle, Frame, Point
+from cardan.system.relations import Relation
 from cardan.system.state import State
-from cardan.system.system import Relation, System
+from cardan.system.system import System
 
 if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
@@ -74,8 +75,8 @@ class Mechanism:
         self._system: System | None = None
         self._serials = 0
 
-    def next_serial(self) -> int:
-        """A number for a body or a turn, never given twice: packing knows them by it."""
+    def _next_serial(self) -> int:
+        """A number for a body or a counted angle, never given twice: packing knows them by it."""
         self._serials += 1
         return self._serials - 1
 
@@ -101,10 +102,10 @@ class Mechanism:
             mass=mass,
             inertia=inertia,
             center=center,
-            serial=self.next_serial(),
+            serial=self._next_serial(),
         )
         self._bodies[name] = made
-        self.touch()
+        self._touch()
         return made
 
     fixed = _adds(joints.fixed)
@@ -203,7 +204,8 @@ class Mechanism:
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
         recorded = [(word, _recorded(relations[0]) if callable(value) else _plain(value)) for word, value in parameters]
         values = tuple(recorded)
-        return self._keep(Joint(name, kind, ends, values, relations, angles))
+        edge = kind.edge(ends, relations, angles, rest, named)
+        return self._keep(Joint(name, kind, ends, values, relations, angles, edge))
 
     def _angle_key(self, kind: JointKind[Any], name: str, word: str) -> str:
         """By what a state knows an angle: the name of its joint, and which one it is where there may be several."""
@@ -217,7 +219,7 @@ class Mechanism:
 
     def _keep(self, made: Joint) -> Joint:
         self._joints[made.name] = made
-        self.touch()
+        self._touch()
         return made
 
     def _ends(
@@ -348,9 +350,9 @@ class Mechanism:
             raise ModelError("the ground cannot be removed")
         else:
             raise check.unknown(key, "body or joint", [*self._bodies, *self._joints])
-        self.touch()
+        self._touch()
 
-    def touch(self) -> None:
+    def _touch(self) -> None:
         """Forget the packed system: it is made anew when next needed.  Every edit calls this."""
         self._system = None
 
@@ -409,9 +411,12 @@ class Mechanism:
         if self._system is None:
             if not self._bodies:
                 raise ModelError(f"mechanism {self.name!r} has no bodies; add one with m.body(name)")
-            relations = [(j.name, j.relations) for j in self._joints.values()]
-            self._system = System(list(self._bodies.values()), relations, self._counted_angles())
+            self._system = self._packed()
         return self._system
+
+    def _packed(self, references: Any = None) -> System:
+        """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
+        return System(list(self._bodies.values()), list(self._joints.values()), self._counted_angles(), references)
 
     def _counted_angles(self) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, as soon as anything depends on one."""

@@ -21,7 +21,8 @@ from cardan.coordinates import formulations
 from cardan.coordinates._features import update_primitive
 from cardan.math._kernels import SERIES_BELOW
 from cardan.system.parts import CountedAngle, Feature
-from cardan.system.system import Relation, System
+from cardan.system.relations import Bundle, Relation
+from cardan.system.system import System
 from mechanisms import conjugate, product, random_quaternion, turned, unit
 
 NAMES = list(REGISTRY)
@@ -199,7 +200,7 @@ def system_of(mechanism, primitive, places, values, parameters):
             features.append(Feature(kind, turns[-1], ()))
         else:
             features.append(Feature(kind, mechanism[place], tuple(value)))
-    return System(bodies, [("it", [Relation(primitive, tuple(features), tuple(parameters))])], turns)
+    return System(bodies, [Bundle("it", [Relation(primitive, tuple(features), tuple(parameters))])], turns)
 
 
 def exponential(phi):
@@ -612,7 +613,7 @@ def one_body(name, ground, own, parameters=()):
         Feature(kind, owner, tuple(map(float, value)))
         for kind, owner, value in zip(kinds, owners, [*ground, *own], strict=True)
     )
-    return System([body], [("it", [Relation(primitive, features, parameters)])])
+    return System([body], [Bundle("it", [Relation(primitive, features, parameters)])])
 
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)

@@ -39,13 +39,11 @@ def assemble(system: System, start: Start, at_time: float | None, options: Assem
     angles = formulations.angles(system, formulations.to_reference(system, coordinates, near)).copy()
     ends = []
     for piece in system.pieces:
-        own = near[piece.angles]
-        end = attempts.solve(
-            piece.system, formulations.to_reference(piece.system, coordinates[piece.bodies], own), task
-        )
+        own = piece.take_angles(near)
+        end = attempts.solve(piece.system, formulations.to_reference(piece.system, piece.take(coordinates), own), task)
         if end.moved:
-            moved[piece.bodies] = formulations.from_reference(piece.system, end.q)
-        angles[piece.angles] = _angles(piece.system, end, own)
+            piece.put(formulations.from_reference(piece.system, end.q), moved)
+        piece.put_angles(_angles(piece.system, end, own), angles)
         ends.append(end)
     return _result(system, moved, angles, ends, task, began)
 

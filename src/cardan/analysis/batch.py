@@ -24,8 +24,9 @@ from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.solvers.abi import Outcome
 from cardan.system import check, layout
+from cardan.system.pieces import Piece
 from cardan.system.state import FloatArray, State
-from cardan.system.system import Piece, System
+from cardan.system.system import System
 
 _many = LazyModule("cardan.analysis._many")
 
@@ -53,7 +54,7 @@ def assemble_many(
     ends = []
     for k, piece in enumerate(system.pieces):
         tell = _share(progress, k, len(system.pieces))
-        own = coordinates[:, piece.bodies], near[:, piece.angles]
+        own = piece.take(coordinates), piece.take_angles(near)
         ends.append((piece, solve_piece(piece.system, *own, task, threads, tell)))
     return _verdict(system, coordinates, near, ends, task, began)
 
@@ -81,8 +82,8 @@ def _verdict(
     farthest, outcome = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     iterations, restarts = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     for piece, end in ends:
-        moved[:, piece.bodies] = end.coordinates
-        angles[:, piece.angles] = end.angles
+        piece.put(end.coordinates, moved)
+        piece.put_angles(end.angles, angles)
         iterations += end.column(_many.R_ITERATIONS)
         restarts += end.column(_many.R_ATTEMPTS) - 1
         found, bound = end.verdicts.T

@@ -68,9 +68,13 @@ def rates(
     v, a = solver_rates(system, problem, q, time, along, cut, known)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
     A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])
-    w, c = v[:, 3:], system.reference_points
+    w, c, axes = v[:, 3:], system.reference_points, system.reference_axes
+    if axes is not None:
+        c = euler.rotate(euler.conjugate(axes), c)
     v[:, :3] -= np.einsum("kij,kj->ki", A, np.cross(w, c))
     a[:, :3] -= np.einsum("kij,kj->ki", A, np.cross(a[:, 3:], c) + np.cross(w, np.cross(w, c)))
+    if axes is not None:
+        v[:, 3:], a[:, 3:] = euler.rotate(axes, w), euler.rotate(axes, a[:, 3:])
     return v, a
 
 

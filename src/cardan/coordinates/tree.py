@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from cardan.coordinates.edges import FREE, Edges, Motion, edges
+from cardan.coordinates.edges import FREE, Edges, edges
 from cardan.system.layout import ANGLE, BODY, FEATURE, FEATURES, KIND, RECORD, SLOTS
+from cardan.system.relations import Motion
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 

@@ -104,7 +104,9 @@ def judge_system(
         return judge(system, coordinates, tolerance, angles=angles, known=found), found
     worst = Verdict(0.0, tolerance)
     for piece in system.pieces:
-        own = judge(piece.system, coordinates[piece.bodies], tolerance, angles=angles[piece.angles], time=time)
+        own = judge(
+            piece.system, piece.take(coordinates), tolerance, angles=piece.take_angles(angles), time=time
+        )
         if own.residual / own.bound > worst.residual / worst.bound or not np.isfinite(own.residual):
             worst = own
     return worst, found

@@ -23,7 +23,7 @@ from cardan.errors import ModelError
 from cardan.solvers.problem import Problem
 from cardan.system.residuals import Violation, violations
 from cardan.system.state import FloatArray, State
-from cardan.system.system import IntArray, System
+from cardan.system.system import System
 
 log = logging.getLogger("cardan")
 
@@ -135,12 +135,11 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     coordinates = state.coordinates
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
-    pieces = system.components()
     near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
-    found = []
-    for bodies, piece in pieces:
-        mine = near[[system.counted_angles.index(key) for key in piece.counted_angles]]
-        found.append(_freedom(piece, coordinates[bodies], mine, state.time, tolerance))
+    found = [
+        _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time, tolerance)
+        for piece in system.pieces
+    ]
     rank = sum(f.rank for f in found)
     judged = [f.judged for f in found]
     residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, tolerance))
@@ -158,7 +157,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         residual=residual,
         assembled=residual <= allowed,
         unconnected=system.unconnected,
-        motions=_motions(system, pieces, found),
+        motions=_motions(system, found),
         names=system.names,
     )
 
@@ -191,9 +190,7 @@ class _Freedom:
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
 
 
-def _freedom(
-    piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float
-) -> _Freedom:
+def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float) -> _Freedom:
     q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
     problem = formulations.problem(piece, "manifold", length, time)
@@ -212,20 +209,18 @@ def _freedom(
     return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions, judged)
 
 
-def _motions(
-    system: System, pieces: list[tuple[IntArray, System]], found: list[_Freedom]
-) -> FloatArray | None:
+def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
     """The free motions of all pieces, and the six of every body in none, in the unknowns of the whole."""
     if any(f.motions is None for f in found):
         return None
     count = len(system.names)
     in_piece = np.zeros(count, dtype=bool)
     blocks = []
-    for (bodies, _), f in zip(pieces, found, strict=True):
-        in_piece[bodies] = True
+    for piece, f in zip(system.pieces, found, strict=True):
+        in_piece[piece.bodies] = True
         assert f.motions is not None
         block = np.zeros((len(f.motions), count, 6))
-        block[:, bodies] = f.motions.reshape(len(f.motions), len(bodies), 6)
+        piece.put(f.motions.reshape(len(f.motions), len(piece.system.names), 6), block)
         blocks.append(block)
     for body in np.flatnonzero(~in_piece):
         block = np.zeros((6, count, 6))

@@ -170,5 +170,5 @@ def make_counted_angle(key: str, owner: Any, features: tuple[Feature, ...]) -> C
     (_, a, x), (_, _, y), (_, b, v) = features
     assert isinstance(a, Body)
     assert isinstance(b, Body)
-    serial = owner.next_serial()
+    serial = owner._next_serial()
     return CountedAngle(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)  # type: ignore[arg-type]  # triples

@@ -17,7 +17,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, coupling_kind
 from cardan.system import check
 from cardan.system.parts import Feature
-from cardan.system.system import Relation
+from cardan.system.relations import Relation
 
 Given = Joint | Coordinate
 """What is given for a coordinate: itself, or a joint that has one of the kind; builders get the coordinate."""

@@ -11,8 +11,9 @@ from cardan.joints.coordinates import about_z, along_x, along_y, along_z, apart,
 from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import joint_kind
 from cardan.system import check
+from cardan.system.layout import ABOUT_Z, CROSSED
 from cardan.system.parts import Frame, Point
-from cardan.system.system import Location, Relation
+from cardan.system.relations import Location, Motion, Relation
 
 
 def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
@@ -41,13 +42,13 @@ def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Relat
     return [Relation(kind, (a.axis("z"), b.axis("z")), (value,), locations=_locations(a, b))]
 
 
-@joint_kind(angle=about_z)
+@joint_kind(motion=Motion(3, ABOUT_Z), angle=about_z)
 def parallel(a: Frame, b: Frame) -> list[Relation]:
     """The z axes point the same way: 2 equations.  Coordinate: angle from x_a to x_b about z_a."""
     return [axes_aligned(a, b, _locations(a, b))]
 
 
-@joint_kind()
+@joint_kind(motion=Motion(3, CROSSED))
 def perpendicular(a: Frame, b: Frame) -> list[Relation]:
     """z_a ⟂ z_b: 1 equation."""
     return [Relation(primitives.dot_1, (a.axis("z"), b.axis("z")), locations=_locations(a, b))]

@@ -11,8 +11,9 @@ from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, along_z, cross_about_z, swapped
 from cardan.joints.registry import joint_kind
 from cardan.system import check
+from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.parts import Frame, Point
-from cardan.system.system import Location, Relation
+from cardan.system.relations import Location, Motion, Relation
 
 # What a mechanism gives to a joint that asks for its own coordinates; the default lets callers leave it out.
 _OWN: Final[Mapping[str, Coordinate]] = {}
@@ -44,57 +45,62 @@ def on_axis(a: Frame, b: Frame | Point) -> tuple[Relation, Relation]:
     return tuple(Relation(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xy")  # type: ignore[return-value]
 
 
-@joint_kind()
+@joint_kind(motion=Motion(0, STILL))
 def fixed(a: Frame, b: Frame) -> list[Relation]:
     """Frame b stays on frame a: 6 equations."""
     return [coincident(a, b), same_orientation(a, b)]
 
 
-@joint_kind(angle=about_z)
+@joint_kind(motion=Motion(0, ABOUT_Z), angle=about_z)
 def revolute(a: Frame, b: Frame) -> list[Relation]:
     """A hinge about z: 5 equations.  Coordinate: angle from x_a to x_b about z_a."""
     return [coincident(a, b), axes_aligned(a, b)]
 
 
-@joint_kind(displacement=along_z)
+@joint_kind(motion=Motion(1, STILL), displacement=along_z)
 def prismatic(a: Frame, b: Frame) -> list[Relation]:
     """A slide along z without turning: 5 equations.  Coordinate: displacement of b along z_a."""
     return [*on_axis(a, b), same_orientation(a, b)]
 
 
-@joint_kind(angle=about_z, displacement=along_z)
+@joint_kind(motion=Motion(1, ABOUT_Z), angle=about_z, displacement=along_z)
 def cylindrical(a: Frame, b: Frame) -> list[Relation]:
     """A slide along z and a turn about it: 4 equations.  Coordinates: angle, displacement."""
     return [*on_axis(a, b), axes_aligned(a, b)]
 
 
-@joint_kind()
+@joint_kind(motion=Motion(0, ANYHOW))
 def spherical(a: Point | Frame, b: Point | Frame) -> list[Relation]:
     """A ball joint: two points meet, 3 equations."""
     return [coincident(a, b)]
 
 
-@joint_kind(angle_a=cross_about_z, angle_b=swapped(cross_about_z))
+@joint_kind(motion=Motion(0, CROSSED), angle_a=cross_about_z, angle_b=swapped(cross_about_z))
 def universal(a: Frame, b: Frame) -> list[Relation]:
     """Origins meet, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b."""
     return [coincident(a, b), Relation(primitives.dot_1, (a.axis("z"), b.axis("z")))]
 
 
-@joint_kind(x=along_x, y=along_y, angle=about_z)
+@joint_kind(motion=Motion(2, ABOUT_Z), x=along_x, y=along_y, angle=about_z)
 def planar(a: Frame, b: Frame) -> list[Relation]:
     """Frame b slides on the xy plane of frame a and turns about its normal: 3 equations.  Coordinates: x, y, angle."""
     return [Relation(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
 
 
-@joint_kind(angle=about_z, displacement=along_z)
+def _thread(pitch: Any, offset: Any = 0.0) -> tuple[float, float]:
+    """Pitch [m/rad] and offset [m] of a thread, checked."""
+    lead = check.number(pitch, "the pitch")
+    if lead == 0.0:
+        raise ModelError("the pitch is 0 m; it must not be zero (for a nut that only rotates use a revolute joint)")
+    return lead / (2.0 * math.pi), check.number(offset, "the offset")
+
+
+@joint_kind(motion=Motion(0, ABOUT_Z), thread=_thread, angle=about_z, displacement=along_z)
 def screw(a: Frame, b: Frame, pitch: Any, *, offset: Any = 0.0, own: Mapping[str, Coordinate] = _OWN) -> list[Relation]:
     """A nut b on a thread a: 5 equations, displacement = pitch·angle/2π + offset.  Coordinates: angle, displacement.
 
     pitch [m per turn]: positive for a right-hand thread.  offset [m]: displacement at angle zero.
     """
-    lead = check.number(pitch, "the pitch")
-    if lead == 0.0:
-        raise ModelError("the pitch is 0 m; it must not be zero (for a nut that only turns use a revolute joint)")
-    parameters = (lead / (2.0 * math.pi), check.number(offset, "the offset"))
+    parameters = _thread(pitch, offset)
     thread = Relation(primitives.rack, (*own["angle"].arguments(), *own["displacement"].arguments()), parameters)
     return [*on_axis(a, b), axes_aligned(a, b), thread]

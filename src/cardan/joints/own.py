@@ -11,7 +11,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import REGISTRY, JointKind
 from cardan.system import check
 from cardan.system.parts import Direction, Feature, Frame, Point
-from cardan.system.system import Relation
+from cardan.system.relations import Relation
 
 _VALID: dict[str, tuple[tuple[type, ...], str]] = {
     "point": ((Point, Frame), "a point (body.point(…)), or a frame for its origin"),

@@ -18,8 +18,8 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
 from cardan.system.parts import Body, CountedAngle, Frame, Point
+from cardan.system.relations import Edge, Motion, Place, Relation
 from cardan.system.state import FloatArray, State
-from cardan.system.system import Relation
 
 P = ParamSpec("P")
 
@@ -44,6 +44,8 @@ class JointKind(Generic[P]):
     ``takes``: what its first arguments are: "frame", "point" (or a frame), or a kind of coordinate ("" for any).
     ``own``: whether the builder asks for what is the joint's own: its coordinates by name, or, where it is between
     coordinates, its name.
+    ``motion``: what it leaves free between frames a and b, so that it can be part of a spanning tree; None: it cannot.
+    ``thread``: from the options to pitch [m/rad] and offset [m], where its "angle" carries b along z_a.
     """
 
     name: str
@@ -52,6 +54,26 @@ class JointKind(Generic[P]):
     takes: tuple[str, ...]
     options: tuple[str, ...]  # names of the arguments behind the first ones
     own: bool
+    motion: Motion | None = None
+    thread: Callable[..., tuple[float, float]] | None = None
+
+    def edge(
+        self,
+        ends: tuple[Any, ...],
+        relations: Sequence[Relation],
+        angles: Sequence[tuple[str, CountedAngle]],
+        options: tuple[Any, ...],
+        named: Mapping[str, Any],
+    ) -> Edge | None:
+        """The motion that one joint of this kind allows, as plain values."""
+        if self.motion is None:
+            return None
+        equations = sum([relation.primitive.equations for relation in relations])
+        edge = Edge(self.motion, Place.of(ends[0]), Place.of(ends[1]), len(relations), equations)
+        if self.thread is None:
+            return edge
+        pitch, offset = self.thread(*options, **named)
+        return edge._replace(pitch=pitch, offset=offset, counted=dict(angles)["angle"]._serial)
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -70,10 +92,16 @@ def find_kind(name: str) -> JointKind[Any]:
     return REGISTRY[name]
 
 
-def joint_kind(**coordinates: Rule) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
+def joint_kind(
+    *,
+    motion: Motion | None = None,
+    thread: Callable[..., tuple[float, float]] | None = None,
+    **coordinates: Rule,
+) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
     """Register a function that builds the primitives of a joint; the coordinates it leaves free, by name.
 
     The first arguments of the function, a and b, are frames, or frames or points where they are annotated so.
+    motion, thread: see :class:`JointKind`.
     """
 
     def register(build: Callable[P, Sequence[Relation]]) -> JointKind[P]:
@@ -81,7 +109,8 @@ def joint_kind(**coordinates: Rule) -> Callable[[Callable[P, Sequence[Relation]]
         takes = tuple("point" if "Point" in str(end.annotation) else "frame" for end in (a, b))
         names = tuple(o.name for o in options if o.name != "own")
         own = len(names) < len(options)
-        kind = REGISTRY[build.__name__] = JointKind(build.__name__, build, coordinates, takes, names, own)
+        declared = (coordinates, takes, names, own, motion, thread)
+        kind = REGISTRY[build.__name__] = JointKind(build.__name__, build, *declared)
         return kind
 
     return register
@@ -105,7 +134,8 @@ def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Relation]]], Jo
 class Joint:
     """A constraint of a mechanism, by name: its kind, what it connects, its parameters.
 
-    ``ends``: the frames, points, vectors or coordinates it is between.  ``turns``: its angles, by coordinate.
+    ``ends``: the frames, points, vectors or coordinates it is between.  ``angles``: those of its coordinates that are
+    angles, by name.  ``edge``: the motion it allows, where its kind declares one.
     """
 
     name: str
@@ -114,6 +144,7 @@ class Joint:
     parameters: tuple[tuple[str, Any], ...]
     relations: tuple[Relation, ...]
     angles: tuple[tuple[str, CountedAngle], ...] = ()
+    edge: Edge | None = None
 
     @property
     def a(self) -> Frame | Point:
@@ -189,7 +220,7 @@ class Joint:
     def __deepcopy__(self, memo: dict[int, Any]) -> Joint:
         ends, relations, angles = deepcopy((self.ends, self.relations, self.angles), memo)
         # a driver's function stays the same object
-        return Joint(self.name, self.kind, ends, self.parameters, relations, angles)
+        return Joint(self.name, self.kind, ends, self.parameters, relations, angles, self.edge)
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""

@@ -27,8 +27,9 @@ from cardan.solvers.abi import Outcome
 from cardan.solvers.problem import Job, Problem
 from cardan.system import check
 from cardan.system.parts import Body, Feature
+from cardan.system.relations import Bundle, Relation
 from cardan.system.state import FloatArray
-from cardan.system.system import IntArray, Relation, System
+from cardan.system.system import IntArray, System
 
 Inverse = Literal["lu", "pseudo"]
 Vector = tuple[float, float, float]
@@ -111,7 +112,7 @@ def system(example: int, movable: int, equations: tuple[Equation, ...] | None = 
     def vector(body: Body, value: Vector) -> Feature:
         return Feature(FeatureKind.VECTOR, body, tuple(map(float, value)))
 
-    relations = []
+    bundles = []
     for k, e in enumerate(EXAMPLES[example] if equations is None else equations):
         if e.kind == "dot_1":
             relation = Relation(primitives.dot_1, (vector(one, e.u), vector(two, e.v)))
@@ -121,8 +122,8 @@ def system(example: int, movable: int, equations: tuple[Equation, ...] | None = 
             relation = Relation(primitives.angle_cosine, (vector(one, e.u), vector(two, e.v)), (e.value,))
         else:
             relation = Relation(primitives.distance_squared, (vector(one, e.p), vector(two, e.q)), (e.value,))
-        relations.append((f"{e.kind}_{k + 1}", [relation]))
-    return System([turning], relations)
+        bundles.append(Bundle(f"{e.kind}_{k + 1}", [relation]))
+    return System([turning], bundles)
 
 
 def mechanism(example: int, movable: int) -> Mechanism:

@@ -1,10 +1,13 @@
-"""Kernels over the packed tables: packing, reference points, the characteristic length, the change of reference."""
+"""Kernels over the packed tables: packing, centroids, the characteristic length, the change of reference frames."""
 
 from math import sqrt
 
 from cardan._jit import exact, exact_inner
+from cardan.constraints import primitives
 from cardan.system.layout import (
     ANGLE,
+    ANGLE_A,
+    ANGLE_B,
     ANGLE_RECORD,
     ANGLE_SOURCE,
     ANGLE_TABLE,
@@ -20,6 +23,7 @@ from cardan.system.layout import (
     HEADER,
     KIND,
     NEXT,
+    ORIENTATION,
     PAR,
     POINT,
     POSE,
@@ -34,14 +38,16 @@ from cardan.system.layout import (
     WIDEST,
 )
 
+DISTANCE = primitives.distance.code
+DISTANCE_SQUARED = primitives.distance_squared.code
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
 
 @exact_inner
-def number_records(ints, floats, starts, bodies, angles):
-    """Templates become records, in place: offsets counted on, serial numbers replaced, slots in ascending order.
+def number_records(ints, numbers, starts):
+    """Templates become records, in place: offsets added up, serial numbers replaced, slots in ascending order.
 
-    bodies and turns: numbers by serial number.  starts ← where the records begin, and where they end.
+    numbers: of bodies and of counted angles by serial number.  starts ← where the records begin, and where they end.
     """
     at = HEADER
     row = 0
@@ -60,7 +66,7 @@ def number_records(ints, floats, starts, bodies, angles):
         ints[WIDEST] = max(ints[WIDEST], ints[at + COMPONENTS])
         first = at + RECORD
         for s in range(slots):
-            number = bodies[ints[first + s]]
+            number = numbers[ints[first + s]]
             i = s
             while i > 0 and ints[first + i - 1] > number:
                 ints[first + i] = ints[first + i - 1]
@@ -68,11 +74,11 @@ def number_records(ints, floats, starts, bodies, angles):
             ints[first + i] = number
         for f in range(first + slots, ints[at + NEXT], FEATURE):
             if ints[f + KIND] == ANGLE:
-                ints[f + SOURCE] = angles[ints[f + SOURCE]]
+                ints[f + SOURCE] = numbers[ints[f + SOURCE]]
                 continue
             ints[f + SOURCE] += par
             if ints[f + BODY] >= 0:
-                number = bodies[ints[f + BODY]]
+                number = numbers[ints[f + BODY]]
                 ints[f + BODY] = number
                 i = 0
                 while ints[first + i] != number:
@@ -89,7 +95,7 @@ def number_records(ints, floats, starts, bodies, angles):
     for _ in range(ints[ANGLES]):
         for i in range(2):
             if ints[at + i] >= 0:
-                ints[at + i] = bodies[ints[at + i]]
+                ints[at + i] = numbers[ints[at + i]]
         ints[at + ANGLE_SOURCE] = par
         at += ANGLE_RECORD
         par += 9
@@ -166,14 +172,14 @@ def link_bodies(ints, starts, links):
 
 
 @exact_inner
-def rod(ints, floats, record, rods):
-    """Length of the rod that a constraint stands for; zero for most.  rods: the codes that have a length."""
+def rod(ints, floats, record):
+    """Length [m] of the rod that a constraint is: of a distance between two points; zero for all others."""
     code = ints[record + CODE]
-    return floats[ints[record + PAR]] if code == rods[0] or code == rods[1] else 0.0
+    return floats[ints[record + PAR]] if code == DISTANCE or code == DISTANCE_SQUARED else 0.0
 
 
 @exact_inner
-def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue, level, depth):
+def characteristic_length(ints, floats, sizes, order, starts, links, queue, level, depth):
     """Extent of the assembled mechanism [m]: the ground's extent, or the longest chain of bodies.  Fills level.
 
     Bodies are visited level by level from the ground; what it does not reach is visited from the first body by name
@@ -191,7 +197,7 @@ def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue
     tail = 0
     record = HEADER
     for _ in range(ints[CONSTRAINTS]):
-        length = rod(ints, floats, record, rods)
+        length = rod(ints, floats, record)
         longest = max(longest, length)
         first = record + RECORD
         slots = ints[record + SLOTS]
@@ -218,7 +224,7 @@ def characteristic_length(ints, floats, sizes, rods, order, starts, links, queue
             longest = max(longest, depth[b])
             for k in range(starts[b], starts[b + 1]):
                 record = links[k]
-                length = rod(ints, floats, record, rods)
+                length = rod(ints, floats, record)
                 for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
                     other = ints[i]
                     reach = depth[b] + sizes[other] + length
@@ -279,38 +285,103 @@ def group_bodies(ints, leader):
 
 
 @exact
-def measure(ints, floats, bodies, angles, rods, absolute, order, starts, level, leader, scratch, measures, points):
+def measure(ints, floats, numbers, absolute, order, tables, scratch, measures, points):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
-    that, and with no numbers of bodies, since all is packed already.
-    bodies, turns, rods, absolute: see number_records, rod, center_features.  starts ← where the records begin; level,
-    leader ← as above; points ← reference points of the bodies, then of the ground, 3 floats each.
+    that order, when everything is packed already.
+    numbers, absolute: see number_records, center_features.
+    tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
+    group_bodies.
+    points ← centroids of the bodies' points, then of the ground's, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
     measures: 3·(bodies + 1) floats, the last of which says how many points are on the ground.
     """
     count = ints[BODIES]
-    if bodies.size > 0:
-        number_records(ints, floats, starts, bodies, angles)
+    starts = tables[: ints[CONSTRAINTS] + 1]
+    level = tables[starts.size :]
+    if order.size == 0:
+        number_records(ints, numbers, starts)
         for i in range(3 * count + 3):
             points[i] = 0.0
             measures[i] = 0.0
         center_features(ints, floats, absolute, points, measures, measures[2 * count + 2 :])
-        scratch[scratch.size - 1] = 1 if group_bodies(ints, leader) else 0
+        scratch[scratch.size - 1] = 1 if group_bodies(ints, level[count:]) else 0
     links = scratch[2 * count + 2 :]
     link_bodies(ints, scratch, links)
     return characteristic_length(
-        ints, floats, measures, rods, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
+        ints, floats, measures, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
     )
+
+
+@exact_inner
+def multiply(p, q0, q1, q2, q3):
+    """p ← p ⊗ q, in place."""
+    p0 = p[0]
+    p1 = p[1]
+    p2 = p[2]
+    p3 = p[3]
+    p[0] = p0 * q0 - p1 * q1 - p2 * q2 - p3 * q3
+    p[1] = p0 * q1 + p1 * q0 + p2 * q3 - p3 * q2
+    p[2] = p0 * q2 + p2 * q0 + p3 * q1 - p1 * q3
+    p[3] = p0 * q3 + p3 * q0 + p1 * q2 - p2 * q1
+
+
+@exact_inner
+def rotate_back(p, v):
+    """v ← A(p)ᵀ v of a unit quaternion, in place: v − 2 e₀ (e × v) + 2 e × (e × v)."""
+    u0 = 2.0 * (p[2] * v[2] - p[3] * v[1])
+    u1 = 2.0 * (p[3] * v[0] - p[1] * v[2])
+    u2 = 2.0 * (p[1] * v[1] - p[2] * v[0])
+    v[0] += p[2] * u2 - p[3] * u1 - p[0] * u0
+    v[1] += p[3] * u0 - p[1] * u2 - p[0] * u1
+    v[2] += p[1] * u1 - p[2] * u0 - p[0] * u2
+
+
+@exact
+def change_frames(ints, floats, frames):
+    """Express points, vectors and orientations of the bodies in other frames, in place.
+
+    frames, 7 floats per body: origin [m] and unit quaternion old ← new, in the frames that the features are in.
+    """
+    record = HEADER
+    for _ in range(ints[CONSTRAINTS]):
+        for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
+            kind = ints[at + KIND]
+            if kind != ANGLE and ints[at + BODY] >= 0:
+                c = frames[POSE * ints[at + BODY] :]
+                v = floats[ints[at + SOURCE] :]
+                if kind == POINT:
+                    for i in range(3):
+                        v[i] -= c[i]
+                if kind != ORIENTATION:
+                    rotate_back(c[3:], v)
+                    continue
+                for i in range(1, 4):  # a* ⊗ v = (v* ⊗ a)*
+                    v[i] = -v[i]
+                multiply(v, c[3], c[4], c[5], c[6])
+                for i in range(1, 4):
+                    v[i] = -v[i]
+        record = ints[record + NEXT]
+    at = ints[ANGLE_TABLE]
+    for _ in range(ints[ANGLES]):
+        for i in range(3):  # x, y on body a, v on body b
+            b = ints[at + ANGLE_B] if i == 2 else ints[at + ANGLE_A]
+            if b >= 0:
+                rotate_back(frames[POSE * b + 3 :], floats[ints[at + ANGLE_SOURCE] + 3 * i :])
+        at += ANGLE_RECORD
 
 
 @exact
 def shift_reference(bodies, points, origin, sign, q):
-    """q ← poses with r moved by sign·(A(p) c − origin): from body origins to reference points (+1), or back (−1).
+    """q ← poses of the reference frames from those of the bodies (sign +1), or back (−1).
 
+    r moves by sign·(A(p) c − origin), where c [m] are the points; p ← p ⊗ a, where a are the quaternions
+    body ← reference that follow the origin, if there are any (from the first on again where there are more bodies).
     On the way back quaternions are made of unit length first, where they are not so to the last bit; a quaternion that
     collapsed has no direction and becomes NaN.
     """
+    rotated = (origin.size - 3) // 4
     for b in range(bodies):
         p = q[POSE * b + 3 :]
         if sign < 0.0:
@@ -318,6 +389,9 @@ def shift_reference(bodies, points, origin, sign, q):
             norm = sqrt(square)
             for i in range(4):
                 p[i] /= norm
+            if rotated > 0:
+                a = origin[3 + 4 * (b % rotated) :]
+                multiply(p, a[0], -a[1], -a[2], -a[3])
         c = points[3 * b :]
         r = q[POSE * b :]
         e0 = p[0]
@@ -334,3 +408,6 @@ def shift_reference(bodies, points, origin, sign, q):
         r[0] = (r[0] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
         r[1] = (r[1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
         r[2] = (r[2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)
+        if rotated > 0 and sign > 0.0:
+            a = origin[3 + 4 * (b % rotated) :]
+            multiply(p, a[0], a[1], a[2], a[3])

@@ -7,6 +7,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
 from cardan.system import check
@@ -17,22 +19,31 @@ PARALLEL_SINE = 1e-9
 
 
 class Feature(NamedTuple):
-    """What a primitive reads: a point, direction or orientation in the axes of its body, or a turn."""
+    """What a primitive reads: a point, vector or orientation in the axes of its body, or a counted angle."""
 
     kind: FeatureKind
     body: Body | CountedAngle
     value: tuple[float, ...]
 
 
+class AngleRecord(NamedTuple):
+    """A counted angle as packing keeps it: by serial number, with the template of its record (see layout)."""
+
+    key: str
+    serial: int
+    ints: bytes
+    floats: bytes
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedAngle:
     """An angle whose whole turns are counted: of v, fixed on body b, about x × y, from x towards y, fixed on body a.
 
-    ``key`` names it in :attr:`State.turns`; ``serial`` numbers it within its mechanism.
+    ``key`` names it in :attr:`State.angles`.
     """
 
     key: str
-    serial: int
+    _serial: int  # its number within its mechanism
     a: Body
     x: Triple
     y: Triple
@@ -45,12 +56,17 @@ class CountedAngle:
         vectors = [Feature(FeatureKind.VECTOR, body, value) for body, value in (x, y, v)]
         return (*vectors, Feature(FeatureKind.ANGLE, self, ()))
 
+    def record(self) -> AngleRecord:
+        """As plain values."""
+        ints = struct.pack("3q", self.a._serial, self.b._serial, 0)
+        return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *self.x, *self.y, *self.v))
+
 
 class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
     Mass [kg], centre of mass [m] in body axes and inertia [kg m²] about it in body axes (None where none was given) are
-    kept for a dynamics to come; nothing uses them yet.
+    stored; kinematics does not use them.
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
@@ -62,9 +78,9 @@ class Body:
         "_name",
         "_orientation",
         "_owner",
+        "_packed",
         "_position",
-        "packed",
-        "serial",
+        "_serial",
     )
 
     def __init__(
@@ -80,7 +96,7 @@ class Body:
         is_ground: bool = False,
         serial: int = -1,
     ) -> None:
-        self.serial = serial  # its number among all ever made by the mechanism; −1 for the ground
+        self._serial = serial  # its number among all ever made by the mechanism; −1 for the ground
         self._owner = owner
         self._name = name
         self._is_ground = is_ground
@@ -92,8 +108,8 @@ class Body:
         self._pack()
 
     def _pack(self) -> None:
-        """Lay out r, p as the tables want them."""
-        self.packed = struct.pack("7d", *self._position, *self._orientation)
+        """r, p as packing needs them."""
+        self._packed = struct.pack("7d", *self._position, *self._orientation)
 
     @property
     def name(self) -> str:
@@ -120,7 +136,7 @@ class Body:
         self._refuse_ground("position")
         self._position = check.vector(value, f"the position of body {self.name!r}")
         self._pack()
-        self.owner.touch()
+        self._owner._touch()
 
     @property
     def orientation(self) -> Quadruple:
@@ -132,7 +148,7 @@ class Body:
         self._refuse_ground("orientation")
         self._orientation = check.quaternion(value, f"the orientation of body {self.name!r}")
         self._pack()
-        self.owner.touch()
+        self._owner._touch()
 
     @property
     def mass(self) -> float:
@@ -143,7 +159,7 @@ class Body:
     def mass(self, value: Any) -> None:
         self._refuse_ground("mass")
         self._mass = check.positive(value, f"the mass of body {self.name!r}")
-        self.owner.touch()
+        self._owner._touch()
 
     @property
     def inertia(self) -> tuple[Triple, Triple, Triple] | None:
@@ -154,7 +170,7 @@ class Body:
     def inertia(self, value: Any) -> None:
         self._refuse_ground("inertia")
         self._inertia = None if value is None else check.inertia(value, f"the inertia of body {self.name!r}")
-        self.owner.touch()
+        self._owner._touch()
 
     @property
     def center(self) -> Triple:
@@ -165,7 +181,7 @@ class Body:
     def center(self, value: Any) -> None:
         self._refuse_ground("center")
         self._center = check.vector(value, f"the center of body {self.name!r}")
-        self.owner.touch()
+        self._owner._touch()
 
     def _refuse_ground(self, what: str) -> None:
         if self.is_ground:
@@ -267,10 +283,23 @@ class Frame:
 
     def quaternion(self) -> Quadruple:
         """Unit quaternion (w, x, y, z) of the rotation that maps frame axes to body axes."""
-        return _quaternion_from_columns(self.x, self.y, self.z)
+        return quaternion_from_columns(self.x, self.y, self.z)
 
     def description(self) -> tuple[Any, ...]:
         return "frame", self.body.name, self.origin, self.x, self.z, self.x_given
+
+
+def principal_frame(body: Body) -> tuple[float, ...]:
+    """Reference frame of a body for dynamics: centre of mass [m], then the quaternion body ← principal axes of inertia.
+
+    The axes are those of the body where no inertia is given, or where it is diagonal already.
+    """
+    inertia = body.inertia
+    if inertia is None or not (inertia[0][1] or inertia[0][2] or inertia[1][2]):
+        return (*body.center, 1.0, 0.0, 0.0, 0.0)
+    _, axes = np.linalg.eigh(inertia)
+    x, y = (tuple(axis.tolist()) for axis in axes.T[:2])
+    return (*body.center, *quaternion_from_columns(x, y, _cross(x, y)))
 
 
 def default_x(z: Triple) -> Triple:
@@ -298,7 +327,7 @@ def _cross(a: Triple, b: Triple) -> Triple:
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-def _quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
+def quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
     """Largest-component method: no loss at any angle.  [Shepperd1978]"""
     trace = x[0] + y[1] + z[2]
     squares = (trace, x[0], y[1], z[2])

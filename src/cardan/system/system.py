@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.constraints import kernels, primitives
-from cardan.constraints.registry import FeatureKind, Primitive, find
-from cardan.constraints.signal import Signal
+from cardan.constraints import kernels
+from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.errors import ModelError
 from cardan.lazy import TieredModule
+from cardan.math import euler
 from cardan.system import layout
-from cardan.system.parts import Body, CountedAngle, Feature
+from cardan.system.parts import AngleRecord, Body, CountedAngle
+from cardan.system.pieces import Piece, split
+from cardan.system.relations import Bundle, Edge, Record
 from cardan.system.state import FloatArray, State
 
 _tables = TieredModule("cardan.system._tables")
@@ -31,113 +32,76 @@ COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one p
 LEAST_SPREAD = 1e-12
 
 
-Location = tuple[str, tuple[float, float, float]]
-
-
-class Relation:
-    """One primitive on its features, with its parameters: what joints are bundles of.
-
-    ``signal``: what gives its last parameter at a time, for a driver; None for all others.
-    ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
-    Limits have none, since a bound may be as far away as one likes, nor have drivers, whose values come and go.
-    ``locations``: name of a body ("" for the ground) and place on it [m] of frames that only give it directions.
-    """
-
-    __slots__ = (
-        "bodies",
-        "counted_angles",
-        "features",
-        "floats",
-        "ints",
-        "locations",
-        "parameters",
-        "powers",
-        "primitive",
-        "signal",
-        "size",
-    )
-
-    def __init__(
-        self,
-        primitive: Primitive,
-        features: tuple[Feature, ...],
-        parameters: tuple[float, ...] = (),
-        signal: Signal | None = None,
-        size: float = 0.0,
-        locations: tuple[Location, ...] = (),
-    ) -> None:
-        self.primitive = primitive
-        self.locations = locations
-        self.features = features
-        self.parameters = parameters
-        self.signal = signal
-        lengths = primitive.lengths if signal is None or signal.is_constant else ()
-        self.size = max([size, *[abs(parameters[k]) for k in lengths]])
-        self.bodies: list[Body] = []  # the movable ones
-        self.counted_angles: list[CountedAngle] = []
-        # The template of its record, laid out once: see layout.
-        floats = list(parameters)
-        laid: list[int] = []
-        column = 0
-        for kind, body, value in features:
-            if isinstance(body, CountedAngle):
-                self.counted_angles.append(body)
-                laid += (kind, -1, -1, body.serial, column)
-                column += 1
-                continue
-            if not body.is_ground and body not in self.bodies:
-                self.bodies.append(body)
-            laid += (kind, body.serial, -1, len(floats), column)
-            floats += value
-            column += len(value)
-        slots = [body.serial for body in self.bodies]
-        size = layout.RECORD + len(slots) + len(laid)
-        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, size)
-        self.ints = array("q", [*record, *slots, *laid]).tobytes()
-        self.floats = array("d", floats).tobytes()
-        self.powers = array("q", primitive.powers).tobytes()
-
-
 class Row(NamedTuple):
-    """Where a use lies in the residual vector."""
+    """One relation: the constraint it belongs to, its primitive, and its first row in the residual vector."""
 
     constraint: str
     primitive: Primitive
     start: int
 
 
-class Piece(NamedTuple):
-    system: System
-    bodies: IntArray
-    angles: IntArray
+class Source(NamedTuple):
+    """What a system is packed from, as plain values: all of a mechanism, or a part of it.
+
+    ``names``, ``serials``, ``authored``: of the bodies.  ``constraints``: for each record the name of its constraint.
+    ``edges``: joints that declare a motion, by name.  ``references``, shape (bodies, 7): see :class:`System`.
+    """
+
+    names: tuple[str, ...]
+    serials: tuple[int, ...]
+    authored: FloatArray
+    constraints: tuple[str, ...]
+    records: tuple[Record, ...]
+    angles: tuple[AngleRecord, ...]
+    edges: Mapping[str, Edge]
+    references: FloatArray | None
+
+    def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> Source:
+        """Some bodies, some records and some counted angles, by number."""
+        constraints = tuple([self.constraints[k] for k in chosen])
+        return Source(
+            tuple([self.names[b] for b in bodies]),
+            tuple([self.serials[b] for b in bodies]),
+            self.authored[bodies],
+            constraints,
+            tuple([self.records[k] for k in chosen]),
+            tuple([self.angles[k] for k in angles]),
+            {name: self.edges[name] for name in dict.fromkeys(constraints) if name in self.edges},
+            None if self.references is None else self.references[bodies],
+        )
 
 
 class System:
-    """A mechanism, packed and frozen: tables, names, reference points, characteristic length.  Shared by threads.
+    """A mechanism, packed and frozen: tables, names, reference frames, characteristic length.  Shared by threads.
 
     Nothing writes to its arrays after it is made (they are not flagged so: to numba a read-only array is another type,
     and every kernel would compile twice).
 
-    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Where all
-    parts are mere points: the largest length among the parameters (a radius, a pitch), or the spread of the authored
-    poses if that is larger.  Zero where there is no length in the model at all.
-    ``origin`` [m]: centroid of the ground's points, where it is ``grounded`` by some; solvers count from it, so that
-    a mechanism far away loses no digits.  Zero where a primitive of the user's own depends on where the world's is.
-    ``reference_points`` [m], shape (bodies, 3), in body axes: of each body, the centroid of its joint points.
-    Solvers turn bodies about it, so that it does not matter where a part's origin was drawn.
+    ``length`` L [m]: extent of the assembled mechanism from its geometry; lengths are judged relative to it.  Where
+    each body has all its joint points in one place: the largest length among the parameters (a radius, a pitch), or
+    the spread of the authored poses if that is larger.  Zero where there is no length in the model at all.
+
+    Solvers work with the pose of each body's reference frame.  By default its origin is the centroid of the body's
+    joint points and its axes are those of the body, so that it does not matter where a part's origin was drawn.
+    ``reference_points`` [m], shape (bodies, 3), in body axes: the origins of the reference frames.
+    ``origin`` [m], shape (3,): centroid of the ground's points, where it is ``grounded`` by some; solver coordinates
+    count from it, so that a mechanism far away loses no digits.  Zero where a primitive depends on the world's origin.
+    Where reference frames have axes of their own, four numbers per body follow: the quaternions body ← reference.
+    ``centroids`` [m], shape (bodies, 3), in body axes: of each body's joint points, whatever its reference frame.
+
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
+    ``leader``, shape (bodies,): the first body of the piece it belongs to, −1 where it has no constraint.
     ``counted_angles``: keys of the angles whose whole turns are counted.
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
     """
 
     __slots__ = (
         "_cache",
-        "_locations",
-        "_relations",
-        "_sizes",
+        "_primitives",
+        "_source",
         "authored",
+        "centroids",
         "counted_angles",
-        "equations",
         "floats",
         "grounded",
         "in_one_piece",
@@ -157,67 +121,107 @@ class System:
     def __init__(
         self,
         bodies: Sequence[Body],
-        bundles: Sequence[tuple[str, Sequence[Relation]]],
+        bundles: Sequence[Bundle | Any],
         angles: Sequence[CountedAngle] = (),
+        references: Any = None,
     ) -> None:
-        flat = [relation for _, bundle in bundles for relation in bundle]
-        self.names = tuple([body.name for body in bodies])
-        self.index = dict(zip(self.names, range(len(self.names)), strict=True))
-        # Three flat tuples, not one of Rows: a thousand small objects would set the garbage collector going.
-        kinds = tuple([relation.primitive for relation in flat])
-        self._relations = (tuple([name for name, bundle in bundles for _ in bundle]), kinds)
-        self._sizes = tuple([relation.size for relation in flat])
-        self._locations = tuple([relation.locations for relation in flat])
-        self.equations = sum([relation.primitive.equations for relation in flat if relation.signal is None])
-        self.counted_angles = tuple([angle.key for angle in angles])
-        header = array("q", (len(bodies), len(kinds), 0, 0, len(angles), 0, 0, 0)).tobytes()
-        ends = [array("q", (angle.a.serial, angle.b.serial, 0)).tobytes() for angle in angles]
-        axes = [array("d", (*angle.x, *angle.y, *angle.v)).tobytes() for angle in angles]
-        self.ints: IntArray = _joined([header, *[relation.ints for relation in flat], *ends], np.int64)
-        self.floats: FloatArray = _joined([relation.floats for relation in flat] + axes, np.float64)
-        self.powers: IntArray = _joined([relation.powers for relation in flat], np.int64)
-        authored: FloatArray = _joined([body.packed for body in bodies], np.float64)
-        self.authored = authored.reshape(len(bodies), layout.POSE)
-        self._measure(_numbers([body.serial for body in bodies]), _numbers([angle.serial for angle in angles]))
-        self.signals = tuple(
-            [
-                (int(self.ints[self.starts[k] + layout.PAR]) + len(relation.parameters) - 1, relation.signal)
-                for k, relation in enumerate(flat)
-                if relation.signal is not None
-            ]
-        )
-        self._measure_points()
-        self._cache: dict[Any, Any] = {}
+        """Pack bodies and the relations between them.
 
-    def _measure(self, bodies: IntArray, angles: IntArray) -> None:
-        """Pack the templates; reference points, body extents, characteristic length and connection to the ground."""
-        count = len(self.names)
-        self.starts: IntArray = np.empty(len(self._relations[0]) + 1, dtype=np.int64)
-        self.level: IntArray = np.empty(count, dtype=np.int64)
-        self.leader: IntArray = np.empty(count, dtype=np.int64)
+        bundles: joints, or what has a name, relations and an edge like them.  angles: those that are counted.
+        references: frames that solvers shall work with, shape (bodies, 7), each an origin [m] and a unit quaternion
+        body ← reference, in body axes; None for the centroids of joint points and the axes of the bodies.
+        """
+        authored: FloatArray = _joined([body._packed for body in bodies], np.float64)
+        source = Source(
+            tuple([body.name for body in bodies]),
+            tuple([body._serial for body in bodies]),
+            authored.reshape(len(bodies), layout.POSE),
+            tuple([bundle.name for bundle in bundles for _ in bundle.relations]),
+            tuple([relation.record for bundle in bundles for relation in bundle.relations]),
+            tuple([angle.record() for angle in angles]),
+            {bundle.name: bundle.edge for bundle in bundles if bundle.edge is not None},
+            None if references is None else np.array(references, dtype=np.float64),
+        )
+        self._pack(source)
+
+    @classmethod
+    def from_source(cls, source: Source) -> System:
+        """The system of plain values."""
+        made = cls.__new__(cls)
+        made._pack(source)
+        return made
+
+    def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> System:
+        """The system of some bodies, relations and counted angles, by number."""
+        return System.from_source(self._source.part(bodies, chosen, angles))
+
+    def _pack(self, source: Source) -> None:
+        self._source = source
+        self._cache: dict[Any, Any] = {}
+        angles = source.angles
+        self.names = source.names
+        self.index = dict(zip(self.names, range(len(self.names)), strict=True))
+        self.authored = source.authored
+        primitives, ints, floats, powers, signals, *_ = zip(*source.records, strict=True) if source.records else _EMPTY
+        self._primitives: tuple[Primitive, ...] = primitives
+        self.counted_angles = tuple([angle.key for angle in angles])
+        header = array("q", (len(self.names), len(primitives), 0, 0, len(angles), 0, 0, 0)).tobytes()
+        self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
+        self.floats: FloatArray = _joined([*floats, *[angle.floats for angle in angles]], np.float64)
+        self.powers: IntArray = _joined(powers, np.int64)
+        self._measure()
+        driven = [k for k, signal in enumerate(signals) if signal is not None]
+        values = [int(self.ints[self.starts[k] + layout.PAR]) + len(primitives[k].parameters) - 1 for k in driven]
+        self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
+        if source.references is not None:
+            self._set_references(source.references)
+        if not self.length:
+            self._measure_points()
+
+    def _measure(self) -> None:
+        """Pack the templates; centroids, body extents, characteristic length and connection to the ground."""
+        count, constraints = len(self.names), len(self._primitives)
+        numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
+        tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
+        points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        reference_points: FloatArray = np.empty(3 * count + 3)
-        tables = (self.starts, self.level, self.leader, scratch, measures, reference_points)
-        absolute = any([primitive.absolute for primitive in self._relations[1]])
-        length = _tables.measure(self.ints, self.floats, bodies, angles, _RODS, absolute, _NONE, *tables)
+        absolute = any([primitive.absolute for primitive in self._primitives])
+        given = (self.ints, self.floats, numbers, absolute)
+        length = _tables.measure(*given, _NONE, tables, scratch, measures, points)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-            length = _tables.measure(self.ints, self.floats, _NONE, angles, _RODS, absolute, order, *tables)
-        self.reference_points: FloatArray = reference_points[:-3].reshape(count, 3)
-        self.origin: FloatArray = reference_points[-3:]
+            length = _tables.measure(*given, order, tables, scratch, measures, points)
+        self.starts: IntArray = tables[: constraints + 1]
+        self.level: IntArray = tables[constraints + 1 : constraints + 1 + count]
+        self.leader: IntArray = tables[constraints + 1 + count :]
+        self.reference_points: FloatArray = points[:-3].reshape(count, 3)
+        self.centroids = self.reference_points
+        self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
         self.length = float(length)
         self._check_length()
 
+    def _set_references(self, references: FloatArray) -> None:
+        """Express all features in given reference frames instead of those at the centroids."""
+        if references.shape != self.authored.shape:
+            raise ModelError(f"the reference frames have shape {references.shape}; it must be {self.authored.shape}")
+        self.reference_points, axes = references[:, :3].copy(), references[:, 3:]
+        moved = np.hstack([self.reference_points - self.centroids, axes])
+        _tables.change_frames(self.ints, self.floats, moved.reshape(-1))
+        self.origin = np.concatenate([self.origin, axes.ravel()])
+
+    @property
+    def reference_axes(self) -> FloatArray | None:
+        """Quaternions body ← reference, shape (bodies, 4); None where the axes are those of the bodies."""
+        return self.origin[3:].reshape(-1, 4) if self.origin.size > 3 else None
+
     def _measure_points(self) -> None:
-        """The characteristic length of parts that are mere points."""
-        if self.length:
-            return
+        """The characteristic length where each body has all its joint points in one place."""
         q = self.authored.ravel().copy()
         _tables.shift_reference(len(self.names), self.reference_points.reshape(-1), self.origin, 1.0, q)
-        size = max(self._sizes, default=0.0)
+        size = max([record.size for record in self._source.records], default=0.0)
         if span := self._span():
             self.length = max(size, span)
             self._check_length()
@@ -229,18 +233,18 @@ class System:
     def _span(self) -> float:
         """Extent [m] of a body whose joints' one point lies beside the frames that only give it directions; or zero."""
         found: dict[str, list[Any]] = {}
-        for name, location in [location for locations in self._locations for location in locations]:
+        for name, location in [location for record in self._source.records for location in record.locations]:
             found.setdefault(name, []).append(location)
         if not found:
             return 0.0
         pointed = self._pointed()
-        if any([primitive.absolute for primitive in self._relations[1]]):
+        if any([primitive.absolute for primitive in self._primitives]):
             pointed.discard(-1)  # then the origin is the world's, and no point of the ground
         spans = []
         for name, locations in found.items():
             number = self.index[name] if name else -1
             if number in pointed:
-                locations.append(self.reference_points[number] if name else self.origin)
+                locations.append(self.centroids[number] if name else self.origin[:3])
             points = np.array(locations)
             span = _extent(points)
             spans.append(span if span > COINCIDENT * float(np.abs(points).max()) else 0.0)
@@ -259,7 +263,7 @@ class System:
 
     def _is_closed(self) -> bool:
         """Whether all lengths there are stand in the model: no driver, no limit, no function of the user's."""
-        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._relations[1]])
+        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._primitives])
 
     def _check_length(self) -> None:
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
@@ -281,12 +285,16 @@ class System:
         return self.length or self._spread(q) or 1.0
 
     def _spread(self, q: FloatArray, least: float = LEAST_SPREAD) -> float:
-        """Extent [m] of the reference points in solver coordinates q; zero up to ``least``, or to rounding."""
-        points = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)[:, :3]
+        """Extent [m] of the centroids in solver coordinates q; zero up to ``least``, or to rounding."""
+        poses = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)
+        points = poses[:, :3]
+        if self.reference_axes is not None:
+            arms = euler.rotate(euler.conjugate(self.reference_axes), self.centroids - self.reference_points)
+            points = points + euler.rotate(poses[:, 3:], arms)
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
         spread = _extent(points)
-        drawn = (points, self.origin, self.reference_points, self.authored[:, :3])
+        drawn = (points, self.origin[:3], self.centroids, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
 
@@ -297,7 +305,7 @@ class System:
         return found
 
     def _rows(self) -> tuple[Row, ...]:
-        return tuple(map(Row, *self._relations, self.ints[self.starts[:-1] + layout.ROW].tolist()))
+        return tuple(map(Row, self._source.constraints, self._primitives, ints_at(self, layout.ROW)))
 
     @property
     def addressed(self) -> IntArray:
@@ -306,15 +314,15 @@ class System:
         return found
 
     def _addressed(self) -> IntArray:
-        if all([primitive.inline for primitive in self._relations[1]]):
+        if all([primitive.inline for primitive in self._primitives]):
             return self.ints
         ints = self.ints.copy()
-        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self._relations[1]]
+        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self._primitives]
         return ints
 
     def curvature_codes(self) -> IntArray:
         """Per constraint, the code or address of ẋᵀ f_xx ẋ."""
-        codes = [kernels.curvature_address(primitive) for primitive in self._relations[1]]
+        codes = [kernels.curvature_address(primitive) for primitive in self._primitives]
         return np.array(codes, dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
@@ -326,82 +334,43 @@ class System:
             floats[position] = signal.value(time)
         return floats
 
-    def components(self) -> list[tuple[IntArray, System]]:
-        """Groups of bodies that constraints connect without the ground, each with a system of its own; made once.
-
-        Bodies that nothing constrains are in none.  A mechanism in one piece is its own only component.
-        """
-        found: list[tuple[IntArray, System]] = self.cached("components", lambda: split(self))
-        return found
-
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        found: tuple[Piece, ...] = self.cached(
-            "pieces",
-            lambda: tuple(
-                Piece(system, bodies, np.array([self.counted_angles.index(k) for k in system.counted_angles], np.int64))
-                for bodies, system in self.components()
-            ),
-        )
+        """Groups of bodies that constraints connect without the ground, each with a system of its own; made once.
+
+        Bodies that nothing constrains are in none.  A mechanism in one piece is its own only piece.
+        """
+        found: tuple[Piece, ...] = self.cached("pieces", lambda: split(self))
         return found
 
-    @classmethod
-    def part(cls, whole: System, bodies: list[int], chosen: list[int]) -> System:
-        """The system of some bodies and the constraints among them, from the tables of the whole."""
-        made = cls.__new__(cls)
-        made.names = tuple([whole.names[b] for b in bodies])
-        made.index = {name: k for k, name in enumerate(made.names)}
-        made.authored = whole.authored[bodies]
-        made._relations = tuple([tuple([column[k] for k in chosen]) for column in whole._relations])  # type: ignore[assignment]  # of two columns
-        made._sizes = tuple([whole._sizes[k] for k in chosen])
-        made._locations = tuple([whole._locations[k] for k in chosen])
-        driven = {signal.name for _, signal in whole.signals}
-        made.equations = sum(kind.equations for name, kind in zip(*made._relations, strict=True) if name not in driven)
-        made.powers = np.array([power for kind in made._relations[1] for power in kind.powers], dtype=np.int64)
-        ints, floats = whole.ints.tolist(), whole.floats
-        table = [len(bodies), len(chosen), 0, 0, 0, 0, 0, 0]
-        pieces: list[FloatArray] = []
-        ends = [*ints_at(whole, layout.PAR), floats.size - 9 * len(whole.counted_angles)]
-        signals = dict(whole.signals)
-        made_signals, size = [], 0
-        for k in chosen:
-            at, base = int(whole.starts[k]), ends[k]
-            record = ints[at : int(whole.starts[k + 1])]
-            record[layout.PAR] = ends[k + 1] - base
-            record[layout.NEXT] -= at
-            for f in range(layout.RECORD + record[layout.SLOTS], len(record), layout.FEATURE):
-                if record[f + layout.KIND] != layout.ANGLE:
-                    record[f + layout.SOURCE] -= base
-            table += record
-            pieces.append(floats[base : ends[k + 1]])
-            made_signals += [(size + i - base, signals[i]) for i in range(base, ends[k + 1]) if i in signals]
-            size += ends[k + 1] - base
-        numbers = _numbers(bodies)
-        mine = set(bodies)
-        angles, at = [], ints[layout.ANGLE_TABLE]
-        for k in range(len(whole.counted_angles)):
-            a, b, source = ints[at : at + layout.ANGLE_RECORD]
-            if (a < 0 or a in mine) and (b < 0 or b in mine):
-                angles.append(k)
-                table += (a, b, 0)
-                pieces.append(floats[source : source + 9])
-            at += layout.ANGLE_RECORD
-        table[layout.ANGLES] = len(angles)
-        made.counted_angles = tuple([whole.counted_angles[k] for k in angles])
-        made.signals = tuple(made_signals)
-        made.ints = np.array(table, dtype=np.int64)
-        made.floats = np.concatenate(pieces)
-        made._cache = {}
-        made._measure(numbers, _numbers(angles))  # moves the references once more, by rounding at the most
-        made.reference_points = made.reference_points + whole.reference_points[bodies]
-        made.origin = made.origin + whole.origin
-        made._measure_points()
-        return made
+    def components(self) -> list[tuple[IntArray, System]]:
+        """The bodies and the system of each piece."""
+        return [(piece.bodies, piece.system) for piece in self.pieces]
+
+    @property
+    def edges(self) -> Mapping[str, Edge]:
+        """Joints that declare the motion they allow, by name."""
+        return self._source.edges
+
+    def numbers(self) -> dict[int, int]:
+        """Number of each body and of each counted angle by its serial number; −1 for the ground."""
+        angles = [angle.serial for angle in self._source.angles]
+        return {
+            -1: -1,
+            **dict(zip(self._source.serials, range(len(self.names)), strict=True)),
+            **dict(zip(angles, range(len(angles)), strict=True)),
+        }
 
     def judged(self) -> System:
         """This system with every primitive in its sharp form, for verdicts in metres and radians; made once."""
-        found: System = self.cached("judged", lambda: in_judged_form(self))
+        found: System = self.cached("judged", self._judged)
         return found
+
+    def _judged(self) -> System:
+        if all([primitive.judged_as == primitive.name for primitive in self._primitives]):
+            return self
+        records = tuple([record.judged() for record in self._source.records])
+        return System.from_source(self._source._replace(records=records))
 
     def judged_powers(self) -> IntArray:
         """Per row of the judged system the power of length it is divided by, or −1 for an angle of whole turns."""
@@ -419,7 +388,7 @@ class System:
         if self.judged() is self:
             return 1.0
         factor = 1.0
-        for par, primitive in zip(ints_at(self, layout.PAR), self._relations[1], strict=True):
+        for par, primitive in zip(ints_at(self, layout.PAR), self._primitives, strict=True):
             if primitive.judged_as != primitive.name:
                 value = float(self.floats[par])
                 factor = min(factor, 2.0 * value / length if primitive.unit == "m²" else math.sin(value))
@@ -429,6 +398,11 @@ class System:
     def unconnected(self) -> tuple[str, ...]:
         """Names of the bodies that no chain of constraints connects to the ground."""
         return tuple(self.names[k] for k in np.flatnonzero(self.level < 0))
+
+    @property
+    def equations(self) -> int:
+        """Number of constraint equations; limits and drivers are none."""
+        return sum([record.primitive.equations for record in self._source.records if record.signal is None])
 
     @property
     def gruebler(self) -> int:
@@ -457,25 +431,21 @@ class System:
             found = self._cache[key] = make()
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__ if name != "_cache"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._cache = {}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return System.from_source, (self._source,)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, System):
             return NotImplemented
-        if self.names != other.names or self._relations != other._relations:
+        mine, theirs = self._source, other._source
+        plain = [[(r.primitive, r.signal, r.size, r.locations) for r in source.records] for source in (mine, theirs)]
+        if mine.names != theirs.names or mine.constraints != theirs.constraints or plain[0] != plain[1]:
             return False
         if self.counted_angles != other.counted_angles:
             return False
-        if self.signals != other.signals or self._sizes != other._sizes or self._locations != other._locations:
-            return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
-        return all(bool(np.array_equal(a, b)) for a, b in pairs)
+        frames = ((self.reference_points, other.reference_points), (self.origin, other.origin))
+        return all(bool(np.array_equal(a, b)) for a, b in (*pairs, *frames))
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
@@ -490,48 +460,28 @@ def _extent(points: FloatArray) -> float:
     return 2.0 * far * float(np.sqrt(((apart / far) ** 2).sum(axis=1)).max(initial=0.0))
 
 
-def _joined(parts: list[bytes], kind: Any) -> Any:
+def _joined(parts: Sequence[bytes], kind: Any) -> Any:
     """One array of packed parts: a view of a bytearray, since what bytes hold cannot be written to."""
     return np.frombuffer(bytearray(b"".join(parts)), dtype=kind) if parts else np.empty(0, dtype=kind)
 
 
-def _numbers(serials: Sequence[int]) -> IntArray:
-    """Number by serial number, for numbers in the order given."""
-    if not serials:
-        return _NONE
-    numbers: IntArray = np.empty(max(serials) + 1, dtype=np.int64)
-    numbers[serials] = range(len(serials))
-    return numbers
+def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
+    """Number by serial number, of bodies and of counted angles; zero for all others."""
+    numbers = [0] * (max([*bodies, *angles], default=-1) + 1)
+    for serials in (bodies, angles):
+        for number, serial in enumerate(serials):
+            numbers[serial] = number
+    return np.array(numbers, dtype=np.int64)
 
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
-_RODS: IntArray = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
+_EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 
 def ints_at(system: System, field: int) -> list[int]:
     """One field of every record."""
     found: list[int] = system.ints[system.starts[:-1] + field].tolist()
     return found
-
-
-def split(system: System) -> list[tuple[IntArray, System]]:
-    """The components of a system, in the order of their first bodies."""
-    count = len(system.names)
-    if system.in_one_piece:
-        return [(np.arange(count, dtype=np.int64), system)]
-    group = system.leader.tolist()
-    members: dict[int, list[int]] = {}
-    for body, first in enumerate(group):
-        if first >= 0:
-            members.setdefault(first, []).append(body)
-    records: dict[int, list[int]] = {key: [] for key in members}
-    ints = system.ints
-    for number, at in enumerate(system.starts[:-1].tolist()):
-        if ints[at + layout.SLOTS]:
-            records[group[ints[at + layout.RECORD]]].append(number)
-    return [
-        (np.array(bodies, dtype=np.int64), System.part(system, bodies, records[key])) for key, bodies in members.items()
-    ]
 
 
 def _with_angles_marked(system: System) -> IntArray:
@@ -541,16 +491,3 @@ def _with_angles_marked(system: System) -> IntArray:
             rows = powers[start : start + primitive.rows]
             rows[rows == 0] = -1
     return powers
-
-
-def in_judged_form(system: System) -> System:
-    """A system whose primitives are the sharp forms of the given one's: the same tables but for codes and units."""
-    if all([primitive.judged_as == primitive.name for primitive in system._relations[1]]):
-        return system
-    judged_as = tuple(p if p.judged_as == p.name else find(p.judged_as) for p in system._relations[1])
-    made = copy(system)
-    made._relations = (system._relations[0], judged_as)
-    made.powers = np.array([power for primitive in judged_as for power in primitive.powers], dtype=np.int64)
-    made.ints = system.ints.copy()
-    made.ints[system.starts[:-1] + layout.CODE] = [primitive.code for primitive in judged_as]
-    return made

@@ -1,0 +1,107 @@
+"""Pieces: groups of bodies that constraints connect without the ground, each a system of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cardan.system import layout
+
+if TYPE_CHECKING:
+    from cardan.system.state import FloatArray
+    from cardan.system.system import IntArray, System
+
+
+class Piece:
+    """A connected part of a system, and where its bodies, counted angles and rows are in the whole.
+
+    ``system``: of the piece; the whole itself where that is connected, and then nothing is copied: ``take…`` returns
+    its argument.
+    """
+
+    __slots__ = ("_angles", "_bodies", "_relations", "_whole", "system")
+
+    def __init__(
+        self,
+        whole: System,
+        bodies: list[int] | None = None,
+        relations: list[int] | None = None,
+        angles: list[int] | None = None,
+    ) -> None:
+        self._whole = whole
+        self._bodies, self._relations, self._angles = bodies, relations, angles
+        if bodies is None or relations is None or angles is None:
+            self.system = whole
+        else:
+            self.system = whole.part(bodies, relations, angles)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole is this one piece."""
+        return self.system is self._whole
+
+    @property
+    def bodies(self) -> IntArray:
+        """Numbers of its bodies in the whole."""
+        return _numbers(self._bodies, len(self.system.names))
+
+    @property
+    def angles(self) -> IntArray:
+        """Numbers of its counted angles in the whole."""
+        return _numbers(self._angles, len(self.system.counted_angles))
+
+    @property
+    def rows(self) -> IntArray:
+        """Numbers of its residuals in the whole."""
+        chosen = _numbers(self._relations, len(self.system.rows))
+        every = self._whole.rows
+        found = [np.arange(row.start, row.start + row.primitive.rows) for row in [every[k] for k in chosen]]
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+    def take(self, coordinates: FloatArray) -> FloatArray:
+        """r and p of its bodies, shape (…, bodies, 7), from those of the whole."""
+        return coordinates if self.is_whole else coordinates[..., self.bodies, :]
+
+    def put(self, part: FloatArray, coordinates: FloatArray) -> None:
+        """Write r and p of its bodies to their places among those of the whole."""
+        coordinates[..., self.bodies, :] = part
+
+    def take_angles(self, angles: FloatArray) -> FloatArray:
+        """Its counted angles [rad], shape (…, angles), from those of the whole."""
+        return angles if self.is_whole else angles[..., self.angles]
+
+    def put_angles(self, part: FloatArray, angles: FloatArray) -> None:
+        """Write its counted angles to their places among those of the whole."""
+        angles[..., self.angles] = part
+
+    def __repr__(self) -> str:
+        return f"<Piece of {len(self.system.names)} bodies>"
+
+
+def _numbers(chosen: list[int] | None, count: int) -> IntArray:
+    return np.arange(count, dtype=np.int64) if chosen is None else np.array(chosen, dtype=np.int64)
+
+
+def split(whole: System) -> tuple[Piece, ...]:
+    """The pieces of a system, in the order of their first bodies.  Bodies that nothing constrains are in none."""
+    if whole.in_one_piece:
+        return (Piece(whole),)
+    leader = whole.leader.tolist()
+    bodies: dict[int, list[int]] = {}
+    for body, first in enumerate(leader):
+        if first >= 0:
+            bodies.setdefault(first, []).append(body)
+    relations: dict[int, list[int]] = {key: [] for key in bodies}
+    angles: dict[int, list[int]] = {key: [] for key in bodies}
+    ints = whole.ints.tolist()
+    for number, at in enumerate(whole.starts[:-1].tolist()):
+        if ints[at + layout.SLOTS]:
+            relations[leader[ints[at + layout.RECORD]]].append(number)
+    at = ints[layout.ANGLE_TABLE]
+    for number in range(len(whole.counted_angles)):
+        ends = {leader[b] for b in ints[at : at + layout.ANGLE_SOURCE] if b >= 0}
+        if len(ends) == 1 and (first := ends.pop()) >= 0:  # else between pieces, and no relation reads it
+            angles[first].append(number)
+        at += layout.ANGLE_RECORD
+    return tuple([Piece(whole, bodies[key], relations[key], angles[key]) for key in bodies])
