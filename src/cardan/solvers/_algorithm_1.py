@@ -13,19 +13,10 @@ from math import sqrt
 
 from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, plain, tail
 from cardan.math._dense import lu_solve, minimum_norm
+from cardan.solvers import abi
 from cardan.solvers._blocks import half_square, largest
 from cardan.solvers._job import evaluate, piece, retract, scales_of, structure_of
 from cardan.solvers._newton import SINGULAR_RTOL
-from cardan.solvers._structure import (
-    FIRST,
-    block_in,
-    block_offsets,
-    end_row,
-    first_entry,
-    first_row,
-    next_constraint,
-    slot_count,
-)
 from cardan.solvers.abi import (
     BROKEN,
     CHUNK,
@@ -75,14 +66,14 @@ def place_free(structure, scales, columns, free, entries, factors):
     Returns how many there are.
     """
     m = structure[ROWS]
-    offsets = block_offsets(structure)
-    at = FIRST
+    offsets = tail(structure, structure[abi.OFFSETS])
+    constraint = tail(structure, abi.HEADER)
     count = 0
     for _ in range(structure[CONSTRAINTS]):
-        entry = first_entry(structure, at)
-        for i in range(first_row(structure, at), end_row(structure, at)):
-            for s in range(slot_count(structure, at)):
-                block = block_in(structure, at, s)
+        entry = constraint[abi.C_ENTRY]
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+            for s in range(constraint[abi.C_SLOTS]):
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     if columns[k] >= 0:
                         entries[2 * count] = entry
@@ -90,7 +81,7 @@ def place_free(structure, scales, columns, free, entries, factors):
                         factors[count] = scales[i] * scales[m + k]
                         count += 1
                     entry += 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
     return count
 
 

@@ -2,18 +2,8 @@
 
 from math import sqrt
 
-from cardan._jit import address_in_kernel, call_evaluator, exact, exact_inner, inner, jit, pointer
-from cardan.solvers._structure import (
-    FIRST,
-    block_in,
-    block_offsets,
-    end_row,
-    first_entry,
-    first_row,
-    next_constraint,
-    rotation_offsets,
-    slot_count,
-)
+from cardan._jit import address_in_kernel, call_evaluator, exact, exact_inner, inner, jit, pointer, tail
+from cardan.solvers import abi
 from cardan.solvers.abi import (
     BLOCKS,
     CONSTRAINTS,
@@ -34,20 +24,30 @@ from cardan.solvers.abi import (
 def scale_rows(structure, scales, r, jacobian):
     """r ← D_r r and J ← D_r J D_c in place; scales holds the row scales, then the column scales."""
     m = structure[ROWS]
-    offsets = block_offsets(structure)
-    at = FIRST
+    offsets = tail(structure, structure[abi.OFFSETS])
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        entry = first_entry(structure, at)
-        slots = slot_count(structure, at)
-        for i in range(first_row(structure, at), end_row(structure, at)):
+        entry = constraint[abi.C_ENTRY]
+        slots = constraint[abi.C_SLOTS]
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
             factor = scales[i]
             r[i] *= factor
             for s in range(slots):
-                block = block_in(structure, at, s)
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     jacobian[entry] *= factor * scales[m + k]
                     entry += 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+
+
+@inner
+def row_length(constraint, offsets):
+    """Entries in a row of a constraint: the widths of its blocks in sum."""
+    total = 0
+    for s in range(constraint[abi.C_SLOTS]):
+        block = constraint[abi.C_BLOCKS + s]
+        total += offsets[block + 1] - offsets[block]
+    return total
 
 
 @inner
@@ -100,41 +100,41 @@ def half_square(structure, r):
 @inner
 def times(structure, jacobian, x, out):
     """out ← J x; returns |J x|²."""
-    offsets = block_offsets(structure)
+    offsets = tail(structure, structure[abi.OFFSETS])
     square = 0.0
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        entry = first_entry(structure, at)
-        slots = slot_count(structure, at)
-        for i in range(first_row(structure, at), end_row(structure, at)):
+        entry = constraint[abi.C_ENTRY]
+        slots = constraint[abi.C_SLOTS]
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
             total = 0.0
             for s in range(slots):
-                block = block_in(structure, at, s)
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     total += jacobian[entry] * x[k]
                     entry += 1
             out[i] = total
             square += total * total
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
     return square
 
 
 @inner
 def add_transpose_times(structure, jacobian, factor, y, out):
     """out += factor·Jᵀ y."""
-    offsets = block_offsets(structure)
-    at = FIRST
+    offsets = tail(structure, structure[abi.OFFSETS])
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        entry = first_entry(structure, at)
-        slots = slot_count(structure, at)
-        for i in range(first_row(structure, at), end_row(structure, at)):
+        entry = constraint[abi.C_ENTRY]
+        slots = constraint[abi.C_SLOTS]
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
             t = factor * y[i]
             for s in range(slots):
-                block = block_in(structure, at, s)
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     out[k] += jacobian[entry] * t
                     entry += 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 @inner
@@ -148,34 +148,34 @@ def transpose_times(structure, jacobian, y, out):
 @inner
 def update_defect(structure, r, jacobian, damping, step, defect):
     """defect ← Jᵀ(r + J·step) + damping·step: what a computed step leaves of the normal equations."""
-    offsets = block_offsets(structure)
+    offsets = tail(structure, structure[abi.OFFSETS])
     for i in range(structure[UNKNOWNS]):
         defect[i] = damping * step[i]
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        entry = first_entry(structure, at)
-        slots = slot_count(structure, at)
-        for i in range(first_row(structure, at), end_row(structure, at)):
+        entry = constraint[abi.C_ENTRY]
+        slots = constraint[abi.C_SLOTS]
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
             t = r[i]
             e = entry
             for s in range(slots):
-                block = block_in(structure, at, s)
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     t += jacobian[e] * step[k]
                     e += 1
             for s in range(slots):
-                block = block_in(structure, at, s)
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     defect[k] += jacobian[entry] * t
                     entry += 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 @inner
 def cap_rotations(structure, cap, step):
     """Shorten the whole step so that no block's rotation exceeds cap."""
-    offsets = block_offsets(structure)
-    rotations = rotation_offsets(structure)
+    offsets = tail(structure, structure[abi.OFFSETS])
+    rotations = tail(structure, structure[abi.LIMITS])
     worst = 0.0
     for b in range(structure[BLOCKS]):
         s = 0.0
@@ -193,18 +193,18 @@ def cap_rotations(structure, cap, step):
 def spread_rows(structure, jacobian, dense):
     """dense ← J, row-major, shape (rows × unknowns,); dense must be zero."""
     n = structure[UNKNOWNS]
-    offsets = block_offsets(structure)
-    at = FIRST
+    offsets = tail(structure, structure[abi.OFFSETS])
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        entry = first_entry(structure, at)
-        slots = slot_count(structure, at)
-        for i in range(first_row(structure, at), end_row(structure, at)):
+        entry = constraint[abi.C_ENTRY]
+        slots = constraint[abi.C_SLOTS]
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
             for s in range(slots):
-                block = block_in(structure, at, s)
+                block = constraint[abi.C_BLOCKS + s]
                 for k in range(offsets[block], offsets[block + 1]):
                     dense[i * n + k] = jacobian[entry]
                     entry += 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 @jit

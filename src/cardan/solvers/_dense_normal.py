@@ -1,18 +1,9 @@
 """Normal equations of a small system: JᵀJ as one dense matrix, Cholesky without regard to zeros."""
 
-from cardan._jit import cut, evaluator, inner
+from cardan._jit import cut, evaluator, inner, tail
 from cardan.math._dense import cholesky, cholesky_solve
-from cardan.solvers._structure import (
-    FIRST,
-    block_in,
-    block_offsets,
-    first_entry,
-    first_row,
-    next_constraint,
-    row_count,
-    row_length,
-    slot_count,
-)
+from cardan.solvers import abi
+from cardan.solvers._blocks import row_length
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 
 
@@ -20,26 +11,26 @@ from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 def normal_equations(structure, r, jacobian, h, g):
     """h ← JᵀJ (lower triangle, dense row-major), g ← Jᵀr."""
     n = structure[UNKNOWNS]
-    offsets = block_offsets(structure)
+    offsets = tail(structure, structure[abi.OFFSETS])
     for i in range(n):
         g[i] = 0.0
         for j in range(i * n, i * n + i + 1):
             h[j] = 0.0
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        row = first_row(structure, at)
-        rows = row_count(structure, at)
-        start = first_entry(structure, at)
-        slots = slot_count(structure, at)
-        stride = row_length(structure, at)
+        row = constraint[abi.C_ROW]
+        rows = constraint[abi.C_ROWS]
+        start = constraint[abi.C_ENTRY]
+        slots = constraint[abi.C_SLOTS]
+        stride = row_length(constraint, offsets)
         a_at = start
         for a in range(slots):
-            block = block_in(structure, at, a)
+            block = constraint[abi.C_BLOCKS + a]
             a0 = offsets[block]
             a_width = offsets[block + 1] - a0
             b_at = start
             for b in range(a + 1):
-                other = block_in(structure, at, b)
+                other = constraint[abi.C_BLOCKS + b]
                 b0 = offsets[other]
                 b_width = offsets[other + 1] - b0
                 for i in range(a_width):
@@ -58,7 +49,7 @@ def normal_equations(structure, r, jacobian, h, g):
                     s += jacobian[a_at + k * stride + i] * r[row + k]
                 g[a0 + i] += s
             a_at += a_width
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 def _linear(op, structure, control, r, gradient, step, jacobian, matrix):

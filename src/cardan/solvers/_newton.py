@@ -9,11 +9,11 @@ runs while the residual exceeds the tolerance (printed with the sign reversed in
 
 from math import sqrt
 
-from cardan._jit import as_integers, cut, evaluator, inner, plain
+from cardan._jit import as_integers, cut, evaluator, inner, plain, tail
 from cardan.math._dense import minimum_norm
+from cardan.solvers import abi
 from cardan.solvers._blocks import half_square, largest, spread_rows, update_defect
 from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
-from cardan.solvers._structure import block_offsets, rotation_offsets
 from cardan.solvers.abi import (
     BACK_SOLVE,
     BLOCKS,
@@ -47,8 +47,8 @@ SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared 
 @inner
 def measure_step(structure, step, control):
     """STEP_SIZE and STEP_ROTATION of a scaled step."""
-    offsets = block_offsets(structure)
-    rotations = rotation_offsets(structure)
+    offsets = tail(structure, structure[abi.OFFSETS])
+    rotations = tail(structure, structure[abi.LIMITS])
     total = 0.0
     largest_rotation = 0.0
     for b in range(structure[BLOCKS]):

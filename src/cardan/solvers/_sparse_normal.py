@@ -6,18 +6,8 @@ elimination order, and for each constraint the pairs of its blocks with the plac
 
 from cardan._jit import cut, evaluator, inner, jit, tail
 from cardan.math._block_cholesky import factorise, substitute
-from cardan.solvers._structure import (
-    FIRST,
-    block_in,
-    block_offsets,
-    blocks_of,
-    first_entry,
-    first_row,
-    next_constraint,
-    row_count,
-    row_length,
-    slot_count,
-)
+from cardan.solvers import abi
+from cardan.solvers._blocks import row_length
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 
 COUNT = 0  # block columns
@@ -45,56 +35,56 @@ PAIR = 3
 def count_links(structure, starts):
     """starts[b + 1] ← number of neighbours of block b, with repeats; returns their sum."""
     total = 0
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        slots = slot_count(structure, at)
+        slots = constraint[abi.C_SLOTS]
         for s in range(slots):
-            starts[block_in(structure, at, s) + 1] += slots - 1
+            starts[constraint[abi.C_BLOCKS + s] + 1] += slots - 1
             total += slots - 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
     return total
 
 
 @jit
 def read_slots(structure, out):
     """Number of blocks that each constraint touches."""
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     for c in range(structure[CONSTRAINTS]):
-        out[c] = slot_count(structure, at)
-        at = next_constraint(structure, at)
+        out[c] = constraint[abi.C_SLOTS]
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 @jit
 def fill_links(structure, number, starts, neighbours):
     """Neighbours of each block, both renumbered by ``number``; advances starts[b] to the end of block b."""
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
-        slots = slot_count(structure, at)
+        slots = constraint[abi.C_SLOTS]
         for s in range(slots):
-            b = number[block_in(structure, at, s)]
+            b = number[constraint[abi.C_BLOCKS + s]]
             for t in range(slots):
                 if t != s:
-                    neighbours[starts[b]] = number[block_in(structure, at, t)]
+                    neighbours[starts[b]] = number[constraint[abi.C_BLOCKS + t]]
                     starts[b] += 1
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 @jit
 def fill_pairs(structure, number, columns, rows, places, pairs):
     """Per constraint and pair of its slots: slot of the row block, slot of the column block, place of the product."""
-    at = FIRST
+    constraint = tail(structure, abi.HEADER)
     out = 0
     for _ in range(structure[CONSTRAINTS]):
-        slots = slot_count(structure, at)
+        slots = constraint[abi.C_SLOTS]
         for s in range(slots):
             for t in range(s + 1):
                 row = s
                 column = t
-                if number[block_in(structure, at, s)] < number[block_in(structure, at, t)]:
+                if number[constraint[abi.C_BLOCKS + s]] < number[constraint[abi.C_BLOCKS + t]]:
                     row = t
                     column = s
-                k = number[block_in(structure, at, column)]
-                wanted = number[block_in(structure, at, row)]
+                k = number[constraint[abi.C_BLOCKS + column]]
+                wanted = number[constraint[abi.C_BLOCKS + row]]
                 low = columns[k]
                 high = columns[k + 1] - 1
                 while low < high:
@@ -107,7 +97,7 @@ def fill_pairs(structure, number, columns, rows, places, pairs):
                 pairs[out + COLUMN_SLOT] = column
                 pairs[out + PRODUCT] = places[low]
                 out += PAIR
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 @inner
@@ -150,16 +140,16 @@ def normal_equations(pattern, r, jacobian, values, gradient):
         values[i] = 0.0
     for i in range(structure[UNKNOWNS]):
         gradient[i] = 0.0
-    offsets = block_offsets(structure)
-    at = FIRST
+    offsets = tail(structure, structure[abi.OFFSETS])
+    constraint = tail(structure, abi.HEADER)
     pair = pattern[PAIRS]
     for _ in range(structure[CONSTRAINTS]):
-        rows = row_count(structure, at)
-        slots = slot_count(structure, at)
-        entry = tail(jacobian, first_entry(structure, at))
-        residual = tail(r, first_row(structure, at))
-        blocks = blocks_of(structure, at)
-        stride = row_length(structure, at)
+        rows = constraint[abi.C_ROWS]
+        slots = constraint[abi.C_SLOTS]
+        entry = tail(jacobian, constraint[abi.C_ENTRY])
+        residual = tail(r, constraint[abi.C_ROW])
+        blocks = tail(constraint, abi.C_BLOCKS)
+        stride = row_length(constraint, offsets)
         start = 0
         for s in range(slots):
             first = offsets[blocks[s]]
@@ -185,7 +175,7 @@ def normal_equations(pattern, r, jacobian, values, gradient):
                 other += narrow
                 pair += PAIR
             start += width
-        at = next_constraint(structure, at)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
 
 
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):

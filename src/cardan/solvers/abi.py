@@ -27,7 +27,8 @@ Structure: a header, then one record per constraint (ROW ROWS ENTRY SLOTS and it
 the tangent offset of every block and of their end, then per block the number of the first unknown that is a rotation
 (its step is capped; the width where there is none).  A constraint's Jacobian entries begin at ENTRY, row by row, each
 row the concatenation of its blocks.  Blocks may have any width: a solver does not depend on what they stand for.
-Kernels read the structure through :mod:`cardan.solvers._structure`.
+Kernels walk it as  constraint = tail(structure, HEADER),  read fields by name (constraint[C_ROWS]), and go on with
+tail(constraint, C_BLOCKS + constraint[C_SLOTS]).
 """
 
 from __future__ import annotations
