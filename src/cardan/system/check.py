@@ -58,7 +58,7 @@ def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
     if isinstance(value, str | bytes | Mapping | Set):
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers in order")
     try:
-        items = list(value)
+        items = value.tolist() if type(value) is np.ndarray and value.dtype == float and value.ndim else list(value)
     except TypeError:
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers") from None
     if len(items) != count:
