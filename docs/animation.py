@@ -28,15 +28,15 @@ WIDTH, HEIGHT, DPI = 8.0, 3.1, 100  # inches, and dots per inch
 SCATTERED, STANDING, TURN = 7, 5, 36  # frames: of the start, of the assembled mechanism, of the turn
 ITERATIONS = (8, 7, 4, 3, 2, 1, 1, 1)  # frames of each: the first ones move the parts farthest
 DURATION = 65  # ms per frame
-SHADES = 30  # colours beside those of the parts
-ALMOST_WHITE = 245  # of 255: shades above it would be taken for the white of the background
+SHADES = 30  # colours of the palette in addition to those of the parts
+ALMOST_WHITE = 245  # of 255: shades above it are dropped, so that the background stays pure white
 
 FOUR_BAR_SEED, WALKER_SEED = 4, 2
 APART, TURNED = 0.5, 0.4  # m and rad: how far parts of the walker are scattered; four-bar: twice as far
 ON_COUPLER = (1.3, 0.9, 0.0)  # m: the point of the coupler whose path is drawn
 FOUR_BAR_SECONDS = 1.0  # of a turn of its crank
-AZIMUTH, ELEVATION = np.radians((-28.0, 16.0))  # from where the walker is seen
-FADED = 0.72  # of the colour of the layer at the back: the part that is white
+AZIMUTH, ELEVATION = np.radians((-28.0, 16.0))  # of the view of the walker
+FADED = 0.72  # fraction of white in the colour of the layer at the back
 GROUND_LINES = 12  # within the distance walked in one turn of the crank
 
 Frames = list[cd.State]
@@ -56,7 +56,7 @@ def scattered(m: cd.Mechanism, apart: float, turned: float, seed: int) -> cd.Sta
 
 
 def blended(a: cd.State, b: cd.State, part: float) -> cd.State:
-    """The poses between two states, each body on its own straight way."""
+    """The poses between two states: positions and rotations of each body are interpolated."""
     turn = euler.difference(a.quaternions, b.quaternions)
     positions = a.positions + part * (b.positions - a.positions)
     quaternions = euler.retract(a.quaternions, part * turn)
@@ -64,7 +64,7 @@ def blended(a: cd.State, b: cd.State, part: float) -> cd.State:
 
 
 def assembled(m: cd.Mechanism, start: cd.State) -> Frames:
-    """Scattered parts, the states after each iteration of the solver with some in between, the assembled mechanism."""
+    """Frames of an assembly: the start, the states after each iteration with frames in between, the result."""
     stepper = m.stepper(start)
     states = [start]
     met = False
@@ -109,7 +109,7 @@ def walker() -> tuple[cd.Mechanism, Frames]:
 
 
 def walked(frames: Sequence[cd.State]) -> np.ndarray:
-    """Distance walked [m] at every frame: that of the feet on the ground, backwards."""
+    """Distance walked [m] at every frame: minus the displacement of the feet that are on the ground."""
     feet = np.array([[leg.foot(state) for _, leg in strandbeest.legs()] for state in frames])
     steps = np.diff(feet[:, :, 0], axis=0)
     down = feet[:-1, :, 1] < feet[:-1, :, 1].min(axis=1, keepdims=True) + strandbeest.DOWN
@@ -118,7 +118,7 @@ def walked(frames: Sequence[cd.State]) -> np.ndarray:
 
 
 def faded(colour: str, part: float) -> tuple[float, float, float]:
-    """A colour, of which a part is white."""
+    """A colour mixed with a fraction ``part`` of white."""
     r, g, b = ((1.0 - part) * c + part for c in to_rgb(colour))
     return r, g, b
 
@@ -156,7 +156,7 @@ def draw_four_bar(axes, m: cd.Mechanism, states: Sequence[cd.State], k: int) -> 
 
 
 def projected(world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """On the picture, and the depth, of points with y up."""
+    """Image coordinates and depth of world points; y is up."""
     right = np.array([np.cos(AZIMUTH), 0.0, np.sin(AZIMUTH)])
     towards = np.array([-np.sin(AZIMUTH) * np.cos(ELEVATION), np.sin(ELEVATION), np.cos(AZIMUTH) * np.cos(ELEVATION)])
     up = np.cross(towards, right)
@@ -201,7 +201,7 @@ def draw_walker(axes, m: cd.Mechanism, state: cd.State, ground: float, gone: flo
 
 
 def status(number: int) -> str:
-    """What is seen in a frame, in a word or two."""
+    """The caption of a frame."""
     ends = np.cumsum([SCATTERED, *ITERATIONS, STANDING])
     words = ["scattered", *(f"iteration {k + 1}" for k in range(len(ITERATIONS))), "assembled", "moving"]
     return words[int(np.searchsorted(ends, number, side="right"))]
@@ -227,7 +227,7 @@ def picture(number: int, four, beast, gone: np.ndarray) -> Image.Image:
 
 
 def palette_of(images: Sequence[Image.Image]) -> Image.Image:
-    """One palette for all frames, with pure white, ink and the colours of the parts in it."""
+    """One palette for all frames. It contains pure white, ink and the colours of the parts."""
     sample = Image.new("RGB", (images[0].width, images[0].height * len(images)))
     for k, image in enumerate(images):
         sample.paste(image, (0, k * image.height))

@@ -24,6 +24,8 @@ REFERENCES = ROOT / "docs" / "references.md"
 DOCUMENTS = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
+WIDTH = 120  # characters of a line
+
 FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 PYTHON_LIKE = {"py", "python", "python3", "pycon", "ipython"}
@@ -229,6 +231,14 @@ def test_places_in_documents_resolve(path: Path) -> None:
         if place not in find_anchors(read(document)):
             broken.append(f"{target}#{place}")
     assert not broken, f"{name_of(path)} links to places that are not there: {broken}"
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_documents_are_wrapped(path: Path) -> None:
+    """At 120 characters, except for tables."""
+    lines = enumerate(read(path).splitlines(), start=1)
+    long = [number for number, line in lines if len(line) > WIDTH and not line.startswith("|")]
+    assert not long, f"{name_of(path)}: longer than {WIDTH} characters are the lines {long}"
 
 
 # The checks above are only worth as much as what they find; these samples hold them to it.
