@@ -28,10 +28,10 @@ IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
 COLOURS = ("#2a6f97", "#c8553d", "#588157", "#8d6a9f", "#e09f3e", "#3d5a80", "#9e2a2b", "#6b9080")
 SHOWN = (
-    ("rsur", "RSUR four-bar\n1 freedom", 1),
-    ("stewart_ups", "Stewart platform, 13 bodies\n6 freedoms", 3),
-    ("bent_chain", "bent chain\n3 freedoms", 2),
-    ("bricard", "Bricard 6R: counted 0,\ntruly 1 freedom", 5),
+    ("rsur", "RSUR four-bar\n1 degree of freedom", 1),
+    ("stewart_ups", "Stewart platform, 13 bodies\n6 degrees of freedom", 3),
+    ("bent_chain", "bent chain\n3 degrees of freedom", 2),
+    ("bricard", "Bricard 6R: Grübler count 0,\n1 degree of freedom", 5),
 )
 COLUMNS = 6  # of the contact sheet
 SLIM = 1e-6  # ratio of singular values: thinner than this is flat, or a line
@@ -270,7 +270,7 @@ def fit(axes, world: np.ndarray, elevation: float, azimuth: float, *, y_up: bool
     axes.set_axis_off()
 
 
-def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.42) -> None:
+def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.48) -> None:
     world = seen(m, states)
     low, high = world.min(axis=0), world.max(axis=0)
     middle, half = (low + high) / 2, zoom * max(high - low)
