@@ -36,7 +36,7 @@ help:
 	@echo "make bench-vocabulary  primitives of the user's own beside the built-in ones"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
-	@echo "make images            the pictures of the README"
+	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
 demo: $(STAMP)
@@ -83,6 +83,7 @@ fuzz: $(STAMP)
 images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'
 	@$(BIN)/python docs/figures.py
+	@$(BIN)/python docs/animation.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)

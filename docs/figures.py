@@ -28,17 +28,17 @@ IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
 COLOURS = ("#2a6f97", "#c8553d", "#588157", "#8d6a9f", "#e09f3e", "#3d5a80", "#9e2a2b", "#6b9080")
 SHOWN = (
-    ("rsur", "RSUR four-bar\n1 freedom", 1),
-    ("stewart_ups", "Stewart platform, 13 bodies\n6 freedoms", 3),
-    ("bent_chain", "bent chain\n3 freedoms", 2),
-    ("bricard", "Bricard 6R: counted 0,\ntruly 1 freedom", 5),
+    ("rsur", "RSUR four-bar\n1 degree of freedom", 1),
+    ("stewart_ups", "Stewart platform, 13 bodies\n6 degrees of freedom", 3),
+    ("bent_chain", "bent chain\n3 degrees of freedom", 2),
+    ("bricard", "Bricard 6R: Grübler count 0,\n1 degree of freedom", 5),
 )
 COLUMNS = 6  # of the contact sheet
 SLIM = 1e-6  # ratio of singular values: thinner than this is flat, or a line
 FILL = 1.3  # of a panel, as Matplotlib counts
-FLAT = 1e-9  # m: joint points that lie in one plane within this are seen from above
+FLAT = 1e-9  # m: a mechanism whose joint points lie in one plane within this is drawn from above
 Y_UP = ("strandbeest",)
-VIEWS = {  # elevation and azimuth [°], where the usual ones hide what matters
+VIEWS = {  # elevation and azimuth [°], where the default view hides important parts
     "cardan_joint": (55, -90),
     "differential": (35, -65),
     "indexing_table": (38, -60),
@@ -50,8 +50,8 @@ ALSO = {  # points that no joint marks, by mechanism and the end of a body's nam
     "jansen_leg": {"lower_triangle": jansen_leg.LEG.foot_on_triangle()},
     "strandbeest": {f"{leg.prefix}lower_triangle": leg.foot_on_triangle() for _, leg in strandbeest.legs()},
 }
-WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: shown at this time, where t = 0 shows little
-TURN = 1.0  # rad, and in half metres: how far the parts are thrown from the sketch
+WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: time of the pose that is drawn, where t = 0 shows little
+SCATTER_ANGLE, SCATTER_DISTANCE = 1.0, 0.5  # rad and m, at the most: how far parts are moved from the sketch
 
 Outline = np.ndarray  # m, shape (points, 3), in body axes
 Triple = tuple[float, float, float]
@@ -60,25 +60,25 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 def ring(radius: float, *, axis: int = 2, at: Triple = ORIGIN, points: int = 49) -> Outline:
     """A circle about an axis of the body."""
-    turn = np.linspace(0.0, 2 * np.pi, points)
-    return _around(np.full(points, radius), turn, axis, at)
+    angles = np.linspace(0.0, 2 * np.pi, points)
+    return _around(np.full(points, radius), angles, axis, at)
 
 
 def gear(teeth: int, module: float, *, axis: int = 2, at: Triple = ORIGIN, inside: bool = False) -> Outline:
-    """A toothed rim with a tooth where angles count from: flanks straight, half of a pitch wide on the pitch circle."""
+    """A toothed rim with a tooth at angle zero: straight flanks, half a pitch wide on the pitch circle."""
     pitch = 2 * np.pi / teeth
     corners = np.array([-0.33, -0.17, 0.17, 0.33, 0.5]) * pitch
     heights = np.array([-1.0, 0.9, 0.9, -1.0, -1.0]) * (-module if inside else module)
-    turn = np.concatenate([corners + k * pitch for k in range(teeth)] + [[corners[0] + 2 * np.pi]])
+    angles = np.concatenate([corners + k * pitch for k in range(teeth)] + [[corners[0] + 2 * np.pi]])
     radius = teeth * module / 2 + np.concatenate([np.tile(heights, teeth), heights[:1]])
-    return _around(radius, turn, axis, at)
+    return _around(radius, angles, axis, at)
 
 
-def _around(radius: np.ndarray, turn: np.ndarray, axis: int, at: Triple) -> Outline:
-    plane = {0: (2, 1, -1.0), 1: (2, 0, 1.0), 2: (0, 1, 1.0)}[axis]  # from which axis towards which: x → y, else from z
-    points = np.tile(np.array(at, dtype=float), (len(turn), 1))
-    points[:, plane[0]] += radius * np.cos(turn)
-    points[:, plane[1]] += plane[2] * radius * np.sin(turn)
+def _around(radius: np.ndarray, angles: np.ndarray, axis: int, at: Triple) -> Outline:
+    plane = {0: (2, 1, -1.0), 1: (2, 0, 1.0), 2: (0, 1, 1.0)}[axis]  # angles run from the first axis to the second
+    points = np.tile(np.array(at, dtype=float), (len(angles), 1))
+    points[:, plane[0]] += radius * np.cos(angles)
+    points[:, plane[1]] += plane[2] * radius * np.sin(angles)
     return points
 
 
@@ -95,7 +95,7 @@ def line(*points: Triple) -> Outline:
     return np.array(points, dtype=float)
 
 
-# What a body looks like beyond its joint points, by mechanism and body; "ground" is drawn in ink.
+# Outlines that are drawn in addition to the joint points, by mechanism and body; "ground" is drawn in ink.
 OUTLINES: dict[str, dict[str, list[Outline]]] = {
     "planetary_gear": {
         "sun": [gear(planetary_gear.SUN, planetary_gear.MODULE)],
@@ -176,7 +176,7 @@ def origin(end: cd.Frame | cd.Point) -> tuple[float, float, float]:
 
 
 def points(m: cd.Mechanism) -> dict[str, list[tuple[float, float, float]]]:
-    """Joint points of each body, in its own axes, each once, and what else there is to see of it."""
+    """Joint points of each body in body axes, each once, and the additional points of ALSO."""
     found: dict[str, list[tuple[float, float, float]]] = {body: [point] for body, point in ALSO.get(m.name, {}).items()}
     for joint in m.joints.values():
         for end in joint.ends:
@@ -208,9 +208,9 @@ def draw(axes, m: cd.Mechanism, state: cd.State) -> None:
             offset = world - world.mean(axis=0)
             _, sizes, u = np.linalg.svd(offset)
             if sizes[1] > SLIM * sizes[0] > sizes[2]:  # in a plane, not on a line: a panel
-                turn = np.argsort(np.arctan2(offset @ u[1], offset @ u[0]))
-                axes.add_collection3d(Poly3DCollection([world[turn]], facecolor=colour, alpha=0.25, linewidth=0))
-                world = world[[*turn, turn[0]]]
+                order = np.argsort(np.arctan2(offset @ u[1], offset @ u[0]))
+                axes.add_collection3d(Poly3DCollection([world[order]], facecolor=colour, alpha=0.25, linewidth=0))
+                world = world[[*order, order[0]]]
             else:
                 world = world[np.argsort(offset @ u[0], kind="stable")]
         axes.plot(*world.T, color=colour, linewidth=2.2, solid_capstyle="round")
@@ -226,13 +226,13 @@ def draw(axes, m: cd.Mechanism, state: cd.State) -> None:
 
 
 def scattered(m: cd.Mechanism, seed: int) -> cd.State:
-    """Every part moved and turned at random from where it was sketched."""
+    """Every part moved and rotated at random from its authored pose."""
     rng = np.random.default_rng(seed)
     return m.state.moved(
         {
             name: cd.Pose(
-                np.array(body.position) + rng.uniform(-0.5, 0.5, 3),
-                euler.retract(body.orientation, rng.uniform(-TURN, TURN, 3)),
+                np.array(body.position) + rng.uniform(-SCATTER_DISTANCE, SCATTER_DISTANCE, 3),
+                euler.retract(body.orientation, rng.uniform(-SCATTER_ANGLE, SCATTER_ANGLE, 3)),
             )
             for name, body in m.bodies.items()
         }
@@ -253,13 +253,13 @@ def seen(m: cd.Mechanism, states: list[cd.State]) -> np.ndarray:
 
 
 def fit(axes, world: np.ndarray, elevation: float, azimuth: float, *, y_up: bool) -> None:
-    """Let what is seen from that side fill the panel."""
+    """Scale the panel to the points as seen from this direction."""
     el, az = np.radians((elevation, azimuth))
     right = np.array([-np.sin(az), np.cos(az), 0.0])
     up = np.array([-np.sin(el) * np.cos(az), -np.sin(el) * np.sin(az), np.cos(el)])
     axis = np.cross(right, up)
-    turned = world[:, [2, 0, 1]] if y_up else world
-    across = turned @ np.column_stack([right, up, axis])
+    permuted = world[:, [2, 0, 1]] if y_up else world
+    across = permuted @ np.column_stack([right, up, axis])
     low, high = across.min(axis=0), across.max(axis=0)
     middle = np.column_stack([right, up, axis]) @ ((low + high) / 2)
     middle = middle[[1, 2, 0]] if y_up else middle
@@ -270,7 +270,7 @@ def fit(axes, world: np.ndarray, elevation: float, azimuth: float, *, y_up: bool
     axes.set_axis_off()
 
 
-def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.42) -> None:
+def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.48) -> None:
     world = seen(m, states)
     low, high = world.min(axis=0), world.max(axis=0)
     middle, half = (low + high) / 2, zoom * max(high - low)
@@ -328,7 +328,7 @@ def contact_sheet() -> None:
 
 
 def descent() -> None:
-    """The bent chain on its way, as ``cardan study minima --plot`` draws it."""
+    """The assembly of the bent chain, as ``cardan study minima --plot`` draws it."""
     figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import io
 import re
 import tokenize
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCES = ROOT / "docs" / "references.md"
 DOCUMENTS = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+WIDTH = 120  # characters of a line
 
 FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
@@ -39,11 +42,15 @@ ABSOLUTE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its info string, its code, and the line of its first line of code."""
+    """A fenced block: its info string, its code, the line of its first line of code, and the output it must print.
+
+    The output of a Python block is that of a block marked ``text output`` right after it; None where there is none.
+    """
 
     info: tuple[str, ...]
     code: str
     line: int
+    output: str | None = None
 
 
 def split_fences(text: str) -> tuple[list[Block], str]:
@@ -74,6 +81,11 @@ def chain_python_blocks(blocks: list[Block]) -> list[list[Block]]:
     """Python blocks that share a namespace: each block marked ``python continue`` joins the one before it."""
     chains: list[list[Block]] = []
     for block in blocks:
+        if block.info == ("text", "output"):
+            if not chains:
+                raise ValueError(f"line {block.line - 1}: an output without a Python block before it")
+            chains[-1][-1] = replace(chains[-1][-1], output=block.code)
+            continue
         if not block.info or block.info[0].lower() not in PYTHON_LIKE:
             continue
         if block.info == ("python",):
@@ -100,13 +112,17 @@ def run_chain(path: Path, chain: list[Block]) -> None:
     """Execute blocks in one fresh namespace; an error names the file and the line in it."""
     namespace: dict[str, object] = {"__name__": "__main__", "__file__": str(path)}
     for block in chain:
+        printed = io.StringIO()
         try:
             # Padded to its place in the document, so that tracebacks and inspect find the lines there.
-            exec(compile("\n" * (block.line - 1) + block.code, str(path), "exec"), namespace)
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * (block.line - 1) + block.code, str(path), "exec"), namespace)
         except (Exception, SystemExit) as error:
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
             line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(path) else lines[-1]
             raise AssertionError(f"{name_of(path)}:{line}: {type(error).__name__}: {error}") from error
+        if block.output is not None and printed.getvalue() != block.output:
+            raise AssertionError(f"{name_of(path)}:{block.line}: printed {printed.getvalue()!r}, not {block.output!r}")
 
 
 def find_citations(text: str) -> Iterator[tuple[str, int]]:
@@ -217,6 +233,14 @@ def test_places_in_documents_resolve(path: Path) -> None:
     assert not broken, f"{name_of(path)} links to places that are not there: {broken}"
 
 
+@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
+def test_documents_are_wrapped(path: Path) -> None:
+    """At 120 characters, except for tables."""
+    lines = enumerate(read(path).splitlines(), start=1)
+    long = [number for number, line in lines if len(line) > WIDTH and not line.startswith("|")]
+    assert not long, f"{name_of(path)}: longer than {WIDTH} characters are the lines {long}"
+
+
 # The checks above are only worth as much as what they find; these samples hold them to it.
 
 SAMPLE = """\
@@ -258,6 +282,19 @@ def test_blocks_run_in_their_namespace_and_errors_name_the_line() -> None:
 def test_no_block_escapes_by_its_info_string(info: str) -> None:
     with pytest.raises(ValueError, match="line 1: a block marked"):
         chain_python_blocks(split_fences(f"```{info}\n1 / 0\n```\n")[0])
+
+
+def test_output_is_compared_with_what_is_printed() -> None:
+    text = "```python\nprint(1 + 1)\n```\n```text output\n{}\n```\n"
+    right, wrong = (chain_python_blocks(split_fences(text.format(shown))[0])[0] for shown in (2, 3))
+    run_chain(ROOT / "SAMPLE.md", right)
+    with pytest.raises(AssertionError, match=r"^SAMPLE\.md:2: printed '2\\n', not '3\\n'$"):
+        run_chain(ROOT / "SAMPLE.md", wrong)
+
+
+def test_an_output_needs_a_block_of_code() -> None:
+    with pytest.raises(ValueError, match="line 1: an output without"):
+        chain_python_blocks(split_fences("```text output\n2\n```\n")[0])
 
 
 def test_relative_links_are_found() -> None:
