@@ -392,7 +392,7 @@ def load(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
 
 def group(name: str) -> str:
     """Gallery by method and formulation, or by what else was asked; fuzz by family."""
-    words = name.split(" start ")[0].split()
+    words = name.partition(" start ")[0].split()
     return " ".join(words[:2] if words[0] == "fuzz" else [words[0], *(w for w in words[2:] if w not in POSES)])
 
 
@@ -470,9 +470,10 @@ def compare(old_path: Path, new_path: Path, most: int) -> int:
         numbers = " ".join(f"{int(row[h]):10}" for h in heads)
         print(f"{key:{width}} {numbers} {row['met']:9.1e} {row['unmet']:9.1e}")
     print(
-        "\nstatus, iterations, restarts, counts (of the diagnosis): answers in which it differs; moved: poses differ at all;"
-        f"\napart: by more than {SAME:g} of the extent; bad: crash, NaN or false verdict in new; met by, unmet by: largest"
-        "\ndifference where both are assembled, and elsewhere"
+        "\nstatus, iterations, restarts, counts (of the diagnosis): answers in which it differs"
+        f"\nmoved: poses differ at all; apart: by more than {SAME:g} of the extent"
+        "\nbad: crash, NaN or false verdict in new"
+        "\nmet by, unmet by: largest difference where both are assembled, and elsewhere"
     )
     for what, lines in lists.items():
         print(f"\n{what}: {len(lines)}")
