@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary fuzz images clean
+.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary fuzz long images clean
 
 help:
 	@echo "make demo              assemble the gallery and print a table"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench-vocabulary  primitives of the user's own beside the built-in ones"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
+	@echo "make long              make fuzz, and the laws that take too many cases for make test"
 	@echo "make images            the pictures of the README"
 	@echo "make clean             remove what make made"
 
@@ -76,6 +77,10 @@ bench-vocabulary: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+long: fuzz
+	@echo "== laws over many cases"
+	@$(BIN)/python -m pytest -q -m long
 
 fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2

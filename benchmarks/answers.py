@@ -466,7 +466,10 @@ def compare(old_path: Path, new_path: Path, most: int) -> int:
     heads = ("answers", "status", "iterations", "restarts", "counts", "moved", "apart", "bad")
     width = max([len(key) for key in table] + [5])
     print(f"\n{'group':{width}} " + " ".join(f"{h:>10}" for h in heads) + "    met by  unmet by")
-    for key, row in [*sorted(table.items()), ("total", _total(table))]:
+    differ = [
+        (key, row) for key, row in sorted(table.items()) if any(value for k, value in row.items() if k != "answers")
+    ]
+    for key, row in [*differ, ("total", _total(table))]:
         numbers = " ".join(f"{int(row[h]):10}" for h in heads)
         print(f"{key:{width}} {numbers} {row['met']:9.1e} {row['unmet']:9.1e}")
     print(
