@@ -1,4 +1,4 @@
-"""Laws of the stepper: it says that all is met only where the verdict says so, and equations that are not ours agree."""
+"""Laws of the stepper: it says that all is met only where the verdict and equations that are not ours say so."""
 
 from __future__ import annotations
 
