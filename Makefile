@@ -17,14 +17,16 @@ LOWEST_SUPPORTED := (3, 11) <= sys.version_info < (3, 13)
 PYTHON           ?= $(call find_python,python3 python python3.14 python3.13 python3.12 python3.11,$(SUPPORTED))
 LOWEST_PYTHON    ?= $(call find_python,python3.11 python3.12 python3 $(BIN)/python,$(LOWEST_SUPPORTED))
 
+# Tests take turns on all cores, each worker with the next ones that nobody has begun; kernels are compiled before.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.NOTPARALLEL:
-.PHONY: help demo test lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary fuzz images clean
+.PHONY: help demo test warm lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary fuzz long images clean
 
 help:
 	@echo "make demo              assemble the gallery and print a table"
@@ -36,13 +38,21 @@ help:
 	@echo "make bench-vocabulary  primitives of the user's own beside the built-in ones"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
+	@echo "make long              make fuzz, and the laws that take too many cases for make test"
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
 demo: $(STAMP)
 	@$(BIN)/cardan examples --solve
 
-test: lint types contracts unit-test nojit-test
+# The kernels are compiled on one core while another runs the checkers.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory -j2 warm lint types contracts
+	@$(MAKE) --no-print-directory unit-test nojit-test
+
+warm: $(STAMP)
+	@echo "== kernels"
+	@said=$$($(BIN)/cardan warmup 2>&1) || { echo "$$said" >&2; exit 1; }; echo "$$said" | tail -1
 
 lint: $(STAMP)
 	@echo "== lint"
@@ -56,9 +66,9 @@ contracts: $(STAMP)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports --no-logo
 
-unit-test: $(STAMP)
+unit-test: $(STAMP) warm
 	@echo "== tests, with the docs' code"
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q $(PARALLEL)
 
 docs-test: $(STAMP)
 	@echo "== docs' code, citations and links"
@@ -66,7 +76,7 @@ docs-test: $(STAMP)
 
 nojit-test: $(STAMP)
 	@echo "== tests with the JIT disabled"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(PARALLEL) -m nojit
 
 bench-foundation: $(STAMP)
 	@$(BIN)/python benchmarks/foundation.py
@@ -76,6 +86,10 @@ bench-vocabulary: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+long: fuzz
+	@echo "== laws over many cases"
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m long
 
 fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
@@ -106,7 +120,7 @@ wheel: $(STAMP)
 
 lowest: $(LOWEST)/.installed-$(VERSION)
 	@echo "== tests with the oldest supported versions"
-	@$(LOWEST)/bin/python -m pytest -q
+	@$(LOWEST)/bin/python -m pytest -q $(PARALLEL)
 
 # $(call install,environment,python,version test,what is needed,pip arguments)
 define install
@@ -114,7 +128,7 @@ define install
 	@test -x $(1)/bin/python || { "$(2)" -c 'import sys; sys.exit(not ($(3)))' 2>/dev/null \
 		|| { echo "error: $(4) is needed: $(if $(2),$(2) is not,none was found)" >&2; exit 1; }; \
 		"$(2)" -m venv $(1); }
-	@$(1)/bin/python -m pip install -qq $(5) -e '.[dev]'
+	@$(1)/bin/python -m pip install -qq --no-compile $(5) -e '.[dev]'
 	@rm -f $(1)/.installed-*
 	@touch $@
 endef

@@ -386,8 +386,8 @@ assert kept() == files, kept() - files
 """
 
 
-def test_nothing_is_left_to_compile_after_warmup() -> None:
-    run = run_python(AFTER_WARMUP)
+def test_nothing_is_left_to_compile_after_warmup(own_cache: Path) -> None:
+    run = run_python(AFTER_WARMUP, CARDAN_CACHE_DIR=str(own_cache))
     assert run.returncode == 0, run.stderr
 
 

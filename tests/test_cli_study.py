@@ -429,7 +429,7 @@ def test_the_bar_keeps_to_the_width_of_the_terminal(columns: int, monkeypatch: p
     terminal = Terminal(True)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "EACH", 0.0)
-    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((columns, 24)))
     with progress.Bar("liu2013") as bar:
         for k in range(5):
             bar.update(k, 4)

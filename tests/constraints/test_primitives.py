@@ -159,7 +159,8 @@ class Case:
             if place == "ground":
                 world.append(value - self.centroid(place) if kind is FeatureKind.POINT else value)
                 continue
-            r, p = np.split(q[:14].reshape(2, 7)[PLACES.index(place)], [3])
+            pose = q[:14].reshape(2, 7)[PLACES.index(place)]
+            r, p = pose[:3], pose[3:]
             if kind is FeatureKind.ORIENTATION:
                 world.append(product(p, value))
             elif kind is FeatureKind.VECTOR:

@@ -1,0 +1,83 @@
+"""Laws of the stepper: it says that all is met only where the verdict and equations that are not ours say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fuzz import judge
+from fuzz.case import Case, build
+from fuzz.generate import generate
+
+import cardan as cd
+from cardan import examples
+
+SEED = 11
+CASES = 150
+LONG_CASES = 1000
+MOST_STEPS = 200
+
+
+def stepped(m: cd.Mechanism, start: Any = None, **options: Any) -> tuple[Any, bool]:
+    """The stepper at its end, and whether it says that all is met; it ends where it stalls, or after 200 steps."""
+    stepper = m.stepper(start, **options)
+    for _ in range(MOST_STEPS):
+        if stepper.step():
+            return stepper, True
+        if stepper.stalled:
+            break
+    return stepper, False
+
+
+def false_claims(case: Case) -> list[str]:
+    """What is wrong where the stepper says that the case is met."""
+    m = build(case)
+    start = None if case.start is None else {name: tuple(pose) for name, pose in case.start.items()}
+    formulation = case.options.get("formulation", "manifold")
+    stepper, met = stepped(m, start, formulation=formulation)
+    if not met:
+        return []
+    state = stepper.state
+    found = []
+    if not m.diagnose(state).assembled:
+        found.append(f"{case.label}: met after {stepper.iterations} steps, residual {m.diagnose(state).residual:.2e}")
+    poses = judge.poses_of(state)
+    missed = judge.relative_misses(case, poses, judge.misses(case, poses, state.angles))
+    if not max(missed.values(), default=0.0) <= judge.RELATIVE:
+        found.append(f"{case.label}: met after {stepper.iterations} steps, missed by {max(missed.values()):.2e}")
+    if case.expect == "not ok":
+        found.append(f"{case.label}: met after {stepper.iterations} steps, though it is proved to be inconsistent")
+    return found
+
+
+@pytest.mark.parametrize("name", examples.REGISTRY)
+def test_no_mechanism_of_the_gallery_is_met_against_the_verdict(name: str) -> None:
+    m = examples.REGISTRY[name].build()
+    drawn, met = stepped(m)
+    assert met and m.diagnose(drawn.state).assembled
+    for seed in range(3):
+        stepper, met = stepped(m, examples.random_start(m, seed))
+        assert not met or m.diagnose(stepper.state).assembled, f"start {seed} after {stepper.iterations} steps"
+
+
+def test_no_fuzzed_mechanism_is_met_against_the_verdict() -> None:
+    assert [claim for k in range(CASES) for claim in false_claims(generate(SEED, k))] == []
+
+
+@pytest.mark.long
+def test_none_of_many_fuzzed_mechanisms_is_met_against_the_verdict() -> None:
+    assert [claim for k in range(LONG_CASES) for claim in false_claims(generate(SEED, k))] == []
+
+
+@pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "relative", "relative_euler_parameters"])
+@pytest.mark.parametrize("off", [1e-9, 1e-10, 2e-11])  # [m], each above 1e-12 of the extent
+def test_a_short_squared_distance_that_contradicts_a_weld_is_not_met(off: float, formulation: Any) -> None:
+    """d² − ℓ² of ℓ = 1 mm is 2ℓ·off: a part of L² = 9 m² far below the tolerance, while off/L is above it."""
+    m = cd.Mechanism("stop")
+    slide = m.body("slide")
+    m.fixed("weld", m.ground.frame(), slide.frame())
+    m.distance("rail", m.ground.point(), slide.point((3, 0, 0)), 3.0)
+    m.distance("gap", m.ground.point((1e-3 + off, 0, 0)), slide.point(), 1e-3, squared=True)
+    assert not m.assemble(formulation=formulation).ok
+    stepper, met = stepped(m, formulation=formulation)
+    assert not met, f"met after {stepper.iterations} steps; the verdict is {m.diagnose(stepper.state).residual:.2e}"
