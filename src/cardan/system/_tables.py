@@ -373,26 +373,25 @@ def change_frames(ints, floats, frames):
 
 
 @exact
-def shift_reference(bodies, points, origin, sign, q):
+def shift_reference(bodies, frames, origin, sign, q):
     """q ← poses of the reference frames from those of the bodies (sign +1), or back (−1).
 
-    r moves by sign·(A(p) c − origin), where c [m] are the points; p ← p ⊗ a, where a are the quaternions
-    body ← reference that follow the origin, if there are any (from the first on again where there are more bodies).
-    On the way back quaternions are made of unit length first, where they are not so to the last bit; a quaternion that
-    collapsed has no direction and becomes NaN.
+    frames, 3 or 7 floats per body: c [m] and, where the frames have axes of their own, the quaternion a body ← frame.
+    r moves by sign·(A(p) c − origin), and p ← p ⊗ a.
+    On the way back quaternions are normalised first, unless they have length one to the last bit.  A quaternion of
+    length zero has no direction and becomes NaN.
     """
-    rotated = (origin.size - 3) // 4
+    stride = frames.size // bodies if bodies > 0 else 3
     for b in range(bodies):
+        c = frames[stride * b :]
         p = q[POSE * b + 3 :]
         if sign < 0.0:
             square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
             norm = sqrt(square)
             for i in range(4):
                 p[i] /= norm
-            if rotated > 0:
-                a = origin[3 + 4 * (b % rotated) :]
-                multiply(p, a[0], -a[1], -a[2], -a[3])
-        c = points[3 * b :]
+            if stride == POSE:
+                multiply(p, c[3], -c[4], -c[5], -c[6])
         r = q[POSE * b :]
         e0 = p[0]
         e1 = p[1]
@@ -408,6 +407,5 @@ def shift_reference(bodies, points, origin, sign, q):
         r[0] = (r[0] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
         r[1] = (r[1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
         r[2] = (r[2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)
-        if rotated > 0 and sign > 0.0:
-            a = origin[3 + 4 * (b % rotated) :]
-            multiply(p, a[0], a[1], a[2], a[3])
+        if stride == POSE and sign > 0.0:
+            multiply(p, c[3], c[4], c[5], c[6])

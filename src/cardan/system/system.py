@@ -83,10 +83,10 @@ class System:
 
     Solvers work with the pose of each body's reference frame.  By default its origin is the centroid of the body's
     joint points and its axes are those of the body, so that it does not matter where a part's origin was drawn.
-    ``reference_points`` [m], shape (bodies, 3), in body axes: the origins of the reference frames.
+    ``reference_frames`` in body axes, shape (bodies, 3) or (bodies, 7): their origins [m] and, where they have axes of
+    their own, the quaternions body ← reference.
     ``origin`` [m], shape (3,): centroid of the ground's points, where it is ``grounded`` by some; solver coordinates
     count from it, so that a mechanism far away loses no digits.  Zero where a primitive depends on the world's origin.
-    Where reference frames have axes of their own, four numbers per body follow: the quaternions body ← reference.
     ``centroids`` [m], shape (bodies, 3), in body axes: of each body's joint points, whatever its reference frame.
 
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
@@ -113,7 +113,7 @@ class System:
         "names",
         "origin",
         "powers",
-        "reference_points",
+        "reference_frames",
         "signals",
         "starts",
     )
@@ -195,8 +195,8 @@ class System:
         self.starts: IntArray = tables[: constraints + 1]
         self.level: IntArray = tables[constraints + 1 : constraints + 1 + count]
         self.leader: IntArray = tables[constraints + 1 + count :]
-        self.reference_points: FloatArray = points[:-3].reshape(count, 3)
-        self.centroids = self.reference_points
+        self.reference_frames: FloatArray = points[:-3].reshape(count, 3)
+        self.centroids = self.reference_frames
         self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
@@ -207,20 +207,24 @@ class System:
         """Express all features in given reference frames instead of those at the centroids."""
         if references.shape != self.authored.shape:
             raise ModelError(f"the reference frames have shape {references.shape}; it must be {self.authored.shape}")
-        self.reference_points, axes = references[:, :3].copy(), references[:, 3:]
-        moved = np.hstack([self.reference_points - self.centroids, axes])
+        self.reference_frames = references.copy()
+        moved = np.hstack([references[:, :3] - self.centroids, references[:, 3:]])
         _tables.change_frames(self.ints, self.floats, moved.reshape(-1))
-        self.origin = np.concatenate([self.origin, axes.ravel()])
+
+    @property
+    def reference_points(self) -> FloatArray:
+        """Origins of the reference frames [m] in body axes, shape (bodies, 3)."""
+        return self.reference_frames[:, :3]
 
     @property
     def reference_axes(self) -> FloatArray | None:
         """Quaternions body ← reference, shape (bodies, 4); None where the axes are those of the bodies."""
-        return self.origin[3:].reshape(-1, 4) if self.origin.size > 3 else None
+        return self.reference_frames[:, 3:] if self.reference_frames.shape[1] > 3 else None
 
     def _measure_points(self) -> None:
         """The characteristic length where each body has all its joint points in one place."""
         q = self.authored.ravel().copy()
-        _tables.shift_reference(len(self.names), self.reference_points.reshape(-1), self.origin, 1.0, q)
+        _tables.shift_reference(len(self.names), self.reference_frames.reshape(-1), self.origin, 1.0, q)
         size = max([record.size for record in self._source.records], default=0.0)
         if span := self._span():
             self.length = max(size, span)
@@ -244,7 +248,7 @@ class System:
         for name, locations in found.items():
             number = self.index[name] if name else -1
             if number in pointed:
-                locations.append(self.centroids[number] if name else self.origin[:3])
+                locations.append(self.centroids[number] if name else self.origin)
             points = np.array(locations)
             span = _extent(points)
             spans.append(span if span > COINCIDENT * float(np.abs(points).max()) else 0.0)
@@ -294,7 +298,7 @@ class System:
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
         spread = _extent(points)
-        drawn = (points, self.origin[:3], self.centroids, self.authored[:, :3])
+        drawn = (points, self.origin, self.centroids, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
 
@@ -444,7 +448,7 @@ class System:
         if self.counted_angles != other.counted_angles:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
-        frames = ((self.reference_points, other.reference_points), (self.origin, other.origin))
+        frames = ((self.reference_frames, other.reference_frames), (self.origin, other.origin))
         return all(bool(np.array_equal(a, b)) for a, b in (*pairs, *frames))
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
