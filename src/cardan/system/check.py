@@ -125,6 +125,11 @@ def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     return a, b, c  # type: ignore[return-value]  # rows of a 3×3 array
 
 
+def inertia_or_none(value: Any, what: str) -> tuple[Triple, Triple, Triple] | None:
+    """None, or as :func:`inertia`."""
+    return None if value is None else inertia(value, what)
+
+
 def _three(value: Any, what: str) -> Sequence[Any]:
     try:
         rows = list(value)
