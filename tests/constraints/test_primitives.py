@@ -88,7 +88,7 @@ LENGTHS |= {(name, bound) for name in ("displacement_limit", "distance_limit") f
 def away_from_branches(name, x, parameters):
     """Whether differences can be taken: the primitive is smooth well around these world features."""
     for k, kind in enumerate(REGISTRY[name].features):
-        if kind is FeatureKind.TURN:
+        if kind is FeatureKind.ANGLE:
             axes = x[k - 3], x[k - 2], x[k - 1]
             if np.hypot(axes[0] @ axes[2], axes[1] @ axes[2]) < 0.7 or abs(turn(*axes, x[k]) - x[k][0]) > 2.5:
                 return False
@@ -122,7 +122,7 @@ class Case:
         while True:
             self.values = [self._value(kind, rng) for kind in self.primitive.features]
             self.parameters = tuple(rng.uniform(0.3, 2.5, len(self.primitive.parameters)))
-            angles = rng.uniform(-8, 8, sum(kind is FeatureKind.TURN for kind in self.primitive.features))
+            angles = rng.uniform(-8, 8, sum(kind is FeatureKind.ANGLE for kind in self.primitive.features))
             r_p = [[*rng.uniform(-1, 1, 3), *random_quaternion(rng)] for _ in range(2)]
             self.q = np.array([*r_p[0], *r_p[1], *angles])
             if self.is_alone() or away_from_branches(name, self.features(self.q), self.parameters):
@@ -134,7 +134,7 @@ class Case:
     def _value(kind, rng):
         if kind is FeatureKind.POINT:
             return rng.uniform(-1, 1, 3)
-        if kind is FeatureKind.TURN:
+        if kind is FeatureKind.ANGLE:
             return ()
         return unit(rng.normal(size=3)) if kind is FeatureKind.VECTOR else random_quaternion(rng)
 
@@ -153,7 +153,7 @@ class Case:
         world = []
         angles = list(q[14:])
         for kind, place, value in zip(self.primitive.features, self.places, self.values, strict=True):
-            if kind is FeatureKind.TURN:
+            if kind is FeatureKind.ANGLE:
                 world.append(np.array([angles.pop(0)]))
                 continue
             if place == "ground":
@@ -186,7 +186,7 @@ class Case:
     def is_alone(self):
         """On one body alone nothing changes as it moves, so no branch is crossed."""
         name = self.primitive.name
-        return len(set(self.places)) == 1 and FeatureKind.TURN not in self.primitive.features and name not in LIMITS
+        return len(set(self.places)) == 1 and FeatureKind.ANGLE not in self.primitive.features and name not in LIMITS
 
 
 def system_of(mechanism, primitive, places, values, parameters):
@@ -194,7 +194,7 @@ def system_of(mechanism, primitive, places, values, parameters):
     bodies = [mechanism[name] for name in PLACES[:2]]
     features, turns = [], []
     for kind, place, value in zip(primitive.features, places, values, strict=True):
-        if kind is FeatureKind.TURN:
+        if kind is FeatureKind.ANGLE:
             (_, a, x), (_, _, y), (_, b, v) = features[-3:]
             turns.append(CountedAngle(f"turn {len(turns)}", 100 + len(turns), a, x, y, b, v))
             features.append(Feature(kind, turns[-1], ()))
@@ -266,7 +266,7 @@ def all_placements(name):
     places = [
         p
         for p in places
-        if all(p[k - 3] == p[k - 2] != p[k - 1] == p[k] for k, kind in enumerate(kinds) if kind is FeatureKind.TURN)
+        if all(p[k - 3] == p[k - 2] != p[k - 1] == p[k] for k, kind in enumerate(kinds) if kind is FeatureKind.ANGLE)
     ]
     return places[:: max(1, len(places) // 80)]
 
@@ -274,7 +274,7 @@ def all_placements(name):
 def usual_placement(name):
     """On body one what comes first, and of an angle its x and y; all else on body two."""
     kinds = REGISTRY[name].features
-    first = {0} | {k - i for k, kind in enumerate(kinds) if kind is FeatureKind.TURN for i in (2, 3)}
+    first = {0} | {k - i for k, kind in enumerate(kinds) if kind is FeatureKind.ANGLE for i in (2, 3)}
     return tuple("one" if k in first else "two" for k in range(len(kinds)))
 
 
