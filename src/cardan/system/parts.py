@@ -163,8 +163,8 @@ class Body:
     def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
         """A frame fixed on this body: origin [m], axis z, zero reference x, in body axes.
 
-        x need not be orthogonal to z (its part along z is removed).  Omitted, x is a fixed function of z alone: the
-        body axis least along z, made orthogonal to it.
+        x need not be orthogonal to z (its component along z is removed).  If omitted, x depends on z alone: the body
+        axis with the smallest component along z, made orthogonal to it.
         """
         return Frame.build(self, origin, z, x)
 
@@ -177,7 +177,7 @@ class Body:
         return f"<Body {self.name!r}>"
 
     def description(self) -> tuple[Any, ...]:
-        """All that defines the body, as plain values: equal descriptions, equal bodies."""
+        """Everything that defines the body, as plain values; equal bodies have equal descriptions."""
         return self.name, self._position, self._orientation, self._mass, self._inertia, self._center
 
 
@@ -211,7 +211,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A right-handed frame fixed on a body: origin [m] and unit axes in body axes; z is the axis, x the zero."""
+    """A right-handed frame fixed on a body: origin [m] and unit axes in body axes.  z is the axis, x the zero."""
 
     body: Body
     origin: Triple
@@ -231,7 +231,7 @@ class Frame:
             reference = check.direction(x, f"the reference x of {where}")
         unit_x = _orthogonal_part(reference, unit_z)
         if unit_x is None:
-            raise ModelError(f"the reference x of {where} is {x!r}, along its axis z {z!r}; it must point aside")
+            raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
         return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
 
     def point(self) -> Point:
@@ -272,7 +272,7 @@ def principal_frame(body: Body) -> tuple[float, ...]:
 
 
 def default_x(z: Triple) -> Triple:
-    """The body axis least along z, the first of equals: what x is made from where none is given."""
+    """The body axis with the smallest component along z, the first of equals: the default of x."""
     ax, ay, az = abs(z[0]), abs(z[1]), abs(z[2])
     if ax <= ay and ax <= az:
         return 1.0, 0.0, 0.0
@@ -286,7 +286,7 @@ def _orthogonal_part(a: Triple, z: Triple) -> Triple | None:
     if n <= PARALLEL_SINE:
         return None
     x, y, w = x / n, y / n, w / n
-    along = x * z[0] + y * z[1] + w * z[2]  # once more: the first pass loses digits where a is nearly along z
+    along = x * z[0] + y * z[1] + w * z[2]  # again: the first pass loses digits where a is nearly parallel to z
     x, y, w = x - along * z[0], y - along * z[1], w - along * z[2]
     n = math.sqrt(x * x + y * y + w * w)
     return x / n, y / n, w / n

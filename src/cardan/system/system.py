@@ -26,9 +26,9 @@ _tables = TieredModule("cardan.system._tables")
 IntArray = NDArray[np.int64]
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
-COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
-# [m] Where lengths come from outside the model too (drivers, bounds, functions of the user's), a spread of parts in one
-# point is below this what rounding leaves of zero, and no size: nothing else tells the two apart.
+COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
+# [m] Where lengths also come from drivers, limits or users' functions, a smaller spread of the bodies counts as zero:
+# nothing else tells a size from rounding there.
 LEAST_SPREAD = 1e-12
 
 
@@ -235,7 +235,7 @@ class System:
         self._check_length()
 
     def _span(self) -> float:
-        """Extent [m] of a body whose joints' one point lies beside the frames that only give it directions; or zero."""
+        """Largest extent [m] of a body's joint points and the origins of frames that only give directions; or zero."""
         found: dict[str, list[Any]] = {}
         for name, location in [location for record in self._source.records for location in record.locations]:
             found.setdefault(name, []).append(location)
@@ -243,7 +243,7 @@ class System:
             return 0.0
         pointed = self._pointed()
         if any([primitive.absolute for primitive in self._primitives]):
-            pointed.discard(-1)  # then the origin is the world's, and no point of the ground
+            pointed.discard(-1)  # then the origin is that of the world, not the centroid of the ground's points
         spans = []
         for name, locations in found.items():
             number = self.index[name] if name else -1
@@ -255,7 +255,7 @@ class System:
         return max(spans)
 
     def _pointed(self) -> set[int]:
-        """Numbers of the bodies that joints hold by a point, −1 for the ground."""
+        """Numbers of the bodies with joint points, −1 for the ground."""
         table = self.ints.tolist()
         found = set()
         for at in self.starts[:-1].tolist():
@@ -266,7 +266,7 @@ class System:
         return found
 
     def _is_closed(self) -> bool:
-        """Whether all lengths there are stand in the model: no driver, no limit, no function of the user's."""
+        """Whether all lengths are in the model: no driver, no limit, no user's primitive."""
         return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._primitives])
 
     def _check_length(self) -> None:
@@ -278,14 +278,11 @@ class System:
 
     @property
     def judged_length(self) -> float:
-        """What lengths are judged by [m], in every pose the same: L, or a metre where the model has no length."""
+        """The unit of length of verdicts [m], the same in every pose: L, or 1 m where the model has no length."""
         return self.length or 1.0
 
     def extent_at(self, q: FloatArray) -> float:
-        """L [m], or where the model has no length the spread of the bodies in solver coordinates q: what is solved in.
-
-        A metre where that is none either.
-        """
+        """The unit of length of solvers [m]: L; else the spread of the bodies in solver coordinates q; else 1 m."""
         return self.length or self._spread(q) or 1.0
 
     def _spread(self, q: FloatArray, least: float = LEAST_SPREAD) -> float:
@@ -304,7 +301,7 @@ class System:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Every use of a primitive with its place in the residual vector, in the order of the tables."""
+        """Every relation with its first row in the residual vector, in the order of the tables."""
         found: tuple[Row, ...] = self.cached("rows", self._rows)
         return found
 
@@ -313,7 +310,7 @@ class System:
 
     @property
     def addressed(self) -> IntArray:
-        """The integers with addresses for codes, as evaluators want them; valid in this process only."""
+        """The integers with addresses in place of codes, as evaluators need them; valid in this process only."""
         found: IntArray = self.cached("addressed", self._addressed)
         return found
 
@@ -330,7 +327,7 @@ class System:
         return np.array(codes, dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
-        """The floats with the values of all drivers at a time; the system's own where there is none."""
+        """The floats with the values of all drivers at a time; the system's own array where there are no drivers."""
         if not self.signals:
             return self.floats
         floats = self.floats.copy()
@@ -366,7 +363,7 @@ class System:
         }
 
     def judged(self) -> System:
-        """This system with every primitive in its sharp form, for verdicts in metres and radians; made once."""
+        """This system with every primitive in the form that verdicts use, in metres and radians; made once."""
         found: System = self.cached("judged", self._judged)
         return found
 
@@ -377,7 +374,7 @@ class System:
         return System.from_source(self._source._replace(records=records))
 
     def judged_powers(self) -> IntArray:
-        """Per row of the judged system the power of length it is divided by, or −1 for an angle of whole turns."""
+        """Per row of the judged system the power of length it is divided by, or −1 for a row of counted angles."""
         judged = self.judged()
         if not judged.counted_angles:
             return judged.powers
@@ -385,7 +382,7 @@ class System:
         return found
 
     def least_sensitivity(self, length: float) -> float:
-        """How much smaller the residuals of blunt forms are than what they stand for, at the worst: 1 where none is.
+        """Smallest ratio of a residual to the residual in judged form, over all relations; 1 where every ratio is 1.
 
         d·d − l² is 2 l (|d| − l) near its solution, in units of L² instead of L; u·v − cos α is sin α times the angle.
         """
@@ -418,7 +415,7 @@ class System:
     ) -> State:
         """A state of this system: the authored one, or that with r, p of each body given, shape (bodies, 7).
 
-        angles [rad], shape (turns,): of the turns that are counted.  time [s].
+        angles [rad], shape (angles,): the counted angles.  time [s].
         """
         if coordinates is None:
             coordinates = self.authored.copy()
@@ -429,7 +426,7 @@ class System:
         return State(self.names, self.index, coordinates, angles=counted, time=time)
 
     def cached(self, key: Any, make: Any) -> Any:
-        """What make() returned the first time: derived tables, the same for everyone."""
+        """What make() returned the first time: derived tables, shared by all callers."""
         found = self._cache.get(key)
         if found is None:
             found = self._cache[key] = make()
