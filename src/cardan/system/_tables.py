@@ -3,11 +3,8 @@
 from math import sqrt
 
 from cardan._jit import exact, exact_inner
-from cardan.constraints import primitives
 from cardan.system import layout
 
-DISTANCE = primitives.distance.code
-DISTANCE_SQUARED = primitives.distance_squared.code
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
 
@@ -141,14 +138,14 @@ def link_bodies(ints, starts, links):
 
 
 @exact_inner
-def rod(ints, floats, record):
-    """Length [m] of the rod that a constraint is: of a distance between two points; zero for all others."""
+def rod(ints, floats, record, rods):
+    """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the two primitives of a distance."""
     code = ints[record + layout.CODE]
-    return floats[ints[record + layout.PAR]] if code == DISTANCE or code == DISTANCE_SQUARED else 0.0
+    return floats[ints[record + layout.PAR]] if code == rods[0] or code == rods[1] else 0.0
 
 
 @exact_inner
-def characteristic_length(ints, floats, sizes, order, starts, links, queue, level, depth):
+def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue, level, depth):
     """Extent of the assembled mechanism [m]: the ground's extent, or the longest chain of bodies.  Fills level.
 
     Bodies are visited level by level from the ground; what it does not reach is visited from the first body by name
@@ -166,7 +163,7 @@ def characteristic_length(ints, floats, sizes, order, starts, links, queue, leve
     tail = 0
     record = layout.HEADER
     for _ in range(ints[layout.CONSTRAINTS]):
-        length = rod(ints, floats, record)
+        length = rod(ints, floats, record, rods)
         longest = max(longest, length)
         first = record + layout.RECORD
         slots = ints[record + layout.SLOTS]
@@ -193,7 +190,7 @@ def characteristic_length(ints, floats, sizes, order, starts, links, queue, leve
             longest = max(longest, depth[b])
             for k in range(starts[b], starts[b + 1]):
                 record = links[k]
-                length = rod(ints, floats, record)
+                length = rod(ints, floats, record, rods)
                 for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
                     other = ints[i]
                     reach = depth[b] + sizes[other] + length
@@ -254,12 +251,12 @@ def group_bodies(ints, leader):
 
 
 @exact
-def measure(ints, floats, numbers, absolute, order, tables, scratch, measures, points):
+def measure(ints, floats, rods, numbers, absolute, order, tables, scratch, measures, points):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that order, when everything is packed already.
-    numbers, absolute: see number_records, center_features.
+    rods, numbers, absolute: see rod, number_records, center_features.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
     points ← centroids of the bodies' points, then of the ground's, 3 floats each.
@@ -279,7 +276,7 @@ def measure(ints, floats, numbers, absolute, order, tables, scratch, measures, p
     links = scratch[2 * count + 2 :]
     link_bodies(ints, scratch, links)
     return characteristic_length(
-        ints, floats, measures, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
+        ints, floats, rods, measures, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
     )
 
 

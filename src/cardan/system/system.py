@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.constraints import kernels
+from cardan.constraints import kernels, primitives
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.errors import ModelError
 from cardan.lazy import TieredModule
@@ -187,7 +187,7 @@ class System:
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
         absolute = any([primitive.absolute for primitive in self._primitives])
-        given = (self.ints, self.floats, numbers, absolute)
+        given = (self.ints, self.floats, _RODS, numbers, absolute)
         length = _tables.measure(*given, _NONE, tables, scratch, measures, points)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
@@ -476,6 +476,7 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
+_RODS: IntArray = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 
