@@ -115,7 +115,7 @@ def _kept(root: Path | None, name: str, text: str) -> Path | None:
             _write(path, text)
         return path if _holds(path, text) else None
     except OSError as error:
-        log.warning("primitives are compiled anew in every process: %s", error)
+        log.warning("primitives are compiled in every process: %s", error)
         return None
 
 

@@ -1,12 +1,12 @@
 """Algorithm 1 of [Liu2013], step for step:
 
-    while n < N and ‖Φ(q)‖ > ε:   (printed with <)
-        q ← q − J⁻¹Φ   where J is invertible,   q ← q − J⁺Φ   where not;   n ← n + 1
+    while n < N and ‖Φ(q)‖ > ε:   (the paper prints <)
+        q ← q − J⁻¹Φ   if J is invertible,   else q ← q − J⁺Φ;   n ← n + 1
 
-‖·‖ is the Euclidean norm.  The paper does not say how it tells a singular J.  Here J counts as singular if it is not
-square, or if LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated:
-directions whose pivot falls below TRUNCATION times the largest are left alone.  Φ, J and the unknowns come scaled; an
-unknown with the scale 0 is fixed, and is no column of J.
+‖·‖ is the Euclidean norm.  The paper does not define when J is singular.  Here J is singular if it is not square, or if
+LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated: directions whose
+pivot is below TRUNCATION times the largest pivot get no step.  Φ, J and the unknowns are scaled.  An unknown with
+scale 0 is fixed and has no column in J.
 """
 
 from math import sqrt
@@ -48,7 +48,7 @@ END_ITERATIONS, END_OUTCOME, END_NORM, END = range(4)
 
 @inner
 def number_free(structure, scales, columns):
-    """columns ← number of each unknown among those that are not fixed, or −1.  Returns how many are free."""
+    """columns ← index of each unknown among the free unknowns, −1 if it is fixed.  Returns the number of free ones."""
     m = structure[ROWS]
     free = 0
     for k in range(structure[UNKNOWNS]):
@@ -61,9 +61,9 @@ def number_free(structure, scales, columns):
 
 @inner
 def place_free(structure, scales, columns, free, entries, factors):
-    """entries ← (entry of J, position in a row-major matrix) of every free column, factors ← its scale.
+    """entries ← (entry of J, position in a row-major matrix) for the entries in free columns, factors ← their scales.
 
-    Returns how many there are.
+    Returns the number of these entries.
     """
     m = structure[ROWS]
     offsets = tail(structure, structure[abi.OFFSETS])
@@ -87,7 +87,7 @@ def place_free(structure, scales, columns, free, entries, factors):
 
 @inner
 def solve(m, n, by_lu, matrix, r, solution, control, copy, right, scratch, pivots):
-    """solution ← J⁻¹Φ if J, m×n, is to be inverted by LU and can be, else J⁺Φ; matrix and r stay as they are."""
+    """solution ← J⁻¹Φ if by_lu and J (m×n) is square and not singular, else J⁺Φ.  matrix and r are not changed."""
     if by_lu and m == n:
         for i in range(m * n):
             copy[i] = matrix[i]
@@ -109,13 +109,13 @@ EVALUATION, R, RIGHT, J, MOVED, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, 
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace."""
+    """Number of floats in each piece of the workspace."""
     m, n, entries, coordinates, evaluation = problem.sizes
     return evaluation, m, m, entries, coordinates, n, n, 3 * n, entries, m * n, m * n, n, n, 2 * entries
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run: a pivot must exceed rounding, free unknowns × ε."""
+    """Set the initial control vector.  A pivot must exceed the rounding error: number of free unknowns × ε."""
     free = sum(1 for scale in problem.scales[problem.rows :].tolist() if scale != 0.0)
     control[INVERSE] = LU_FIRST
     control[SINGULAR] = free * EPSILON
@@ -123,7 +123,7 @@ def prepare(problem, control):
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
+    """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
     structure = structure_of(job)
     scales = scales_of(job)
     m = structure[ROWS]
@@ -185,7 +185,8 @@ SOLVE = evaluator(_solve)
 def run_many(job, starts, first, last, control, work, q, ends):
     """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
 
-    It is called by address: a copy in here might round differently.  ends ← ITERATIONS, OUTCOME, NORM of each start.
+    The solver is called by address, since an inlined copy might round differently.
+    ends ← ITERATIONS, OUTCOME, NORM of each start.
     """
     coordinates = structure_of(job)[COORDINATES]
     for k in range(first, last):

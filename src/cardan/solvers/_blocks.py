@@ -1,4 +1,4 @@
-"""What every solver does with block rows: scale them, form JᵀJ and Jᵀr, cap rotations, measure residuals."""
+"""Operations on block rows that the solvers share: scaling, J·x, Jᵀ·y, caps on rotations, norms of residuals."""
 
 from math import sqrt
 
@@ -22,7 +22,7 @@ from cardan.solvers.abi import (
 
 @inner
 def scale_rows(structure, scales, r, jacobian):
-    """r ← D_r r and J ← D_r J D_c in place; scales holds the row scales, then the column scales."""
+    """r ← D_r r and J ← D_r J D_c in place; scales contains the row scales, then the column scales."""
     m = structure[ROWS]
     offsets = tail(structure, structure[abi.OFFSETS])
     constraint = tail(structure, abi.HEADER)
@@ -42,7 +42,7 @@ def scale_rows(structure, scales, r, jacobian):
 
 @inner
 def row_length(constraint, offsets):
-    """Entries in a row of a constraint: the widths of its blocks in sum."""
+    """Number of entries in a row of a constraint: the sum of the widths of its blocks."""
     total = 0
     for s in range(constraint[abi.C_SLOTS]):
         block = constraint[abi.C_BLOCKS + s]
@@ -52,7 +52,7 @@ def row_length(constraint, offsets):
 
 @inner
 def larger(a, b):
-    """max(a, b); NaN if either is NaN, which max would drop or keep by their order."""
+    """max(a, b); NaN if either is NaN (the result of the built-in max would depend on their order)."""
     return b if b > a or b != b else a
 
 
@@ -73,7 +73,7 @@ def largest(structure, r):
 def scaled_cost(structure, scales, r):
     """r ← D_r r in place; returns ½|r|².
 
-    Terms are added one by one, so that costs which are compared have the same bits wherever they are computed.
+    Terms are added in order, so that a cost has the same bits in every kernel that computes it.
     """
     total = 0.0
     for i in range(structure[ROWS]):
@@ -84,7 +84,7 @@ def scaled_cost(structure, scales, r):
 
 @exact
 def scale_residuals(structure, scales, r):
-    """r ← D_r r in place; returns ½|r|².  From Python."""
+    """scaled_cost, callable from Python."""
     return scaled_cost(structure, scales, r)
 
 
@@ -147,7 +147,7 @@ def transpose_times(structure, jacobian, y, out):
 
 @inner
 def update_defect(structure, r, jacobian, damping, step, defect):
-    """defect ← Jᵀ(r + J·step) + damping·step: what a computed step leaves of the normal equations."""
+    """defect ← Jᵀ(r + J·step) + damping·step: the residual of the normal equations for a computed step."""
     offsets = tail(structure, structure[abi.OFFSETS])
     for i in range(structure[UNKNOWNS]):
         defect[i] = damping * step[i]
@@ -191,7 +191,7 @@ def cap_rotations(structure, cap, step):
 
 @inner
 def spread_rows(structure, jacobian, dense):
-    """dense ← J, row-major, shape (rows × unknowns,); dense must be zero."""
+    """dense ← J, row-major, shape (rows × unknowns,); dense must contain zeros before the call."""
     n = structure[UNKNOWNS]
     offsets = tail(structure, structure[abi.OFFSETS])
     constraint = tail(structure, abi.HEADER)
@@ -209,7 +209,7 @@ def spread_rows(structure, jacobian, dense):
 
 @jit
 def spread(structure, jacobian, dense):
-    """spread_rows, from Python."""
+    """spread_rows, callable from Python."""
     spread_rows(pointer(structure), jacobian, dense)
 
 
@@ -221,7 +221,7 @@ def run(job, control, q, work):
 
 @jit
 def write_addresses(ints, floats, structure, scales, pattern, table):
-    """table ← addresses of the arrays of a problem."""
+    """table ← addresses of the arrays of a problem; the caller keeps the arrays alive."""
     table[INTS] = address_in_kernel(ints)
     table[FLOATS] = address_in_kernel(floats)
     table[STRUCTURE] = address_in_kernel(structure)
@@ -231,13 +231,13 @@ def write_addresses(ints, floats, structure, scales, pattern, table):
 
 @jit
 def call_at(address, op, ints, floats, q, step, out, jacobian, work):
-    """One call of an evaluator, or of linear algebra, from Python."""
+    """Call an evaluator, or linear algebra, from Python."""
     return call_evaluator(address, op, ints, floats, q, step, out, jacobian, work)
 
 
 @jit
 def follow(address, ints, floats, q, steps, places, values, pose, out, work):
-    """out ← f at q moved by each of the steps, with the values that go with it in their places of the floats."""
+    """out[k] ← f(q ⊕ steps[k]), with values[k] written to floats at the indices in places."""
     for k in range(steps.shape[0]):
         for i in range(places.size):
             floats[places[i]] = values[k, i]
@@ -247,17 +247,17 @@ def follow(address, ints, floats, q, steps, places, values, pose, out, work):
 
 @jit
 def scale(structure, scales, r, jacobian):
-    """scale_rows, from Python."""
+    """scale_rows, callable from Python."""
     scale_rows(pointer(structure), scales, r, jacobian)
 
 
 @jit
 def apply(structure, jacobian, x, out):
-    """times, from Python."""
+    """times, callable from Python."""
     times(pointer(structure), jacobian, x, out)
 
 
 @jit
 def apply_transposed(structure, jacobian, y, out):
-    """transpose_times, from Python."""
+    """transpose_times, callable from Python."""
     transpose_times(pointer(structure), jacobian, y, out)

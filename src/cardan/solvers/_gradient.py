@@ -1,12 +1,13 @@
-"""The spring step δ = −κ Jᵀr: every constraint pulls on its bodies like a spring.  [Nelson1998] eq. 5
+"""Gradient descent with spring steps δ = −κ Jᵀr: a constraint acts on its bodies like a spring.  [Nelson1998] eq. 5
 
-k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  With g = Jᵀr the linear model of
-½|r|² falls as long as κ < 2 |g|²/|Jg|², for every g if κ < 2/λ_max(JᵀJ).  So
+The gain k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  With g = Jᵀr the linear
+model of ½|r|² decreases if κ < 2 |g|²/|Jg|², and for every g if κ < 2/λ_max(JᵀJ).  Therefore
 
-    κ = min(k, 1/λ),   λ = max(|JᵀJv|/|v|, |Jg|²/|g|²),   v ← JᵀJv/|JᵀJv|
+    κ = min(k, 1/λ),   λ = max(|JᵀJv|/|v|, |Jg|²/|g|²),   v ← JᵀJv/|JᵀJv|.
 
-with v a vector that one power iteration a step turns towards the one of λ_max, beginning with some from g.  Half of the
-bound is what damps the stiffest mode at once; and whatever v is, the model falls by κ|g|²/2 or more.
+One power iteration per step brings v closer to the eigenvector of λ_max.  The first step does several, from v = g.
+κ = 1/λ_max is half of the bound and removes the stiffest mode in one step.  For any v, the model decreases by κ|g|²/2
+or more.
 """
 
 from math import inf, sqrt
@@ -34,12 +35,12 @@ from cardan.solvers.abi import (
 )
 
 FIRST_POWERS = 8  # power iterations before the first step
-STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no solution
+STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is not a solution
 
 
 @inner
 def stiffest(structure, jacobian, steps, v, rows, image):
-    """An estimate of λ_max(JᵀJ) from below, by power iterations from v, which becomes a unit vector."""
+    """A lower bound of λ_max(JᵀJ), by power iterations from v; v is overwritten by a unit vector."""
     n = structure[UNKNOWNS]
     estimate = 0.0
     for _ in range(steps):
@@ -63,20 +64,20 @@ EVALUATION, R, J, MOVED, DIRECTION, IMAGE, V, PRODUCT = map(plain, range(8))
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace."""
+    """Number of floats in each piece of the workspace."""
     m, n, entries, coordinates, evaluation = problem.sizes
     return evaluation, m, entries, coordinates, n, n, n, m
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run, beside zeros."""
-    control[STEP_GAIN] = inf  # as long a step as is stable
+    """Set the initial control vector; other entries are zero."""
+    control[STEP_GAIN] = inf  # the longest stable step
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
+    """Iterate from q in place until converged, stalled, or CHUNK iterations are done; returns STATUS.
 
-    REUSE says whether work still holds v from the last call.
+    REUSE ≠ 0: work contains v from the last call.
     """
     structure = structure_of(job)
     scales = scales_of(job)
@@ -111,7 +112,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         square = 0.0
         for i in range(n):
             square += direction[i] * direction[i]
-        if not square < inf:  # J is not finite where r is
+        if not square < inf:  # r is finite but J is not
             control[STATUS] = BROKEN
             break
         if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):

@@ -1,4 +1,4 @@
-"""What a solver is given, by name: the problem behind the addresses of its job, and the pieces of its workspace."""
+"""Named access to a solver's job: the tables and functions at its addresses, and the pieces of its workspace."""
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at
 from cardan.solvers._blocks import scale_rows

@@ -1,10 +1,10 @@
-"""Levenberg–Marquardt on ½|r|², r and J scaled, in one jitted loop.
+"""Levenberg–Marquardt on ½|r|², with scaled r and J, in one compiled loop.
 
     (JᵀJ + λI) δ = −Jᵀr,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
 
-λ follows Nielsen's rule, shrinking faster: λ·max(1/10, 1 − (2ρ − 1)³) after an accepted step, λ·ν with ν doubling
-after a refused one.  [Nielsen1999]  After an accepted step λ is also held below |r|, which keeps the order of
-convergence above one even where J has no full rank, as redundant constraints and free motions always make it.
+λ follows Nielsen's rule with a faster decrease: λ·max(1/10, 1 − (2ρ − 1)³) after an accepted step, and λ·ν after a
+rejected one, where ν doubles each time.  [Nielsen1999]  After an accepted step λ is at most |r|.  This keeps the
+order of convergence above one if J is rank-deficient, as it is with redundant constraints or free motions.
 [Yamashita2001]
 """
 
@@ -38,23 +38,23 @@ from cardan.solvers.abi import (
 )
 
 INITIAL_DAMPING = 1e-3
-ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
-FASTEST_SHRINK = 0.1  # of λ per accepted step; Nielsen's 1/3 takes 13 steps on a chain of 1,000 where this takes 8
-DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
-# Rounding in the factor, some eps/λ of the step, pushes bodies along their free motions.  Where that exceeds this
-# part of L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not
-# depend on the order of the parts.
+ROTATION_CAP = 1.0  # rad per step: the linear model of a larger rotation is inaccurate
+FASTEST_SHRINK = 0.1  # of λ per accepted step; on a chain of 1,000 bodies: 8 steps, and 13 with Nielsen's 1/3
+DAMPING_FLOOR = 1e-12  # keeps JᵀJ + λI positive definite with free motions; its effect is smaller than rounding
+# Rounding in the factor, about eps/λ of the step, moves bodies along their free motions.  If this exceeds DRIFT (as a
+# fraction of L, or in radians), one refinement with the defect of the normal equations removes it.  The pose then does
+# not depend on the order of the parts.
 DRIFT = 1e-12
-# The defect itself is rounded, by some eps·r, and a long way that is made with ever smaller λ lets that grow: ends of a
-# four-bar from starts 1e-15 apart were 1e-9 apart, those of a bent chain 1e-5.  With λ above this part of the root mean
-# square of r, which no rigid motion changes, it is 1e-13 and 4e-10, for the same number of iterations.
+# The defect itself has a rounding error of about eps·r, which grows over many steps with ever smaller λ: from starts
+# 1e-15 apart, final poses of a four-bar were 1e-9 apart, and those of a bent chain 1e-5.  With λ at least LEAST_DAMPING
+# times the root mean square of r (invariant under rigid motion), these are 1e-13 and 4e-10, in as many iterations.
 LEAST_DAMPING = 1e-6
 EPSILON = 2.2e-16
-DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
-STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended
-CREEP_ITERATIONS = 20  # where the cost falls by less than CREEP_DECREASE in so many, the search creeps along a valley
+DAMPING_CEILING = 1e8  # with more damping the step is negligible: stalled
+STALL_DECREASE = 1e-9  # of the cost: stalled if the model predicts a smaller decrease with λ ≤ HARDLY_DAMPED
+CREEP_ITERATIONS = 20  # stalled if the cost decreases by less than CREEP_DECREASE in this many iterations
 CREEP_DECREASE = 1e-3
-HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
+HARDLY_DAMPED = 1.0  # entries of JᵀJ are of this order, since rows are scaled
 
 
 # pieces of the workspace
@@ -62,22 +62,22 @@ EVALUATION, R, TRIAL_R, J, TRIAL_J, TRIAL_Q, GRADIENT, STEP, UNSCALED, CORRECTIO
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace."""
+    """Number of floats in each piece of the workspace."""
     m, n, entries, coordinates, evaluation = problem.sizes
     return evaluation, m, m, entries, entries, coordinates, n, n, n, n, problem.linear.work
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run, beside zeros."""
+    """Set the initial control vector; other entries are zero."""
     control[DAMPING] = INITIAL_DAMPING
     control[GROWTH] = 2.0
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
+    """Iterate from q in place until converged, stalled, or CHUNK iterations are done; returns STATUS.
 
-    REUSE says whether work still holds r and J at q from the last call, and in which of its two places (1 or 2); it
-    must be zero if q or the problem has changed since.
+    REUSE ≠ 0: r and J at q from the last call are reused.  They are in the first (1) or second (2) pair of buffers.
+    REUSE must be zero if q or the problem has changed since.
     """
     structure = structure_of(job)
     scales = scales_of(job)
@@ -145,14 +145,14 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             slope -= step[i] * gradient[i]
             square += step[i] * step[i]
             unscaled[i] = step[i] * scales[m + i]
-        promised = 0.5 * (slope + effective * square)
-        if promised <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
+        predicted = 0.5 * (slope + effective * square)
+        if predicted <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
             control[STATUS] = STALLED
             break
         retract(job, q, unscaled, trial_q, inner)
         evaluate_scaled(job, trial_q, trial_r, trial_jacobian, inner)
         trial_cost = half_square(structure, trial_r)
-        ratio = (cost - trial_cost) / promised
+        ratio = (cost - trial_cost) / predicted
         if ratio > 0.0:
             for i in range(coordinates):
                 q[i] = trial_q[i]

@@ -1,10 +1,10 @@
 """Newton's iteration q ← q − J⁺Φ, with the Moore–Penrose inverse: Algorithm 1.  [Liu2013]
 
-Small systems get the pseudo-inverse by a complete orthogonal decomposition.  Large ones get J⁺ ≈ (JᵀJ + λI)⁻¹Jᵀ with λ
-at the edge of rounding, by the sparse linear algebra of the problem, refined once.
+Small systems use a complete orthogonal decomposition.  Large systems use J⁺ ≈ (JᵀJ + λI)⁻¹Jᵀ with λ of the order of
+rounding; the sparse linear algebra of the problem solves this, with one refinement.
 
-J and Φ are scaled, so that the pseudo-inverse of a rank-deficient J does not depend on the unit of length.  The loop
-runs while the residual exceeds the tolerance (printed with the sign reversed in the paper).
+J and Φ are scaled, so the pseudo-inverse of a rank-deficient J does not depend on the unit of length.  The loop runs
+while the residual exceeds the tolerance (the paper prints the opposite sign).
 """
 
 from math import sqrt
@@ -39,14 +39,14 @@ from cardan.solvers.abi import (
     UNKNOWNS,
 )
 
-DENSE = 250_000  # entries of J up to which it is decomposed as one matrix, some 500 × 500
-SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as singular and is left alone
-SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared is below their rounding
+DENSE = 250_000  # most entries of J for a dense decomposition, about 500 × 500
+SINGULAR_RTOL = 1e-8  # of the largest pivot: a direction with a smaller pivot is singular and gets no step
+SPARSE_DAMPING = 1e-12  # of the scaled normal equations; SINGULAR_RTOL² would be smaller than their rounding
 
 
 @inner
 def measure_step(structure, step, control):
-    """STEP_SIZE and STEP_ROTATION of a scaled step."""
+    """Write STEP_SIZE and STEP_ROTATION of a scaled step."""
     offsets = tail(structure, structure[abi.OFFSETS])
     rotations = tail(structure, structure[abi.LIMITS])
     total = 0.0
@@ -64,7 +64,7 @@ def measure_step(structure, step, control):
 
 @inner
 def shorten_rows(m, n, matrix, r):
-    """Divide long rows of the matrix, m × n, and their residuals: the solution stays, and no row outweighs the rest."""
+    """Scale rows of the m × n matrix, and their residuals, to a norm of at most LONG_ROW; the solution is the same."""
     for i in range(m):
         square = 0.0
         for k in range(i * n, i * n + n):
@@ -81,20 +81,20 @@ EVALUATION, R, J, MOVED, STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(8))
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace; the matrix has room for J as a whole, or for a sparse factor."""
+    """Number of floats in each piece of the workspace; the matrix is either dense J or a sparse factor."""
     m, n, entries, coordinates, evaluation = problem.sizes
     matrix = max(m * n if m * n <= DENSE else 0, problem.linear.work)
     return evaluation, m, entries, coordinates, n, 3 * n, n, matrix
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run, beside zeros."""
+    """Set the initial control vector; other entries are zero."""
     control[KEEP_ROWS] = 1.0
     control[DENSE_ENTRIES] = DENSE
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
+    """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
     structure = structure_of(job)
     scales = scales_of(job)
     m = structure[ROWS]
