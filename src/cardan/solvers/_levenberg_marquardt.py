@@ -11,31 +11,9 @@ order of convergence above one if J is rank-deficient, as it is with redundant c
 from math import sqrt
 
 from cardan._jit import evaluator, plain
+from cardan.solvers import abi
 from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
-from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
-from cardan.solvers.abi import (
-    BACK_SOLVE,
-    BROKEN,
-    CHUNK,
-    CONVERGED,
-    COORDINATES,
-    COST,
-    DAMPING,
-    FACTOR,
-    GROWTH,
-    ITERATIONS,
-    MARK_COST,
-    MARK_ITERATION,
-    OVERFLOW,
-    RESIDUAL_MAX,
-    REUSE,
-    ROWS,
-    RUNNING,
-    STALLED,
-    STATUS,
-    TOLERANCE,
-    UNKNOWNS,
-)
+from cardan.solvers._job import OWN, call_linear, evaluate_scaled, open_job, piece, retract
 
 INITIAL_DAMPING = 1e-3
 ROTATION_CAP = 1.0  # rad per step: the linear model of a larger rotation is inaccurate
@@ -57,20 +35,20 @@ CREEP_DECREASE = 1e-3
 HARDLY_DAMPED = 1.0  # entries of JᵀJ are of this order, since rows are scaled
 
 
-# pieces of the workspace
-EVALUATION, R, TRIAL_R, J, TRIAL_J, TRIAL_Q, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(11))
+# pieces of the workspace, after those of every solver
+TRIAL_R, TRIAL_J, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(OWN, OWN + 7))
 
 
 def pieces(problem):
     """Number of floats in each piece of the workspace."""
-    m, n, entries, coordinates, evaluation = problem.sizes
-    return evaluation, m, m, entries, entries, coordinates, n, n, n, n, problem.linear.work
+    m, n, entries, _, _ = problem.sizes
+    return m, entries, n, n, n, n, problem.linear.work
 
 
 def prepare(problem, control):
     """Set the initial control vector; other entries are zero."""
-    control[DAMPING] = INITIAL_DAMPING
-    control[GROWTH] = 2.0
+    control[abi.DAMPING] = INITIAL_DAMPING
+    control[abi.GROWTH] = 2.0
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
@@ -79,26 +57,21 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     REUSE ≠ 0: r and J at q from the last call are reused.  They are in the first (1) or second (2) pair of buffers.
     REUSE must be zero if q or the problem has changed since.
     """
-    structure = structure_of(job)
-    scales = scales_of(job)
-    m = structure[ROWS]
-    n = structure[UNKNOWNS]
-    coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
-    r = piece(job, R, work)
+    structure, scales, inner, r, jacobian, trial_q = open_job(job, work)
+    m = structure[abi.ROWS]
+    n = structure[abi.UNKNOWNS]
+    coordinates = structure[abi.COORDINATES]
     trial_r = piece(job, TRIAL_R, work)
-    jacobian = piece(job, J, work)
     trial_jacobian = piece(job, TRIAL_J, work)
-    trial_q = piece(job, TRIAL_Q, work)
     gradient = piece(job, GRADIENT, work)
     step = piece(job, STEP, work)
     unscaled = piece(job, UNSCALED, work)
     correction = piece(job, CORRECTION, work)
     matrix = piece(job, MATRIX, work)
 
-    damping = control[DAMPING]
-    growth = control[GROWTH]
-    reuse = control[REUSE]
+    damping = control[abi.DAMPING]
+    growth = control[abi.GROWTH]
+    reuse = control[abi.REUSE]
     if reuse == 2.0:
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
@@ -107,35 +80,35 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
-    control[STATUS] = RUNNING
+    control[abi.STATUS] = abi.RUNNING
     done = 0
-    limit = int(control[CHUNK])
+    limit = int(control[abi.CHUNK])
     while done < limit:
-        if worst <= control[TOLERANCE]:
-            control[STATUS] = CONVERGED
+        if worst <= control[abi.TOLERANCE]:
+            control[abi.STATUS] = abi.CONVERGED
             break
-        if not cost < OVERFLOW:
-            control[STATUS] = BROKEN
+        if not cost < abi.OVERFLOW:
+            control[abi.STATUS] = abi.BROKEN
             break
-        if control[ITERATIONS] + done >= control[MARK_ITERATION] + CREEP_ITERATIONS:
-            if control[MARK_ITERATION] > 0.0 and cost > (1.0 - CREEP_DECREASE) * control[MARK_COST]:
-                control[STATUS] = STALLED
+        if control[abi.ITERATIONS] + done >= control[abi.MARK_ITERATION] + CREEP_ITERATIONS:
+            if control[abi.MARK_ITERATION] > 0.0 and cost > (1.0 - CREEP_DECREASE) * control[abi.MARK_COST]:
+                control[abi.STATUS] = abi.STALLED
                 break
-            control[MARK_ITERATION] = control[ITERATIONS] + done
-            control[MARK_COST] = cost
+            control[abi.MARK_ITERATION] = control[abi.ITERATIONS] + done
+            control[abi.MARK_COST] = cost
         done += 1
         effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * sqrt(2.0 * cost / m))
-        control[DAMPING] = effective
-        if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+        control[abi.DAMPING] = effective
+        if call_linear(job, abi.FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
-        call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+        call_linear(job, abi.BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
         longest = 0.0
         for i in range(n):
             longest = max(longest, abs(step[i]))
         if EPSILON * longest > DRIFT * effective:
             update_defect(structure, r, jacobian, effective, step, unscaled)
-            call_linear(job, BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
+            call_linear(job, abi.BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
             for i in range(n):
                 step[i] += correction[i]
         cap_rotations(structure, ROTATION_CAP, step)
@@ -147,7 +120,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             unscaled[i] = step[i] * scales[m + i]
         predicted = 0.5 * (slope + effective * square)
         if predicted <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
-            control[STATUS] = STALLED
+            control[abi.STATUS] = abi.STALLED
             break
         retract(job, q, unscaled, trial_q, inner)
         evaluate_scaled(job, trial_q, trial_r, trial_jacobian, inner)
@@ -168,17 +141,17 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             damping = effective * growth
             growth *= 2.0
             if damping > DAMPING_CEILING:
-                control[STATUS] = STALLED
+                control[abi.STATUS] = abi.STALLED
                 break
-    if control[STATUS] == RUNNING and worst <= control[TOLERANCE]:
-        control[STATUS] = CONVERGED
-    control[ITERATIONS] += done
-    control[REUSE] = reuse
-    control[DAMPING] = damping
-    control[GROWTH] = growth
-    control[COST] = cost
-    control[RESIDUAL_MAX] = worst
-    return int(control[STATUS])
+    if control[abi.STATUS] == abi.RUNNING and worst <= control[abi.TOLERANCE]:
+        control[abi.STATUS] = abi.CONVERGED
+    control[abi.ITERATIONS] += done
+    control[abi.REUSE] = reuse
+    control[abi.DAMPING] = damping
+    control[abi.GROWTH] = growth
+    control[abi.COST] = cost
+    control[abi.RESIDUAL_MAX] = worst
+    return int(control[abi.STATUS])
 
 
 SOLVE = evaluator(_solve)
