@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 from cardan.constraints import expression, jets
@@ -21,64 +22,27 @@ def _apply(name: str, a: Any) -> Any:
     return getattr(math, name)(a)
 
 
-def sin(a: Any) -> Any:
-    """Sine of an angle [rad]."""
-    return _apply("sin", a)
+def _function(name: str, text: str) -> Callable[[Any], Any]:
+    def function(a: Any) -> Any:
+        return _apply(name, a)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
 
 
-def cos(a: Any) -> Any:
-    """Cosine of an angle [rad]."""
-    return _apply("cos", a)
-
-
-def tan(a: Any) -> Any:
-    """Tangent of an angle [rad]."""
-    return _apply("tan", a)
-
-
-def sqrt(a: Any) -> Any:
-    """Square root."""
-    return _apply("sqrt", a)
-
-
-def exp(a: Any) -> Any:
-    """Exponential."""
-    return _apply("exp", a)
-
-
-def log(a: Any) -> Any:
-    """Natural logarithm."""
-    return _apply("log", a)
-
-
-def asin(a: Any) -> Any:
-    """Angle [rad] in [−π/2, π/2] of a sine; it has no derivative at ±1."""
-    return _apply("asin", a)
-
-
-def acos(a: Any) -> Any:
-    """Angle [rad] in [0, π] of a cosine; it has no derivative at ±1: cd.atan2 is as sharp everywhere."""
-    return _apply("acos", a)
-
-
-def atan(a: Any) -> Any:
-    """Angle [rad] in (−π/2, π/2) of a tangent."""
-    return _apply("atan", a)
-
-
-def sinh(a: Any) -> Any:
-    """Hyperbolic sine."""
-    return _apply("sinh", a)
-
-
-def cosh(a: Any) -> Any:
-    """Hyperbolic cosine."""
-    return _apply("cosh", a)
-
-
-def tanh(a: Any) -> Any:
-    """Hyperbolic tangent."""
-    return _apply("tanh", a)
+sin = _function("sin", "Sine of an angle [rad].")
+cos = _function("cos", "Cosine of an angle [rad].")
+tan = _function("tan", "Tangent of an angle [rad].")
+sqrt = _function("sqrt", "Square root.")
+exp = _function("exp", "Exponential.")
+log = _function("log", "Natural logarithm.")
+asin = _function("asin", "Angle [rad] in [−π/2, π/2] of a sine; it has no derivative at ±1.")
+acos = _function("acos", "Angle [rad] in [0, π] of a cosine; it has no derivative at ±1: prefer cd.atan2.")
+atan = _function("atan", "Angle [rad] in (−π/2, π/2) of a tangent.")
+sinh = _function("sinh", "Hyperbolic sine.")
+cosh = _function("cosh", "Hyperbolic cosine.")
+tanh = _function("tanh", "Hyperbolic tangent.")
 
 
 def atan2(s: Any, c: Any) -> Any:
