@@ -984,7 +984,7 @@ def test_no_damaged_graph_becomes_a_module(damage):
     nodes = tuple(DAMAGED[damage](list(recipe.nodes)))
     rows = (len(nodes) - 1,)
     broken = Recipe(recipe.name, recipe.arguments, recipe.parameters, recipe.defaults, recipe.units, nodes, rows)
-    with pytest.raises(cd.ModelError, match="'height' is no record of an equation"):
+    with pytest.raises(cd.ModelError, match="'height' is not a valid recorded equation"):
         Recipe.rebuild(broken)
     assert Recipe.rebuild(recipe) == declared()
 
