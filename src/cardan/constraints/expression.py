@@ -263,8 +263,7 @@ class Graph:
         if isinstance(value, Scalar):
             if value.graph is not self:
                 raise TracingError(
-                    "a primitive used a value traced in another call of a primitive; it must use only its own "
-                    "arguments"
+                    "a primitive used a value traced in another call of a primitive; it must use only its own arguments"
                 )
             return value
         if isinstance(value, numbers.Real) and math.isfinite(value):

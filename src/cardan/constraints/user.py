@@ -241,9 +241,7 @@ def _traced(
             raise TracingError(f"it returned {len(rows)} residuals; at most {MOST_ROWS} can be in one primitive")
         for k, row in enumerate(rows):
             if not graph.reads(row, "x"):
-                raise TracingError(
-                    f"its residual {k} does not depend on any feature; each residual must depend on one"
-                )
+                raise TracingError(f"its residual {k} does not depend on any feature; each residual must depend on one")
         if len(units) not in (1, len(rows)):
             raise TracingError(f"it has {len(rows)} rows but {len(units)} units; give one for all, or one for each")
         nodes = tuple(node.plain() for node in graph.nodes)
