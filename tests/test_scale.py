@@ -14,7 +14,7 @@ from mechanisms import stewart_ups
 
 
 def chain(count, *, loops=False, names=None):
-    """Links on ball joints from the origin to x = 0.6·count; loops: a rod from every tenth link to the third next."""
+    """Links on ball joints from the origin to x = 0.6·count; loops: rods tie every tenth link to the third next."""
     m = cd.Mechanism("chain")
     names = names or [f"link {k:05d}" for k in range(count)]
     up, down = (0.8, 0.0, 0.6, 0.0), (0.8, 0.0, -0.6, 0.0)

@@ -107,9 +107,9 @@ def primitive(
     names = tuple(parameters) if isinstance(parameters, list | tuple) else (None,)
     if not all(isinstance(p, str) and p.isidentifier() for p in names) or len(set(names)) != len(names):
         raise ModelError(f"{what}: parameters is {parameters!r}; it must be a list of different names")
-    taken = [argument.name for argument in arguments if argument.name in names]
-    if taken:
-        raise ModelError(f"{what}: {taken[0]!r} is declared as an argument and as a parameter; rename one")
+    duplicates = [argument.name for argument in arguments if argument.name in names]
+    if duplicates:
+        raise ModelError(f"{what}: {duplicates[0]!r} is declared as an argument and as a parameter; rename one")
     if len(units) not in (1, rows):
         raise ModelError(f"{what} has {rows} rows but {len(units)} units; give one for all, or one for each")
     recipe = ByHand(name, arguments, names, (), units, rows, value, derivative)

@@ -39,7 +39,7 @@ class Signal:
                 raise
             except (ArithmeticError, ValueError) as error:
                 text = f"{what}: its function raised {type(error).__name__}: {error}"
-                raise UndefinedError(f"{text}; ask for times at which it is defined") from error
+                raise UndefinedError(f"{text}; use times at which it is defined") from error
             except Exception as error:
                 raise ModelError(f"{what}: its function raised {type(error).__name__}: {error}") from error
         if isinstance(result, numbers.Real) and not isinstance(result, bool):

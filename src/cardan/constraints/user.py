@@ -66,8 +66,8 @@ class Recipe:
             ) from None
         trace = graph, graph.nodes[:components], rows
         text = codegen.user_module(trace)
-        known = {"absolute": _is_absolute(trace, kinds), "indifferent": is_indifferent(graph, kinds, rows)}
-        return user_primitive(recipe, text, len(rows), **known)
+        flags = {"absolute": _is_absolute(trace, kinds), "indifferent": is_indifferent(graph, kinds, rows)}
+        return user_primitive(recipe, text, len(rows), **flags)
 
     def reduced(self, made: Primitive) -> tuple[Callable[[Recipe], Primitive], tuple[Recipe]]:
         """The pickled form; it does not contain the function, so another process does not need it."""

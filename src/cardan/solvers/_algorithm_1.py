@@ -129,7 +129,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
+    evaluation = piece(job, EVALUATION, work)
     r = piece(job, R, work)
     right = piece(job, RIGHT, work)
     jacobian = piece(job, J, work)
@@ -151,7 +151,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     done = 0
     limit = int(control[CHUNK])
     while True:
-        evaluate(job, JACOBIAN, q, step, r, jacobian, inner)
+        evaluate(job, JACOBIAN, q, step, r, jacobian, evaluation)
         for i in range(m):
             r[i] *= scales[i]
         control[COST] = half_square(structure, r)
@@ -170,7 +170,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, order)
         for k in range(n):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
-        retract(job, q, step, moved, inner)
+        retract(job, q, step, moved, evaluation)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1

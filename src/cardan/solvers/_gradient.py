@@ -84,7 +84,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
+    evaluation = piece(job, EVALUATION, work)
     r = piece(job, R, work)
     jacobian = piece(job, J, work)
     moved = piece(job, MOVED, work)
@@ -96,7 +96,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     done = 0
     limit = int(control[CHUNK])
     while True:
-        evaluate_scaled(job, q, r, jacobian, inner)
+        evaluate_scaled(job, q, r, jacobian, evaluation)
         cost = half_square(structure, r)
         control[COST] = cost
         control[RESIDUAL_MAX] = largest(structure, r)
@@ -127,7 +127,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         gain = min(control[STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]
-        retract(job, q, direction, moved, inner)
+        retract(job, q, direction, moved, evaluation)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1

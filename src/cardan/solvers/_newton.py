@@ -100,7 +100,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     m = structure[ROWS]
     n = structure[UNKNOWNS]
     coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
+    evaluation = piece(job, EVALUATION, work)
     r = piece(job, R, work)
     jacobian = piece(job, J, work)
     moved = piece(job, MOVED, work)
@@ -114,7 +114,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     done = 0
     limit = int(control[CHUNK])
     while True:
-        evaluate_scaled(job, q, r, jacobian, inner)
+        evaluate_scaled(job, q, r, jacobian, evaluation)
         control[COST] = half_square(structure, r)
         control[RESIDUAL_MAX] = largest(structure, r)
         if control[RESIDUAL_MAX] <= control[TOLERANCE]:
@@ -146,7 +146,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         measure_step(structure, step, control)
         for i in range(n):
             step[i] *= -scales[m + i]
-        retract(job, q, step, moved, inner)
+        retract(job, q, step, moved, evaluation)
         for i in range(coordinates):
             q[i] = moved[i]
         done += 1
