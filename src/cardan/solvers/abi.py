@@ -110,6 +110,7 @@ class Outcome(IntEnum):
     STALLED = 2  # the linear model predicts no decrease, but the residual exceeds the tolerance
     BROKEN = 3  # a number overflowed or became NaN
 
+
 # Scaled rows of J with a larger norm are scaled down to it before the rank is determined.  Most norms are near one;
 # large ratios are the exception: a gear ratio of 1e4 changes σ_min/σ_max from 1e-4 to 1e-8.
 LONG_ROW: Final = 10.0
