@@ -1,9 +1,9 @@
-"""The spring iteration (15) of [NelsonCohen1998] on blocks of bodies: q′ = q ⊖ k C_qᵀC, body by body.
+"""The spring iteration (15) of [NelsonCohen1998] on blocks of bodies: q′ = q ⊖ k C_qᵀC for each body.
 
-A block owns some bodies and holds copies of their neighbours.  It evaluates the joints of its bodies and gathers, for
-each body, the pulls of its own joints; nobody else writes to that body, so threads need no atomic additions.  New poses
-go to another array than old ones are read from: an iteration is one pass over the blocks, in any order and on any
-thread.
+A block owns some bodies and has copies of their neighbours.  It evaluates the joints of its bodies and sums, for each
+body, the forces of its joints.  No other block writes to that body, so threads need no atomic additions.  Old poses are
+read from one array and new poses are written to another, so an iteration is one pass over the blocks, in any order and
+on any thread.
 """
 
 from cardan._jit import call_evaluator, cut, jit, pointer, tail
@@ -13,20 +13,20 @@ from cardan.system.layout import POSE
 
 WIDTH = 6  # unknowns per body: the manifold formulation
 
-# table of a block's kind, one per kind
-INTS = 0  # where its parts begin in the common tables
+# table of a kind of block, one per kind
+INTS = 0  # offsets of its parts in the common tables
 FLOATS = 1
 STRUCTURE = 2
 SCALES = 3
 PULLS = 4
 BODIES = 5
-OWN_FIRST = 6  # which of its bodies it owns
+OWN_FIRST = 6  # range of the bodies that it owns
 OWN_LAST = 7
 KIND = 8
 
 # table of the blocks
 BLOCK_KIND = 0
-BLOCK_BODY = 1  # the body of the whole that is its first
+BLOCK_BODY = 1  # index of its first body in the whole chain
 BLOCK = 2
 
 
@@ -36,7 +36,7 @@ def spring_pass(
 ):
     """One iteration of the blocks first … last − 1 from poses ``old`` to ``new``; out ← the largest scaled residual.
 
-    pulls, per own body of a kind: how many joints it has, then for each ROW, ROWS, the first entry of J and its stride.
+    pulls, for each owned body of a kind: the number of its joints, then ROW, ROWS, first entry of J and stride of each.
     """
     work = pointer(work)
     worst = 0.0
