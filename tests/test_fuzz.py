@@ -55,7 +55,7 @@ def test_reference_poses_satisfy_their_cases(drawn: list[Case]) -> None:
 def test_proofs_bound_the_misses_in_any_pose(drawn: list[Case]) -> None:
     rng = np.random.default_rng(5)
     proved = [case for case in drawn if case.proof is not None]
-    assert {case.proof["kind"] for case in proved} == {"polygon", "sets", "sphere", "turns"}
+    assert {case.proof["kind"] for case in proved} == {"polygon", "sets", "sphere", "rotations"}
     for case in proved:
         gap = proofs.bound(case)
         assert gap > 0, case.label

@@ -171,7 +171,7 @@ def test_the_slope_vanishes_at_a_local_minimum_and_not_elsewhere():
     assert np.isfinite(minima.slope(problem, met))
 
 
-def test_zxz_angles_are_held_at_their_poles():
+def test_zxz_angles_stall_at_their_poles():
     m = at_the_pole()
     angles = m.assemble(formulation="euler_angles", method="gradient", tolerance=1e-3)
     free = m.assemble(formulation="manifold", method="gradient", tolerance=1e-3)
