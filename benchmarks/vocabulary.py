@@ -23,7 +23,7 @@ from cardan.constraints.registry import REGISTRY, FeatureKind, Primitive
 from cardan.coordinates import formulations
 from cardan.solvers import abi
 from cardan.system.parts import CountedAngle, Feature
-from cardan.system.relations import Relation
+from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 
 RATIO = 1.2
@@ -78,7 +78,7 @@ def system(primitive: Primitive) -> System:
     bodies = [
         m.body(f"body {k}", position=rng.uniform(-1, 1, 3), orientation=rng.normal(size=4)) for k in range(BODIES)
     ]
-    relations, counted = [], []
+    bundles, counted = [], []
     for k in range(RELATIONS):
         a, b = bodies[k % (BODIES - 1)], bodies[k % (BODIES - 1) + 1]
         features: list[Feature] = []
@@ -93,8 +93,8 @@ def system(primitive: Primitive) -> System:
                 value /= np.linalg.norm(value)
             features.append(Feature(kind, (a, a, b, b)[i % 4], tuple(value.tolist())))
         parameters = tuple(sorted(rng.uniform(0.5, 1.5, len(primitive.parameters)).tolist()))
-        relations.append((f"relation {k}", [Relation(primitive, tuple(features), parameters)]))
-    return System(bodies, relations, counted)
+        bundles.append(Bundle(f"relation {k}", [Relation(primitive, tuple(features), parameters)]))
+    return System(bodies, bundles, counted)
 
 
 def evaluation(primitive: Primitive, op: int):

@@ -80,7 +80,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class SliderCrank:
-    """Crank r about the origin, rod l, slider along x at height ``offset``; ``side``: +1 if it is ahead of the crank."""
+    """Crank r about the origin, rod l, slider along x at height ``offset``; ``side``: +1 if ahead of the crank."""
 
     r: float
     l: float

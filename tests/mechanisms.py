@@ -245,7 +245,7 @@ class Model:
         self.bonds.append(Bond(name, kind, a, b, point, point_b, R_a, R_b, options))
 
     def build(self, *, unit=1.0, motion=None, bodies=None, bonds=None, origins=None):
-        """The mechanism in a unit of length, moved by (R, t), with an order of names and displaced origins (body axes)."""
+        """The mechanism in a unit of length, moved by (R, t), names in a given order, origins displaced (body axes)."""
         R_m, t_m = (np.eye(3), np.zeros(3)) if motion is None else motion
         m = cd.Mechanism(self.name)
         built = Built(m, {}, self.size * unit, (R_m, t_m))
