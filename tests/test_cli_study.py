@@ -303,7 +303,7 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
         ([*LIU, "--samples", "999999999"], "the number of starts is 999999999; it must be 1,000,000 at the most"),
         ([*LIU, "-N", str(2**63 - 1)], "N is 9223372036854775807; it must be 1,000,000,000 at the most"),
         ([*LIU, "--csv", ""], "the file has no name"),
-        ([*LIU, "--csv", "same.png", "--plot", "same.png"], "two outputs go to the file"),
+        ([*LIU, "--csv", "same.png", "--plot", "same.png"], "two outputs have the same path"),
         ([*MINIMA, "--iterations", "99999999999999999999"], "the number of iterations is 99999999999999999999; it"),
         ([*MINIMA, "--starts", "99999999999999999999"], "the number of starts is 99999999999999999999; it must be"),
         ([*MINIMA, "--gain", "0"], "k of the spring step is 0.0; it must be above zero"),
@@ -331,7 +331,7 @@ def test_a_file_that_cannot_be_made_is_refused_before_any_work(
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert "/proc/x" in captured.err
-    assert "may not be written (No such file or directory)" in captured.err
+    assert "cannot be written (No such file or directory)" in captured.err
     assert captured.out == ""
 
 
@@ -378,7 +378,7 @@ def test_a_stdout_that_takes_nothing_is_told(arguments: list[str], tmp_path: Pat
 def test_a_place_that_may_not_be_written_is_refused(tmp_path: Path, capsys: Captured) -> None:
     tmp_path.chmod(0o500)
     assert main(["study", "liu2013", "--csv", str(tmp_path / "rows.csv")]) == 2
-    assert "may not be written" in capsys.readouterr().err
+    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_without_matplotlib_a_picture_is_refused_and_the_way_told(
