@@ -90,9 +90,7 @@ def test_invalid_calls_are_reported_on_stderr_with_code_2(arguments: list[str], 
     assert captured.out == ""
 
 
-def test_log_goes_to_stderr_only_while_a_verb_runs(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_goes_to_stderr_only_while_a_verb_runs(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     log = logging.getLogger("cardan")
     before = log.level, list(log.handlers)
 
@@ -417,9 +415,7 @@ def test_warmup_omits_groups_that_took_no_time(capsys: Captured, monkeypatch: py
         (["stewart_ups", "--drive", "S_1=1"], ["'S_1'", "spherical", "no coordinate that can be driven", "'P_1'"]),
     ],
 )
-def test_move_explains_how_to_add_a_driver(
-    arguments: list[str], fragments: list[str], capsys: Captured
-) -> None:
+def test_move_explains_how_to_add_a_driver(arguments: list[str], fragments: list[str], capsys: Captured) -> None:
     assert main(["move", *arguments]) == 2
     message = capsys.readouterr().err
     assert not [f for f in fragments if f not in message], message

@@ -8,7 +8,7 @@ class CardanError(Exception):
 
 
 class ModelError(CardanError, ValueError):
-    """A model or an option is invalid; the message names the item, its value, and what would be valid."""
+    """A model or an option is invalid; the message names the item, its value, and the valid values."""
 
 
 class UnknownNameError(ModelError, KeyError):

@@ -1,4 +1,4 @@
-"""What to try next after an attempt that did not meet the tolerance.
+"""The choice of the next attempt after one that did not meet the tolerance.
 
 Assemblies from one start and from many starts both use it, so that they make the same attempts.  Reads and writes the
 memo of the attempts from one start, and their final costs.

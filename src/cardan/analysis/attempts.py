@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
     @property
     def budget(self) -> Budget:
-        """What one attempt may use."""
+        """The limits of one attempt: iterations and deadline."""
         return Budget(self.options.iterations, self.deadline)
 
 

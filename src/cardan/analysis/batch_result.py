@@ -77,8 +77,8 @@ class BatchResult:
         same = all(np.array_equal(getattr(self, a), getattr(other, a), equal_nan=True) for a in _NUMBERS)
         same_options = all(getattr(self, a) == getattr(other, a) for a in ("time", "method", "formulation"))
         mine, theirs = self._system, other._system
-        alike = mine.names == theirs.names and mine.counted_angles == theirs.counted_angles
-        return same and same_options and alike and np.array_equal(self.status, other.status)
+        same_model = mine.names == theirs.names and mine.counted_angles == theirs.counted_angles
+        return same and same_options and same_model and np.array_equal(self.status, other.status)
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 

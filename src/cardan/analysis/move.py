@@ -339,11 +339,11 @@ class _Path:
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
         return verdict.judge_system(self.system, poses, angles, self._tolerance, self.time)[0].met
 
-    def _ended(self, refused: float) -> tuple[MotionStatus, str]:
+    def _ended(self, rejected: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""
         drivers = ", ".join(repr(signal.name) for _, signal in self.system.signals)
         where = f"at t = {self.time:.9g} s"
-        limits = self._limits_reached(refused)
+        limits = self._limits_reached(rejected)
         if limits:
             names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in limits)
             text = f"{where} the limit {names} is reached, and a motion ends at contact"
@@ -352,12 +352,12 @@ class _Path:
         if undefined:
             text = f"{where} the angle {', '.join(map(repr, undefined))} is undefined"
             return MotionStatus.LOST, f"{text}: its vector is parallel to its axis, and turns cannot be counted"
-        soon = float(np.copysign(SOON * self._span, refused - self.time))
+        soon = float(np.copysign(SOON * self._span, rejected - self.time))
         outside = out_of_range(self.system, self.time, soon)
         if outside:
             return MotionStatus.LOST, f"{where} the {outside}"
         for row, signal in self._drivers:
-            before, after = signal.value(self.time), signal.value(refused)
+            before, after = signal.value(self.time), signal.value(rejected)
             if self.problem.scales[row] * abs(after - before) > DRIVER_ATOL:
                 text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
@@ -372,17 +372,17 @@ class _Path:
         if unmet:
             text = f"{where} the drivers {drivers} are inconsistent with the joints or with each other"
             return MotionStatus.LOST, f"{text}: no velocities satisfy all constraints (residual rates: {unmet})"
-        return MotionStatus.LOST, f"{where} no pose near the last one was found {refused - self.time:+.1e} s later"
+        return MotionStatus.LOST, f"{where} no pose near the last one was found {rejected - self.time:+.1e} s later"
 
-    def _limits_reached(self, refused: float) -> list[ActiveLimit]:
+    def _limits_reached(self, rejected: float) -> list[ActiveLimit]:
         """Limits that are reached now or after the least step, and that the velocities would exceed."""
         if self._limits is None:
             return []
         velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
         speed = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
-        step = np.sign(refused - self.time) * max(abs(refused - self.time), AHEAD / max(speed, 1e-300))
+        step = np.sign(rejected - self.time) * max(abs(rejected - self.time), AHEAD / max(speed, 1e-300))
         now, then, ahead = (
-            self._pose_state(self.problem.retract(self.q, h * velocity)) for h in (0.0, refused - self.time, step)
+            self._pose_state(self.problem.retract(self.q, h * velocity)) for h in (0.0, rejected - self.time, step)
         )
         before, after = ({name: value for name, value, *_ in limited(self.system, state)} for state in (now, ahead))
         reached = {(one.name, one.bound): one for state in (then, now) for one in active_limits(self.system, state)}

@@ -57,18 +57,18 @@ class AssemblyOptions:
         """Check every field, and convert numbers to int and float."""
         check.choice(self.method, "method", [AUTO, *methods.REGISTRY])
         check.choice(self.formulation, "formulation", formulations.CHOICES)
-        kept = {"tolerance": verdict.checked_tolerance(self.tolerance), "seed": check.count(self.seed, "seed", 0)}
+        checked = {"tolerance": verdict.checked_tolerance(self.tolerance), "seed": check.count(self.seed, "seed", 0)}
         if self.max_iterations is not None:
-            kept["max_iterations"] = check.count(self.max_iterations, "max_iterations", 1)
+            checked["max_iterations"] = check.count(self.max_iterations, "max_iterations", 1)
         if self.restarts is not None and self.method != AUTO:
             raise ModelError(
                 f"restarts is {self.restarts}, but method {self.method!r} makes one attempt; use method='auto'"
             )
         if self.restarts is not None:
-            kept["restarts"] = check.count(self.restarts, "restarts", 0)
+            checked["restarts"] = check.count(self.restarts, "restarts", 0)
         if self.max_seconds is not None:
-            kept["max_seconds"] = check.positive(self.max_seconds, "max_seconds")
-        for name, value in kept.items():
+            checked["max_seconds"] = check.positive(self.max_seconds, "max_seconds")
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property

@@ -120,11 +120,11 @@ class Limits:
 
     def _is_pushed(self, end: End, gaps: FloatArray, span: float) -> bool:
         """Whether the drivers push a coordinate against a bound at the end of a step: the motion ends there."""
-        kept = gaps < -0.5 * self._slacks
-        if not kept.any():
+        touching = gaps < -0.5 * self._slacks
+        if not touching.any():
             return False
         outward = -self._signs * self._problem.product(end.q, end.v)[self._rows] * span
-        return bool((outward[kept] > 0.0).any())
+        return bool((outward[touching] > 0.0).any())
 
     def _read(self, q: FloatArray, steps: FloatArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per step from a pose and per bound: distance of the coordinate to the bound, and residual of the piece."""

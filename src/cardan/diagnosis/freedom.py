@@ -236,12 +236,12 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     """By the singular values of the whole Jacobian."""
     _, jacobian = problem.jacobian(q)
     scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
-    kept = scaled[rows] * shortening(scaled[rows])[:, None]
+    shortened = scaled[rows] * shortening(scaled[rows])[:, None]
     if not rows:
         return 0, np.zeros(0), [], np.eye(problem.unknowns)
-    _, values, right = np.linalg.svd(kept, full_matrices=True)
+    _, values, right = np.linalg.svd(shortened, full_matrices=True)
     rank = int((values > RANK_RTOL * values[0]).sum())
-    return rank, values, [rows[i] for i in dependent_rows(kept, rank)], right[rank:]
+    return rank, values, [rows[i] for i in dependent_rows(shortened, rank)], right[rank:]
 
 
 def _sparse(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
