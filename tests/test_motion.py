@@ -68,7 +68,7 @@ def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, s
             assert abs(m["A"].coordinate(state) - theta - direction * state.time) <= 1e-11
 
 
-def test_random_four_bars_turn_round_or_stop_at_the_closed_form_of_their_dead_point():
+def test_random_four_bars_rotate_fully_or_stop_at_the_closed_form_of_their_dead_point():
     rng = np.random.default_rng(1)
     seen = {}
     while sum(seen.values()) < 40:
@@ -100,7 +100,7 @@ def test_a_slider_crank_follows_its_closed_form_both_ways(crank):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_slider_that_is_pushed_takes_the_crank_to_its_dead_point(sign):
+def test_a_driven_slider_moves_the_crank_to_its_dead_point(sign):
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
     motion = with_motor(crank.build(0.6), "P", lambda t: first + sign * 0.5 * t).move([0.0, 0.1, 0.2, 10.0])
@@ -123,7 +123,7 @@ def test_a_spatial_four_bar_follows_its_closed_form(side):
                 assert np.abs(state["coupler"].matrix - linkage.coupler_axes(theta)).max() <= POSE
 
 
-# --- what must not matter ---------------------------------------------------------------------------------------------
+# --- invariances ------------------------------------------------------------------------------------------------------
 
 
 def swinging(first, swing, pace, phase):
@@ -211,7 +211,7 @@ def test_a_motion_never_jumps(draw, seed, tolerance):
 
 
 @pytest.mark.parametrize("name", ["crank-rocker", "drag link"])
-def test_a_motion_and_its_way_back_are_the_same(name):
+def test_a_motion_and_its_reverse_are_the_same(name):
     bar, theta = GRASHOF[name]
     times = np.linspace(0, 9.0, 31)
     m = with_motor(bar.build(theta), "A", lambda t: theta + t + 0.3 * cd.sin(2 * t))
@@ -309,7 +309,7 @@ CROSSINGS = {
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("name", CROSSINGS)
-def test_where_branches_cross_a_motion_goes_on_as_it_came(name, direction):
+def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
     bar, exact, singular = CROSSINGS[name]
     theta = -1.0 if direction > 0 else 1.1
     moments = np.sort([((s - theta) * direction) % TURN for s in singular])
@@ -334,7 +334,7 @@ def test_where_branches_cross_a_motion_goes_on_as_it_came(name, direction):
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
-def test_where_branches_only_come_near_each_other_a_motion_stays_on_its_own(gap):
+def test_a_motion_stays_on_its_branch_where_branches_are_close(gap):
     """Lengths that deviate from a parallelogram by ``gap``: the branches pass at a distance of about √gap."""
     for bar in (FourBar(1, 2, 1 + gap, 2), FourBar(1, 2, 1 + gap, 2, -1), FourBar(1, 2, 1, 2 + gap, -1)):
         for direction, count in ((1, 2), (-1, 40)):
@@ -346,7 +346,7 @@ def test_where_branches_only_come_near_each_other_a_motion_stays_on_its_own(gap)
                 assert np.abs(bar.corner_of(state) - bar.corner(1.0 + direction * state.time)).max() <= 1e-6
 
 
-def test_a_start_where_branches_cross_is_left_on_one_of_them_or_said_to_be_singular():
+def test_a_motion_from_a_crossing_follows_one_branch_or_is_reported_as_singular():
     exact = [parallel(1, 2), crossed(1, 2)]
     m = with_motor(FourBar(1, 2, 1, 2).build(0.0, np.array([3.0, 0.0])), "A", lambda t: t)
     motion = m.move(np.linspace(0, 2, 9))
@@ -362,8 +362,8 @@ def test_a_start_where_branches_cross_is_left_on_one_of_them_or_said_to_be_singu
 @pytest.mark.parametrize(
     ("count", "geared", "wheels"), [(2, False, 0), (2, True, 0), (4, True, 0), (14, True, 0), (1, True, 38)]
 )
-def test_linkages_do_not_jump_together_nor_in_a_crowd(count, geared, wheels, reach):
-    """Equal linkages reach their dead points at the same time; WideView handles more than 240 unknowns."""
+def test_equal_linkages_do_not_jump_together(count, geared, wheels, reach):
+    """Equal linkages reach their dead points at the same time; SparseLinearization handles more than 240 unknowns."""
     bar = FourBar(1.0, 1.8, 1.2 + reach, 2.0)
     m = cd.Mechanism()
     for k in range(count):
@@ -530,7 +530,7 @@ def test_a_lead_screw_is_counted_exactly_over_two_hundred_turns():
         assert state.turns["bearing"] == -state.time and state.turns["thread"] == state.time
 
 
-def test_parts_that_turn_against_each_other_are_counted_between_them():
+def test_the_angle_between_two_rotating_parts_is_counted():
     """No step may be so long that the angle between two parts goes through half a turn."""
     m = cd.Mechanism()
     one, two = m.body("one"), m.body("two")
@@ -575,7 +575,7 @@ def test_a_limit_ends_the_motion_when_it_is_reached(count):
     assert all(state.time < 0.8 for state in motion.states)
 
 
-def test_a_limit_that_is_left_does_not_hold_the_motion_back():
+def test_a_limit_that_is_left_does_not_stop_the_motion():
     """Moving from a bound into the range, and along a bound without pushing against it."""
     m = hinge(lambda t: 1 + t)
     m.limit("stop", m["A"], lower=1.0, upper=3.0)
@@ -588,7 +588,7 @@ def test_a_limit_that_is_left_does_not_hold_the_motion_back():
     assert not motion.velocities("rest").any() and np.abs(motion.positions("rest") - (0, 0, 0.5)).max() <= 1e-12
 
 
-def test_a_dead_point_is_not_taken_for_a_limit_that_happens_to_be_reached():
+def test_a_dead_point_is_not_mistaken_for_a_limit_that_is_reached():
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
     m = with_motor(crank.build(0.6), "P", lambda t: first + t)
@@ -610,7 +610,7 @@ SWINGS = {
 
 
 @pytest.mark.parametrize("name", SWINGS)
-def test_a_driver_that_swings_out_and_back_between_two_times_is_not_taken_for_one_at_rest(name):
+def test_a_driver_that_moves_out_and_back_between_two_times_is_not_mistaken_for_a_constant(name):
     """The slider is driven beyond the reach of its crank and back between two times."""
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
@@ -630,14 +630,14 @@ def test_a_driver_that_jumps_ends_the_motion_and_is_named():
     assert len(motion.states) == 3
 
 
-def test_kinks_and_dwells_of_a_driver_are_passed():
+def test_a_driver_may_have_kinks_and_dwells():
     m = hinge(lambda t: 0.0 if t < 0.5 else (t - 0.5 if t < 1.0 else 0.5 - (t - 1.0)))
     motion = m.move([0.0, 0.25, 0.75, 1.0, 1.5, 3.0])
     assert motion.ok, motion.text()
     assert np.abs(motion.coordinate(m["A"]) - [0, 0, 0.25, 0.5, 0.0, -1.5]).max() <= 1e-12
 
 
-def test_what_cannot_be_assembled_at_the_first_time_does_not_move():
+def test_a_mechanism_that_is_not_assembled_at_the_first_time_does_not_move():
     m = with_motor(SliderCrank(1, 2).build(0.6), "P", lambda t: 5.0 + t)
     motion = m.move([0.0, 1.0])
     assert motion.status is MotionStatus.NOT_ASSEMBLED and not motion.ok
@@ -666,17 +666,17 @@ BAD_MOVES = {
 
 
 @pytest.mark.parametrize("case", BAD_MOVES)
-def test_a_bad_call_of_move_says_what_is_wrong(case):
+def test_an_invalid_call_of_move_is_reported(case):
     options, fragments = BAD_MOVES[case]
     with pytest.raises(cd.ModelError) as caught:
         hinge(lambda t: t).move(**options)
     assert not [f for f in fragments if f not in str(caught.value)], str(caught.value)
 
 
-# --- interrupted, timed, watched --------------------------------------------------------------------------------------
+# --- interrupts, deadlines, progress-----------------------------------------------------------------------------------
 
 
-def test_an_interrupt_keeps_what_was_reached():
+def test_an_interrupt_keeps_the_states_reached():
     def law(t):
         if t.value > 1.23:
             raise KeyboardInterrupt
@@ -689,7 +689,7 @@ def test_an_interrupt_keeps_what_was_reached():
     assert "interrupted" in motion.reason and "kept" in motion.reason
 
 
-def test_an_interrupt_while_progress_is_told_keeps_what_was_reached():
+def test_an_interrupt_in_the_progress_function_keeps_the_states_reached():
     def progress(part):
         if part > 0.5:
             raise KeyboardInterrupt
@@ -698,7 +698,7 @@ def test_an_interrupt_while_progress_is_told_keeps_what_was_reached():
     assert motion.status is MotionStatus.INTERRUPTED and len(motion.states) == 12
 
 
-def test_the_time_allowed_is_kept_and_said_to_be_over():
+def test_the_time_limit_is_kept_and_reported():
     def law(t):
         time.sleep(0.002)
         return t
@@ -714,13 +714,13 @@ def test_the_time_allowed_is_kept_and_said_to_be_over():
     assert motion.states[-1].time == motion.times[-1]
 
 
-def test_progress_goes_from_the_first_part_to_the_whole():
+def test_progress_increases_to_one():
     told = []
     hinge(lambda t: t).move(np.linspace(0, 1, 5), progress=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_failure_of_a_driver_on_the_way_is_its_error():
+def test_an_error_in_a_driver_during_a_motion_names_the_driver():
     def law(t):
         if t.value > 0.5:
             raise ValueError("no cam beyond")
@@ -730,10 +730,10 @@ def test_a_failure_of_a_driver_on_the_way_is_its_error():
         hinge(law).move([0.0, 1.0])
 
 
-# --- pieces, what is left undriven, size ------------------------------------------------------------------------------
+# --- pieces, undriven motions, size -----------------------------------------------------------------------------------
 
 
-def test_pieces_move_each_by_its_own_driver_and_what_has_none_stays():
+def test_each_piece_follows_its_own_driver_and_an_undriven_piece_stays():
     crank = SliderCrank(1, 3)
     m = with_motor(crank.build(0.4), "A", lambda t: 0.4 + t)
     arm = m.body("arm", position=(0, 9, 0))
@@ -766,7 +766,7 @@ def test_a_dead_point_of_one_piece_ends_the_motion_of_all():
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_what_the_drivers_leave_free_does_not_disturb_what_they_drive(seed):
+def test_undriven_motions_do_not_disturb_the_driven_ones(seed):
     """The rotation of the coupler about its two ball joints depends on the steps; nothing else does."""
     free = rssr(seed)
     one, other = free.move(np.linspace(0, 4, 9)), free.move(np.linspace(0, 4, 81))
@@ -848,7 +848,7 @@ def test_one_time_is_a_motion_of_one_state():
     assert np.abs(motion.velocities("arm") - [[0, 0, 0, 0, 0, 2]]).max() <= 1e-12
 
 
-def test_times_however_near_to_each_other_are_all_reached():
+def test_times_very_close_to_each_other_are_all_reached():
     times = [0.0, 1e-300, 1e-15, 1e-12, 1e-3, 1.0, 1.0 + 1e-15]
     motion = hinge(lambda t: t).move(times)
     assert motion.ok and motion.times.tolist() == times

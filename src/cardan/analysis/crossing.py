@@ -31,7 +31,7 @@ TINY: Final = 1e-300
 REAL: Final = 1e-6  # of an eigenvalue: a smaller imaginary part is a rounding error of a double eigenvalue
 POWERS: Final = 12  # power iterations
 GROWN: Final = 0.8  # bound on the spectral radius; below 1, since there are few power iterations
-WIDE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
+SPARSE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
 NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and step of the finite differences for it
 # Of the largest singular value: directions with a smaller one are not corrected, in poses and in rates.  There the
 # rounding error of a residual, 1e-14, would be divided by σ, or by σ² and σ³.
@@ -43,7 +43,7 @@ Drive = Callable[[float], None]
 Newton = Callable[[FloatArray, float], FloatArray | None]
 
 
-class View:
+class Linearization:
     """The equations linearised at one regular pose: J₀ = U S Vᵀ, scaled, without zero singular values.
 
     On the path to a pose nearby, the eigenvalues of S⁻¹UᵀJV start at 1.  J is singular where one of them is zero.  So
@@ -60,8 +60,8 @@ class View:
         self._u, self._values, self._v = found.u[:, : self.rank], found.values[: self.rank], found.v[: self.rank]
         self.least = float(self._values[-1] / self._values[0]) if self.rank else 1.0  # nonzero, relative to the largest
 
-    def is_opposed(self, other: Any) -> bool:
-        """Whether a singular pose lies between this and another view."""
+    def crosses_singularity(self, other: Any) -> bool:
+        """Whether a singular pose lies between this and another linearization."""
         change = self._u.T @ (other._scaled - self._scaled) @ self._v.T / np.maximum(self._values, TINY)[:, None]
         if np.linalg.norm(change) < 1.0:
             return False
@@ -69,8 +69,8 @@ class View:
         return bool(np.any((np.abs(found.imag) <= REAL * np.abs(found)) & (found.real <= -1.0)))
 
 
-class WideView:
-    """A conservative version of :class:`View` for a system that is too large for a decomposition.
+class SparseLinearization:
+    """A conservative version of :class:`Linearization` for a system that is too large for a decomposition.
 
     While all eigenvalues of J₀⁺(J − J₀) are below 1, no singular pose can lie in between.  The largest is estimated by
     power iteration.
@@ -89,13 +89,13 @@ class WideView:
         scales = np.concatenate([rates.weights(system, problem), problem.scales[problem.rows :]])
         _blocks.scale(problem.structure, scales, np.zeros(problem.rows), self._entries)
 
-    def is_opposed(self, other: Any) -> bool:
-        """Whether a singular pose may lie between this and another view."""
+    def crosses_singularity(self, other: Any) -> bool:
+        """Whether a singular pose may lie between this and another linearization."""
         p, kernels = self._problem, self._kernels
         change = other._entries - self._entries
         image, gradient, step = np.zeros(p.rows), np.zeros(p.unknowns), np.zeros(p.unknowns)
         control, work = np.zeros(abi.CONTROL), np.empty(p.linear.work)
-        control[abi.DAMPING] = WIDE_DAMPING
+        control[abi.DAMPING] = SPARSE_DAMPING
         arrays = (p.linear.pattern, control, image, gradient, step, self._entries, work)
         if kernels.call_at(p.linear.address, abi.FACTOR, *arrays):
             return True

@@ -22,7 +22,7 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.attempts import TARGET
-from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View, WideView
+from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, Linearization, SparseLinearization
 from cardan.analysis.curve import End
 from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, relax_bounds
 from cardan.analysis.motion import Motion, MotionStatus
@@ -153,7 +153,7 @@ class _Path:
         self._rotation = 0.0  # [rad] largest of any body in Newton's last run
         self._rotation_sum = 0.0  # [rad] sum over the steps since the last take_rotation()
         self._crossing: Crossing | None = None  # while the motion is on a bridge
-        self._view = self._view_at(self.q, 0)
+        self._linearization = self._linearize(self.q, 0)
         settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0}
         self._job = Job(self.problem, methods.load("_newton"), settings)
         self._control = self._job.control
@@ -163,7 +163,7 @@ class _Path:
         if self._crossing is not None:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
-            known = self._view.decomposition
+            known = self._linearization.decomposition
             velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
         return self._pose_state(self.q).with_rates(velocities, accelerations)
 
@@ -191,7 +191,7 @@ class _Path:
                     end, pose = self._crossing.end
                     self._crossing = None
                     self._accept(pose, end, self._rotation_to(pose))
-                    self._view = self._view_at(pose, self._view.rank)
+                    self._linearization = self._linearize(pose, self._linearization.rank)
                 continue
             left = abs(target - self.time)
             step = self._resolved_step(sign, min(self._step, left))
@@ -199,7 +199,7 @@ class _Path:
             if step < left and (step < LEAST_STEP * self._span or time == self.time):
                 return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
-            ahead = self._view if found is None else self._view_at(found, self._view.rank)
+            ahead = self._linearization if found is None else self._linearize(found, self._linearization.rank)
             if not self._continues(ahead, step):
                 found = None
             if found is None and self._rotation <= MOST_ROTATION and self._bridge(sign, step):
@@ -210,7 +210,7 @@ class _Path:
                     self._step = part * step
                     continue
                 self._accept(found, time, self._rotation)
-                self._view = ahead
+                self._linearization = ahead
                 ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * MOST_ROTATION / max(self._rotation, 1e-6))
                 grown = step * min(2.0, max(1.0, ease))
                 self._step = max(grown, self._step) if step == left else grown
@@ -227,26 +227,27 @@ class _Path:
         """Largest rotation of a body from the current pose to another [rad]."""
         return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
-    def _view_at(self, q: FloatArray, rank: int) -> View | WideView:
-        wide = self.problem.unknowns > MOST_UNKNOWNS
-        return WideView(self.system, self.problem, q) if wide else View(self.system, self.problem, q, rank)
+    def _linearize(self, q: FloatArray, rank: int) -> Linearization | SparseLinearization:
+        if self.problem.unknowns > MOST_UNKNOWNS:
+            return SparseLinearization(self.system, self.problem, q)
+        return Linearization(self.system, self.problem, q, rank)
 
-    def _kept_part(self, q: FloatArray, time: float, view: View | WideView) -> float:
+    def _kept_part(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> float:
         """1.0 if turns are counted and limits kept in a step to a pose; else the fraction of the step to try next."""
         if self._angles and not self._angles.are_counted(self.q, q, self._rotation):
             return RETRY
         if self._limits is None:
             return 1.0
         if self._end is None or self._end.time != self.time:
-            self._end = self._with_rates(self.q, self.time, self._view)
-        end = self._with_rates(q, time, view)
+            self._end = self._with_rates(self.q, self.time, self._linearization)
+        end = self._with_rates(q, time, linearization)
         part = self._limits.part(self._end, end)
         if part == 1.0:
             self._end = end
         return part
 
-    def _with_rates(self, q: FloatArray, time: float, view: View | WideView) -> End:
-        known = view.decomposition
+    def _with_rates(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> End:
+        known = linearization.decomposition
         return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, known=known))
 
     def _resolved_step(self, sign: float, step: float) -> float:
@@ -301,12 +302,12 @@ class _Path:
         is_limited_by_rounding = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
         return (q if is_limited_by_rounding else None), contraction
 
-    def _continues(self, ahead: View | WideView, step: float) -> bool:
+    def _continues(self, ahead: Linearization | SparseLinearization, step: float) -> bool:
         """Whether a step stays on its branch: it neither passes nor suddenly approaches a singular pose."""
-        here = self._view
+        here = self._linearization
         if ahead is here:
             return True
-        if here.is_opposed(ahead):
+        if here.crosses_singularity(ahead):
             return False
         return step <= LEAST_APPROACH * self._span or ahead.least >= APPROACHED * here.least
 
@@ -331,8 +332,8 @@ class _Path:
         """Whether limits are kept on the bridge from the current pose to another."""
         if self._limits is None:
             return True
-        here = self._with_rates(self.q, self.time, self._view)
-        return self._limits.part(here, self._with_rates(q, time, self._view_at(q, self._view.rank))) == 1.0
+        here = self._with_rates(self.q, self.time, self._linearization)
+        return self._limits.part(here, self._with_rates(q, time, self._linearize(q, self._linearization.rank))) == 1.0
 
     def _is_met(self) -> bool:
         """The verdict on the pose."""
@@ -361,7 +362,7 @@ class _Path:
             if self.problem.scales[row] * abs(after - before) > DRIVER_ATOL:
                 text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
-        least = self._view.least if self._view.decomposition is not None else self._least()
+        least = self._linearization.least if self._linearization.decomposition is not None else self._least()
         if least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,
