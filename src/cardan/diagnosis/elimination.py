@@ -7,8 +7,8 @@ Rank: of the singular values of F₁ = U S Vᵀ, r are above the cut.  So r equa
 those of its neighbours, 6 − r motions of it are free, and the rows Uᵀ[r:] F₂ remain for the neighbours.  Then
 nullity(J) = Σ (6 − r) and rank(J) = Σ r.  Every step is orthogonal, and J is not squared, so no accuracy is lost.
 
-Redundancy: the same by Gaussian elimination, which does not mix rows with later ones.  The pivot is the earliest row
-that is not much smaller than the largest; rows that vanish depend on the pivots.
+Redundancy: the same by Gaussian elimination, which keeps the rows separate.  The pivot is the earliest row that is not
+much smaller than the largest; rows that vanish depend on the pivots.
 """
 
 from __future__ import annotations
