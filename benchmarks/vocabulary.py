@@ -79,7 +79,7 @@ def system(primitive: Primitive) -> System:
         m.body(f"body {k}", position=rng.uniform(-1, 1, 3), orientation=rng.normal(size=4)) for k in range(BODIES)
     ]
     bundles, angles = [], []
-    for k in range(USES):
+    for k in range(RELATIONS):
         a, b = bodies[k % (BODIES - 1)], bodies[k % (BODIES - 1) + 1]
         features: list[Feature] = []
         for i, kind in enumerate(primitive.features):
