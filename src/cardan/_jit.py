@@ -10,7 +10,8 @@ Four rules hold for every kernel of the library:
   function object costs 16 µs in dispatch, and a dispatcher or closure recompiles in every process).
 * Machine code that was kept is run as it is found.  The directory is therefore the user's alone (0700, owner checked),
   every file carries a checksum, and what cannot be read is compiled anew.
-* Where no such directory can be had, everything still runs, uncached.
+* Where no such directory can be had, or where Numba's private parts that the cache needs are gone, everything still
+  runs, uncached.  docs/kernels.md lists these parts; tests/test_numba_parts.py tests each.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with pointers to int64 and float64.
 Linear algebra, solvers and draws have the same ABI, so one way of calling serves all (:mod:`cardan.solvers.abi`).  What
@@ -42,14 +43,16 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.ccallback import CFunc
+from numba import config, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 log = logging.getLogger("cardan")
+
+try:  # private, but needed for the cache alone
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+except ImportError:
+    FunctionCache = IndexDataCacheFile = object  # :func:`_cache_of` fails, and says so
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -58,7 +61,6 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
-_FLOATS = types.float64[::1]
 _INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
 EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
 
@@ -113,7 +115,7 @@ def private(directory: Path) -> Path:
 
 CACHE_DIRECTORY: Path | None = None if JIT_DISABLED else _writable_cache()
 
-if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.rglob("*.nbi")):
+if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.iterdir()):
     log.info("compiling kernels, once for this version of the library (cache: %s)", CACHE_DIRECTORY)
 
 
@@ -145,7 +147,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             return super().load_overload(signature, context)
         except Exception as error:  # of any sort: bytes that are no pickle can raise whatever they spell
             log.warning("a kept kernel cannot be read and is compiled anew (%s): %s", self._name, error)
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AttributeError):
                 os.unlink(self._cache_file._index_path)
             return None
 
@@ -154,6 +156,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             super().save_overload(signature, compiled)
         except Exception as error:  # a full disk, what cannot be pickled: the kernel itself is there, and runs
             log.warning("a kernel is not kept and compiles anew in every process (%s): %s", self._name, error)
+
+    def has_entries(self) -> bool:
+        """Whether machine code of the function is on disk."""
+        return os.path.exists(self._cache_file._index_path)
 
 
 _one_at_a_time = threading.Lock()  # numba picks the place of a cache by a global variable
@@ -164,16 +170,38 @@ def _cache_of(function: Callable[..., Any]) -> _Cache | None:
     if CACHE_DIRECTORY is None:
         return None
     with _one_at_a_time:
-        previous = config.CACHE_DIR
+        previous = getattr(config, "CACHE_DIR", "")
         config.CACHE_DIR = str(CACHE_DIRECTORY)
         try:
             cache = _Cache(function)
         except (OSError, RuntimeError) as error:
             log.warning("a kernel is not kept and compiles anew in every process: %s", error)
             return None
+        except Exception as error:
+            _give_up_cache(error)
+            return None
         finally:
             config.CACHE_DIR = previous
-    return cache if Path(cache.cache_path).is_relative_to(CACHE_DIRECTORY) else None  # numba has other places too
+    if Path(cache.cache_path).is_relative_to(CACHE_DIRECTORY):
+        return cache
+    log.warning("a kernel is not kept and compiles anew in every process: Numba would keep it in %s", cache.cache_path)
+    return None
+
+
+def _give_up_cache(error: Exception) -> None:
+    """Numba's cache is not what it was: from now on nothing is kept."""
+    global CACHE_DIRECTORY
+    CACHE_DIRECTORY = None
+    log.warning("kernels are not cached and compile anew in every process: Numba %s: %r", numba.__version__, error)
+
+
+def is_cached(kernel: Any) -> bool:
+    """Whether machine code of a compiled kernel is kept on disk; where that cannot be told, it is not."""
+    cache = getattr(kernel, "_cache", None)
+    try:
+        return CACHE_DIRECTORY is not None and isinstance(cache, _Cache) and cache.has_entries()
+    except AttributeError:
+        return False
 
 
 # Numpy's rules for division by zero; no reference counts, since kernels never own an array.
@@ -268,13 +296,29 @@ def evaluator(function: Callable[..., int]) -> int:
 def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], kept: bool) -> int:
     """Compile a C function of that signature, or load it; its address."""
     options = {**options, "nopython": True}
-    compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
-    cache = _cache_of(function) if kept else None
-    if cache is not None:
-        compiled._cache = cache
-    compiled.compile()
+    compiled = _cached_c_function(function, signature, options) if kept else None
+    if compiled is None:
+        compiled = numba.cfunc(signature, **options)(function)
     _keep_alive.append(compiled)
     return int(compiled.address)
+
+
+def _cached_c_function(function: Callable[..., int], signature: Any, options: dict[str, Any]) -> Any:
+    """A C function with our cache, which numba.cfunc has no argument for; None where there is none."""
+    cache = _cache_of(function)
+    if cache is None:
+        return None
+    try:
+        from numba.core.ccallback import CFunc
+
+        compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
+        compile_it = compiled.compile
+    except (ImportError, AttributeError, TypeError) as error:
+        _give_up_cache(error)
+        return None
+    compiled._cache = cache
+    compile_it()
+    return compiled
 
 
 _keep_alive: list[Any] = []  # an address is valid only as long as its compiled function lives
