@@ -144,7 +144,7 @@ def test_a_cache_is_where_the_configuration_says_when_it_is_made(cache, load):
     """config.CACHE_DIR: read for each cache, and left as it was."""
     before = numba.config.CACHE_DIR
     assert Path(_jit._cache_of(load().double.py_func).cache_path).is_relative_to(cache)
-    assert numba.config.CACHE_DIR == before
+    assert before == numba.config.CACHE_DIR
 
 
 @pytest.mark.parametrize("name", ["_save_data", "_load_data", "_dump", "_open_for_write", "_data_path"])

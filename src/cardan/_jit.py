@@ -190,7 +190,7 @@ def _cache_of(function: Callable[..., Any]) -> _Cache | None:
 
 def _give_up_cache(error: Exception) -> None:
     """Numba's cache is not what it was: from now on nothing is kept."""
-    global CACHE_DIRECTORY
+    global CACHE_DIRECTORY  # noqa: PLW0603
     CACHE_DIRECTORY = None
     log.warning("kernels are not cached and compile anew in every process: Numba %s: %r", numba.__version__, error)
 
