@@ -23,7 +23,7 @@ from cardan.constraints.registry import REGISTRY, FeatureKind, Primitive
 from cardan.coordinates import formulations
 from cardan.solvers import abi
 from cardan.system.parts import CountedAngle, Feature
-from cardan.system.relations import Relation
+from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 
 RATIO = 1.2
@@ -78,23 +78,23 @@ def system(primitive: Primitive) -> System:
     bodies = [
         m.body(f"body {k}", position=rng.uniform(-1, 1, 3), orientation=rng.normal(size=4)) for k in range(BODIES)
     ]
-    uses, turns = [], []
+    bundles, angles = [], []
     for k in range(USES):
         a, b = bodies[k % (BODIES - 1)], bodies[k % (BODIES - 1) + 1]
         features: list[Feature] = []
         for i, kind in enumerate(primitive.features):
             if kind is FeatureKind.ANGLE:
                 (_, on_a, x), (_, _, y), (_, on_b, v) = features[-3:]
-                turns.append(CountedAngle(f"turn {len(turns)}", len(turns), on_a, x, y, on_b, v))
-                features.append(Feature(kind, turns[-1], ()))
+                angles.append(CountedAngle(f"angle {len(angles)}", BODIES + len(angles), on_a, x, y, on_b, v))
+                features.append(Feature(kind, angles[-1], ()))
                 continue
             value = rng.normal(size=kind.components)
             if kind is not FeatureKind.POINT:
                 value /= np.linalg.norm(value)
             features.append(Feature(kind, (a, a, b, b)[i % 4], tuple(value.tolist())))
         parameters = tuple(sorted(rng.uniform(0.5, 1.5, len(primitive.parameters)).tolist()))
-        uses.append((f"use {k}", [Relation(primitive, tuple(features), parameters)]))
-    return System(bodies, uses, turns)
+        bundles.append(Bundle(f"relation {k}", [Relation(primitive, tuple(features), parameters)]))
+    return System(bodies, bundles, angles)
 
 
 def evaluation(primitive: Primitive, op: int):

@@ -167,6 +167,6 @@ def test_newton_lu_refuses_what_is_too_large_for_one_matrix():
         end = link.point((0.5, 0, 0))
     for call in (m.assemble, lambda **options: m.assemble_many([m.state], **options)):
         with pytest.raises(
-            cd.ModelError, match="600 × 1200 entries; it must have 250000 at the most: use method='newton'"
+            cd.ModelError, match="600 × 1200 entries; it must have at most 250000: use method='newton'"
         ):
             call(method="newton_lu")

@@ -459,7 +459,7 @@ BAD_DRIVES = {
     "a coordinate that is no name": (lambda m: m.drive("new", m["A"], 1.0, of=[1]), ["drive 'new'", "[1]", "'angle'"]),
     "a choice of a coordinate": (
         lambda m: m.drive("new", m["A"].of("angle"), 1.0, of="x"),
-        ["drive 'new'", "of='x'", "leave that out"],
+        ["drive 'new'", "of='x'", "omit of="],
     ),
     "a body": (lambda m: m.drive("new", m["arm"], 1.0), ["drive 'new'", "<Body 'arm'>", "must be a joint"]),
     "a name": (lambda m: m.drive("new", "A", 1.0), ["drive 'new'", "'A'", "must be a joint"]),

@@ -227,16 +227,16 @@ def test_without_the_jit_a_piece_must_lie_within_what_it_is_cut_from(first, size
 @pytest.mark.nojit
 @pytest.mark.skipif(not _jit.JIT_DISABLED, reason="kernels do not ask")
 def test_without_the_jit_nothing_is_cut_from_before_its_beginning():
-    with pytest.raises(IndexError, match="from -1 on"):
+    with pytest.raises(IndexError, match="at element -1"):
         _jit.tail(np.zeros(10), -1)
 
 
 @pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.arange(9.0)[::2], np.zeros((3, 3)), 5.0])
 def test_there_is_no_pointer_to_what_does_not_lie_in_one_piece(wrong):
-    with pytest.raises(TypeError, match="in place of a contiguous array"):
+    with pytest.raises(TypeError, match="must be a contiguous array"):
         cut(wrong, 1)
-    with pytest.raises(TypeError, match="in place of a contiguous array"):
+    with pytest.raises(TypeError, match="must be a contiguous array"):
         cut_array(wrong, 1)
 
 
@@ -251,7 +251,7 @@ def test_an_evaluator_is_not_called_with_what_it_would_misread(wrong):
     from cardan.solvers import _blocks
 
     f, i = np.zeros(9), np.zeros(9, dtype=np.int64)
-    with pytest.raises(TypeError, match="in place of a contiguous array of"):
+    with pytest.raises(TypeError, match="must be a contiguous array of"):
         _blocks.call_at(1, 0, i, wrong, f, f, f, f, f)
-    with pytest.raises(TypeError, match="in place of a contiguous array of"):
+    with pytest.raises(TypeError, match="must be a contiguous array of"):
         _blocks.call_at(1, 0, f, f, f, f, f, f, f)

@@ -446,7 +446,7 @@ BAD_LIMITS = {
     ),
     "a choice of a coordinate": (
         lambda m: m.limit("new", m["C"].of("angle"), upper=1.0, of="displacement"),
-        ["limit 'new'", "of='displacement'", "leave that out"],
+        ["limit 'new'", "of='displacement'", "omit of="],
     ),
     "a name": (lambda m: m.limit("new", "P", upper=1.0), ["limit 'new'", "'P'", "must be a joint"]),
     "a body": (lambda m: m.limit("new", m["b"], upper=1.0), ["limit 'new'", "<Body 'b'>", "must be a joint"]),

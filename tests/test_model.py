@@ -89,7 +89,7 @@ BAD_CALLS = {
     "zero reference x": (lambda m, other: m["crank"].frame(x=(0, 0, 0)), ["reference x", "'crank'", "not be zero"]),
     "x along z": (
         lambda m, other: m["crank"].frame(z=(0, 0, 2), x=(0, 0, -3)),
-        ["reference x", "'crank'", "(0, 0, -3)", "aside"],
+        ["reference x", "'crank'", "(0, 0, -3)", "parallel to its axis z"],
     ),
     "NaN origin": (lambda m, other: m["crank"].frame((NAN, 0, 0)), ["origin", "'crank'", "nan", "finite"]),
     "infinite point": (lambda m, other: m["crank"].point((0, 0, -INF)), ["point", "'crank'", "inf", "finite"]),

@@ -208,7 +208,7 @@ def test_an_angle_that_comes_to_be_none_ends_the_motion_and_is_named():
     motion = m.move([0, 1, 2, 3])
     assert motion.status is MotionStatus.LOST
     assert abs(motion.state.time - 0.25) <= 1e-8
-    assert repr(angle.turn.key) in motion.reason and "not defined" in motion.reason
+    assert repr(angle.counted.key) in motion.reason and "not defined" in motion.reason
 
 
 # --- angles that the mechanism does not know --------------------------------------------------------------------------

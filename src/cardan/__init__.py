@@ -1,4 +1,35 @@
-"""Cardan assembles, diagnoses and moves mechanisms."""
+"""Cardan assembles, diagnoses and moves mechanisms: rigid bodies connected by joints.
+
+    import cardan as cd
+    m = cd.Mechanism("pendulum")
+    arm = m.body("arm", position=(0.3, 0.1, 0.0))
+    m.revolute("hinge", m.ground.frame((0, 0, 0)), arm.frame((0, 0, 0)))
+    result = m.assemble()
+    result.ok, result.state["arm"].position
+
+Build
+    Mechanism           bodies and joints by name; a method for every joint, driver and limit
+    Body                a rigid part, from m.body(…); body.point(…), body.frame(…) and body.vector(…) are fixed on it
+    Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
+    coordinate          a coordinate between two frames that have no joint
+    primitive           declares a constraint equation of your own, for m.constrain(…)
+    sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
+
+Solve
+    m.assemble          poses that satisfy every joint: an AssemblyResult
+    m.assemble_many     the same from many starts: a BatchResult
+    m.move              positions, velocities and accelerations of a driven motion: a Motion
+    m.diagnose          degrees of freedom and redundant equations: a Diagnosis
+    m.stepper           one solver step at a time
+
+Read
+    State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
+    Status, Violation   how an assembly ended, and the residual of one constraint
+    ModelError          a call or a model is wrong; its message names the item and what would be valid
+
+Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.
+The documentation is in docs/: conventions.md, vocabulary.md (joints, drivers, limits), architecture.md.
+"""
 
 from __future__ import annotations
 

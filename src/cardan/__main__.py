@@ -1,4 +1,4 @@
-"""``python -m cardan``: the command line."""
+"""Entry point of the command line: ``python -m cardan``."""
 
 import sys
 

@@ -1,26 +1,28 @@
-"""The one file that imports numba: how kernels are compiled, cached and called through an address.
+"""The only file that imports Numba: it compiles kernels, caches them and calls them by address.
 
-Four rules hold for every kernel of the library:
+Four rules apply to every kernel of the library:
 
-* ``@jit`` compiles with a disk cache (``@exact`` without regrouping sums, ``@inner`` for other kernels alone).  Numba's
-  own key sees only the file that holds the function, so an edit in an imported kernel file would leave stale machine
-  code behind; the cache directory therefore carries the library's version and a digest of all kernel sources.
+* ``@jit`` compiles with a disk cache.  (``@exact`` does not reorder sums; ``@inner`` is for functions that only other
+  kernels call.)  Numba's cache key depends only on the file of the function, so after an edit in an imported kernel
+  file it would load outdated machine code.  Therefore the name of the cache directory contains the library's version
+  and a digest of all kernel sources.
 * ``@evaluator`` compiles a function of the fixed ABI below to a C function.  Solvers receive its *address* and call it
-  with :func:`call_evaluator`, so they are compiled once for all mechanisms (an address costs 0.1 µs to pass; a typed
-  function object costs 16 µs in dispatch, and a dispatcher or closure recompiles in every process).
-* Machine code that was kept is run as it is found.  The directory is therefore the user's alone (0700, owner checked),
-  every file carries a checksum, and what cannot be read is compiled anew.
-* Where no such directory can be had, or where Numba's private parts that the cache needs are gone, everything still
-  runs, uncached.  docs/kernels.md lists these parts; tests/test_numba_parts.py tests each.
+  with :func:`call_evaluator`, so they are compiled once for all mechanisms.  (Passing an address costs 0.1 µs; a typed
+  function object costs 16 µs in dispatch, and a dispatcher or closure is recompiled in every process.)
+* Cached machine code is executed.  Therefore only the user can write to the directory (mode 0700, owner checked), and
+  every file has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.
+* Everything runs without a cache if there is no such directory, or if the private parts of Numba that the cache needs
+  are missing.  docs/kernels.md lists these parts, and tests/test_numba_parts.py tests them.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with pointers to int64 and float64.
-Linear algebra, solvers and draws have the same ABI, so one way of calling serves all (:mod:`cardan.solvers.abi`).  What
-does not fit into it comes as a table of addresses: :func:`address_of` an array, :func:`integers_at` and
-:func:`floats_at` in the kernel.  Whoever fills such a table keeps the arrays alive.
-Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called by
+Linear algebra, solvers and draws have the same ABI (:mod:`cardan.solvers.abi`).  Further arrays are passed as a table
+of addresses: Python writes :func:`address_of` an array, the kernel reads :func:`integers_at` or :func:`floats_at`.  The
+code that fills the table must keep the arrays alive.
+Primitives that are not compiled into the evaluators are C functions of four pointers to float64, called with
 :func:`call_primitive`: ``value(x, c, f, df)`` and ``curvature(x, rate, c, g)``.  Kernels index pointers like arrays and
-cut them with :func:`tail`: an array is seven words to pass, and asks at every index whether it counts from the end.
-Pieces of a workspace are cut with :func:`cut`, which says how long each is: the tests without the JIT hold them to it.
+offset them with :func:`tail`: this is faster than arrays, which are passed as seven words and check each index for a
+negative value.  Pieces of a workspace are taken with :func:`cut`, which states their size; the tests without the JIT
+check it.
 """
 
 from __future__ import annotations
@@ -49,14 +51,14 @@ from numba.np.arrayobj import populate_array
 
 log = logging.getLogger("cardan")
 
-try:  # private, but needed for the cache alone
+try:  # private, needed only for the cache
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 except ImportError:
-    FunctionCache = IndexDataCacheFile = object  # :func:`_cache_of` fails, and says so
+    FunctionCache = IndexDataCacheFile = object  # then :func:`_cache_of` logs a warning
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-# NaN must stay NaN and infinities infinite: neither 'nnan' nor 'ninf' is in the set.
+# NaN and infinity must be preserved: neither 'nnan' nor 'ninf' is in the set.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 JIT_DISABLED = bool(config.DISABLE_JIT)
@@ -66,7 +68,7 @@ EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
 
 
 def _cache_root() -> Path:
-    """Where kernels are kept: CARDAN_CACHE_DIR, NUMBA_CACHE_DIR, or the user's cache directory."""
+    """Root of the cache: CARDAN_CACHE_DIR, NUMBA_CACHE_DIR, or the user's cache directory."""
     for variable, tail in (("CARDAN_CACHE_DIR", ""), ("NUMBA_CACHE_DIR", "cardan"), ("XDG_CACHE_HOME", "cardan")):
         value = os.environ.get(variable)
         if value:
@@ -75,7 +77,7 @@ def _cache_root() -> Path:
 
 
 def _source_digest() -> str:
-    """Digest of the kernel modules (named with an underscore) and of the tables of numbers they import."""
+    """Digest of the kernel modules (their names start with an underscore) and of the constants that they import."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
     kernels = {*package.rglob("_*.py"), *package.rglob("abi.py"), *package.rglob("layout.py")}
@@ -86,7 +88,7 @@ def _source_digest() -> str:
 
 
 def _writable_cache() -> Path | None:
-    """The cache directory of this version, made if need be; None where nothing can be written."""
+    """The cache directory of this version, created if necessary; None if it cannot be written."""
     from cardan import __version__
 
     try:
@@ -94,20 +96,20 @@ def _writable_cache() -> Path | None:
         with tempfile.TemporaryFile(dir=directory):
             pass
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
-        log.warning("kernels are not cached and compile anew in every process: %s", error)
+        log.warning("kernels are not cached and are compiled in every process: %s", error)
         return None
     return directory
 
 
 def private(directory: Path) -> Path:
-    """A directory that is this user's alone, made if need be; OSError where it is not, since files in it are run."""
+    """A directory that only this user can write, created if necessary; else OSError, since its files are executed."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.lstat()
     if stat.S_ISLNK(found.st_mode):
         raise OSError(f"{directory} is a symbolic link; it must be a directory")
-    if hasattr(os, "getuid"):  # on Windows a user's profile is private as it is
+    if hasattr(os, "getuid"):  # on Windows a user's profile is private by default
         if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise OSError(f"{directory} is open to other users; it must be this user's alone (chmod 700)")
+            raise OSError(f"{directory} is open to other users; only this user may have access (chmod 700)")
         if stat.S_IMODE(found.st_mode) != 0o700:
             directory.chmod(0o700)
     return directory
@@ -116,11 +118,11 @@ def private(directory: Path) -> Path:
 CACHE_DIRECTORY: Path | None = None if JIT_DISABLED else _writable_cache()
 
 if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.iterdir()):
-    log.info("compiling kernels, once for this version of the library (cache: %s)", CACHE_DIRECTORY)
+    log.info("compiling kernels once for this version of the library (cache: %s)", CACHE_DIRECTORY)
 
 
 class _Entries(IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
-    """Machine code with a checksum in front: with one bit changed it would crash, or worse, compute."""
+    """Machine code after a checksum: damaged code could crash, or compute wrong results."""
 
     def _save_data(self, name: str, data: Any) -> None:
         dumped = self._dump(data)
@@ -135,7 +137,7 @@ class _Entries(IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache of one function, but for failures: what cannot be read or written is as if it were not there."""
+    """Numba's cache of one function; a failure to read or write is only logged, and the kernel is compiled."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -145,8 +147,8 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
             return super().load_overload(signature, context)
-        except Exception as error:  # of any sort: bytes that are no pickle can raise whatever they spell
-            log.warning("a kept kernel cannot be read and is compiled anew (%s): %s", self._name, error)
+        except Exception as error:  # damaged pickles can raise any exception
+            log.warning("a cached kernel cannot be read and is compiled again (%s): %s", self._name, error)
             with contextlib.suppress(OSError, AttributeError):
                 os.unlink(self._cache_file._index_path)
             return None
@@ -154,28 +156,28 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
             super().save_overload(signature, compiled)
-        except Exception as error:  # a full disk, what cannot be pickled: the kernel itself is there, and runs
-            log.warning("a kernel is not kept and compiles anew in every process (%s): %s", self._name, error)
+        except Exception as error:  # a full disk, a failed pickle: the compiled kernel still runs
+            log.warning("a kernel is not cached and is compiled in every process (%s): %s", self._name, error)
 
     def has_entries(self) -> bool:
         """Whether machine code of the function is on disk."""
         return os.path.exists(self._cache_file._index_path)
 
 
-_one_at_a_time = threading.Lock()  # numba picks the place of a cache by a global variable
+_cache_dir_lock = threading.Lock()  # Numba reads the cache directory from a global variable
 
 
 def _cache_of(function: Callable[..., Any]) -> _Cache | None:
-    """Where the machine code of a function is kept: in our directory, or nowhere."""
+    """The cache of a function in CACHE_DIRECTORY, or None."""
     if CACHE_DIRECTORY is None:
         return None
-    with _one_at_a_time:
+    with _cache_dir_lock:
         previous = getattr(config, "CACHE_DIR", "")
         config.CACHE_DIR = str(CACHE_DIRECTORY)
         try:
             cache = _Cache(function)
         except (OSError, RuntimeError) as error:
-            log.warning("a kernel is not kept and compiles anew in every process: %s", error)
+            log.warning("a kernel is not cached and is compiled in every process: %s", error)
             return None
         except Exception as error:
             _give_up_cache(error)
@@ -184,19 +186,19 @@ def _cache_of(function: Callable[..., Any]) -> _Cache | None:
             config.CACHE_DIR = previous
     if Path(cache.cache_path).is_relative_to(CACHE_DIRECTORY):
         return cache
-    log.warning("a kernel is not kept and compiles anew in every process: Numba would keep it in %s", cache.cache_path)
+    log.warning("a kernel is not cached and is compiled in every process: Numba would cache it in %s", cache.cache_path)
     return None
 
 
 def _give_up_cache(error: Exception) -> None:
-    """Numba's cache is not what it was: from now on nothing is kept."""
+    """Stop caching: the cache of this version of Numba is not supported."""
     global CACHE_DIRECTORY  # noqa: PLW0603
     CACHE_DIRECTORY = None
-    log.warning("kernels are not cached and compile anew in every process: Numba %s: %r", numba.__version__, error)
+    log.warning("kernels are not cached and are compiled in every process: Numba %s: %r", numba.__version__, error)
 
 
 def is_cached(kernel: Any) -> bool:
-    """Whether machine code of a compiled kernel is kept on disk; where that cannot be told, it is not."""
+    """Whether machine code of a compiled kernel is on disk; False if this is unknown."""
     cache = getattr(kernel, "_cache", None)
     try:
         return CACHE_DIRECTORY is not None and isinstance(cache, _Cache) and cache.has_entries()
@@ -204,37 +206,37 @@ def is_cached(kernel: Any) -> bool:
         return False
 
 
-# Numpy's rules for division by zero; no reference counts, since kernels never own an array.
+# NumPy's rules for division by zero; no reference counts, since kernels never own an array.
 _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False}
 
 
 _INLINE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
 
-_plain = threading.local()
+_thread = threading.local()
 
 
 @contextmanager
 def uncompiled() -> Iterator[None]:
-    """Within it, in this thread, the decorators leave functions as they are."""
-    _plain.wanted = True
+    """In this context, in this thread, the decorators return functions unchanged."""
+    _thread.is_uncompiled = True
     try:
         yield
     finally:
-        _plain.wanted = False
+        _thread.is_uncompiled = False
 
 
-def _leave() -> bool:
-    return JIT_DISABLED or getattr(_plain, "wanted", False)
+def _skips_compilation() -> bool:
+    return JIT_DISABLED or getattr(_thread, "is_uncompiled", False)
 
 
 def jit(function: Kernel) -> Kernel:
-    """Compile a kernel that Python calls, on first call; the GIL is released."""
-    if _leave():
+    """Compile a kernel that Python calls, at its first call; the kernel releases the GIL."""
+    if _skips_compilation():
         return function
-    return _kept(function, numba.njit(nogil=True, **_OPTIONS)(function))
+    return _cached(function, numba.njit(nogil=True, **_OPTIONS)(function))
 
 
-def _kept(function: Kernel, compiled: Any) -> Kernel:
+def _cached(function: Kernel, compiled: Any) -> Kernel:
     """The compiled function, with our cache in place of Numba's."""
     cache = _cache_of(function)
     if cache is not None:
@@ -243,32 +245,32 @@ def _kept(function: Kernel, compiled: Any) -> Kernel:
 
 
 def inner(function: Kernel) -> Kernel:
-    """Compile a function that only kernels call: without the wrappers and the cache entry that it would never use.
+    """Compile a function that only kernels call, without the wrappers and the cache entry for calls from Python.
 
-    It is always inlined.  Else a process that compiles would call a copy of its own, where one that loads kept code
-    calls the copy in there, and the two may round differently in the last bit.
+    It is always inlined.  Otherwise a process that compiles and one that loads cached code would call different copies
+    of it, which may differ in the last bit of a result.
     """
-    if _leave():
+    if _skips_compilation():
         return function
     compiled = numba.njit(**_INLINE, **_OPTIONS)(function)
     return compiled  # type: ignore[no-any-return]
 
 
-# Every operation rounded by itself, as the interpreter does it: no sums in another order, no fused multiplication.
+# Each operation is rounded as in the interpreter: sums are not reordered, and products and sums are not fused.
 _EXACTLY: dict[str, Any] = {**_OPTIONS, "fastmath": False}
 
 
 def exact(function: Kernel) -> Kernel:
-    """As :func:`jit`, for kernels that are interpreted at first (:mod:`cardan.lazy`): either way they give the same
-    bits, so that no answer depends on what has been compiled."""
-    if _leave():
+    """As :func:`jit`, for kernels that may also run interpreted (:mod:`cardan.lazy`): both give the same bits, so
+    results do not depend on what is compiled."""
+    if _skips_compilation():
         return function
-    return _kept(function, numba.njit(nogil=True, **_EXACTLY)(function))
+    return _cached(function, numba.njit(nogil=True, **_EXACTLY)(function))
 
 
 def exact_inner(function: Kernel) -> Kernel:
     """As :func:`inner`, for functions that :func:`exact` kernels call."""
-    if _leave():
+    if _skips_compilation():
         return function
     compiled = numba.njit(**_INLINE, **_EXACTLY)(function)
     return compiled  # type: ignore[no-any-return]
@@ -277,7 +279,7 @@ def exact_inner(function: Kernel) -> Kernel:
 def plain(number: int) -> Any:
     """A constant that kernels pass to other functions.
 
-    A Python integer has a type of its own for each value, and the function would be compiled once for each.
+    Numba gives each constant Python integer its own type, and would compile the function once for each value.
     """
     return np.int64(number)
 
@@ -293,10 +295,10 @@ def evaluator(function: Callable[..., int]) -> int:
     return _address(function, EVALUATOR_SIGNATURE, _OPTIONS, True)
 
 
-def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], kept: bool) -> int:
-    """Compile a C function of that signature, or load it; its address."""
+def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], cached: bool) -> int:
+    """Compile a C function of that signature, or load it from the cache; returns its address."""
     options = {**options, "nopython": True}
-    compiled = _cached_c_function(function, signature, options) if kept else None
+    compiled = _cached_c_function(function, signature, options) if cached else None
     if compiled is None:
         compiled = numba.cfunc(signature, **options)(function)
     _keep_alive.append(compiled)
@@ -304,7 +306,7 @@ def _address(function: Callable[..., int], signature: Any, options: dict[str, An
 
 
 def _cached_c_function(function: Callable[..., int], signature: Any, options: dict[str, Any]) -> Any:
-    """A C function with our cache, which numba.cfunc has no argument for; None where there is none."""
+    """A C function with our cache, for which numba.cfunc has no argument; None if there is no cache."""
     cache = _cache_of(function)
     if cache is None:
         return None
@@ -321,16 +323,16 @@ def _cached_c_function(function: Callable[..., int], signature: Any, options: di
     return compiled
 
 
-_keep_alive: list[Any] = []  # an address is valid only as long as its compiled function lives
+_keep_alive: list[Any] = []  # an address is valid only while its compiled function exists
 
 PRIMITIVE_SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER, _POINTER)
-FIRST_ADDRESS = 4096  # no function lies in the first page of memory: a smaller number is a code of the chooser
+FIRST_ADDRESS = 4096  # the first page of memory contains no function: a smaller number is the code of a primitive
 
 
 def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function of the user's, for kernels to call; it may allocate.
+    """Compile a function written by the user, for calls from kernels; it may allocate.
 
-    One that is compiled already is compiled anew: without checks it would write beyond the rows it has.
+    A function that is already compiled is compiled again, with bounds checks: it might write outside its rows.
     """
     function = getattr(function, "py_func", function)
     if JIT_DISABLED:
@@ -339,12 +341,15 @@ def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def primitive_address(function: Callable[..., int], kept: bool) -> int:
-    """Compile a kernel of one primitive, a function of four pointers; cached if the file it stands in is kept."""
+def primitive_address(function: Callable[..., int], cached: bool) -> int:
+    """Compile a kernel of one primitive, a function of four pointers; returns its address.
+
+    cached: its source is in a file, by which Numba can cache it.
+    """
     if JIT_DISABLED:
         _python_primitives.append(function)
         return FIRST_ADDRESS + len(_python_primitives) - 1
-    return _address(function, PRIMITIVE_SIGNATURE, _OPTIONS if kept else {**_OPTIONS, "_nrt": True}, kept)
+    return _address(function, PRIMITIVE_SIGNATURE, _OPTIONS if cached else {**_OPTIONS, "_nrt": True}, cached)
 
 
 _python_primitives: list[Callable[..., int]] = []
@@ -353,9 +358,9 @@ _python_arrays: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDiction
 
 
 def address_of(array: Any) -> int:
-    """Address of the first element of a contiguous array, valid as long as the array lives.
+    """Address of the first element of a contiguous array, valid while the array exists.
 
-    With the JIT disabled it is a number by which :func:`integers_at` and :func:`floats_at` find the array.
+    With the JIT disabled it is a key with which :func:`integers_at` and :func:`floats_at` find the array.
     """
     if JIT_DISABLED:
         _python_arrays[id(array)] = array
@@ -366,14 +371,14 @@ def address_of(array: Any) -> int:
 if JIT_DISABLED:
 
     def integers_at(address):  # type: ignore[no-untyped-def]
-        """The integers at an address (here: the array of that number)."""
+        """The integers at an address (here: the array with that key)."""
         return _python_arrays[address]
 
     floats_at = integers_at
     address_in_kernel = address_of
 
     def as_integers(floats):  # type: ignore[no-untyped-def]
-        """Floats of a workspace as room for as many integers."""
+        """Memory of floats, reinterpreted as integers."""
         return floats.view("int64")
 
     def fma(a, b, c):  # type: ignore[no-untyped-def]
@@ -381,35 +386,35 @@ if JIT_DISABLED:
         return a * b + c
 
     def pointer(array):  # type: ignore[no-untyped-def]
-        """To the first element of an array (here: the array)."""
+        """Pointer to the first element of an array (here: the array)."""
         return array
 
     def tail(array, first):  # type: ignore[no-untyped-def]
-        """The array from one of its elements on."""
+        """The array from element ``first`` on."""
         if first < 0:
-            raise IndexError(f"cut from {first} on; it must be from 0 on, since a pointer does not count from the end")
+            raise IndexError(f"tail starts at element {first}; it must be 0 or more, as for a pointer")
         return array[first:]
 
     def cut(array, first, size):  # type: ignore[no-untyped-def]
-        """So many of the array's elements from one of them on; here alone it is asked whether it has them."""
+        """``size`` elements of the array from element ``first`` on (here: checked)."""
         if first < 0 or size < 0 or first + size > len(array):
-            raise IndexError(f"{size} elements from {first} on are cut out of {len(array)}")
+            raise IndexError(f"{size} elements from {first} on do not fit into {len(array)}")
         return array[first : first + size]
 
     def piece(stride, first, size):  # type: ignore[no-untyped-def]
-        """An accessor (array, k): that many elements of item k, where items lie a stride apart."""
+        """An accessor (array, k): ``size`` elements from ``first`` on in item k; items are ``stride`` elements long."""
         return lambda array, k: cut(array, stride * k + first, size)
 
     def view(pointer, size):  # type: ignore[no-untyped-def]
-        """The numbers at a pointer, as an array (here: the first of an array, which may have more)."""
+        """The ``size`` numbers at a pointer, as an array (here: the first elements of an array)."""
         return cut(pointer, 0, size)
 
     def call_primitive(address, x, second, third, fourth):  # type: ignore[no-untyped-def]
-        """Call the kernel of a primitive at an address (here: the Python function of that index)."""
+        """Call the kernel of a primitive at an address (here: the Python function with that index)."""
         return _python_primitives[address - FIRST_ADDRESS](x, second, third, fourth)
 
     def call_evaluator(address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
-        """Call the evaluator at an address (here: the Python function of that index)."""
+        """Call the evaluator at an address (here: the Python function with that index)."""
         return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
 else:
@@ -443,7 +448,7 @@ else:
 
     @intrinsic
     def as_integers(typing_context, floats):  # type: ignore[no-untyped-def]
-        """Floats of a workspace as room for as many integers."""
+        """Memory of floats, reinterpreted as integers."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return builder.bitcast(arguments[0], context.get_value_type(_INTEGERS))
@@ -461,18 +466,18 @@ else:
 
     def _check_contiguous(kind):  # type: ignore[no-untyped-def]
         if not (isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"):
-            raise TypeError(f"{kind} in place of a contiguous array")
+            raise TypeError(f"the argument is {kind}; it must be a contiguous array")
 
     def _checked(kinds, element):  # type: ignore[no-untyped-def]
-        """The types of arguments, which must be pointers to, or contiguous arrays of, that element."""
+        """The argument types, which must be pointers to ``element`` or contiguous arrays of it."""
         for kind in kinds:
             if kind != types.CPointer(element) and kind != types.Array(element, 1, "C"):
-                raise TypeError(f"{kind} in place of a contiguous array of {element}")
+                raise TypeError(f"the argument is {kind}; it must be a contiguous array of {element}")
         return kinds
 
     @intrinsic
     def pointer(typing_context, array):  # type: ignore[no-untyped-def]
-        """To the first element of a contiguous array; kernels index it and cut it with :func:`tail`."""
+        """Pointer to the first element of a contiguous array; kernels index it and offset it with :func:`tail`."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             return context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -481,7 +486,7 @@ else:
         return types.CPointer(array.dtype)(array), generate
 
     def _from(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        """The first argument, a pointer or an array, from the element on whose number is the second."""
+        """The first argument, a pointer or an array, offset by the second."""
         kind = signature.args[0]
         if isinstance(kind, types.CPointer):
             return builder.gep(arguments[0], [arguments[1]])
@@ -499,22 +504,22 @@ else:
 
     @intrinsic
     def tail(typing_context, array, first):  # type: ignore[no-untyped-def]
-        """A pointer, or an array, from one of its elements on; it is not asked whether it has that element."""
+        """A pointer or an array from element ``first`` on; the index is not checked."""
         if not isinstance(array, types.CPointer):
             _check_contiguous(array)
         return array(array, types.intp), _from
 
     @intrinsic
     def cut(typing_context, array, first, size):  # type: ignore[no-untyped-def]
-        """As :func:`tail`, of a piece whose size is known: it is checked without the JIT, and costs nothing."""
+        """As :func:`tail`, with a known size, which is checked only with the JIT disabled."""
         if not isinstance(array, types.CPointer):
             _check_contiguous(array)
         return array(array, types.intp, types.intp), _from
 
     def piece(stride, first, size):  # type: ignore[no-untyped-def]
-        """An accessor (array, k): that many elements of item k, where items lie a stride apart.
+        """An accessor (array, k): ``size`` elements from ``first`` on in item k; items are ``stride`` elements long.
 
-        It is an intrinsic, since a function of its own would take 16 ms to compile in every kernel that calls it.
+        It is an intrinsic, since a jitted function would take 16 ms to compile in every kernel that calls it.
         """
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -532,7 +537,7 @@ else:
 
     @intrinsic
     def view(typing_context, pointer, size):  # type: ignore[no-untyped-def]
-        """The numbers at a pointer, as an array that owns nothing."""
+        """The ``size`` numbers at a pointer, as an array that does not own its memory."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             array = context.make_array(signature.return_type)(context, builder)
@@ -545,11 +550,11 @@ else:
         return types.Array(pointer.dtype, 1, "C")(pointer, types.intp), generate
 
     def _pointer(context, builder, kind, value):  # type: ignore[no-untyped-def]
-        """The pointer itself, or where an array begins."""
+        """A pointer unchanged, or the pointer to the first element of an array."""
         return value if isinstance(kind, types.CPointer) else context.make_array(kind)(context, builder, value).data
 
     def _call(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        """Call the C function at the address that is the first argument, with pointers in place of arrays."""
+        """Call the C function at the address in the first argument; arrays are passed as pointers."""
         values = [
             value if isinstance(kind, types.Integer) else _pointer(context, builder, kind, value)
             for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
@@ -564,6 +569,6 @@ else:
 
     @intrinsic
     def call_evaluator(typing_context, address, op, ints, floats, q, step, out, jacobian, work):  # type: ignore[no-untyped-def]
-        """Call the evaluator at an address, from inside a kernel."""
+        """Call the evaluator at an address."""
         tables = (*_checked((ints,), types.int64), *_checked((floats, q, step, out, jacobian, work), types.float64))
         return types.int64(types.int64, types.int64, *tables), _call

@@ -1,4 +1,4 @@
-"""Mechanism: the public face.  Each method is a thin call into the layers below."""
+"""Mechanism: the public interface.  Each method is a thin call into the layers below."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
 
-# What solves is loaded when first asked for: who only builds does not wait for it.
+# Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _freedom = LazyModule("cardan.diagnosis.freedom")
@@ -63,7 +63,8 @@ def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]
 class Mechanism:
     """Bodies, and the joints between them.  Bodies and joints share one set of names.
 
-    ``gravity`` [m/s²] is kept for a dynamics to come; nothing uses it yet.
+    Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, then :meth:`assemble`,
+    :meth:`move` or :meth:`diagnose`.  ``gravity`` [m/s²] is stored; kinematics does not use it.
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
@@ -139,7 +140,7 @@ class Mechanism:
         """Make a coordinate follow a function of time [s]: ``m.drive("motor", hinge, lambda t: 2 * cd.pi * t)``.
 
         coordinate: a joint, or a coordinate made by :func:`cardan.coordinate`; of: which of a joint that has several.
-        function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a number to hold.
+        function: with operators and cd.sin, cd.sqrt, … in metres, or in radians with whole turns; or a constant number.
         """
         return self._add(joints.drive, name, (self._chosen(f"drive {name!r}", coordinate, of), function), {})
 
@@ -152,7 +153,7 @@ class Mechanism:
         upper: float = math.inf,
         of: str | None = None,
     ) -> Joint:
-        """Keep a coordinate within bounds, in metres or radians; either bound may be left out."""
+        """Keep a coordinate within bounds, in metres or radians; either bound may be omitted."""
         chosen = self._chosen(f"limit {name!r}", coordinate, of)
         return self._add(joints.limit, name, (chosen,), {"lower": lower, "upper": upper})
 
@@ -208,7 +209,7 @@ class Mechanism:
         return self._keep(Joint(name, kind, ends, values, relations, angles, edge))
 
     def _angle_key(self, kind: JointKind[Any], name: str, word: str) -> str:
-        """By what a state knows an angle: the name of its joint, and which one it is where there may be several."""
+        """Key of an angle in states: the name of its joint, and of the coordinate where that is not "angle"."""
         key = name if word == "angle" else f"{name}.{word}"
         of, _, other = name.rpartition(".")
         if of in self._joints and other in self._joints[of].kind.coordinates:
@@ -259,7 +260,7 @@ class Mechanism:
             if kind and given.kind != kind:
                 raise ModelError(f"{given!r} was given where {_article(kind)} is needed")
             if given.joint and not self._is_current(given):
-                raise ModelError(f"{given!r} was given, but there is no such joint any more; take it from the new one")
+                raise ModelError(f"{given!r} was given, but its joint was removed; take that of the new joint")
             return given
         if not isinstance(given, Joint):
             way = f"; pass the joint itself, m[{given!r}]" if isinstance(given, str) and given in self._joints else ""
@@ -281,13 +282,13 @@ class Mechanism:
                 self._coordinate_owner(given)
                 return given.of(of)
             if of is not None and isinstance(given, Coordinate) and given.name != of:
-                raise ModelError(f"{given!r} was given with of={of!r}; leave that out, it is a coordinate already")
+                raise ModelError(f"{given!r} was given with of={of!r}; omit of=, since this is a coordinate already")
             return self._coordinate(given, "")
         except ModelError as error:
             raise ModelError(f"{what}: {error}") from None
 
     def _is_current(self, coordinate: Coordinate) -> bool:
-        """Whether a coordinate's joint is still there; a coordinate of another mechanism is told by its bodies."""
+        """Whether a coordinate's joint still exists; those of other mechanisms are refused later, by their bodies."""
         if coordinate.a.body.owner is not self:
             return True
         joint = self._joints.get(coordinate.joint)
@@ -320,7 +321,10 @@ class Mechanism:
         return name
 
     def remove(self, name: str | Body | Joint, *, joints: bool = False) -> None:
-        """Remove a joint, or a body; with ``joints`` what is attached to it goes too, otherwise nothing may be."""
+        """Remove a joint, or a body.
+
+        joints: also remove what is attached to it; without it, nothing may be attached.
+        """
         if not isinstance(name, str | Body | Joint):
             raise ModelError(f"remove was given {name!r}; it must be a body, a joint, or the name of one")
         key = name if isinstance(name, str) else name.name
@@ -353,10 +357,10 @@ class Mechanism:
         self._touch()
 
     def _touch(self) -> None:
-        """Forget the packed system: it is made anew when next needed.  Every edit calls this."""
+        """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
         self._system = None
 
-    # -- looking -------------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -419,7 +423,7 @@ class Mechanism:
         return System(list(self._bodies.values()), list(self._joints.values()), self._counted_angles(), references)
 
     def _counted_angles(self) -> list[CountedAngle]:
-        """Angles whose whole turns are counted: those of all joints, as soon as anything depends on one."""
+        """Angles whose whole turns are counted: those of all joints, if any relation reads one."""
         relations = [relation for joint in self._joints.values() for relation in joint.relations]
         needed = [counted for relation in relations for counted in relation.counted_angles]
         if not needed:
@@ -429,7 +433,7 @@ class Mechanism:
 
     @property
     def state(self) -> State:
-        """The poses as authored."""
+        """The authored poses."""
         return self.system.state()
 
     # -- solving -------------------------------------------------------------------------------------------------------
@@ -531,7 +535,7 @@ class Mechanism:
         return self.copy()
 
     def description(self) -> tuple[Any, ...]:
-        """All that defines the mechanism, as plain values."""
+        """Everything that defines the mechanism, as plain values."""
         return (
             self.name,
             self._gravity,
@@ -563,10 +567,10 @@ def _article(kind: str) -> str:
 
 
 def _recorded(relation: Relation) -> Any:
-    """What a function given for a driver or a coupling has become: it compares by value, and pickles where it can."""
+    """The primitive or signal made of a user's function: it compares by value, and can be pickled."""
     return relation.primitive if relation.signal is None else relation.signal
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as a plain value: NumPy scalars become floats, so that descriptions compare and print alike."""
+    """A parameter as a plain value: NumPy scalars become floats, so that descriptions compare equal."""
     return value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value

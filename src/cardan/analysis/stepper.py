@@ -90,4 +90,5 @@ def _target(system: System, length: float, tolerance: float) -> float:
         return target_residual(system, length, tolerance)
     sizes = [piece.system.judged_length for piece in system.pieces]
     of_pieces = [target_residual(piece.system, length, tolerance) for piece in system.pieces]
-    return min(target * min(1.0, size / length) for target, size in zip(of_pieces, sizes, strict=True))
+    targets = [target * min(1.0, size / length) for target, size in zip(of_pieces, sizes, strict=True)]
+    return min(targets, default=tolerance)

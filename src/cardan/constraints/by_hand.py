@@ -1,7 +1,7 @@
 """Primitives whose kernels the user writes: f(x, c, out) and df(x, c, out), compiled by Numba and called by address.
 
 The derivative is compared with central differences of f when the primitive is made.  ẋᵀ f_xx ẋ is taken by differences
-of ∂f ẋ along ẋ.  What a kernel leaves unwritten, or raises, is NaN, and no pose with a NaN is ever called assembled.
+of ∂f ẋ along ẋ.  Where a kernel writes nothing or raises, the value is NaN, and no pose with NaN counts as assembled.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class ByHand:
 
     @staticmethod
     def rebuild(recipe: ByHand) -> Primitive:
-        """The primitive of a recipe.  Whether f stays the same where all features are moved alike only its author
-        knows: its points count from the world's origin."""
+        """The primitive of a recipe.  Only its author knows whether f is invariant under a common translation of
+        all features, so points count from the world's origin."""
         text = codegen.by_hand_module(features_of(recipe.arguments), len(recipe.parameters), recipe.rows)
         return users(recipe, text, recipe.rows, absolute=True, indifferent=False)
 
@@ -115,7 +115,7 @@ def made(
 
 
 def check_by_differences(what: str, recipe: ByHand) -> None:
-    """Compare ∂f/∂x with central differences of f, at places drawn once for all where f is defined."""
+    """Compare ∂f/∂x with central differences of f, at fixed random places where f is defined."""
     kinds = features_of(recipe.arguments)
     width, rows = sum(kind.components for kind in kinds), recipe.rows
     moving = [kind is not FeatureKind.ANGLE for kind in kinds for _ in range(kind.components)]
@@ -129,7 +129,7 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
         if not np.isfinite([f, *ends]).all():
             continue
         differences = (np.array(ends[:width]) - np.array(ends[width:])).T / (2.0 * STEP)
-        differences[:, np.logical_not(moving)] = 0.0  # the angle that turns are counted from has no derivative
+        differences[:, np.logical_not(moving)] = 0.0  # the counted angle has no derivative
         partials = _call(what, "derivative", recipe.derivative, x, c, rows * width).reshape(rows, width)
         error = np.abs(partials - differences)
         bound = AGREES * np.abs(differences).max() + ROUNDING * np.abs(f).max()
@@ -164,7 +164,7 @@ def _sample(kind: FeatureKind, rng: np.random.Generator) -> NDArray[np.float64]:
 def _call(
     what: str, which: str, function: Any, x: NDArray[np.float64], c: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
-    """What a function writes, NaN where it writes nothing; as Python runs it, with its errors."""
+    """What a function writes when Python runs it, NaN where it writes nothing."""
     out: NDArray[np.float64] = np.full(size, np.nan)
     given_x, given_c = x.copy(), c.copy()
     try:
@@ -174,7 +174,7 @@ def _call(
         if isinstance(error, ArithmeticError) or "math domain" in str(error):
             return np.full(size, np.nan)  # compiled, it is NaN or infinite there
         raise ModelError(_raised(what, which, error)) from error
-    except Exception as error:  # the user's function, which may raise anything
+    except Exception as error:  # a user's function may raise anything
         raise ModelError(_raised(what, which, error)) from error
     if not (np.array_equal(given_x, x) and np.array_equal(given_c, c)):
         raise ModelError(f"{what}: its {which} by hand writes to x or c; it must write to out only")

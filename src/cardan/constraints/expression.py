@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, Union, overload
 
 Number = Union["Scalar", float, int]
 
-MOST_NODES = 10_000  # of a graph, derivatives included: more is a loop that ran away, or takes minutes to compile
+MOST_NODES = 10_000  # of a graph, derivatives included: more is an endless loop, or takes minutes to compile
 
 BY_HAND = (
     "what cannot be written with operators and cd.sin, cd.sqrt, … can be given by hand with its derivative: see "
@@ -29,7 +29,7 @@ Plain = tuple[str, tuple[int, ...], float | str | None]  # a node: operation, nu
 
 
 class TracingError(TypeError):
-    """A primitive's function did with a traced value what no recorded equation can do."""
+    """A primitive's function used a traced value in a way that cannot be recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class Scalar:
     def __pos__(self) -> Scalar:
         return self
 
-    # What would end the recording, or record one branch for all poses, is refused.
+    # Operations that would end the recording, or record one branch for all poses, are refused.
 
     def _refuse_branch(self, *_: object) -> NoReturn:
         raise TracingError(
@@ -332,7 +332,7 @@ class Graph:
     def _fold(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
         if isinstance(a.value, float) and isinstance(b.value, float):
             return self.lift(_ARITHMETIC[operation](a.value, b.value))
-        if operation in "+*" and a.index > b.index:  # commutative: one order, so that equal expressions meet
+        if operation in "+*" and a.index > b.index:  # commutative: one order, so that equal expressions become one node
             a, b = b, a
         return self.node(operation, (a, b))
 

@@ -1,19 +1,18 @@
-"""Equations that know nothing of the world: an identity, and a test of it in which nothing is rounded.
+"""Equations that do not depend on the world frame: an identity, and an exact test of it.
 
 A primitive is indifferent where it states only how its features lie to each other.  A rigid motion of all of them, by
-t and a turn ω,
+a translation t and a rotation ω,
 
     δP = t + ω × P,   δv = ω × v,   δx = ½ (0, ω) ⊗ x   (points, vectors, orientations),
 
-then changes f by nothing, or f is a vector that is turned along: δf = ω × f.  The graph of f is derived along such a
-motion at random features, among the integers modulo a prime.  Sums, products and quotients are exact there, and what is
-no identity is zero at random numbers once in 10¹⁷ times.  [Schwartz1980]  Two primes are taken: constants may be alike
-modulo one of them, as 2⁶¹ and 1 are, but no power of two that a float has is 1 modulo both.
+then does not change f, or f is a vector that rotates with the features: δf = ω × f.  The graph of f is differentiated
+along such a motion at random features, in the integers modulo a prime.  Sums, products and quotients are exact there,
+and what is no identity is zero at random numbers with probability 10⁻¹⁷.  [Schwartz1980]  Two primes are used:
+constants may be equal modulo one of them, as 2⁶¹ and 1 are, but no power of two that a float has is 1 modulo both.
 
-All other functions are taken for unknown ones, with a value and derivatives drawn at random: f is indifferent if what
-goes into them is.  So exp(−10⁶ z²), which is flat wherever it is tried, does not pass for a constant, and it does not
-matter where a function of pieces has its bounds.  What is indifferent for other reasons, as sin² z + cos² z, is not
-found out; that is no harm.
+All other functions are treated as unknown, with random values and derivatives: f is indifferent if their arguments
+are.  So exp(−10⁶ z²), which is flat at every sample, is not taken for a constant, and the bounds of piecewise functions
+do not matter.  What is indifferent for other reasons, as sin² z + cos² z, is not recognised; that is harmless.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class _Trial:
         self.lengths: dict[tuple[int, ...], int] = {}  # 1/|d| by the nodes of d
 
     def holds(self, graph: Graph, kinds: Sequence[FeatureKind], rows: Sequence[Scalar]) -> bool:
-        """Whether f changes by nothing, or by ω × f."""
+        """Whether δf is zero, or ω × f."""
         t, omega = ([self.drawn() for _ in range(3)] for _ in range(2))
         given = [dual for kind in kinds for dual in self.moved(kind, t, omega)]
         values: list[Dual] = []

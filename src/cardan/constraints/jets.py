@@ -67,7 +67,7 @@ class Jet:
         n, v = float(exponent), self.value
         if n == 0.0:
             return Jet(1.0)
-        # math.pow: a root of what is negative is an error, where ** gives a complex number
+        # math.pow: a root of a negative number is an error, where ** gives a complex number
         first = n * math.pow(v, n - 1.0) if n != 1.0 else 1.0
         second = n * (n - 1.0) * math.pow(v, n - 2.0) if n not in (1.0, 2.0) else n * (n - 1.0)
         return self.chained(math.pow(v, n), first, second)
@@ -78,7 +78,7 @@ class Jet:
     def __abs__(self) -> Jet:
         return self if self.value >= 0.0 else -self
 
-    # A driver may be written piece by piece: comparisons look at the value.
+    # A driver may be piecewise: comparisons use the value.
 
     def __lt__(self, other: Any) -> bool:
         return self.value < lift(other).value
@@ -134,7 +134,7 @@ class Jet:
         return f"Jet({self.value!r}, {self.rate!r}, {self.acceleration!r})"
 
 
-# What NumPy calls the operators of numbers: a NumPy number on the left of one asks for them.
+# NumPy's names of the operators, used when a NumPy number is the left operand.
 OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -157,12 +157,12 @@ OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def lift(value: Any) -> Jet:
-    """A number as a jet that does not change."""
+    """A number as a constant jet."""
     if isinstance(value, Jet):
         return value
-    if type(value) is float:  # the usual one; what follows takes ten times as long
+    if type(value) is float:  # the common case; the rest is ten times slower
         return Jet(value)
-    if getattr(value, "ndim", None) == 0:  # what NumPy makes of its numbers where it compares them
+    if getattr(value, "ndim", None) == 0:  # NumPy passes 0-d arrays in comparisons
         value = value.item()
     if isinstance(value, numbers.Real):
         return Jet(float(value))

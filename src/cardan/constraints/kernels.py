@@ -5,8 +5,8 @@ A primitive of the user's has its generated source in a module of its own, kept 
 * the directory is the user's alone (0700, owner checked); where it is not, nothing is read from it or written to it;
 * the file is named after a digest of its text, written to another name and moved into place, so that two processes
   that do so at once end with the same file;
-* what is executed is the text in memory, and only if the file holds that very text; the file is there for Numba, which
-  keeps machine code by file.
+* the text in memory is executed, with the file's name only if the file holds the same text; Numba needs the file to
+  cache machine code.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _address(primitive: Primitive, suffix: str) -> int:
 
         try:
             found = _addresses[key] = _jit.primitive_address(*_function(primitive, suffix))
-        except Exception as error:  # of any sort: Numba has some that are not its own
+        except Exception as error:  # of any type: Numba raises some that are not its own
             if primitive.is_traced:
                 raise
             raise ModelError(
@@ -59,7 +59,7 @@ def _address(primitive: Primitive, suffix: str) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """The line of Numba's report that says what it could not compile."""
+    """The line of Numba's report with the reason."""
     lines = [line.strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "During", "File"))]
     return said[0] if said else type(error).__name__
@@ -115,7 +115,7 @@ def _kept(root: Path | None, name: str, text: str) -> Path | None:
             _write(path, text)
         return path if _holds(path, text) else None
     except OSError as error:
-        log.warning("primitives are compiled anew in every process: %s", error)
+        log.warning("primitives are compiled in every process: %s", error)
         return None
 
 

@@ -1,8 +1,8 @@
 """What a primitive constraint is, and the list of all that are built in.
 
 A primitive knows only its features (world points, vectors, orientations), its equations f and their derivatives with
-respect to the features.  Which coordinates the features depend on is the formulation's business, so every primitive
-works in every formulation.  [Liu2013] Definition 1 and eq. 8.
+respect to the features.  Which coordinates the features depend on is known to the formulation only, so every
+primitive works in every formulation.  [Liu2013] Definition 1 and eq. 8.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Primitive:
     ``chord``, sin θ for ``sine``, and θ, or a length, for ``value``.
     ``code``: number of a built-in primitive, −1 for one of the user's.  The first few are compiled into the evaluators
     (``inline``), all others are called by address and compiled when first used.
-    ``absolute``: it may change when all its points are moved alike, so they must count from the world's own origin.
+    ``absolute``: f may change under a common translation of all its points, so these count from the world's origin.
     ``indifferent``: it states only how its features lie to each other (:mod:`cardan.constraints.indifference`).
     ``lengths``: places of the parameters that are lengths of parts [m], such as a radius.
     """
@@ -96,7 +96,7 @@ class Primitive:
     guards: tuple[int, ...]
     measure: Measure
     function: Callable[..., Any] | None
-    judged_as: str  # the primitive of the same features that says in metres or radians what this one does; often itself
+    judged_as: str  # the primitive of the same features that verdicts use, in metres or radians; mostly itself
     inline: bool = False
     features: tuple[FeatureKind, ...] = ()
     components: int = 0  # scalar components of all features together
@@ -240,8 +240,8 @@ def builtin(
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Register a function of world features as a built-in: ``@builtin(unit="m", a="point", b="point")``.
 
-    Keyword-only arguments of the function are its parameters, ``lengths`` those that are lengths of parts.  ``sharp``
-    names a registered primitive with the same features, parameters and rows by which a verdict judges this one.
+    Keyword-only arguments of the function are its parameters, ``lengths`` those that are lengths of parts.
+    ``judged_as`` names a registered primitive with the same features, parameters and rows that verdicts use instead.
     ``inline`` ones come first.
     """
 

@@ -1,4 +1,4 @@
-"""What drives a coordinate: its value as a function of time, with its rate and its acceleration."""
+"""Signals of drivers: the value of a coordinate as a function of time, with its rate and acceleration."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TRIED = (0.0, 1.0, 0.1, 10.0)
 
 
 class UndefinedError(ModelError):
-    """A driver that has no value at a time, and may have one at others."""
+    """A driver is undefined at a time; it may be defined at others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A function of time, by the name of its driver: a callable evaluated on jets, or a number that is held."""
+    """A function of time, by the name of its driver: a callable evaluated on jets, or a constant number."""
 
     name: str
     function: Callable[[Jet], Any] | float
@@ -39,7 +39,7 @@ class Signal:
                 raise
             except (ArithmeticError, ValueError) as error:
                 text = f"{what}: its function raised {type(error).__name__}: {error}"
-                raise UndefinedError(f"{text}; ask for times at which it is defined") from error
+                raise UndefinedError(f"{text}; use times at which it is defined") from error
             except Exception as error:
                 raise ModelError(f"{what}: its function raised {type(error).__name__}: {error}") from error
         if isinstance(result, numbers.Real) and not isinstance(result, bool):
@@ -55,7 +55,7 @@ class Signal:
         return self.jet(time).value
 
     def some_value(self) -> float:
-        """Value at t = 0, or at another time where it has none there."""
+        """Value at t = 0, or at another time where it is undefined there."""
         first: UndefinedError | None = None
         for time in TRIED:
             try:
@@ -88,7 +88,7 @@ class Signal:
 
 
 class Remembered:
-    """A signal whose function is asked once for each time: for one motion, which asks again and again for a few."""
+    """A signal whose function is called once for each time: a motion evaluates a few times again and again."""
 
     __slots__ = ("_jets", "_signal", "name")
 

@@ -4,8 +4,9 @@
     def equal_height(i, j, up, *, offset=0.0):
         return cd.dot(up, j - i) - offset
 
-The function is called once with traced values; from the graph come f, ∂f/∂x and the velocity-product term of γ.  What
-cannot be traced is given by hand, with its derivative, which is then checked by differences (:mod:`.by_hand`).
+The function is called once with traced values; from the graph come f, ∂f/∂x and the velocity-product term of γ.
+Equations that cannot be traced are written by hand, with their derivative, which is checked by differences
+(:mod:`.by_hand`).
 """
 
 from __future__ import annotations
@@ -82,11 +83,11 @@ def primitive(
     cd.cross, cd.norm, cd.sin, …; it is called once, so it must not branch on its arguments.
     unit: of the rows, "m", "rad" or "m²", one for all or one for each.
 
-    By hand: where the equations cannot be traced, say rows=, parameters= and derivative=.  Then the function is
+    By hand: where the equations cannot be traced, give rows=, parameters= and derivative=.  Then the function is
     ``f(x, c, out)`` and the derivative ``df(x, c, out)``, compiled by Numba, with all components of the features in x
     and the parameters in c; f writes its rows, df the partial derivatives row by row.  Differences check them.
 
-    What is wrong with it is said by a ModelError; SystemExit and KeyboardInterrupt pass through the function.
+    Errors in the declaration raise ModelError; SystemExit and KeyboardInterrupt pass through the function.
     """
     if misplaced:
         raise ModelError(
@@ -206,7 +207,7 @@ def _default(what: str, name: str, value: Any) -> float:
             if math.isfinite(number):
                 return number
     except OverflowError:
-        pass  # a whole number beyond all floats: no finite one either
+        pass  # an integer too large for a float
     raise ModelError(f"{what}: the default of {name!r} is {_shown(value)}; it must be a finite number")
 
 
@@ -267,7 +268,7 @@ def _rows(graph: Graph, result: Any, depth: int) -> list[Scalar]:
     if isinstance(result, int | float | np.number) and not isinstance(result, bool):
         return [graph.lift(float(result))]
     if inspect.iscoroutine(result):
-        result.close()  # or Python warns that nobody awaited it
+        result.close()  # avoids Python's warning that it was never awaited
     way = "cd.rotation_vector makes a vector of two orientations" if isinstance(result, Quaternion) else BY_HAND
     raise TracingError(f"it returned {_shown(result)}; it must return a residual, a vector, or a list of them; {way}")
 
@@ -280,7 +281,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_absolute(trace: codegen.Trace, kinds: Sequence[FeatureKind]) -> bool:
-    """Whether some row may change when all points are moved alike: D[row] is zero on the face of it, or counts."""
+    """Whether some row may change under a common translation of all points: its derivative is not identically zero."""
     graph, variables, rows = trace
     one = graph.constant(1.0)
     for axis in range(3):

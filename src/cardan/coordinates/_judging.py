@@ -11,7 +11,8 @@ from cardan.system._tables import shift_reference
 from cardan.system.layout import POSE
 
 # table of what is judged: addresses, sizes, then the offsets of the pieces of the workspace and of their end
-J_EVALUATOR, J_INTS, J_FLOATS, J_POWERS, J_POINTS, J_ORIGIN, J_BODIES, J_ANGLES, J_ROWS, J_PIECES = range(10)
+J_EVALUATOR, J_INTS, J_FLOATS, J_POWERS, J_FRAMES, J_ORIGIN = range(6)
+J_FRAMES_SIZE, J_BODIES, J_ANGLES, J_ROWS, J_PIECES = range(6, 11)
 POSES, SHIFTED, MOVED, ZEROS, RESIDUALS, EVALUATION = map(plain, range(6))
 
 
@@ -52,7 +53,7 @@ def judge_shifted(table, bounds, poses, shifted, work, out):
         view(integers_at(table[J_POWERS]), table[J_ROWS]),
         view(poses, POSE * bodies),
         view(cut(poses, POSE * bodies, table[J_ANGLES]), table[J_ANGLES]),
-        view(floats_at(table[J_POINTS]), 3 * bodies),
+        view(floats_at(table[J_FRAMES]), table[J_FRAMES_SIZE]),
         view(floats_at(table[J_ORIGIN]), 3),
         bounds,
         out,
@@ -67,16 +68,16 @@ def judge_at(table, bounds, q, work, out):
     """
     bodies = table[J_BODIES]
     size = POSE * bodies + table[J_ANGLES]
-    points = view(floats_at(table[J_POINTS]), 3 * bodies)
+    frames = view(floats_at(table[J_FRAMES]), table[J_FRAMES_SIZE])
     origin = view(floats_at(table[J_ORIGIN]), 3)
     poses = piece(table, POSES, work)
     shifted = piece(table, SHIFTED, work)
     for i in range(size):
         poses[i] = q[i]
-    shift_reference(bodies, points, origin, -1.0, view(poses, size))
+    shift_reference(bodies, frames, origin, -1.0, view(poses, size))
     for i in range(size):
         shifted[i] = poses[i]
-    shift_reference(bodies, points, origin, 1.0, view(shifted, size))
+    shift_reference(bodies, frames, origin, 1.0, view(shifted, size))
     if table[J_ANGLES] > 0:
         update_angles(
             table[J_EVALUATOR],

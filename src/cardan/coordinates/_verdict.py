@@ -14,7 +14,7 @@ TOLERANCE, ROUNDING, ROUNDING_MOST, LENGTH, BOUNDS = range(5)
 
 
 @exact
-def judge(residuals, powers, poses, angles, points, origin, bounds, out):
+def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
     """out ← the residual that is largest in relation to its bound, scaled, and that bound.
 
     A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
@@ -32,8 +32,10 @@ def judge(residuals, powers, poses, angles, points, origin, bounds, out):
             return
         if i % POSE < 3:
             far = max(far, abs(poses[i]))
-    for i in range(points.size):
-        far = max(far, abs(points[i]))
+    stride = POSE * frames.size // max(poses.size, 1)  # 3, or 7 where reference frames have axes of their own
+    for i in range(frames.size):
+        if i % max(stride, 3) < 3:
+            far = max(far, abs(frames[i]))
     for i in range(3):
         far = max(far, abs(origin[i]))
     largest_angle = 1.0

@@ -74,7 +74,7 @@ def _frames(system: System, found: list[Edge], places: list[Place], bodies: list
     """
     drawn: FloatArray = np.frombuffer(b"".join([place.floats for place in places])).reshape(-1, 4, 3)
     axes = drawn[:, 1:]  # x, y, z in rows
-    origins = drawn[:, 0] - np.vstack([system.reference_points, system.origin[:3]])[bodies]
+    origins = drawn[:, 0] - np.vstack([system.reference_points, system.origin])[bodies]
     if system.reference_axes is not None:
         back = euler.conjugate(np.vstack([system.reference_axes, (1.0, 0.0, 0.0, 0.0)])[bodies])
         axes, origins = euler.rotate(back[:, None], axes), euler.rotate(back, origins)

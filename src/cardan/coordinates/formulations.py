@@ -158,7 +158,7 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
     else:
         counted = np.zeros(count) if near is None else near
         q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
-    _tables.shift_reference(len(system.names), system.reference_points.reshape(-1), system.origin, 1.0, q)
+    _tables.shift_reference(len(system.names), system.reference_frames.reshape(-1), system.origin, 1.0, q)
     return with_angles_of_poses(system, q)
 
 
@@ -188,7 +188,7 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
     """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
     count = len(system.names)
     out: FloatArray = q[: layout.POSE * count].copy()
-    _tables.shift_reference(count, system.reference_points.reshape(-1), system.origin, -1.0, out)
+    _tables.shift_reference(count, system.reference_frames.reshape(-1), system.origin, -1.0, out)
     return out.reshape(count, layout.POSE)
 
 

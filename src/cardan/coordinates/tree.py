@@ -1,11 +1,11 @@
 """Spanning tree of a mechanism: which joints carry the coordinates, and which are cut.
 
-Bodies are nodes, the ground is the root, joints that leave a motion with coordinates of its own are edges.  An edge in
+Bodies are nodes, the ground is the root, joints that declare the motion they allow are edges.  An edge in
 the tree removes its equations from the problem, so the tree that leaves fewest is one of greatest weight, the weight
 of a joint being the number of its equations: Prim's algorithm from the ground.  [Prim1957]  Among equals the body
-nearest to the ground is hung first, and then the joint first by name, so that loops are cut far from the ground, long
-chains are cut in the middle, and the order in which a model was written does not matter.  What no joint connects hangs
-on the ground by a free joint, of weight zero.
+nearest to the ground is added first, then the joint first by name.  So loops are cut far from the ground, long chains
+are cut in the middle, and the order in which a model was written does not matter.  A body that no joint connects is
+attached to the ground by a free joint, of weight zero.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ORIGINS: Final = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0) * 2  # frames of a free jo
 
 
 class Limb(NamedTuple):
-    """One body of the tree: what it hangs on, and by which joint."""
+    """One body of the tree, its parent, and the joint between them."""
 
     body: int
     parent: int  # body, −1: the ground
@@ -42,21 +42,21 @@ class Limb(NamedTuple):
 
 class Path(NamedTuple):
     """A cut constraint: its number, its record in the system's table, and the limbs (ascending) that its value depends
-    on: those of its bodies' ways to the root that are not common to all."""
+    on: those on its bodies' paths to the root that are not common to all paths."""
 
     relation: int
     record: int
     limbs: list[int]
-    ancestor: int  # limb where the ways meet, −1: the ground
+    ancestor: int  # limb where the paths meet, −1: the ground
 
 
 class Tree(NamedTuple):
     """Limbs by columns, parents first; the constraints that are left; and for each limb the limb (−1: the ground) that
-    the turn of its body is measured from.
+    the rotation of its body is measured from.
 
-    ``frames``, shape (bodies, 14): of the joint on the parent, then on the body, each the quaternion body ← frame and
-    the place [m] from the body's reference point.  ``pitch`` [m] per radian.  ``counted``: ± (1 + number of the turn
-    that the angle is), − where that is measured from this body; 0 for none.
+    ``frames``, shape (bodies, 14): of the joint on the parent, then on the body, each the quaternion reference ← frame
+    and the origin [m] in the body's reference frame.  ``pitch`` [m/rad].  ``counted``: ± (1 + number of its angle among
+    those counted), − where that is measured from this body; 0 for none.
     """
 
     bodies: list[int]
@@ -89,8 +89,8 @@ def spanning_tree(system: System) -> Tree:
 
 def _grow(system: System) -> Tree:
     found = edges(system)
-    bodies, parents, chosen = _hang(system, found)
-    remaining = bytearray(b"\1") * (system.starts.size - 1)  # those that are left
+    bodies, parents, chosen = _attach(system, found)
+    remaining = bytearray(b"\1") * (system.starts.size - 1)  # 1: not replaced by a joint of the tree
     for k in chosen:
         if k != _FREE:
             first, size = found.first[k], found.size[k]
@@ -116,7 +116,7 @@ def _grow(system: System) -> Tree:
 def _paths(
     system: System, bodies: list[int], parent_bodies: list[int], remaining: bytearray
 ) -> tuple[list[Path], list[int]]:
-    """The constraints that are left, and what each limb's turn is measured from: the lowest of their ancestors."""
+    """The constraints that are left, and the limb that each limb's rotation is measured from: the lowest ancestor."""
     number = [GROUND] * (len(bodies) + 1)
     for k, body in enumerate(bodies):
         number[body] = k
@@ -169,10 +169,10 @@ def _bodies(table: list[int], record: int) -> tuple[list[int], bool]:
     return table[first:at], grounded
 
 
-def _hang(system: System, found: Edges) -> tuple[list[int], list[int], list[int]]:
+def _attach(system: System, found: Edges) -> tuple[list[int], list[int], list[int]]:
     """Prim's algorithm from the ground: the heaviest joint to a new body, of equals the one nearest to the ground.
 
-    Returns the bodies in the order in which they are hung, what each hangs on, and the number of the edge, or _FREE.
+    Returns the bodies in the order in which they are added, their parents, and the numbers of the edges, or _FREE.
     """
     count = len(system.names)
     names, weights, first, second = found.names, found.weights, found.a, found.b

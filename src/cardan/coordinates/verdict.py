@@ -87,7 +87,7 @@ def judge(
         piece.judged_powers(),
         np.array(coordinates).reshape(-1),
         _NONE if angles is None else angles,
-        piece.reference_points.reshape(-1),
+        piece.reference_frames.reshape(-1),
         piece.origin,
         _bounds(piece, tolerance),
         out,
@@ -131,13 +131,14 @@ class Judge:
         self.piece = piece
         self.problem = p = formulations.problem(piece.judged(), "manifold", None, time)
         self.bounds = _bounds(piece, tolerance)
-        arrays = (p.ints, p.floats, piece.judged_powers(), piece.reference_points.reshape(-1), piece.origin)
+        arrays = (p.ints, p.floats, piece.judged_powers(), piece.reference_frames.reshape(-1), piece.origin)
         bodies, angles = len(piece.names), len(piece.counted_angles)
         size = layout.POSE * bodies + angles
         _, unknowns, _, _, evaluation = p.sizes
         offsets = [0, *accumulate((size, size, size, unknowns, p.rows, evaluation))]
         addresses = [address_of(array) for array in arrays]
-        self.table: IntArray = np.array([p.evaluate, *addresses, bodies, angles, p.rows, *offsets], dtype=np.int64)
+        sizes = (arrays[3].size, bodies, angles, p.rows)
+        self.table: IntArray = np.array([p.evaluate, *addresses, *sizes, *offsets], dtype=np.int64)
         self._arrays = arrays  # the table has only their addresses
         self._size = offsets[-1]
 
@@ -161,8 +162,8 @@ def shift(piece: System, q: FloatArray, sign: float) -> None:
     """Poses in the rows of q from body origins to reference points (+1) or back (−1), by the kernel for one of them."""
     bodies = len(piece.names)
     poses = np.ascontiguousarray(q[:, : layout.POSE * bodies])
-    points = np.tile(piece.reference_points.reshape(-1), len(q))
-    _tables.shift_reference(bodies * len(q), points, piece.origin, sign, poses.reshape(-1))
+    frames = np.tile(piece.reference_frames.reshape(-1), len(q))
+    _tables.shift_reference(bodies * len(q), frames, piece.origin, sign, poses.reshape(-1))
     q[:, : layout.POSE * bodies] = poses
 
 

@@ -3,7 +3,7 @@
 ========== =================================================== =======
 kind       meaning                                             unit
 ========== =================================================== =======
-angle      of a vector of b about x × y of a, whole turns      rad
+angle      of a vector of b about x × y of a, with whole turns rad
 displacement of a point of b along an axis of a                m
 distance   between two points                                  m
 inclination between two axes, in [0, π]                        rad
@@ -25,7 +25,7 @@ from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
 from cardan.system.state import FloatArray, State
 
 Rule = Callable[[Any, Any], tuple[str, tuple[Feature, ...]]]
-"""From two ends to the kind of a coordinate and the features it is computed from (but for the turn of an angle)."""
+"""From two ends to the kind of a coordinate and the features it is computed from (without the counted angle)."""
 
 
 def about_z(a: Frame, b: Frame) -> tuple[str, tuple[Feature, ...]]:
@@ -65,7 +65,7 @@ def swapped(rule: Rule) -> Rule:
 class Coordinate:
     """One coordinate between two ends, ready to be driven, limited or coupled.
 
-    ``joint``: name of the joint it belongs to, "" where two frames were taken as they are.
+    ``joint``: name of the joint it belongs to, "" for a coordinate between two frames without a joint.
     """
 
     kind: str
@@ -110,7 +110,7 @@ class Coordinate:
         return math.pi if angle == -math.pi else angle
 
     def projection(self, state: State) -> float:
-        """Of an angle: how long the vector is as seen along the axis it turns about; 1 in a joint, 0 where none is."""
+        """Of an angle: length of the vector projected onto the plane of x and y; 1 in a joint, 0 if undefined."""
         x, y, w = (_world(feature, state) for feature in self.features)
         return math.hypot(float(x @ w), float(y @ w))
 
@@ -128,7 +128,7 @@ def _world(feature: Feature, state: State) -> FloatArray:
     return pose.point(feature.value) if feature.kind is FeatureKind.POINT else pose.vector(feature.value)
 
 
-# What a coordinate between two ends may be asked for by, where there is no joint.
+# Names of the coordinates between two ends that belong to no joint.
 RULES: Final[Mapping[str, Rule]] = {
     "angle": about_z,
     "displacement": along_z,
@@ -166,7 +166,7 @@ def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordin
 
 
 def make_counted_angle(key: str, owner: Any, features: tuple[Feature, ...]) -> CountedAngle:
-    """A turn of those axes, numbered by the mechanism; without a key, named after its number."""
+    """The counted angle of those axes, numbered by the mechanism; without a key, named after its number."""
     (_, a, x), (_, _, y), (_, b, v) = features
     assert isinstance(a, Body)
     assert isinstance(b, Body)

@@ -1,7 +1,7 @@
-"""Constraints between coordinates: gears, racks, belts, couplers; what drives a coordinate and what limits it.
+"""Constraints between coordinates: gears, racks, belts, couplings; drivers and limits of one coordinate.
 
-Angles count whole turns, so a ratio holds over any number of revolutions.  An angle is that of its joint: where both
-gears turn on a moving carrier, their joints are with the carrier, and no more is needed.
+Angles include whole turns, so a ratio holds over any number of turns.  An angle is that of its joint: for two gears on
+a moving carrier, use their joints with the carrier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cardan.system.parts import Feature
 from cardan.system.relations import Relation
 
 Given = Joint | Coordinate
-"""What is given for a coordinate: itself, or a joint that has one of the kind; builders get the coordinate."""
+"""What users pass for a coordinate: itself, or a joint that has one of that kind.  Builders receive the coordinate."""
 
 
 def _arguments(given: Given) -> tuple[Feature, ...]:
@@ -29,7 +29,7 @@ def _arguments(given: Given) -> tuple[Feature, ...]:
 
 
 def _resolved(given: Given) -> Coordinate:
-    assert isinstance(given, Coordinate)  # by the mechanism
+    assert isinstance(given, Coordinate)  # the mechanism has replaced joints
     return given
 
 
@@ -69,7 +69,7 @@ def belt(
 ) -> list[Relation]:
     """Two pulleys on a belt that does not slip, angle_2 = ± radius_1/radius_2·angle_1 + phase: 1 equation.
 
-    radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys turn against each other.
+    radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys rotate in opposite directions.
     """
     radii = check.positive(radius_1, "radius_1"), check.positive(radius_2, "radius_2")
     ratio = radii[0] / radii[1]
@@ -104,11 +104,11 @@ LIMITED: Final[dict[str, Primitive]] = {
 
 @coupling_kind("")
 def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
-    """coordinate = function(t): a driver.  Metres and radians; angles count whole turns.
+    """coordinate = function(t): a driver.  Metres and radians; angles include whole turns.
 
-    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a coordinate that is held.
-    It is called with t and its derivatives, so that rates and accelerations come with the value.  It need only be
-    defined at times that are asked for.
+    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver.
+    It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
+    defined at the times that are used.
     """
     if not callable(function):
         function = check.number(function, "the value, if not a function of time,")
@@ -118,10 +118,10 @@ def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
 
 @coupling_kind("")
 def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.inf) -> list[Relation]:
-    """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly keeps.  Either may be left out."""
+    """lower ≤ coordinate ≤ upper [m or rad]: an inequality that every assembly satisfies.  Either may be omitted."""
     low, high = _bound(lower, "lower"), _bound(upper, "upper")
     if math.isinf(low) and math.isinf(high):
-        raise ModelError("neither lower nor upper is given; a limit needs one of them, or both")
+        raise ModelError("neither lower nor upper is given; give one of them, or both")
     if low > high:
         raise ModelError(f"lower is {low} and upper is {high}; lower must not be above upper")
     if coordinate.kind == "distance" and high < 0.0:

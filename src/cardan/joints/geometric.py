@@ -17,7 +17,7 @@ from cardan.system.relations import Location, Motion, Relation
 
 
 def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
-    """Where the frames of a joint are that asks for directions alone: parts of a size, for a model of little else."""
+    """Origins of frames that only give directions: they tell the size of parts in a model without other lengths."""
     return tuple([("" if end.body.is_ground else end.body.name, end.origin) for end in (a, b)])
 
 

@@ -1,4 +1,4 @@
-"""Joints that machines are made of: the lower pairs, the universal joint, the fixed connection."""
+"""The lower pairs, the universal joint and the fixed joint."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.parts import Frame, Point
 from cardan.system.relations import Location, Motion, Relation
 
-# What a mechanism gives to a joint that asks for its own coordinates; the default lets callers leave it out.
+# The mechanism passes a joint's own coordinates; the default allows users to omit the argument.
 _OWN: Final[Mapping[str, Coordinate]] = {}
 
 
 def coincident(a: Frame | Point, b: Frame | Point) -> Relation:
-    """Origins meet: 3 equations [m]."""
+    """Origins coincide: 3 equations [m]."""
     return Relation(primitives.coincidence, (a.feature(), b.feature()))
 
 
@@ -30,7 +30,7 @@ def axes_aligned(a: Frame, b: Frame, locations: tuple[Location, ...] = ()) -> Re
 
 
 def same_orientation(a: Frame, b: Frame) -> Relation:
-    """Frame b turned as frame a: 3 equations [rad]."""
+    """Frame b has the orientation of frame a: 3 equations [rad]."""
     for frame, other in ((a, b), (b, a)):
         if frame.x_given and not other.x_given:
             raise ModelError(
@@ -47,7 +47,7 @@ def on_axis(a: Frame, b: Frame | Point) -> tuple[Relation, Relation]:
 
 @joint_kind(motion=Motion(0, STILL))
 def fixed(a: Frame, b: Frame) -> list[Relation]:
-    """Frame b stays on frame a: 6 equations."""
+    """Frame b coincides with frame a: 6 equations."""
     return [coincident(a, b), same_orientation(a, b)]
 
 
@@ -59,31 +59,31 @@ def revolute(a: Frame, b: Frame) -> list[Relation]:
 
 @joint_kind(motion=Motion(1, STILL), displacement=along_z)
 def prismatic(a: Frame, b: Frame) -> list[Relation]:
-    """A slide along z without turning: 5 equations.  Coordinate: displacement of b along z_a."""
+    """Translation along z without rotation: 5 equations.  Coordinate: displacement of b along z_a."""
     return [*on_axis(a, b), same_orientation(a, b)]
 
 
 @joint_kind(motion=Motion(1, ABOUT_Z), angle=about_z, displacement=along_z)
 def cylindrical(a: Frame, b: Frame) -> list[Relation]:
-    """A slide along z and a turn about it: 4 equations.  Coordinates: angle, displacement."""
+    """Translation along z and rotation about it: 4 equations.  Coordinates: angle, displacement."""
     return [*on_axis(a, b), axes_aligned(a, b)]
 
 
 @joint_kind(motion=Motion(0, ANYHOW))
 def spherical(a: Point | Frame, b: Point | Frame) -> list[Relation]:
-    """A ball joint: two points meet, 3 equations."""
+    """A ball joint: two points coincide, 3 equations."""
     return [coincident(a, b)]
 
 
 @joint_kind(motion=Motion(0, CROSSED), angle_a=cross_about_z, angle_b=swapped(cross_about_z))
 def universal(a: Frame, b: Frame) -> list[Relation]:
-    """Origins meet, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b."""
+    """Origins coincide, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b."""
     return [coincident(a, b), Relation(primitives.dot_1, (a.axis("z"), b.axis("z")))]
 
 
 @joint_kind(motion=Motion(2, ABOUT_Z), x=along_x, y=along_y, angle=about_z)
 def planar(a: Frame, b: Frame) -> list[Relation]:
-    """Frame b slides on the xy plane of frame a and turns about its normal: 3 equations.  Coordinates: x, y, angle."""
+    """Frame b moves in the xy plane of frame a and rotates about its normal: 3 equations.  Coordinates: x, y, angle."""
     return [Relation(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
 
 

@@ -1,4 +1,4 @@
-"""A constraint made of a primitive of the user's own, or of a built-in one taken as it is."""
+"""Constraints made of one primitive: a user's own, or a built-in one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VALID: dict[str, tuple[tuple[type, ...], str]] = {
 def resolved(
     primitive: Primitive, given: Mapping[str, Any], coordinate: Callable[[Any, str], Coordinate]
 ) -> tuple[tuple[Any, ...], Relation]:
-    """The ends that were given for a primitive, and its use; ``coordinate`` finds the coordinate of a joint."""
+    """The ends that were given for a primitive, and its relation; ``coordinate`` finds the coordinate of a joint."""
     names = [argument.name for argument in primitive.arguments]
     unknown = [name for name in given if name not in (*names, *primitive.parameters)]
     if unknown:
@@ -73,7 +73,7 @@ def _feature(argument: Argument, value: Any) -> Feature:
 
 
 def _build(*_: Any) -> list[Relation]:
-    raise AssertionError("a constraint of the user's own is built from its primitive")
+    raise AssertionError("Mechanism.constrain builds this from its primitive")
 
 
 constrain: JointKind[Any] = JointKind("constrain", _build, {}, (), (), False)
@@ -81,7 +81,7 @@ REGISTRY["constrain"] = constrain
 
 
 def checked(primitive: Any, what: str) -> Primitive:
-    """A primitive, or a word on how to make one."""
+    """The primitive; a ModelError that says how to make one, if it is none."""
     if isinstance(primitive, Primitive):
         return primitive
     hint = "declare it with @cd.primitive(…)" if callable(primitive) else "it must be made with @cd.primitive(…)"

@@ -1,7 +1,7 @@
 """What a joint is: a bundle of primitives between two frames or points, with the coordinates it leaves free.
 
-A new joint is one function with ``@joint_kind``; the registry-wide tests then cover it, and ``Mechanism`` offers it
-as a method by one line.
+A new joint is one function with ``@joint_kind``, which also declares its coordinates and the motion it allows.  The
+registry-wide tests then cover it; one line in ``Mechanism`` makes it a method.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Pose of frame b in frame a: d_A [m], shape (3,), and R_AB, shape (3, 3).  A point counts as its body's axes."""
+    """Pose of frame b in frame a: d_A [m], shape (3,), and R_AB, shape (3, 3).  A point has the axes of its body."""
 
     d_A: FloatArray
     R_AB: FloatArray
 
-    def turn(self) -> float:
+    def angle(self) -> float:
         """Angle [rad] in (−π, π] from x_a to x_b about z_a."""
         angle = math.atan2(self.R_AB[1, 0], self.R_AB[0, 0])
         return math.pi if angle == -math.pi else angle
@@ -42,8 +42,8 @@ class JointKind(Generic[P]):
     """One kind of joint, or of constraint between coordinates: how it is built, and which coordinates it leaves free.
 
     ``takes``: what its first arguments are: "frame", "point" (or a frame), or a kind of coordinate ("" for any).
-    ``own``: whether the builder asks for what is the joint's own: its coordinates by name, or, where it is between
-    coordinates, its name.
+    ``own``: whether the builder takes an argument ``own``: the joint's coordinates by name, or the name of a constraint
+    between coordinates.
     ``motion``: what it leaves free between frames a and b, so that it can be part of a spanning tree; None: it cannot.
     ``thread``: from the options to pitch [m/rad] and offset [m], where its "angle" carries b along z_a.
     """
@@ -164,7 +164,7 @@ class Joint:
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """Every body it is on, the ground too where it is."""
+        """Every body it is on, the ground included."""
         found: dict[Body, None] = {}
         for end in self.ends:
             found.update(dict.fromkeys(end.bodies if isinstance(end, Coordinate) else (end.body,)))
@@ -177,7 +177,7 @@ class Joint:
 
     @property
     def equations(self) -> int:
-        """Number of constraint equations; limits and drivers are none."""
+        """Number of constraint equations; limits and drivers do not count."""
         return sum(relation.primitive.equations for relation in self.relations if relation.signal is None)
 
     def of(self, name: str) -> Coordinate:
@@ -196,13 +196,14 @@ class Joint:
     def coordinates(self, state: State) -> dict[str, float]:
         """The joint's coordinates in a state, by name: angles [rad], displacements [m].
 
-        Angles are in (−π, π], or count whole turns where the state does, as in a mechanism with drivers or gears.
+        Angles are in (−π, π], or include whole turns where the state counts them, as in a mechanism with drivers or
+        gears.
         """
         self._check_state(state)
         return {name: self.of(name).value(state) for name in self.kind.coordinates}
 
     def coordinate(self, state: State, name: str | None = None) -> float:
-        """One coordinate; the name may be left out where there is only one."""
+        """One coordinate; the name may be omitted where there is only one."""
         values = self.coordinates(state)
         if name is None and len(values) == 1:
             return next(iter(values.values()))

@@ -1,1 +1,1 @@
-"""Rotations and factorisations: the arithmetic under every other layer."""
+"""Rotations, scalar functions and matrix factorisations, used by all other layers."""

@@ -1,14 +1,14 @@
-"""Block-sparse Cholesky: symbolic once, numeric as often as needed.
+"""Block-sparse Cholesky factorisation: a symbolic part, done once, and a numeric part.
 
 A symmetric matrix of dense blocks is given by its graph.  In elimination order, column k of the factor has the diagonal
-block first and then the blocks of rows(k) in ascending order, each stored row-major, w_row × w_col.
+block first, then the blocks of rows(k) in ascending order.  Each block is stored row-major, w_row × w_col.
 
 Symbolic: elimination tree and row subtrees.  [Liu1990]  Numeric: left-looking, one block column at a time,
 
     L(:,k) ← A(:,k) − Σ_{c<k} L(:,c) L(k,c)ᵀ,   L(k,k) ← chol,   L(i,k) ← L(i,k) L(k,k)⁻ᵀ.
 
-Which columns update column k is row k of the factor, listed once; nothing but the values is written, so that threads
-may share the symbolic part.
+Row k of the factor lists the columns that update column k; it is computed once.  The numeric part writes only the
+values, so threads may share the symbolic part.
 """
 
 from math import sqrt
@@ -18,7 +18,10 @@ from cardan._jit import inner, jit, tail
 
 @jit
 def elimination_tree(count, starts, neighbours, parent, ancestor):
-    """parent[k] of every column, −1 for roots; neighbours of k, numbered in elimination order, from starts[k] on."""
+    """parent[k] ← parent of column k, −1 for roots.
+
+    The neighbours of k, numbered in elimination order, start at neighbours[starts[k]].
+    """
     for k in range(count):
         parent[k] = -1
         ancestor[k] = -1
@@ -37,7 +40,7 @@ def elimination_tree(count, starts, neighbours, parent, ancestor):
 
 @jit
 def fill_columns(count, starts, neighbours, parent, mark, columns, rows, counting):
-    """Entries of each column, the diagonal first: their number into columns[k + 1], or their rows into rows, ascending.
+    """If counting, columns[k + 1] += number of entries of column k; else rows ← their rows, diagonal first, ascending.
 
     Filling advances columns[k] to the end of column k.
     """
@@ -66,7 +69,7 @@ def fill_columns(count, starts, neighbours, parent, mark, columns, rows, countin
 
 @jit
 def fill_updates(count, columns, rows, updates, entries):
-    """Row k of the factor left of the diagonal: pairs (column, entry) from entries[2·updates[k]] on, ascending."""
+    """Row k of the factor left of the diagonal: pairs (column, entry), ascending, starting at entries[2·updates[k]]."""
     for k in range(count + 2):
         updates[k] = 0
     for k in range(count):
@@ -84,7 +87,7 @@ def fill_updates(count, columns, rows, updates, entries):
 
 @inner
 def factor_diagonal(w, a):
-    """a ← L with L Lᵀ = a, in place, its diagonal inverted.  False if not positive definite."""
+    """a ← L with L Lᵀ = a, in place; the inverse of the diagonal is stored.  False if not positive definite."""
     for i in range(w):
         for j in range(i + 1):
             s = a[i * w + j]
@@ -134,7 +137,7 @@ def divide_by_factor(m, w, diagonal, block):
 
 @inner
 def dot_6(a, i, b, j):
-    """Six products, as one expression: short loops of variable length cost more than what they do."""
+    """Sum of six products as one expression: the overhead of a short loop would exceed its arithmetic."""
     return (
         a[i] * b[j]
         + a[i + 1] * b[j + 1]
@@ -163,7 +166,7 @@ def subtract_product_6(a, b, out):
 
 @inner
 def divide_by_factor_6(d, block):
-    """divide_by_factor for 6×6, the row held in registers."""
+    """divide_by_factor for 6×6, with the row in local variables."""
     for i in range(0, 36, 6):
         x0 = block[i] * d[0]
         x1 = (block[i + 1] - x0 * d[6]) * d[7]
@@ -183,8 +186,8 @@ def divide_by_factor_6(d, block):
 def factorise(count, widths, columns, rows, places, updates, entries, values):
     """values ← factor, in place.  False if not positive definite.
 
-    columns[k]: first of the entries of column k (the diagonal one); rows and places: row and first float of each entry.
-    updates[k]: first of the entries (column, entry) in row k left of the diagonal, by ascending column.
+    columns[k]: first entry of column k (the diagonal block).  rows, places: row and first float of each entry.
+    updates[k]: first pair (column, entry) of row k left of the diagonal; pairs are in ascending order of columns.
     """
     for k in range(count):
         first = columns[k]
@@ -201,7 +204,7 @@ def factorise(count, widths, columns, rows, places, updates, entries, values):
             else:
                 subtract_square(w, wc, pivot, tail(values, places[first]))
             for t in range(entries[2 * u + 1] + 1, columns[c + 1]):
-                while rows[at] != rows[t]:  # what column c has below row k, column k has too
+                while rows[at] != rows[t]:  # column k has an entry in each row below k in which column c has one
                     at += 1
                 if six and widths[rows[t]] == 6:
                     subtract_product_6(tail(values, places[t]), pivot, tail(values, places[at]))
@@ -220,7 +223,7 @@ def factorise(count, widths, columns, rows, places, updates, entries, values):
 
 @inner
 def substitute(count, widths, columns, rows, places, offsets, values, x):
-    """x ← (L Lᵀ)⁻¹ x, in place; the unknowns of column k begin at offsets[k]."""
+    """x ← (L Lᵀ)⁻¹ x, in place; the unknowns of column k start at offsets[k]."""
     for k in range(count):
         w = widths[k]
         o = offsets[k]

@@ -1,4 +1,4 @@
-"""Dense factorisations for small systems: Cholesky, LU, the complete orthogonal decomposition for a pseudo-inverse."""
+"""Dense factorisations for small systems: Cholesky, LU, and the complete orthogonal decomposition (pseudo-inverse)."""
 
 from math import sqrt
 
@@ -19,7 +19,7 @@ def cholesky(n, a, damping):
                 s += damping
                 if not s > 0.0:
                     return False
-                a[row + i] = 1.0 / sqrt(s)  # the inverse of the diagonal: the solves only divide by it
+                a[row + i] = 1.0 / sqrt(s)  # the inverse is stored: the solves only divide by the diagonal
             else:
                 a[row + j] = s * a[other + j]
     return True
@@ -46,7 +46,7 @@ def cholesky_solve(n, factor, b, x):
 def lu_solve(n, a, b, x, singular):
     """x ← A⁻¹ b by Gaussian elimination with partial pivoting; a (n×n, row-major) and b are overwritten.
 
-    False, with x undefined, where a pivot does not exceed ``singular`` times the largest entry of A.
+    False, with x undefined, if a pivot does not exceed ``singular`` times the largest entry of A.
     """
     largest = 0.0
     for i in range(n * n):
@@ -81,12 +81,12 @@ def lu_solve(n, a, b, x, singular):
 def minimum_norm(m, n, a, b, x, rtol, work, pivots):
     """x ← A⁺ b by a complete orthogonal decomposition; a (m×n, row-major) and b are overwritten.  Returns the rank.
 
-    Householder QR with column pivoting, A P = Q R; rows of R whose diagonal falls below rtol times the first are
-    dropped; the remaining trapezoid is made triangular from the right.  [Golub2013] 5.4.2, 5.5.  A NaN in A makes
-    all of x NaN.  work: 3n floats, pivots: n.  Rows are cut out and loops run over whole rows, or the compiler would
-    not use vector instructions.
+    Householder QR with column pivoting, A P = Q R.  Rows of R whose diagonal entry is below rtol times the first are
+    dropped.  Reflections from the right make the remaining trapezoid triangular.  [Golub2013] 5.4.2, 5.5.  A NaN in A
+    makes all of x NaN.  work: 3n floats, pivots: n.  Loops run over contiguous rows, so that the compiler uses vector
+    instructions.
     """
-    norms = cut(work, 0, n)  # of the columns below the rows that are done, squared
+    norms = cut(work, 0, n)  # squared norms of the columns, without the rows already eliminated
     taus = cut(work, n, n)
     z = cut(work, 2 * n, n)
     for j in range(n):
@@ -107,7 +107,7 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
         size = sqrt(norms[best])
         if k == 0:
             first = size
-        if size <= rtol * first:  # NaN is a pivot, or stays among the columns beyond: either way it comes to all of x
+        if size <= rtol * first:  # a NaN becomes a pivot or stays in the later columns; in both cases all of x is NaN
             break
         if best != k:
             pivots[k], pivots[best] = pivots[best], pivots[k]
@@ -145,14 +145,14 @@ def minimum_norm(m, n, a, b, x, rtol, work, pivots):
             b[i] -= v * product
         a[k * n + k] = alpha
         rank += 1
-    if rank == 0:  # zeros, and maybe NaN among them
+    if rank == 0:  # all entries are zero or NaN
         total = 0.0
         for j in range(n):
             total += norms[j]
         if total != total:
             for j in range(n):
                 z[j] = total
-    heads = norms  # of the reflections from the right
+    heads = norms  # first components of the reflections from the right
     width = n - rank
     if width > 0:
         for k in range(rank - 1, -1, -1):

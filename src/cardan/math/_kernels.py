@@ -1,11 +1,11 @@
-"""Scalar functions of primitives and formulations: smooth where the mathematics is, with fixed tie-breaks where not."""
+"""Scalar functions for primitives and formulations.  Where a function is undefined, a fixed value is returned."""
 
 from math import atan2, cos, sin, sqrt
 
 from cardan._jit import inner
 
-SERIES_BELOW = 1e-2  # of t = (n/w)²: eight terms of the series leave t⁸ ≈ 1e-16
-TWO_TERMS_BELOW = 1e-4  # of a [rad]: the third term of sin(½a)/a, a⁴/3840, is under 1e-19
+SERIES_BELOW = 1e-2  # of t = (n/w)²: the error after eight terms of the series is t⁸ ≈ 1e-16
+TWO_TERMS_BELOW = 1e-4  # of a [rad]: the third term of sin(½a)/a, a⁴/3840, is below 1e-19
 
 
 @inner
@@ -29,14 +29,14 @@ def unit3(k, x, y, z):
 
 @inner
 def inverse_norm3(x, y, z):
-    """1/|d|, and 0 at d = 0, where the fixed direction of unit3 does not turn."""
+    """1/|d|, and 0 at d = 0, where unit3 is constant."""
     n = sqrt(x * x + y * y + z * z)
     return 1.0 / n if n > 0.0 else 0.0
 
 
 @inner
 def sign4(w, x, y, z):
-    """Sign of the first non-zero component: one of the two quaternions ±(w, x, y, z), also at the half turn w = 0."""
+    """Sign of the first non-zero component.  It selects one of ±(w, x, y, z), also for w = 0 (rotation by π)."""
     if w != 0.0:
         return 1.0 if w > 0.0 else -1.0
     if x != 0.0:
@@ -86,7 +86,7 @@ def half_sine_ratio(a):
 
 @inner
 def unwrapped(s, c, near):
-    """Angle whose sine and cosine are proportional to s and c, within half a turn of ``near``."""
+    """Angle [rad] whose sine and cosine are proportional to s and c, within π of ``near``."""
     u = cos(near)
     v = sin(near)
     return near + atan2(s * u - c * v, c * u + s * v)
@@ -94,14 +94,14 @@ def unwrapped(s, c, near):
 
 @inner
 def inverse_square2(s, c):
-    """1/(s² + c²), and 0 at the origin, where an angle has no gradient."""
+    """1/(s² + c²), and 0 at the origin, where the angle has no gradient."""
     n = s * s + c * c
     return 1.0 / n if n > 0.0 else 0.0
 
 
 @inner
 def beyond(a, lower, upper):
-    """How far a is outside [lower, upper], with its sign; zero within, NaN for NaN."""
+    """Signed excess of a over [lower, upper]: a − upper, a − lower, or zero within; NaN for NaN."""
     if a > upper:
         return a - upper
     if a < lower:
@@ -111,11 +111,11 @@ def beyond(a, lower, upper):
 
 @inner
 def outside(a, lower, upper):
-    """Slope of beyond: 1 outside, 0 within and on the bounds."""
+    """Derivative of beyond: 1 outside, 0 within and on the bounds."""
     return 1.0 if a > upper or a < lower else 0.0
 
 
 @inner
 def power(a, n):
-    """aⁿ for a constant n; a whole n keeps the sign of a negative a."""
+    """aⁿ for a constant n; a may be negative if n is an integer."""
     return a**n

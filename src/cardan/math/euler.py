@@ -1,16 +1,15 @@
 """Euler parameters p = (e0, e) and rotations, in plain NumPy, batched over leading dimensions.
 
 Quaternions are scalar-first (w, x, y, z), shape (..., 4); vectors have shape (..., 3); angles are radians. A body at
-orientation p maps body vectors to world by v = A(p) v', and turns by a body-frame rotation vector on the right.
+orientation p maps body vectors to world by v = A(p) v'. A rotation vector in body axes is multiplied on the right.
 
-A(p) = E Gᵀ, E = [−e, ẽ + e0 I], G = [−e, −ẽ + e0 I] [Liu2013] sec. 2.1 are polynomials, taken here for *every* p:
+A(p) = E Gᵀ, E = [−e, ẽ + e0 I], G = [−e, −ẽ + e0 I] [Liu2013] sec. 2.1 are polynomials, defined here for *every* p:
 off the unit sphere A(p) = |p|² A(p/|p|). Newton on (r, p) leaves the sphere between iterations, so `matrix`, `E`, `G`,
-`K`, `multiply`, `rotate` and the rates never normalise. Everything that stands for "the rotation of p" does: `log`,
-`difference`, `canonical` and the converters `as_matrix`, `as_rotation_vector`, `as_zxz`, `as_scipy`; these raise
-ValueError for a zero or non-finite p. The algebra lets NaN through; the `from_*` converters refuse it (save the
-reordering `from_xyzw`).
+`K`, `multiply`, `rotate` and the rates never normalise. These functions use p/|p|: `log`, `difference`, `canonical` and
+the converters `as_matrix`, `as_rotation_vector`, `as_zxz`, `as_scipy`; they raise ValueError for a zero or non-finite
+p. The algebraic functions propagate NaN; the `from_*` converters reject it (except the reordering `from_xyzw`).
 
-The update p ← p ⊗ exp(δθ/2) of the conventions is `retract(p, δθ)`: `exp` here takes the whole rotation vector.
+The update p ← p ⊗ exp(δθ/2) of the conventions is `retract(p, δθ)`: `exp` here takes the full rotation vector δθ.
 """
 
 import math
@@ -28,12 +27,12 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Each series is switched where its first omitted term, relative to the sum, is below half an ulp, 2⁻⁵³ = 1.1e-16.
-EXP_SERIES_BELOW = 2.0**-7  # |φ| [rad]: omitted |φ|⁶/322560 = 7e-19; the quotient itself is only lost at 0/0
-LOG_SERIES_BELOW = 2.0**-9  # |e|/e0 = tan(|φ|/2): omitted x⁶/7 = 8e-18; the quotient itself is only lost at 0/0
+# Each series is used below the argument at which its first omitted term, relative to the sum, is half an ulp: 1.1e-16.
+EXP_SERIES_BELOW = 2.0**-7  # |φ| [rad]: omitted |φ|⁶/322560 = 7e-19; the quotient itself fails only at 0/0
+LOG_SERIES_BELOW = 2.0**-9  # |e|/e0 = tan(|φ|/2): omitted x⁶/7 = 8e-18; the quotient itself fails only at 0/0
 JACOBIAN_SERIES_BELOW = 1.0  # |φ| [rad]: omitted 6/19! = 5e-17 and 12·2/(2π)²² = 7e-17; θ − sin θ cancels below
-MATRIX_TOLERANCE = 1e-6  # max|AᵀA − I|: a rotation printed with seven digits passes, a scaled or sheared one does not
-ZXZ_SINGULAR_BELOW = 2.0**-51  # of sin(θ/2), cos(θ/2): rounding of a unit quaternion, so ψ and φ cannot be told apart
+MATRIX_TOLERANCE = 1e-6  # max|AᵀA − I|: accepts a rotation printed with seven digits, rejects a scaled or sheared one
+ZXZ_SINGULAR_BELOW = 2.0**-51  # of sin(θ/2), cos(θ/2): rounding of a unit quaternion; ψ and φ are not unique there
 
 # (θ − sin θ)/θ³ = Σ (−1)ᵏ θ²ᵏ/(2k+3)!
 _THETA_MINUS_SIN = tuple((-1.0) ** k / math.factorial(2 * k + 3) for k in range(8))
@@ -59,7 +58,7 @@ def _finite(rows: Array, name: str) -> Array:
 
 
 def _direction(value: ArrayLike, size: int, name: str) -> Array:
-    """`value` over a power of two (exact), largest component in [½, 1): its squares neither over- nor underflow."""
+    """`value` divided by a power of two (exact), largest component in [½, 1): squares neither over- nor underflow."""
     rows = _rows(value, size, name)
     largest = np.abs(rows).max(axis=-1)
     bad = ~(np.isfinite(rows).all(axis=-1) & (largest > 0))
@@ -146,9 +145,9 @@ def K(u: ArrayLike, p: ArrayLike) -> Array:
 
     K = [2(ẽ + e0 I)u, (e·u) I + e uᵀ − ẽũ − tilde(ẽu) − 2 e0 ũ] [Liu2013] eq. 7
       = 2 [e × u + e0 u, (e·u) I + e uᵀ − u eᵀ − e0 ũ].
-    For every p, with A = A(p) as `matrix` gives it (so carrying |p|²):
+    For every p, with A = A(p) from `matrix` (which contains the factor |p|²):
     K p = 2 A u, K ½Gᵀ = −A ũ, K ½Eᵀ = −tilde(A u), |p|² K = −2 A ũ G + 2 A u pᵀ.
-    The first term of the last is the virtual-rotation formula [Liu2013] eq. 6b: right along the sphere only.
+    The first term of the last identity is the virtual-rotation formula [Liu2013] eq. 6b: valid only along the sphere.
     """
     u, p = _rows(u, 3, "u"), _rows(p, 4, "p")
     w, e = p[..., :1], p[..., 1:]
@@ -189,7 +188,7 @@ def normalize(p: ArrayLike) -> Array:
 def canonical(p: ArrayLike) -> Array:
     """±p/|p| with the first non-zero component positive, shape (..., 4): one quaternion per rotation.
 
-    Like any such choice it jumps, here at half turns (e0 = 0): compare rotations by `difference`, not by this.
+    It is discontinuous at rotations by π (e0 = 0), as any such choice is. To compare rotations, use `difference`.
     """
     return _leading_positive(normalize(p))
 
@@ -251,8 +250,9 @@ def exp(rotation_vector: ArrayLike) -> Array:
 def log(p: ArrayLike) -> Array:
     """φ with A(exp(φ)) = A(p)/|p|² and |φ| ≤ π (to rounding) [rad], shape (..., 4) → (..., 3). [Sola2017].
 
-    φ = 2 atan2(|e|, e0) e/|e| for that of ±p whose first non-zero component is positive. So log(−p) = log(p) bit for
-    bit, e0 ≥ 0 gives the shorter turn, and at exactly π (e0 = 0) the first non-zero component of φ is positive.
+    φ = 2 atan2(|e|, e0) e/|e|, where ±p is chosen so that the first non-zero component is positive. So log(−p) = log(p)
+    bit for bit, |φ| is the smaller angle (e0 ≥ 0), and at exactly π (e0 = 0) the first non-zero component of φ is
+    positive.
     """
     p = _leading_positive(_direction(p, 4, "p"))
     w, e = p[..., 0], p[..., 1:]
@@ -314,8 +314,8 @@ def right_jacobian_inverse(phi: ArrayLike) -> Array:
 def from_matrix(a: ArrayLike, *, tolerance: float = MATRIX_TOLERANCE) -> Array:
     """`canonical` p with A(p) = a, shape (..., 3, 3) → (..., 4), at every angle.
 
-    4 p pᵀ is linear in a; its row with the largest diagonal entry (≥ 1) is normalised: Shepperd's method.
-    ValueError naming determinant and defect max|aᵀa − I| if the defect exceeds `tolerance` or a is a reflection.
+    Shepperd's method: 4 p pᵀ is linear in a, and its row with the largest diagonal entry (≥ 1) is normalised.
+    ValueError if the defect max|aᵀa − I| exceeds `tolerance` or if a is a reflection.
     """
     a = np.asarray(a, dtype=np.float64)
     if a.ndim < 2 or a.shape[-2:] != (3, 3):
@@ -413,8 +413,8 @@ def from_scipy(rotation: Any) -> Array:
 
 
 def as_scipy(p: ArrayLike) -> Any:
-    """The `scipy.spatial.transform.Rotation` of p, its matrix `as_matrix(p)`; shape (4,), (n, 4)."""
-    # SciPy is imported here so that `import cardan` stays light
+    """The `scipy.spatial.transform.Rotation` of p, with the matrix `as_matrix(p)`; shape (4,), (n, 4)."""
+    # SciPy is imported here so that `import cardan` stays fast
     from scipy.spatial.transform import Rotation  # type: ignore[import-untyped, unused-ignore]
 
     return Rotation.from_quat(as_xyzw(normalize(p)))

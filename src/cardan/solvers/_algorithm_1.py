@@ -1,12 +1,12 @@
 """Algorithm 1 of [Liu2013], step for step:
 
-    while n < N and ‖Φ(q)‖ > ε:   (printed with <)
-        q ← q − J⁻¹Φ   where J is invertible,   q ← q − J⁺Φ   where not;   n ← n + 1
+    while n < N and ‖Φ(q)‖ > ε:   (the paper prints <)
+        q ← q − J⁻¹Φ   if J is invertible,   else q ← q − J⁺Φ;   n ← n + 1
 
-‖·‖ is the Euclidean norm.  The paper does not say how it tells a singular J.  Here J counts as singular if it is not
-square, or if LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated:
-directions whose pivot falls below TRUNCATION times the largest are left alone.  Φ, J and the unknowns come scaled; an
-unknown with the scale 0 is fixed, and is no column of J.
+‖·‖ is the Euclidean norm.  The paper does not define when J is singular.  Here J is singular if it is not square, or if
+LU with partial pivoting finds a pivot that does not exceed SINGULAR × max|J_ij|.  J⁺ is truncated: directions whose
+pivot is below TRUNCATION times the largest pivot get no step.  Φ, J and the unknowns are scaled.  An unknown with
+scale 0 is fixed and has no column in J.
 """
 
 from math import sqrt
@@ -14,31 +14,8 @@ from math import sqrt
 from cardan._jit import as_integers, call_evaluator, evaluator, inner, jit, plain, tail
 from cardan.math._dense import lu_solve, minimum_norm
 from cardan.solvers import abi
-from cardan.solvers._blocks import half_square, largest
-from cardan.solvers._job import evaluate, piece, retract, scales_of, structure_of
+from cardan.solvers._job import OWN, evaluate, has_ended, move, open_job, piece, structure_of
 from cardan.solvers._newton import SINGULAR_RTOL
-from cardan.solvers.abi import (
-    BROKEN,
-    CHUNK,
-    CONSTRAINTS,
-    CONVERGED,
-    COORDINATES,
-    COST,
-    INVERSE,
-    ITERATIONS,
-    JACOBIAN,
-    LU_FIRST,
-    OVERFLOW,
-    RESIDUAL_MAX,
-    ROWS,
-    RUNNING,
-    SINGULAR,
-    SOLVER,
-    STATUS,
-    TOLERANCE,
-    TRUNCATION,
-    UNKNOWNS,
-)
 
 EPSILON = 2.0**-52
 
@@ -48,10 +25,10 @@ END_ITERATIONS, END_OUTCOME, END_NORM, END = range(4)
 
 @inner
 def number_free(structure, scales, columns):
-    """columns ← number of each unknown among those that are not fixed, or −1.  Returns how many are free."""
-    m = structure[ROWS]
+    """columns ← index of each unknown among the free unknowns, −1 if it is fixed.  Returns the number of free ones."""
+    m = structure[abi.ROWS]
     free = 0
-    for k in range(structure[UNKNOWNS]):
+    for k in range(structure[abi.UNKNOWNS]):
         columns[k] = -1
         if scales[m + k] != 0.0:
             columns[k] = free
@@ -61,15 +38,15 @@ def number_free(structure, scales, columns):
 
 @inner
 def place_free(structure, scales, columns, free, entries, factors):
-    """entries ← (entry of J, position in a row-major matrix) of every free column, factors ← its scale.
+    """entries ← (entry of J, position in a row-major matrix) for the entries in free columns, factors ← their scales.
 
-    Returns how many there are.
+    Returns the number of these entries.
     """
-    m = structure[ROWS]
+    m = structure[abi.ROWS]
     offsets = tail(structure, structure[abi.OFFSETS])
     constraint = tail(structure, abi.HEADER)
     count = 0
-    for _ in range(structure[CONSTRAINTS]):
+    for _ in range(structure[abi.CONSTRAINTS]):
         entry = constraint[abi.C_ENTRY]
         for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
             for s in range(constraint[abi.C_SLOTS]):
@@ -87,53 +64,45 @@ def place_free(structure, scales, columns, free, entries, factors):
 
 @inner
 def solve(m, n, by_lu, matrix, r, solution, control, copy, right, scratch, pivots):
-    """solution ← J⁻¹Φ if J, m×n, is to be inverted by LU and can be, else J⁺Φ; matrix and r stay as they are."""
+    """solution ← J⁻¹Φ if by_lu and J (m×n) is square and not singular, else J⁺Φ.  matrix and r are not changed."""
     if by_lu and m == n:
         for i in range(m * n):
             copy[i] = matrix[i]
         for i in range(m):
             right[i] = r[i]
-        if lu_solve(m, copy, right, solution, control[SINGULAR]):
+        if lu_solve(m, copy, right, solution, control[abi.SINGULAR]):
             return
     for i in range(m * n):
         copy[i] = matrix[i]
     for i in range(m):
         right[i] = r[i]
-    minimum_norm(m, n, copy, right, solution, control[TRUNCATION], scratch, pivots)
+    minimum_norm(m, n, copy, right, solution, control[abi.TRUNCATION], scratch, pivots)
 
 
-# pieces of the workspace
-EVALUATION, R, RIGHT, J, MOVED, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, COLUMNS, ORDER, ENTRIES = map(
-    plain, range(14)
-)
+# pieces of the workspace, after those of every solver
+RIGHT, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, COLUMNS, ORDER, ENTRIES = map(plain, range(OWN, OWN + 10))
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace."""
-    m, n, entries, coordinates, evaluation = problem.sizes
-    return evaluation, m, m, entries, coordinates, n, n, 3 * n, entries, m * n, m * n, n, n, 2 * entries
+    """Number of floats in each piece of the workspace."""
+    m, n, entries, _, _ = problem.sizes
+    return m, n, n, 3 * n, entries, m * n, m * n, n, n, 2 * entries
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run: a pivot must exceed rounding, free unknowns × ε."""
+    """Set the initial control vector.  A pivot must exceed the rounding error: number of free unknowns × ε."""
     free = sum(1 for scale in problem.scales[problem.rows :].tolist() if scale != 0.0)
-    control[INVERSE] = LU_FIRST
-    control[SINGULAR] = free * EPSILON
-    control[TRUNCATION] = SINGULAR_RTOL
+    control[abi.INVERSE] = abi.LU_FIRST
+    control[abi.SINGULAR] = free * EPSILON
+    control[abi.TRUNCATION] = SINGULAR_RTOL
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
-    structure = structure_of(job)
-    scales = scales_of(job)
-    m = structure[ROWS]
-    n = structure[UNKNOWNS]
-    coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
-    r = piece(job, R, work)
+    """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
+    structure, scales, inner, r, jacobian, moved = open_job(job, work)
+    m = structure[abi.ROWS]
+    n = structure[abi.UNKNOWNS]
     right = piece(job, RIGHT, work)
-    jacobian = piece(job, J, work)
-    moved = piece(job, MOVED, work)
     step = piece(job, STEP, work)
     solution = piece(job, SOLUTION, work)
     scratch = piece(job, SCRATCH, work)
@@ -147,35 +116,25 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     count = place_free(structure, scales, columns, free, entries, factors)
     for i in range(m * free):
         matrix[i] = 0.0
-    control[STATUS] = RUNNING
+    control[abi.STATUS] = abi.RUNNING
     done = 0
-    limit = int(control[CHUNK])
+    limit = int(control[abi.CHUNK])
     while True:
-        evaluate(job, JACOBIAN, q, step, r, jacobian, inner)
+        evaluate(job, abi.JACOBIAN, q, step, r, jacobian, inner)
         for i in range(m):
             r[i] *= scales[i]
-        control[COST] = half_square(structure, r)
-        control[RESIDUAL_MAX] = largest(structure, r)
-        if sqrt(2.0 * control[COST]) <= control[TOLERANCE]:
-            control[STATUS] = CONVERGED
-            break
-        if not control[COST] < OVERFLOW:
-            control[STATUS] = BROKEN
-            break
-        if done >= limit:
+        if has_ended(structure, control, r, True) or done >= limit:
             break
         for i in range(count):
             matrix[entries[2 * i + 1]] = jacobian[entries[2 * i]] * factors[i]
-        by_lu = control[INVERSE] == LU_FIRST
+        by_lu = control[abi.INVERSE] == abi.LU_FIRST
         solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, order)
         for k in range(n):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
-        retract(job, q, step, moved, inner)
-        for i in range(coordinates):
-            q[i] = moved[i]
+        move(job, q, step, moved, inner)
         done += 1
-    control[ITERATIONS] += done
-    return int(control[STATUS])
+    control[abi.ITERATIONS] += done
+    return int(control[abi.STATUS])
 
 
 SOLVE = evaluator(_solve)
@@ -185,15 +144,16 @@ SOLVE = evaluator(_solve)
 def run_many(job, starts, first, last, control, work, q, ends):
     """Algorithm 1 with N = CHUNK from the starts first … last − 1, each a row of coordinates.
 
-    It is called by address: a copy in here might round differently.  ends ← ITERATIONS, OUTCOME, NORM of each start.
+    The solver is called by address, since an inlined copy might round differently.
+    ends ← ITERATIONS, OUTCOME, NORM of each start.
     """
-    coordinates = structure_of(job)[COORDINATES]
+    coordinates = structure_of(job)[abi.COORDINATES]
     for k in range(first, last):
         for i in range(coordinates):
             q[i] = starts[k * coordinates + i]
-        control[ITERATIONS] = 0.0
-        outcome = call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
+        control[abi.ITERATIONS] = 0.0
+        outcome = call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
         end = tail(ends, END * k)
-        end[END_ITERATIONS] = control[ITERATIONS]
+        end[END_ITERATIONS] = control[abi.ITERATIONS]
         end[END_OUTCOME] = float(outcome)
-        end[END_NORM] = sqrt(2.0 * control[COST])
+        end[END_NORM] = sqrt(2.0 * control[abi.COST])

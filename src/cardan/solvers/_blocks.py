@@ -1,32 +1,18 @@
-"""What every solver does with block rows: scale them, form JᵀJ and Jᵀr, cap rotations, measure residuals."""
+"""Operations on block rows that the solvers share: scaling, J·x, Jᵀ·y, caps on rotations, norms of residuals."""
 
 from math import sqrt
 
 from cardan._jit import address_in_kernel, call_evaluator, exact, exact_inner, inner, jit, pointer, tail
 from cardan.solvers import abi
-from cardan.solvers.abi import (
-    BLOCKS,
-    CONSTRAINTS,
-    FLOATS,
-    INTS,
-    PATTERN,
-    RESIDUAL,
-    RETRACT,
-    ROWS,
-    SCALES,
-    SOLVER,
-    STRUCTURE,
-    UNKNOWNS,
-)
 
 
 @inner
 def scale_rows(structure, scales, r, jacobian):
-    """r ← D_r r and J ← D_r J D_c in place; scales holds the row scales, then the column scales."""
-    m = structure[ROWS]
+    """r ← D_r r and J ← D_r J D_c in place; scales contains the row scales, then the column scales."""
+    m = structure[abi.ROWS]
     offsets = tail(structure, structure[abi.OFFSETS])
     constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
+    for _ in range(structure[abi.CONSTRAINTS]):
         entry = constraint[abi.C_ENTRY]
         slots = constraint[abi.C_SLOTS]
         for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
@@ -42,7 +28,7 @@ def scale_rows(structure, scales, r, jacobian):
 
 @inner
 def row_length(constraint, offsets):
-    """Entries in a row of a constraint: the widths of its blocks in sum."""
+    """Number of entries in a row of a constraint: the sum of the widths of its blocks."""
     total = 0
     for s in range(constraint[abi.C_SLOTS]):
         block = constraint[abi.C_BLOCKS + s]
@@ -52,7 +38,7 @@ def row_length(constraint, offsets):
 
 @inner
 def larger(a, b):
-    """max(a, b); NaN if either is NaN, which max would drop or keep by their order."""
+    """max(a, b); NaN if either is NaN (the result of the built-in max would depend on their order)."""
     return b if b > a or b != b else a
 
 
@@ -60,7 +46,7 @@ def larger(a, b):
 def largest(structure, r):
     """max |r_i|; NaN if any is NaN."""
     result = 0.0
-    for i in range(structure[ROWS]):
+    for i in range(structure[abi.ROWS]):
         a = abs(r[i])
         if not a <= result:
             result = a
@@ -73,10 +59,10 @@ def largest(structure, r):
 def scaled_cost(structure, scales, r):
     """r ← D_r r in place; returns ½|r|².
 
-    Terms are added one by one, so that costs which are compared have the same bits wherever they are computed.
+    Terms are added in order, so that a cost has the same bits in every kernel that computes it.
     """
     total = 0.0
-    for i in range(structure[ROWS]):
+    for i in range(structure[abi.ROWS]):
         r[i] *= scales[i]
         total += r[i] * r[i]
     return 0.5 * total
@@ -84,7 +70,7 @@ def scaled_cost(structure, scales, r):
 
 @exact
 def scale_residuals(structure, scales, r):
-    """r ← D_r r in place; returns ½|r|².  From Python."""
+    """scaled_cost, callable from Python."""
     return scaled_cost(structure, scales, r)
 
 
@@ -92,7 +78,7 @@ def scale_residuals(structure, scales, r):
 def half_square(structure, r):
     """½ |r|²"""
     s = 0.0
-    for i in range(structure[ROWS]):
+    for i in range(structure[abi.ROWS]):
         s += r[i] * r[i]
     return 0.5 * s
 
@@ -103,7 +89,7 @@ def times(structure, jacobian, x, out):
     offsets = tail(structure, structure[abi.OFFSETS])
     square = 0.0
     constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
+    for _ in range(structure[abi.CONSTRAINTS]):
         entry = constraint[abi.C_ENTRY]
         slots = constraint[abi.C_SLOTS]
         for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
@@ -124,7 +110,7 @@ def add_transpose_times(structure, jacobian, factor, y, out):
     """out += factor·Jᵀ y."""
     offsets = tail(structure, structure[abi.OFFSETS])
     constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
+    for _ in range(structure[abi.CONSTRAINTS]):
         entry = constraint[abi.C_ENTRY]
         slots = constraint[abi.C_SLOTS]
         for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
@@ -140,19 +126,19 @@ def add_transpose_times(structure, jacobian, factor, y, out):
 @inner
 def transpose_times(structure, jacobian, y, out):
     """out ← Jᵀ y."""
-    for k in range(structure[UNKNOWNS]):
+    for k in range(structure[abi.UNKNOWNS]):
         out[k] = 0.0
     add_transpose_times(structure, jacobian, 1.0, y, out)
 
 
 @inner
 def update_defect(structure, r, jacobian, damping, step, defect):
-    """defect ← Jᵀ(r + J·step) + damping·step: what a computed step leaves of the normal equations."""
+    """defect ← Jᵀ(r + J·step) + damping·step: the residual of the normal equations for a computed step."""
     offsets = tail(structure, structure[abi.OFFSETS])
-    for i in range(structure[UNKNOWNS]):
+    for i in range(structure[abi.UNKNOWNS]):
         defect[i] = damping * step[i]
     constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
+    for _ in range(structure[abi.CONSTRAINTS]):
         entry = constraint[abi.C_ENTRY]
         slots = constraint[abi.C_SLOTS]
         for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
@@ -177,7 +163,7 @@ def cap_rotations(structure, cap, step):
     offsets = tail(structure, structure[abi.OFFSETS])
     rotations = tail(structure, structure[abi.LIMITS])
     worst = 0.0
-    for b in range(structure[BLOCKS]):
+    for b in range(structure[abi.BLOCKS]):
         s = 0.0
         for k in range(offsets[b] + rotations[b], offsets[b + 1]):
             s += step[k] * step[k]
@@ -185,17 +171,17 @@ def cap_rotations(structure, cap, step):
             worst = s
     if worst > cap * cap:
         factor = cap / sqrt(worst)
-        for k in range(structure[UNKNOWNS]):
+        for k in range(structure[abi.UNKNOWNS]):
             step[k] *= factor
 
 
 @inner
 def spread_rows(structure, jacobian, dense):
-    """dense ← J, row-major, shape (rows × unknowns,); dense must be zero."""
-    n = structure[UNKNOWNS]
+    """dense ← J, row-major, shape (rows × unknowns,); dense must contain zeros before the call."""
+    n = structure[abi.UNKNOWNS]
     offsets = tail(structure, structure[abi.OFFSETS])
     constraint = tail(structure, abi.HEADER)
-    for _ in range(structure[CONSTRAINTS]):
+    for _ in range(structure[abi.CONSTRAINTS]):
         entry = constraint[abi.C_ENTRY]
         slots = constraint[abi.C_SLOTS]
         for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
@@ -209,55 +195,55 @@ def spread_rows(structure, jacobian, dense):
 
 @jit
 def spread(structure, jacobian, dense):
-    """spread_rows, from Python."""
+    """spread_rows, callable from Python."""
     spread_rows(pointer(structure), jacobian, dense)
 
 
 @jit
 def run(job, control, q, work):
     """Iterate with the solver of a job; returns STATUS."""
-    return call_evaluator(job[SOLVER], 0, job, control, q, control, control, control, work)
+    return call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
 
 
 @jit
 def write_addresses(ints, floats, structure, scales, pattern, table):
-    """table ← addresses of the arrays of a problem."""
-    table[INTS] = address_in_kernel(ints)
-    table[FLOATS] = address_in_kernel(floats)
-    table[STRUCTURE] = address_in_kernel(structure)
-    table[SCALES] = address_in_kernel(scales)
-    table[PATTERN] = address_in_kernel(pattern)
+    """table ← addresses of the arrays of a problem; the caller keeps the arrays alive."""
+    table[abi.INTS] = address_in_kernel(ints)
+    table[abi.FLOATS] = address_in_kernel(floats)
+    table[abi.STRUCTURE] = address_in_kernel(structure)
+    table[abi.SCALES] = address_in_kernel(scales)
+    table[abi.PATTERN] = address_in_kernel(pattern)
 
 
 @jit
 def call_at(address, op, ints, floats, q, step, out, jacobian, work):
-    """One call of an evaluator, or of linear algebra, from Python."""
+    """Call an evaluator, or linear algebra, from Python."""
     return call_evaluator(address, op, ints, floats, q, step, out, jacobian, work)
 
 
 @jit
 def follow(address, ints, floats, q, steps, places, values, pose, out, work):
-    """out ← f at q moved by each of the steps, with the values that go with it in their places of the floats."""
+    """out[k] ← f(q ⊕ steps[k]), with values[k] written to floats at the indices in places."""
     for k in range(steps.shape[0]):
         for i in range(places.size):
             floats[places[i]] = values[k, i]
-        call_evaluator(address, RETRACT, ints, floats, q, steps[k], pose, pose, work)
-        call_evaluator(address, RESIDUAL, ints, floats, pose, pose, out[k], pose, work)
+        call_evaluator(address, abi.RETRACT, ints, floats, q, steps[k], pose, pose, work)
+        call_evaluator(address, abi.RESIDUAL, ints, floats, pose, pose, out[k], pose, work)
 
 
 @jit
 def scale(structure, scales, r, jacobian):
-    """scale_rows, from Python."""
+    """scale_rows, callable from Python."""
     scale_rows(pointer(structure), scales, r, jacobian)
 
 
 @jit
 def apply(structure, jacobian, x, out):
-    """times, from Python."""
+    """times, callable from Python."""
     times(pointer(structure), jacobian, x, out)
 
 
 @jit
 def apply_transposed(structure, jacobian, y, out):
-    """transpose_times, from Python."""
+    """transpose_times, callable from Python."""
     transpose_times(pointer(structure), jacobian, y, out)

@@ -1,4 +1,4 @@
-"""Normal equations of a small system: JᵀJ as one dense matrix, Cholesky without regard to zeros."""
+"""Normal equations of a small system: dense JᵀJ and dense Cholesky factorisation."""
 
 from cardan._jit import cut, evaluator, inner, tail
 from cardan.math._dense import cholesky, cholesky_solve
@@ -68,6 +68,6 @@ LINEAR = evaluator(_linear)
 
 
 def linear_work(structure):
-    """Floats for JᵀJ, which its factor replaces."""
+    """Number of floats for JᵀJ, which the factor overwrites."""
     n = int(structure[UNKNOWNS])
     return n * n

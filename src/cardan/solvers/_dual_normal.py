@@ -1,20 +1,20 @@
-"""Normal equations by way of the rows: JJᵀ + λI in place of JᵀJ + λI, for few equations that touch many unknowns.
+"""Dual normal equations: JJᵀ + λI in place of JᵀJ + λI, for few equations that depend on many unknowns.
 
     (JᵀJ + λI)⁻¹ Jᵀr = Jᵀ (JJᵀ + λI)⁻¹ r
 
-A loop closed by one joint has six equations whose rows are as long as the loop: JᵀJ is full, JJᵀ is 6×6.  Such a step
-is a combination of rows of J, whatever rounding does, so nothing is pushed along free motions.
+A loop closed by one joint has six equations, and each row depends on all unknowns of the loop: JᵀJ is full, JJᵀ is
+6×6.  The step is a combination of rows of J even after rounding, so it has no component along free motions.
 
-JJᵀ is what other linear algebra makes of Jᵀ.  So this one transposes the blocks of J and calls that by its address,
-with S = (JJᵀ + λI)⁻¹ as its answer.
+The module transposes the blocks of J and calls the linear algebra chosen for Jᵀ by its address.  Applied to Jᵀ, its
+normal matrix is JJᵀ + λI, and it solves with S = (JJᵀ + λI)⁻¹.
 
 A gradient g that is not Jᵀr, as in the refinement of a step, is split.  With t = S J g and h = g − Jᵀt,
 
     (JᵀJ + λI)⁻¹ g = JᵀS t + (h − JᵀS J h)/λ.
 
-The first term has no small divisor.  In the second, h has of the rows' space only the part λ/(σ² + λ), for each
-singular value σ, and what is left of h is what g has along free motions, where 1/λ is the answer.  The second formula
-alone, with g for h, would lose all digits below eps/λ.
+The first term has no small divisor.  In the second term, the component of h along each right singular vector of J is
+that of g times λ/(σ² + λ), with σ the singular value.  The other components of h are those of g along free motions,
+for which the exact factor is 1/λ.  The second term alone, with g in place of h, would lose all digits below eps/λ.
 """
 
 from cardan._jit import call_evaluator, cut, evaluator, tail
@@ -22,9 +22,9 @@ from cardan.solvers._blocks import add_transpose_times, times, transpose_times
 from cardan.solvers.abi import BACK_SOLVE, DAMPING, FACTOR, ROWS, UNKNOWNS
 
 INNER = 0  # address of the linear algebra of JJᵀ
-INNER_WORK = 1  # floats of its matrices
-ENTRIES = 2  # of J
-STRUCTURE = 3  # where each part begins
+INNER_WORK = 1  # number of floats of its matrices
+ENTRIES = 2  # number of entries of J
+STRUCTURE = 3  # from here on: offset of each part
 PERMUTATION = 4
 INNER_PATTERN = 5
 PATTERN = 6
@@ -40,7 +40,7 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     at = pattern[INNER_WORK]
     transposed = cut(matrix, at, entries)
     at += entries
-    known = cut(matrix, at, unknowns)  # Jᵀr, to know it again
+    known = cut(matrix, at, unknowns)  # a copy of Jᵀr, compared with later gradients
     at += unknowns
     rest = cut(matrix, at, unknowns)
     at += unknowns
@@ -66,7 +66,7 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
         call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, r, t, transposed, factor)
         add_transpose_times(structure, jacobian, 1.0, t, step)
         return 0
-    # the other linear algebra answers with −S of what it is given
+    # the inner BACK_SOLVE returns −S times its right-hand side
     times(structure, jacobian, rest, u)
     call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)

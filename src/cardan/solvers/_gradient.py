@@ -1,46 +1,30 @@
-"""The spring step δ = −κ Jᵀr: every constraint pulls on its bodies like a spring.  [Nelson1998] eq. 5
+"""Gradient descent with spring steps δ = −κ Jᵀr: a constraint acts on its bodies like a spring.  [Nelson1998] eq. 5
 
-k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  With g = Jᵀr the linear model of
-½|r|² falls as long as κ < 2 |g|²/|Jg|², for every g if κ < 2/λ_max(JᵀJ).  So
+The gain k is dimensionless: r, J and the unknowns are scaled by the characteristic length.  With g = Jᵀr the linear
+model of ½|r|² decreases if κ < 2 |g|²/|Jg|², and for every g if κ < 2/λ_max(JᵀJ).  Therefore
 
-    κ = min(k, 1/λ),   λ = max(|JᵀJv|/|v|, |Jg|²/|g|²),   v ← JᵀJv/|JᵀJv|
+    κ = min(k, 1/λ),   λ = max(|JᵀJv|/|v|, |Jg|²/|g|²),   v ← JᵀJv/|JᵀJv|.
 
-with v a vector that one power iteration a step turns towards the one of λ_max, beginning with some from g.  Half of the
-bound is what damps the stiffest mode at once; and whatever v is, the model falls by κ|g|²/2 or more.
+One power iteration per step brings v closer to the eigenvector of λ_max.  The first step does several, from v = g.
+κ = 1/λ_max is half of the bound and removes the stiffest mode in one step.  For any v, the model decreases by κ|g|²/2
+or more.
 """
 
 from math import inf, sqrt
 
 from cardan._jit import evaluator, inner, plain
-from cardan.solvers._blocks import half_square, larger, largest, times, transpose_times
-from cardan.solvers._job import evaluate_scaled, piece, retract, scales_of, structure_of
-from cardan.solvers.abi import (
-    BROKEN,
-    CHUNK,
-    CONVERGED,
-    COORDINATES,
-    COST,
-    ITERATIONS,
-    OVERFLOW,
-    RESIDUAL_MAX,
-    REUSE,
-    ROWS,
-    RUNNING,
-    STALLED,
-    STATUS,
-    STEP_GAIN,
-    TOLERANCE,
-    UNKNOWNS,
-)
+from cardan.solvers import abi
+from cardan.solvers._blocks import larger, times, transpose_times
+from cardan.solvers._job import OWN, evaluate_scaled, has_ended, move, open_job, piece
 
 FIRST_POWERS = 8  # power iterations before the first step
-STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is no solution
+STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is not a solution
 
 
 @inner
 def stiffest(structure, jacobian, steps, v, rows, image):
-    """An estimate of λ_max(JᵀJ) from below, by power iterations from v, which becomes a unit vector."""
-    n = structure[UNKNOWNS]
+    """A lower bound of λ_max(JᵀJ), by power iterations from v; v is overwritten by a unit vector."""
+    n = structure[abi.UNKNOWNS]
     estimate = 0.0
     for _ in range(steps):
         times(structure, jacobian, v, rows)
@@ -58,80 +42,62 @@ def stiffest(structure, jacobian, steps, v, rows, image):
     return estimate
 
 
-# pieces of the workspace
-EVALUATION, R, J, MOVED, DIRECTION, IMAGE, V, PRODUCT = map(plain, range(8))
+# pieces of the workspace, after those of every solver
+DIRECTION, IMAGE, V, PRODUCT = map(plain, range(OWN, OWN + 4))
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace."""
-    m, n, entries, coordinates, evaluation = problem.sizes
-    return evaluation, m, entries, coordinates, n, n, n, m
+    """Number of floats in each piece of the workspace."""
+    return problem.unknowns, problem.unknowns, problem.unknowns, problem.rows
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run, beside zeros."""
-    control[STEP_GAIN] = inf  # as long a step as is stable
+    """Set the initial control vector; other entries are zero."""
+    control[abi.STEP_GAIN] = inf  # the longest stable step
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
+    """Iterate from q in place until converged, stalled, or CHUNK iterations are done; returns STATUS.
 
-    REUSE says whether work still holds v from the last call.
+    REUSE ≠ 0: work contains v from the last call.
     """
-    structure = structure_of(job)
-    scales = scales_of(job)
-    m = structure[ROWS]
-    n = structure[UNKNOWNS]
-    coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
-    r = piece(job, R, work)
-    jacobian = piece(job, J, work)
-    moved = piece(job, MOVED, work)
+    structure, scales, inner, r, jacobian, moved = open_job(job, work)
+    m = structure[abi.ROWS]
+    n = structure[abi.UNKNOWNS]
     direction = piece(job, DIRECTION, work)
     image = piece(job, IMAGE, work)
     v = piece(job, V, work)
     rows = piece(job, PRODUCT, work)
-    control[STATUS] = RUNNING
+    control[abi.STATUS] = abi.RUNNING
     done = 0
-    limit = int(control[CHUNK])
+    limit = int(control[abi.CHUNK])
     while True:
         evaluate_scaled(job, q, r, jacobian, inner)
-        cost = half_square(structure, r)
-        control[COST] = cost
-        control[RESIDUAL_MAX] = largest(structure, r)
-        if control[RESIDUAL_MAX] <= control[TOLERANCE]:
-            control[STATUS] = CONVERGED
-            break
-        if not cost < OVERFLOW:
-            control[STATUS] = BROKEN
-            break
-        if done >= limit:
+        if has_ended(structure, control, r, False) or done >= limit:
             break
         transpose_times(structure, jacobian, r, direction)
         square = 0.0
         for i in range(n):
             square += direction[i] * direction[i]
-        if not square < inf:  # J is not finite where r is
-            control[STATUS] = BROKEN
+        if not square < inf:  # r is finite but J is not
+            control[abi.STATUS] = abi.BROKEN
             break
-        if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * cost):
-            control[STATUS] = STALLED
+        if sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * control[abi.COST]):
+            control[abi.STATUS] = abi.STALLED
             break
-        if control[REUSE] == 0.0:
+        if control[abi.REUSE] == 0.0:
             for i in range(n):
                 v[i] = direction[i]
-        bound = stiffest(structure, jacobian, 1 if control[REUSE] != 0.0 else FIRST_POWERS, v, rows, image)
-        control[REUSE] = 1.0
+        bound = stiffest(structure, jacobian, 1 if control[abi.REUSE] != 0.0 else FIRST_POWERS, v, rows, image)
+        control[abi.REUSE] = 1.0
         bound = larger(bound, times(structure, jacobian, direction, rows) / square)
-        gain = min(control[STEP_GAIN], 1.0 / bound)
+        gain = min(control[abi.STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]
-        retract(job, q, direction, moved, inner)
-        for i in range(coordinates):
-            q[i] = moved[i]
+        move(job, q, direction, moved, inner)
         done += 1
-    control[ITERATIONS] += done
-    return int(control[STATUS])
+    control[abi.ITERATIONS] += done
+    return int(control[abi.STATUS])
 
 
 SOLVE = evaluator(_solve)

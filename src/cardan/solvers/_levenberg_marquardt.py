@@ -1,104 +1,77 @@
-"""Levenberg–Marquardt on ½|r|², r and J scaled, in one jitted loop.
+"""Levenberg–Marquardt on ½|r|², with scaled r and J, in one compiled loop.
 
     (JᵀJ + λI) δ = −Jᵀr,   ρ = (F(q) − F(q ⊕ δ)) / (½ δᵀ(λδ − Jᵀr))
 
-λ follows Nielsen's rule, shrinking faster: λ·max(1/10, 1 − (2ρ − 1)³) after an accepted step, λ·ν with ν doubling
-after a refused one.  [Nielsen1999]  After an accepted step λ is also held below |r|, which keeps the order of
-convergence above one even where J has no full rank, as redundant constraints and free motions always make it.
+λ follows Nielsen's rule with a faster decrease: λ·max(1/10, 1 − (2ρ − 1)³) after an accepted step, and λ·ν after a
+rejected one, where ν doubles each time.  [Nielsen1999]  After an accepted step λ is at most |r|.  This keeps the
+order of convergence above one if J is rank-deficient, as it is with redundant constraints or free motions.
 [Yamashita2001]
 """
 
 from math import sqrt
 
 from cardan._jit import evaluator, plain
+from cardan.solvers import abi
 from cardan.solvers._blocks import cap_rotations, half_square, largest, update_defect
-from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
-from cardan.solvers.abi import (
-    BACK_SOLVE,
-    BROKEN,
-    CHUNK,
-    CONVERGED,
-    COORDINATES,
-    COST,
-    DAMPING,
-    FACTOR,
-    GROWTH,
-    ITERATIONS,
-    MARK_COST,
-    MARK_ITERATION,
-    OVERFLOW,
-    RESIDUAL_MAX,
-    REUSE,
-    ROWS,
-    RUNNING,
-    STALLED,
-    STATUS,
-    TOLERANCE,
-    UNKNOWNS,
-)
+from cardan.solvers._job import OWN, call_linear, evaluate_scaled, open_job, piece, retract
 
 INITIAL_DAMPING = 1e-3
-ROTATION_CAP = 1.0  # rad per step: beyond it the linear model of a rotation says little
-FASTEST_SHRINK = 0.1  # of λ per accepted step; Nielsen's 1/3 takes 13 steps on a chain of 1,000 where this takes 8
-DAMPING_FLOOR = 1e-12  # keeps the factorisation definite on free motions; what it costs in accuracy is under round-off
-# Rounding in the factor, some eps/λ of the step, pushes bodies along their free motions.  Where that exceeds this
-# part of L or a radian, one refinement with the defect of the normal equations takes it back, so that the pose does not
-# depend on the order of the parts.
+ROTATION_CAP = 1.0  # rad per step: the linear model of a larger rotation is inaccurate
+FASTEST_SHRINK = 0.1  # of λ per accepted step; on a chain of 1,000 bodies: 8 steps, and 13 with Nielsen's 1/3
+DAMPING_FLOOR = 1e-12  # keeps JᵀJ + λI positive definite with free motions; its effect is smaller than rounding
+# Rounding in the factor, about eps/λ of the step, moves bodies along their free motions.  If this exceeds DRIFT (as a
+# fraction of L, or in radians), one refinement with the defect of the normal equations removes it.  The pose then does
+# not depend on the order of the parts.
 DRIFT = 1e-12
-# The defect itself is rounded, by some eps·r, and a long way that is made with ever smaller λ lets that grow: ends of a
-# four-bar from starts 1e-15 apart were 1e-9 apart, those of a bent chain 1e-5.  With λ above this part of the root mean
-# square of r, which no rigid motion changes, it is 1e-13 and 4e-10, for the same number of iterations.
+# The defect itself has a rounding error of about eps·r, which grows over many steps with ever smaller λ: from starts
+# 1e-15 apart, final poses of a four-bar were 1e-9 apart, and those of a bent chain 1e-5.  With λ at least LEAST_DAMPING
+# times the root mean square of r (invariant under rigid motion), these are 1e-13 and 4e-10, in as many iterations.
 LEAST_DAMPING = 1e-6
 EPSILON = 2.2e-16
-DAMPING_CEILING = 1e8  # a step damped so far moves nothing: stalled
-STALL_DECREASE = 1e-9  # of the cost: where the model promises less, though hardly damped, the search has ended
-CREEP_ITERATIONS = 20  # where the cost falls by less than CREEP_DECREASE in so many, the search creeps along a valley
+DAMPING_CEILING = 1e8  # with more damping the step is negligible: stalled
+STALL_DECREASE = 1e-9  # of the cost: stalled if the model predicts a smaller decrease with λ ≤ HARDLY_DAMPED
+CREEP_ITERATIONS = 20  # stalled if the cost decreases by less than CREEP_DECREASE in this many iterations
 CREEP_DECREASE = 1e-3
-HARDLY_DAMPED = 1.0  # JᵀJ of the scaled rows has entries of this order
+HARDLY_DAMPED = 1.0  # entries of JᵀJ are of this order, since rows are scaled
 
 
-# pieces of the workspace
-EVALUATION, R, TRIAL_R, J, TRIAL_J, TRIAL_Q, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(11))
+# pieces of the workspace, after those of every solver
+TRIAL_R, TRIAL_J, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(OWN, OWN + 7))
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace."""
-    m, n, entries, coordinates, evaluation = problem.sizes
-    return evaluation, m, m, entries, entries, coordinates, n, n, n, n, problem.linear.work
+    """Number of floats in each piece of the workspace."""
+    m, n, entries, _, _ = problem.sizes
+    return m, entries, n, n, n, n, problem.linear.work
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run, beside zeros."""
-    control[DAMPING] = INITIAL_DAMPING
-    control[GROWTH] = 2.0
+    """Set the initial control vector; other entries are zero."""
+    control[abi.DAMPING] = INITIAL_DAMPING
+    control[abi.GROWTH] = 2.0
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, stalled, or CHUNK iterations are done; returns STATUS.
+    """Iterate from q in place until converged, stalled, or CHUNK iterations are done; returns STATUS.
 
-    REUSE says whether work still holds r and J at q from the last call, and in which of its two places (1 or 2); it
-    must be zero if q or the problem has changed since.
+    REUSE ≠ 0: r and J at q from the last call are reused.  They are in the first (1) or second (2) pair of buffers.
+    REUSE must be zero if q or the problem has changed since.
     """
-    structure = structure_of(job)
-    scales = scales_of(job)
-    m = structure[ROWS]
-    n = structure[UNKNOWNS]
-    coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
-    r = piece(job, R, work)
+    structure, scales, inner, r, jacobian, trial_q = open_job(job, work)
+    m = structure[abi.ROWS]
+    n = structure[abi.UNKNOWNS]
+    coordinates = structure[abi.COORDINATES]
     trial_r = piece(job, TRIAL_R, work)
-    jacobian = piece(job, J, work)
     trial_jacobian = piece(job, TRIAL_J, work)
-    trial_q = piece(job, TRIAL_Q, work)
     gradient = piece(job, GRADIENT, work)
     step = piece(job, STEP, work)
     unscaled = piece(job, UNSCALED, work)
     correction = piece(job, CORRECTION, work)
     matrix = piece(job, MATRIX, work)
 
-    damping = control[DAMPING]
-    growth = control[GROWTH]
-    reuse = control[REUSE]
+    damping = control[abi.DAMPING]
+    growth = control[abi.GROWTH]
+    reuse = control[abi.REUSE]
     if reuse == 2.0:
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
@@ -107,35 +80,35 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
-    control[STATUS] = RUNNING
+    control[abi.STATUS] = abi.RUNNING
     done = 0
-    limit = int(control[CHUNK])
+    limit = int(control[abi.CHUNK])
     while done < limit:
-        if worst <= control[TOLERANCE]:
-            control[STATUS] = CONVERGED
+        if worst <= control[abi.TOLERANCE]:
+            control[abi.STATUS] = abi.CONVERGED
             break
-        if not cost < OVERFLOW:
-            control[STATUS] = BROKEN
+        if not cost < abi.OVERFLOW:
+            control[abi.STATUS] = abi.BROKEN
             break
-        if control[ITERATIONS] + done >= control[MARK_ITERATION] + CREEP_ITERATIONS:
-            if control[MARK_ITERATION] > 0.0 and cost > (1.0 - CREEP_DECREASE) * control[MARK_COST]:
-                control[STATUS] = STALLED
+        if control[abi.ITERATIONS] + done >= control[abi.MARK_ITERATION] + CREEP_ITERATIONS:
+            if control[abi.MARK_ITERATION] > 0.0 and cost > (1.0 - CREEP_DECREASE) * control[abi.MARK_COST]:
+                control[abi.STATUS] = abi.STALLED
                 break
-            control[MARK_ITERATION] = control[ITERATIONS] + done
-            control[MARK_COST] = cost
+            control[abi.MARK_ITERATION] = control[abi.ITERATIONS] + done
+            control[abi.MARK_COST] = cost
         done += 1
         effective = max(damping, DAMPING_FLOOR, LEAST_DAMPING * sqrt(2.0 * cost / m))
-        control[DAMPING] = effective
-        if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+        control[abi.DAMPING] = effective
+        if call_linear(job, abi.FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
             damping = effective * 10.0
             continue
-        call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+        call_linear(job, abi.BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
         longest = 0.0
         for i in range(n):
             longest = max(longest, abs(step[i]))
         if EPSILON * longest > DRIFT * effective:
             update_defect(structure, r, jacobian, effective, step, unscaled)
-            call_linear(job, BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
+            call_linear(job, abi.BACK_SOLVE, control, r, unscaled, correction, jacobian, matrix)
             for i in range(n):
                 step[i] += correction[i]
         cap_rotations(structure, ROTATION_CAP, step)
@@ -145,14 +118,14 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             slope -= step[i] * gradient[i]
             square += step[i] * step[i]
             unscaled[i] = step[i] * scales[m + i]
-        promised = 0.5 * (slope + effective * square)
-        if promised <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
-            control[STATUS] = STALLED
+        predicted = 0.5 * (slope + effective * square)
+        if predicted <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
+            control[abi.STATUS] = abi.STALLED
             break
         retract(job, q, unscaled, trial_q, inner)
         evaluate_scaled(job, trial_q, trial_r, trial_jacobian, inner)
         trial_cost = half_square(structure, trial_r)
-        ratio = (cost - trial_cost) / promised
+        ratio = (cost - trial_cost) / predicted
         if ratio > 0.0:
             for i in range(coordinates):
                 q[i] = trial_q[i]
@@ -168,17 +141,17 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
             damping = effective * growth
             growth *= 2.0
             if damping > DAMPING_CEILING:
-                control[STATUS] = STALLED
+                control[abi.STATUS] = abi.STALLED
                 break
-    if control[STATUS] == RUNNING and worst <= control[TOLERANCE]:
-        control[STATUS] = CONVERGED
-    control[ITERATIONS] += done
-    control[REUSE] = reuse
-    control[DAMPING] = damping
-    control[GROWTH] = growth
-    control[COST] = cost
-    control[RESIDUAL_MAX] = worst
-    return int(control[STATUS])
+    if control[abi.STATUS] == abi.RUNNING and worst <= control[abi.TOLERANCE]:
+        control[abi.STATUS] = abi.CONVERGED
+    control[abi.ITERATIONS] += done
+    control[abi.REUSE] = reuse
+    control[abi.DAMPING] = damping
+    control[abi.GROWTH] = growth
+    control[abi.COST] = cost
+    control[abi.RESIDUAL_MAX] = worst
+    return int(control[abi.STATUS])
 
 
 SOLVE = evaluator(_solve)

@@ -1,10 +1,10 @@
 """Newton's iteration q ← q − J⁺Φ, with the Moore–Penrose inverse: Algorithm 1.  [Liu2013]
 
-Small systems get the pseudo-inverse by a complete orthogonal decomposition.  Large ones get J⁺ ≈ (JᵀJ + λI)⁻¹Jᵀ with λ
-at the edge of rounding, by the sparse linear algebra of the problem, refined once.
+Small systems use a complete orthogonal decomposition.  Large systems use J⁺ ≈ (JᵀJ + λI)⁻¹Jᵀ with λ of the order of
+rounding; the sparse linear algebra of the problem solves this, with one refinement.
 
-J and Φ are scaled, so that the pseudo-inverse of a rank-deficient J does not depend on the unit of length.  The loop
-runs while the residual exceeds the tolerance (printed with the sign reversed in the paper).
+J and Φ are scaled, so the pseudo-inverse of a rank-deficient J does not depend on the unit of length.  The loop runs
+while the residual exceeds the tolerance (the paper prints the opposite sign).
 """
 
 from math import sqrt
@@ -12,146 +12,105 @@ from math import sqrt
 from cardan._jit import as_integers, cut, evaluator, inner, plain, tail
 from cardan.math._dense import minimum_norm
 from cardan.solvers import abi
-from cardan.solvers._blocks import half_square, largest, spread_rows, update_defect
-from cardan.solvers._job import call_linear, evaluate_scaled, piece, retract, scales_of, structure_of
-from cardan.solvers.abi import (
-    BACK_SOLVE,
-    BLOCKS,
-    BROKEN,
-    CHUNK,
-    CONVERGED,
-    COORDINATES,
-    COST,
-    DAMPING,
-    DENSE_ENTRIES,
-    FACTOR,
-    ITERATIONS,
-    KEEP_ROWS,
-    LONG_ROW,
-    OVERFLOW,
-    RESIDUAL_MAX,
-    ROWS,
-    RUNNING,
-    STATUS,
-    STEP_ROTATION,
-    STEP_SIZE,
-    TOLERANCE,
-    UNKNOWNS,
-)
+from cardan.solvers._blocks import spread_rows, update_defect
+from cardan.solvers._job import OWN, call_linear, evaluate_scaled, has_ended, move, open_job, piece
 
-DENSE = 250_000  # entries of J up to which it is decomposed as one matrix, some 500 × 500
-SINGULAR_RTOL = 1e-8  # of the largest pivot: below it a direction counts as singular and is left alone
-SPARSE_DAMPING = 1e-12  # of the scaled normal equations: SINGULAR_RTOL squared is below their rounding
+DENSE = 250_000  # most entries of J for a dense decomposition, about 500 × 500
+SINGULAR_RTOL = 1e-8  # of the largest pivot: a direction with a smaller pivot is singular and gets no step
+SPARSE_DAMPING = 1e-12  # of the scaled normal equations; SINGULAR_RTOL² would be smaller than their rounding
 
 
 @inner
 def measure_step(structure, step, control):
-    """STEP_SIZE and STEP_ROTATION of a scaled step."""
+    """Write STEP_SIZE and STEP_ROTATION of a scaled step."""
     offsets = tail(structure, structure[abi.OFFSETS])
     rotations = tail(structure, structure[abi.LIMITS])
     total = 0.0
     largest_rotation = 0.0
-    for b in range(structure[BLOCKS]):
+    for b in range(structure[abi.BLOCKS]):
         square = 0.0
         for k in range(offsets[b], offsets[b + 1]):
             total += step[k] * step[k]
             if k >= offsets[b] + rotations[b]:
                 square += step[k] * step[k]
         largest_rotation = max(largest_rotation, square)
-    control[STEP_SIZE] = sqrt(total)
-    control[STEP_ROTATION] = sqrt(largest_rotation)
+    control[abi.STEP_SIZE] = sqrt(total)
+    control[abi.STEP_ROTATION] = sqrt(largest_rotation)
 
 
 @inner
 def shorten_rows(m, n, matrix, r):
-    """Divide long rows of the matrix, m × n, and their residuals: the solution stays, and no row outweighs the rest."""
+    """Scale rows of the m × n matrix, and their residuals, to a norm of at most LONG_ROW; the solution is the same."""
     for i in range(m):
         square = 0.0
         for k in range(i * n, i * n + n):
             square += matrix[k] * matrix[k]
-        if square > LONG_ROW * LONG_ROW:
-            factor = LONG_ROW / sqrt(square)
+        if square > abi.LONG_ROW * abi.LONG_ROW:
+            factor = abi.LONG_ROW / sqrt(square)
             r[i] *= factor
             for k in range(i * n, i * n + n):
                 matrix[k] *= factor
 
 
-# pieces of the workspace
-EVALUATION, R, J, MOVED, STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(8))
+# pieces of the workspace, after those of every solver
+STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(OWN, OWN + 4))
 
 
 def pieces(problem):
-    """Floats of each piece of the workspace; the matrix has room for J as a whole, or for a sparse factor."""
-    m, n, entries, coordinates, evaluation = problem.sizes
-    matrix = max(m * n if m * n <= DENSE else 0, problem.linear.work)
-    return evaluation, m, entries, coordinates, n, 3 * n, n, matrix
+    """Number of floats in each piece of the workspace; the matrix is either dense J or a sparse factor."""
+    m, n = problem.rows, problem.unknowns
+    return n, 3 * n, n, max(m * n if m * n <= DENSE else 0, problem.linear.work)
 
 
 def prepare(problem, control):
-    """What the control vector holds at the beginning of a run, beside zeros."""
-    control[KEEP_ROWS] = 1.0
-    control[DENSE_ENTRIES] = DENSE
+    """Set the initial control vector; other entries are zero."""
+    control[abi.KEEP_ROWS] = 1.0
+    control[abi.DENSE_ENTRIES] = DENSE
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
-    """Iterate from q in place until met, broken, or CHUNK iterations are done; returns STATUS."""
-    structure = structure_of(job)
-    scales = scales_of(job)
-    m = structure[ROWS]
-    n = structure[UNKNOWNS]
-    coordinates = structure[COORDINATES]
-    inner = piece(job, EVALUATION, work)
-    r = piece(job, R, work)
-    jacobian = piece(job, J, work)
-    moved = piece(job, MOVED, work)
+    """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
+    structure, scales, inner, r, jacobian, moved = open_job(job, work)
+    m = structure[abi.ROWS]
+    n = structure[abi.UNKNOWNS]
     step = piece(job, STEP, work)
     scratch = piece(job, SCRATCH, work)
     pivots = as_integers(piece(job, PIVOTS, work))
     matrix = piece(job, MATRIX, work)
-    is_dense = m * n <= control[DENSE_ENTRIES]
-    control[DAMPING] = SPARSE_DAMPING
-    control[STATUS] = RUNNING
+    is_dense = m * n <= control[abi.DENSE_ENTRIES]
+    control[abi.DAMPING] = SPARSE_DAMPING
+    control[abi.STATUS] = abi.RUNNING
     done = 0
-    limit = int(control[CHUNK])
+    limit = int(control[abi.CHUNK])
     while True:
         evaluate_scaled(job, q, r, jacobian, inner)
-        control[COST] = half_square(structure, r)
-        control[RESIDUAL_MAX] = largest(structure, r)
-        if control[RESIDUAL_MAX] <= control[TOLERANCE]:
-            control[STATUS] = CONVERGED
-            break
-        if not control[COST] < OVERFLOW:
-            control[STATUS] = BROKEN
-            break
-        if done >= limit:
+        if has_ended(structure, control, r, False) or done >= limit:
             break
         if is_dense:
             for i in range(m * n):
                 matrix[i] = 0.0
             spread_rows(structure, jacobian, matrix)
-            if control[KEEP_ROWS] == 0.0:
+            if control[abi.KEEP_ROWS] == 0.0:
                 shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
             gradient = cut(scratch, 0, n)
             correction = cut(scratch, n, n)
-            if call_linear(job, FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
-                control[STATUS] = BROKEN
+            if call_linear(job, abi.FACTOR, control, r, gradient, step, jacobian, matrix) != 0:
+                control[abi.STATUS] = abi.BROKEN
                 break
-            call_linear(job, BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
+            call_linear(job, abi.BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
             update_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
-            call_linear(job, BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
+            call_linear(job, abi.BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
             for i in range(n):
                 step[i] = -(step[i] + correction[i])
         measure_step(structure, step, control)
         for i in range(n):
             step[i] *= -scales[m + i]
-        retract(job, q, step, moved, inner)
-        for i in range(coordinates):
-            q[i] = moved[i]
+        move(job, q, step, moved, inner)
         done += 1
-    control[ITERATIONS] += done
-    return int(control[STATUS])
+    control[abi.ITERATIONS] += done
+    return int(control[abi.STATUS])
 
 
 SOLVE = evaluator(_solve)

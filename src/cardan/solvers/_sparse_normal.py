@@ -1,7 +1,7 @@
-"""Normal equations of a large system: JᵀJ in the pattern of its own factor, block-sparse Cholesky.
+"""Normal equations of a large system: block-sparse Cholesky, with JᵀJ stored in the pattern of its factor.
 
 The pattern is one table of integers: a header of offsets, the structure of the problem, the columns of the factor in
-elimination order, and for each constraint the pairs of its blocks with the place of their product.
+elimination order, and for each constraint the pairs of its blocks with the index of their product in the factor.
 """
 
 from cardan._jit import cut, evaluator, inner, jit, tail
@@ -10,30 +10,30 @@ from cardan.solvers import abi
 from cardan.solvers._blocks import row_length
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 
-COUNT = 0  # block columns
-VALUES = 1  # floats of the factor
-STRUCTURE = 2  # where each part begins
+COUNT = 0  # number of block columns
+VALUES = 1  # number of floats of the factor
+STRUCTURE = 2  # from here on: offset of each part
 WIDTHS = 3
 COLUMNS = 4
 ROWS = 5
 PLACES = 6
 UPDATES = 7
 ENTRIES = 8
-POSITIONS = 9  # first unknown of each column, in the unknowns as permuted
-SOURCES = 10  # first unknown of each column, in the unknowns as given
+POSITIONS = 9  # first unknown of each column in the permuted order
+SOURCES = 10  # first unknown of each column in the original order
 PAIRS = 11
 PATTERN = 12
 
 # a pair of blocks of a constraint
 ROW_SLOT = 0
 COLUMN_SLOT = 1
-PRODUCT = 2  # where the product of the two begins in the factor
+PRODUCT = 2  # index of the first float of their product in the factor
 PAIR = 3
 
 
 @jit
 def count_links(structure, starts):
-    """starts[b + 1] ← number of neighbours of block b, with repeats; returns their sum."""
+    """starts[b + 1] ← number of neighbours of block b, duplicates included; returns the sum."""
     total = 0
     constraint = tail(structure, abi.HEADER)
     for _ in range(structure[CONSTRAINTS]):
@@ -47,7 +47,7 @@ def count_links(structure, starts):
 
 @jit
 def read_slots(structure, out):
-    """Number of blocks that each constraint touches."""
+    """out ← number of blocks of each constraint."""
     constraint = tail(structure, abi.HEADER)
     for c in range(structure[CONSTRAINTS]):
         out[c] = constraint[abi.C_SLOTS]
@@ -71,7 +71,7 @@ def fill_links(structure, number, starts, neighbours):
 
 @jit
 def fill_pairs(structure, number, columns, rows, places, pairs):
-    """Per constraint and pair of its slots: slot of the row block, slot of the column block, place of the product."""
+    """pairs ← ROW_SLOT, COLUMN_SLOT and PRODUCT for each constraint and each pair of its slots."""
     constraint = tail(structure, abi.HEADER)
     out = 0
     for _ in range(structure[CONSTRAINTS]):
@@ -112,7 +112,7 @@ def add_product(rows, m, n, stride, a, b, out):
 
 @inner
 def add_product_6(rows, stride, a, b, out):
-    """The same for 6×6 blocks, with loops of constant length, which the compiler unrolls."""
+    """add_product for 6×6 blocks; the loops have constant length, so the compiler unrolls them."""
     for k in range(rows):
         o = k * stride
         b0 = b[o]

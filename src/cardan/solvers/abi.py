@@ -1,34 +1,35 @@
-"""The tables that solvers, linear algebra and evaluators share, as plain numbers (kernels inline them).
+"""Layout of the tables that solvers, linear algebra and evaluators share: integer constants, inlined into kernels.
 
-All are C functions of one ABI (:mod:`cardan._jit`), called by address.  Operations of an evaluator:
+Solvers, linear algebra and evaluators are C functions with one ABI (:mod:`cardan._jit`), called by address.
+Operations of an evaluator:
 
 ========= ======================================================================
 RESIDUAL  out ← f(q)
 JACOBIAN  out ← f(q), jacobian ← ∂f/∂(tangent), block by block
 RETRACT   out ← q moved by the tangent vector step
-ENTER     out ← coordinates of the formulation from poses q, where these are not poses themselves
+ENTER     out ← coordinates of the formulation from poses q; only if the coordinates are not poses
 LEAVE     out ← poses from such coordinates q
-GAMMA     out ← γ(q, v = step) with J v̇ = γ; evaluators of motion alone have it
+GAMMA     out ← γ(q, v = step) with J v̇ = γ; only in evaluators for motion
 ========= ======================================================================
 
 Operations of linear algebra, with the arguments (op, pattern, control, r, gradient, step, jacobian, matrix):
 
 ========== =====================================================================
-FACTOR     gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; 1 if that is not positive definite
-BACK_SOLVE step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; r and jacobian as for FACTOR, any gradient
+FACTOR     gradient ← Jᵀr, matrix ← factor of JᵀJ + control[DAMPING]·I; returns 1 if not positive definite
+BACK_SOLVE step ← −(JᵀJ + damping·I)⁻¹ gradient, with the factor; same r and jacobian as for FACTOR, any gradient
 ========== =====================================================================
 
 A solver has one operation, with the arguments (0, job, control, q, –, –, –, work): it iterates from q in place.
 
 Job: the addresses of the solver itself and of a problem's evaluator, tables and linear algebra, then the offsets of the
-pieces of the solver's workspace and of their end (:class:`cardan.solvers.problem.Job`).
+pieces of the solver's workspace and the offset of their end (:class:`cardan.solvers.problem.Job`).
 
-Structure: a header, then one record per constraint (ROW ROWS ENTRY SLOTS and its SLOTS block numbers, ascending), then
-the tangent offset of every block and of their end, then per block the number of the first unknown that is a rotation
-(its step is capped; the width where there is none).  A constraint's Jacobian entries begin at ENTRY, row by row, each
-row the concatenation of its blocks.  Blocks may have any width: a solver does not depend on what they stand for.
-Kernels walk it as  constraint = tail(structure, HEADER),  read fields by name (constraint[C_ROWS]), and go on with
-tail(constraint, C_BLOCKS + constraint[C_SLOTS]).
+Structure: a header; one record per constraint (ROW ROWS ENTRY SLOTS, then SLOTS block numbers in ascending order); the
+first unknown of each block, and the number of all unknowns; and for each block the index, within the block, of its
+first rotational unknown (its step is capped), or the width of the block if it has none.  A constraint's Jacobian
+entries start at ENTRY, row by row; each row is the concatenation of its blocks.  Blocks may have any width: a solver
+does not depend on their meaning.  Kernels start with  constraint = tail(structure, HEADER),  read fields by name
+(constraint[C_ROWS]), and continue with  constraint = tail(constraint, C_BLOCKS + constraint[C_SLOTS]).
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ CONSTRAINTS: Final = 2
 BLOCKS: Final = 3
 JACOBIAN_SIZE: Final = 4
 COORDINATES: Final = 5  # length of q
-OFFSETS: Final = 6  # where the block offsets begin
-WORK: Final = 7  # floats of work the evaluator asks for
-LIMITS: Final = 8  # where the step limits begin: per block, the first of its unknowns that are a rotation
+OFFSETS: Final = 6  # start of the block offsets
+WORK: Final = 7  # number of floats of workspace that the evaluator needs
+LIMITS: Final = 8  # start of the step limits: for each block, its first rotational unknown
 HEADER: Final = 9
 
 # record of a constraint in the structure table
 C_ROW: Final = 0  # its first row
 C_ROWS: Final = 1
-C_ENTRY: Final = 2  # its first entry of the Jacobian
-C_SLOTS: Final = 3
-C_BLOCKS: Final = 4  # the numbers of its blocks begin here
+C_ENTRY: Final = 2  # its first entry in the Jacobian
+C_SLOTS: Final = 3  # number of its blocks
+C_BLOCKS: Final = 4  # start of its block numbers
 
 # job of a solver: addresses, then offsets of the pieces of its workspace
 SOLVER: Final = 0
@@ -76,7 +77,7 @@ LINEAR: Final = 6
 PATTERN: Final = 7
 PIECES: Final = 8
 
-# control vector of an iterating kernel: floats in and out
+# control vector of a solver: floats, read and written
 STATUS: Final = 0
 ITERATIONS: Final = 1  # done, over all calls
 CHUNK: Final = 2  # iterations allowed in this call
@@ -85,38 +86,38 @@ RESIDUAL_MAX: Final = 4  # largest scaled residual at q
 COST: Final = 5  # ½|r|², scaled
 DAMPING: Final = 6
 GROWTH: Final = 7
-REUSE: Final = 8  # work still holds what the last call left there (r and J at q, a vector): 0 no, else where
+REUSE: Final = 8  # ≠ 0: results of the last call in work are reused (r and J at q, a vector); the value says which
 STEP_GAIN: Final = 9  # k of the gradient step
-MARK_COST: Final = 10  # cost when the search was last found to be getting on, and at which iteration
-MARK_ITERATION: Final = 11
+MARK_COST: Final = 10  # cost at the last check of progress
+MARK_ITERATION: Final = 11  # iteration of the last check of progress
 STEP_SIZE: Final = 12  # |δ| of Newton's last step, scaled
 STEP_ROTATION: Final = 13  # largest rotation of a block in it [rad]
-INVERSE: Final = 14  # of Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
-SINGULAR: Final = 15  # of Algorithm 1: part of the largest entry of J that every pivot of LU must exceed
-TRUNCATION: Final = 16  # of Algorithm 1: part of the largest pivot below which J⁺ leaves a direction alone
-KEEP_ROWS: Final = 17  # of Newton: 1 where long rows of J stay as they are, as in an assembly; 0 in a motion
-DENSE_ENTRIES: Final = 18  # of Newton: entries of J up to which it is decomposed as one matrix
+INVERSE: Final = 14  # Algorithm 1: LU_FIRST or PSEUDO_ALWAYS
+SINGULAR: Final = 15  # Algorithm 1: each pivot of LU must exceed this times the largest entry of J
+TRUNCATION: Final = 16  # Algorithm 1: J⁺ ignores directions with a pivot below this times the largest pivot
+KEEP_ROWS: Final = 17  # Newton: 1 to keep long rows of J (assembly), 0 to shorten them (motion)
+DENSE_ENTRIES: Final = 18  # Newton: most entries of J for a dense decomposition
 CONTROL: Final = 19
 
-LU_FIRST: Final = 0.0  # J⁻¹ where LU finds one, J⁺ where J is singular or not square
+LU_FIRST: Final = 0.0  # J⁻¹ by LU; J⁺ if J is singular or not square
 PSEUDO_ALWAYS: Final = 1.0  # J⁺ in every step
 
-# values of STATUS, as the kernels write them; Outcome names them for the layer above
+# values of STATUS in the control vector; Outcome has the same values for Python
 RUNNING: Final = 0.0
 CONVERGED: Final = 1.0
 STALLED: Final = 2.0
 BROKEN: Final = 3.0
-OVERFLOW: Final = 1e200  # a cost above this is on its way to infinity
+OVERFLOW: Final = 1e200  # a cost above this is treated as an overflow
 
 
 class Outcome(IntEnum):
-    """How a kernel's run ended, for the layer above to turn into a verdict."""
+    """How a call of a solver ended."""
 
-    RUNNING = 0  # chunk used up
+    RUNNING = 0  # all iterations of the chunk are used
     CONVERGED = 1
-    STALLED = 2  # the linear model promises no decrease, though the residual is not met
+    STALLED = 2  # the linear model predicts no decrease, but the residual exceeds the tolerance
     BROKEN = 3  # a number overflowed or became NaN
 
-# A scaled row of J longer than this is made as short before what is small is told from what is zero.  Rows have lengths
-# near one, but for those of large ratios: one of 1e4 (a gear) makes of σ_min/σ_max 1e-8 what is 1e-4 for short rows.
+# Scaled rows of J with a larger norm are scaled down to it before the rank is determined.  Most norms are near one;
+# large ratios are the exception: a gear ratio of 1e4 changes σ_min/σ_max from 1e-4 to 1e-8.
 LONG_ROW: Final = 10.0

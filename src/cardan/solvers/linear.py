@@ -1,4 +1,4 @@
-"""Which linear algebra a problem gets: chosen by its size, without the user's help."""
+"""Choice of the linear algebra of a problem, by its size and structure."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _dual_normal = LazyModule("cardan.solvers._dual_normal")
 
 IntArray = NDArray[np.int64]
 
-DENSE_UNKNOWNS = 60  # up to here the dense matrix wins: it needs no symbolic work
+DENSE_UNKNOWNS = 60  # up to this size the dense matrix is faster: it needs no symbolic factorisation
 
 
 def linear_algebra(structure: IntArray) -> Linear:
-    """Dense normal equations for small problems, block-sparse ones beyond."""
+    """Dense normal equations for small problems, block-sparse ones for large problems."""
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
         return _dense(structure)
     return sparse(structure)
 
 
-def _dense(structure: IntArray, *, room: bool = True) -> Linear:
+def _dense(structure: IntArray, *, allocate: bool = True) -> Linear:
     n = float(structure[abi.UNKNOWNS])
-    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if room else 0, n**3 / 6.0)
+    return Linear(_dense_normal.LINEAR, structure, _dense_normal.linear_work(structure) if allocate else 0, n**3 / 6.0)
 
 
 def path_algebra(structure: IntArray) -> Linear:
-    """As :func:`linear_algebra`, or by way of the rows where these are few and long, as those of closed loops are.
+    """As :func:`linear_algebra`, or :func:`dual` if rows are few and long, as those of closed loops are.
 
-    Both have dense blocks that no order of elimination avoids: JᵀJ the unknowns of one constraint, JJᵀ the rows that
-    touch one block.  Forming and factorising these is what is compared.
+    Both matrices have dense blocks for any order of elimination: JᵀJ the unknowns of one constraint, JJᵀ the rows that
+    depend on one block.  The costs to form and factorise these are compared.
     """
     if not structure[abi.ROWS]:
-        return _dense(structure, room=False)  # never asked for anything
+        return _dense(structure, allocate=False)  # never called
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
         return _dense(structure)
     by_unknowns, by_rows = _clique_costs(structure)
@@ -47,16 +47,16 @@ def path_algebra(structure: IntArray) -> Linear:
 
 
 def _clique_costs(structure: IntArray) -> tuple[float, float]:
-    """Multiplications of forming JᵀJ and of factorising its largest dense block; and those of JJᵀ."""
+    """Multiplications to form JᵀJ and to factorise its largest dense block; the same for JJᵀ."""
     widths = np.diff(structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1])
     rows = list(_constraints(structure))
     heights = np.array([row.rows for row in rows])
     lengths = np.array([widths[row.blocks].sum() for row in rows])
-    touching = np.zeros(widths.size, dtype=np.int64)  # rows that touch a block
+    dependent = np.zeros(widths.size, dtype=np.int64)  # number of rows that depend on each block
     for row in rows:
-        touching[row.blocks] += row.rows
+        dependent[row.blocks] += row.rows
     by_unknowns = 0.5 * float(heights @ (lengths * lengths)) + float(lengths.max()) ** 3 / 6.0
-    by_rows = 0.5 * float(widths @ (touching * touching)) + float(touching.max()) ** 3 / 6.0
+    by_rows = 0.5 * float(widths @ (dependent * dependent)) + float(dependent.max()) ** 3 / 6.0
     return by_unknowns, by_rows
 
 
@@ -76,12 +76,14 @@ def _constraints(structure: IntArray) -> Iterator[_Constraint]:
 
 
 def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
-    """The structure of Jᵀ, whose constraints are the blocks of J and whose blocks its constraints; and where in J each
-    entry of Jᵀ is."""
+    """The structure of Jᵀ, and the index in J of each entry of Jᵀ.
+
+    Blocks of J become constraints of Jᵀ, and constraints of J become its blocks.
+    """
     offsets = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1]
     widths = np.diff(offsets)
     rows = list(_constraints(structure))
-    # every block of J once: its constraint, its block, its first entry, and the length of a row there
+    # for each block of J: its constraint, its block number, its first entry, and the length of a row
     owners, blocks, firsts, strides = [], [], [], []
     for c, row in enumerate(rows):
         own = widths[row.blocks]
@@ -115,7 +117,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     table[abi.OFFSETS] = size
     table[abi.LIMITS] = size + len(rows) + 1
 
-    # Row by row of Jᵀ, an entry is one of J at the same block, across and down exchanged.
+    # Jᵀ is filled row by row; within a block, rows and columns are exchanged.
     permutation: IntArray = np.empty(int(structure[abi.JACOBIAN_SIZE]), dtype=np.int64)
     height, width = heights[owner], widths[block]
     before = np.cumsum(height) - height
@@ -130,7 +132,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def dual(structure: IntArray) -> Linear:
-    """Normal equations by way of the rows, for the linear algebra that suits JJᵀ."""
+    """Dual normal equations, with the linear algebra chosen for JJᵀ."""
     transpose, permutation = transposed(structure)
     within = linear_algebra(transpose)
     header = np.zeros(_dual_normal.PATTERN, dtype=np.int64)
@@ -196,12 +198,12 @@ def sparse(structure: IntArray) -> Linear:
 
 
 def elimination_order(structure: IntArray) -> IntArray:
-    """Blocks in an order of elimination with little fill."""
+    """Block numbers in an order of elimination with little fill."""
     return _best_order(structure, int(structure[abi.BLOCKS]))[0]
 
 
 def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArray, IntArray]]:
-    """The better of a band order and a minimum-degree order, and the columns of its factor."""
+    """The cheaper of a band order and a minimum-degree order, and the columns of its factor."""
     from scipy.sparse import csr_matrix
 
     starts, neighbours = _links(structure, np.arange(count, dtype=np.int64), count)
@@ -223,7 +225,7 @@ def _best_order(structure: IntArray, count: int) -> tuple[IntArray, tuple[IntArr
 
 
 def _columns(structure: IntArray, order: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Symbolic factorisation: rows of each column of the factor, from columns[k] on."""
+    """Symbolic factorisation: (columns, rows), where the rows of column k of the factor start at rows[columns[k]]."""
     from cardan.math import _block_cholesky as cholesky
 
     number: IntArray = np.empty(count, dtype=np.int64)
@@ -240,7 +242,7 @@ def _columns(structure: IntArray, order: IntArray, count: int) -> tuple[IntArray
 
 
 def band_order(graph: Any) -> IntArray:
-    """Reverse Cuthill–McKee: neighbours near each other, so that chains have no fill and memory is read in order."""
+    """Reverse Cuthill–McKee: neighbours get near numbers, so chains have no fill and memory is read in order."""
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     order: IntArray = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
@@ -262,7 +264,7 @@ def minimum_degree(graph: Any) -> IntArray:
 
 
 def _links(structure: IntArray, number: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Neighbours of each block in a numbering, from starts[b] on."""
+    """(starts, neighbours) in the given numbering: the neighbours of block b start at neighbours[starts[b]]."""
     from cardan.solvers import _sparse_normal as kernel
 
     counts: IntArray = np.zeros(count + 1, dtype=np.int64)
@@ -276,7 +278,7 @@ def _links(structure: IntArray, number: IntArray, count: int) -> tuple[IntArray,
 
 
 def _slots(structure: IntArray) -> IntArray:
-    """Number of blocks that each constraint touches."""
+    """Number of blocks of each constraint."""
     from cardan.solvers import _sparse_normal as kernel
 
     out: IntArray = np.empty(int(structure[abi.CONSTRAINTS]), dtype=np.int64)

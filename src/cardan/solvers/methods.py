@@ -1,7 +1,7 @@
-"""Methods by name: each is one solver, or two of which the second begins where the first ended.
+"""Methods by name.  A method is one solver, or two in sequence: the second starts where the first ended.
 
 To add a solver, write a kernel module with ``SOLVE``, ``pieces`` and ``prepare`` (:mod:`cardan.solvers._gradient` is a
-short one) and add a line to REGISTRY.
+short example) and add a line to REGISTRY.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from cardan.solvers.problem import Budget, Job, Problem, Run
 
 FloatArray = NDArray[np.float64]
 
-SPRING_GAIN = 0.1  # k of the spring step, as the papers have it
-FULL_GAIN = np.inf  # hybrid: as long a spring step as is stable
-DENSE_LU = 250_000  # entries of J up to which it is decomposed by LU, some 500 × 500
-SWITCH_RESIDUAL = 1e-2  # hybrid: the gradient has come near enough for Newton
-SWITCH_ITERATIONS = 500  # hybrid: all that the gradient gets
+SPRING_GAIN = 0.1  # k of the spring step, as in the papers
+FULL_GAIN = np.inf  # hybrid: the longest stable spring step
+DENSE_LU = 250_000  # most entries of J for LU, about 500 × 500
+SWITCH_RESIDUAL = 1e-2  # hybrid: at this residual Newton takes over
+SWITCH_ITERATIONS = 500  # hybrid: after this many gradient steps Newton takes over
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One solver of a method: its kernel module, and where it differs from what the solver does by itself.
+    """One solver of a method: its kernel module, and options that replace the solver's defaults.
 
-    ``iterations``: at the most.  ``residual``: what it aims at, where the tolerance is below that.
-    ``settings``: entries of the control vector.  ``most_entries``: of J, where it is decomposed as one matrix.
+    ``iterations``: the maximum.  ``residual``: the stage ends at this residual if the tolerance is smaller.
+    ``settings``: entries of the control vector.  ``most_entries``: the maximum number of entries of a dense J.
     """
 
     kernel: str
@@ -44,12 +44,12 @@ class Stage:
     most_entries: int | None = None
 
     def job(self, problem: Problem) -> Job:
-        """This solver at work on a problem; its kernel is compiled or loaded when it is first asked for."""
+        """A job of this solver on a problem; the first call compiles or loads its kernel."""
         size = problem.rows * problem.unknowns
         if self.most_entries is not None and size > self.most_entries:
             raise ModelError(
-                f"method 'newton_lu' decomposes J as one matrix, here of {problem.rows} × {problem.unknowns} entries; "
-                f"it must have {self.most_entries} at the most: use method='newton', which is sparse for large systems"
+                f"method 'newton_lu' needs a dense J, here of {problem.rows} × {problem.unknowns} entries; it must "
+                f"have at most {self.most_entries}: use method='newton', which is sparse for large systems"
             )
         return Job(problem, load(self.kernel), self.settings)
 
@@ -62,7 +62,7 @@ def load(kernel: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method with the iterations that it gets where the user says nothing."""
+    """A method, with its default number of iterations."""
 
     name: str
     iterations: int
@@ -73,13 +73,12 @@ class Method:
         used = 0
         for stage in self.stages:
             left = budget.iterations - used
-            most = left if stage.iterations is None else min(stage.iterations, left)
-            own = Budget(most, budget.deadline)
-            found = stage.job(problem).run(q, max(tolerance, stage.residual), own)
-            used += found.iterations
-            if found.outcome is Outcome.BROKEN or used >= budget.iterations or budget.is_out_of_time():
+            limit = left if stage.iterations is None else min(stage.iterations, left)
+            result = stage.job(problem).run(q, max(tolerance, stage.residual), Budget(limit, budget.deadline))
+            used += result.iterations
+            if result.outcome is Outcome.BROKEN or used >= budget.iterations or budget.is_out_of_time():
                 break
-        return found._replace(iterations=used)
+        return result._replace(iterations=used)
 
 
 _GRADIENT_FIRST = Stage("_gradient", SWITCH_ITERATIONS, SWITCH_RESIDUAL, {abi.STEP_GAIN: FULL_GAIN})
@@ -90,11 +89,11 @@ REGISTRY: Final[dict[str, Method]] = {
         Method("levenberg_marquardt", 200, (Stage("_levenberg_marquardt"),)),
         # full steps with the pseudo-inverse
         Method("newton", 100, (Stage("_newton"),)),
-        # J⁻¹ by LU, J⁺ only where J is singular or not square
+        # J⁻¹ by LU, J⁺ only if J is singular or not square
         Method("newton_lu", 100, (Stage("_algorithm_1", most_entries=DENSE_LU),)),
         # spring steps
         Method("gradient", 20_000, (Stage("_gradient", settings={abi.STEP_GAIN: SPRING_GAIN}),)),
-        # spring steps until near, then Newton
+        # spring steps until SWITCH_RESIDUAL, then Newton
         Method("hybrid", 1_000, (_GRADIENT_FIRST, Stage("_newton"))),
     )
 }

@@ -1,4 +1,4 @@
-"""A problem as a solver sees it, and a solver at work on it."""
+"""Problem (the equations that a solver is given) and Job (one solver applied to one problem)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from cardan.solvers.abi import Outcome
 
 _blocks = LazyModule("cardan.solvers._blocks")
 
-CHUNK_WORK = 2e7  # multiplications between two looks at the clock: some ten milliseconds
-UNKNOWN_WORK = 100.0  # multiplications of an iteration per unknown, beside the linear algebra
+CHUNK_WORK = 2e7  # multiplications between two checks of the clock: about ten milliseconds
+UNKNOWN_WORK = 100.0  # multiplications per unknown and iteration, in addition to the linear algebra
 CHUNK_MOST = 64
 _NONE: Mapping[int, float] = {}
 
 
 class Linear:
-    """Linear algebra by address: its table (the structure, or a sparse pattern), the floats its matrices take, and the
-    multiplications of one factorisation."""
+    """Linear algebra, called by address.
+
+    ``pattern``: its table (the structure, or a sparse pattern).  ``work``: number of floats of its matrices.  ``cost``:
+    multiplications of one factorisation.
+    """
 
     __slots__ = ("address", "cost", "pattern", "work")
 
@@ -36,8 +39,8 @@ class Linear:
 
 
 class Problem:
-    """An evaluator's address, its two tables, the structure of its Jacobian, scales (rows, then columns), and the
-    linear algebra that suits its size."""
+    """An evaluator's address, its two tables, the structure of its Jacobian, its scales (rows, then columns), and its
+    linear algebra."""
 
     __slots__ = ("_tables", "evaluate", "floats", "ints", "linear", "scales", "structure")
 
@@ -60,7 +63,7 @@ class Problem:
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
-        """Rows, unknowns, entries of the Jacobian, coordinates, and floats of work of the evaluator."""
+        """Numbers of rows, unknowns, entries of the Jacobian, coordinates, and floats of the evaluator's workspace."""
         rows, unknowns, _, _, entries, coordinates, _, work = self.structure[: abi.LIMITS].tolist()
         return rows, unknowns, entries, coordinates, work
 
@@ -73,18 +76,24 @@ class Problem:
         return int(self.structure[abi.UNKNOWNS])
 
     def table(self) -> NDArray[np.int64]:
-        """The table of a job without a solver and without a workspace: for kernels that only evaluate."""
+        """A job table without solver and workspace, for kernels that only evaluate."""
         return self._table(0, ())
 
     def job_table(self, kernel: Any) -> NDArray[np.int64]:
-        """The table of a job: that of the solver in a kernel module; made once."""
+        """The job table for the solver of a kernel module; created once and cached."""
         found = self._tables.get(kernel.SOLVE)
         if found is None:
-            found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, kernel.pieces(self))
+            pieces = (*self._common_pieces(), *kernel.pieces(self))
+            found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces)
         return found
 
+    def _common_pieces(self) -> tuple[int, ...]:
+        """Floats of the pieces that begin the workspace of every solver: for the evaluator, r, J, a moved q."""
+        rows, _, entries, coordinates, evaluation = self.sizes
+        return evaluation, rows, entries, coordinates
+
     def _table(self, solver: int, pieces: tuple[int, ...]) -> NDArray[np.int64]:
-        """Addresses, which the problem keeps alive, and offsets of the pieces of a workspace."""
+        """Addresses of arrays, which the problem keeps alive, and offsets of the pieces of a workspace."""
         table = np.array([solver, self.evaluate, 0, 0, 0, 0, self.linear.address, 0, 0, *accumulate(pieces)])
         _blocks.write_addresses(self.ints, self.floats, self.structure, self.scales, self.linear.pattern, table)
         return table
@@ -100,7 +109,7 @@ class Problem:
         return out
 
     def entries(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """f(q), shape (rows,), and the entries of the Jacobian, block rows one after the other, unscaled."""
+        """f(q), shape (rows,), and the entries of the Jacobian in the order of the structure, unscaled."""
         out: NDArray[np.float64] = np.zeros(self.rows)
         entries: NDArray[np.float64] = np.zeros(int(self.structure[abi.JACOBIAN_SIZE]))
         self._call(self.evaluate, abi.JACOBIAN, self.ints, self.floats, q, _EMPTY, out, entries, self._work())
@@ -114,7 +123,7 @@ class Problem:
         return out, dense
 
     def product(self, q: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """J(q) x, unscaled, shape (rows,), without a dense matrix."""
+        """J(q) x, unscaled, shape (rows,), computed without a dense matrix."""
         out: NDArray[np.float64] = np.empty(self.rows)
         _blocks.apply(self.structure, self.entries(q)[1], x, out)
         return out
@@ -132,9 +141,10 @@ class Problem:
         places: NDArray[np.int64],
         values: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """f at q moved by tangent vectors, shape (steps, unknowns); unscaled, shape (steps, rows).
+        """f(q ⊕ steps[k]) for each k, unscaled, shape (steps, rows).
 
-        places: in the floats, of the values, shape (steps, places), that go with each step; the last ones stay there.
+        steps: tangent vectors, shape (steps, unknowns).  places: indices into floats, to which values[k] is written
+        before step k; values has shape (steps, places).  The last values remain in floats.
         """
         out: NDArray[np.float64] = np.zeros((len(steps), self.rows))
         tables = self.evaluate, self.ints, self.floats
@@ -153,7 +163,7 @@ _EMPTY: NDArray[np.float64] = np.empty(0)
 
 
 class Budget(NamedTuple):
-    """What one attempt may use; ``deadline`` on the clock of time.perf_counter, or None."""
+    """Limits of one attempt.  ``deadline``: a time of time.perf_counter [s], or None."""
 
     iterations: int
     deadline: float | None = None
@@ -163,7 +173,7 @@ class Budget(NamedTuple):
 
 
 class Run(NamedTuple):
-    """How an attempt ended, with q moved in place: iterations used, largest scaled residual, ½|r|²."""
+    """Result of one attempt: outcome, iterations used, largest scaled residual, and ½|r|²; q is changed in place."""
 
     outcome: Outcome
     iterations: int
@@ -172,16 +182,16 @@ class Run(NamedTuple):
 
 
 class Job:
-    """A solver at work on a problem: the table that its kernel reads, its control vector and its workspace.
+    """One solver applied to one problem: the table that its kernel reads, its control vector and its workspace.
 
-    Not to be shared between threads.  ``table``: see :mod:`cardan.solvers.abi`.  ``begin``: the control vector as it is
-    at the beginning of a run, but for the tolerance.
+    Threads must not share a job.  ``table``: see :mod:`cardan.solvers.abi`.  ``begin``: the initial control vector of a
+    run, without the tolerance.
     """
 
     __slots__ = ("begin", "control", "problem", "table", "work")
 
     def __init__(self, problem: Problem, kernel: Any, settings: Mapping[int, float] = _NONE) -> None:
-        """kernel: the module of a solver.  settings: entries of the control vector, in place of the solver's own."""
+        """kernel: the module of a solver.  settings: entries of the control vector that replace its defaults."""
         self.problem = problem
         self.table = problem.job_table(kernel)
         self.control: NDArray[np.float64] = np.zeros(abi.CONTROL)
@@ -192,7 +202,7 @@ class Job:
         self.begin = self.control.copy()
 
     def with_scales(self, problem: Problem) -> NDArray[np.int64]:
-        """The table with the scales of another problem, which must be the same but for the unit of length."""
+        """The table with the scales of another problem, which may differ only in the characteristic length."""
         from cardan._jit import address_of
 
         table = self.table.copy()
@@ -200,24 +210,24 @@ class Job:
         return table
 
     def start(self, tolerance: float) -> None:
-        """Begin a run, to a tolerance on the largest scaled residual."""
+        """Begin a run with a tolerance on the largest scaled residual."""
         self.control[:] = self.begin
         self.control[abi.TOLERANCE] = tolerance
 
     def iterate(self, q: NDArray[np.float64], count: int) -> int:
-        """Up to so many iterations from q, in place; returns the outcome as a plain number."""
+        """Do at most ``count`` iterations from q, in place; returns the outcome as an integer."""
         self.control[abi.CHUNK] = count
         return int(_blocks.run(self.table, self.control, q, self.work))
 
     def run(self, q: NDArray[np.float64], tolerance: float, budget: Budget) -> Run:
         """Iterate from q, in place, until there is an outcome or the budget is used up.
 
-        Between chunks of iterations Ctrl-C is noticed and the clock is read.
+        Ctrl-C and the deadline are checked between chunks of iterations.
         """
         self.start(tolerance)
-        most, control = chunk_size(self.problem), self.control
+        chunk, control = chunk_size(self.problem), self.control
         while True:
-            outcome = self.iterate(q, min(most, budget.iterations - int(control[abi.ITERATIONS])))
+            outcome = self.iterate(q, min(chunk, budget.iterations - int(control[abi.ITERATIONS])))
             if outcome or control[abi.ITERATIONS] >= budget.iterations or budget.is_out_of_time():
                 break
         _, iterations, _, _, residual, cost = control[: abi.COST + 1].tolist()
@@ -225,11 +235,11 @@ class Job:
 
 
 def allowance(problem: Problem) -> int:
-    """Iterations in some ten milliseconds, one at least."""
+    """Number of iterations that take about ten milliseconds, at least one."""
     per_iteration = problem.linear.cost + UNKNOWN_WORK * problem.unknowns
     return max(1, int(CHUNK_WORK / max(per_iteration, 1.0)))
 
 
 def chunk_size(problem: Problem) -> int:
-    """Iterations between two looks at the clock, in Python."""
+    """Number of iterations between two checks of the clock in Python."""
     return min(CHUNK_MOST, allowance(problem))

@@ -6,7 +6,7 @@ go to another array than old ones are read from: an iteration is one pass over t
 thread.
 """
 
-from cardan._jit import call_evaluator, cut, jit, pointer, tail
+from cardan._jit import call_evaluator, cut, floats_at, integers_at, jit, pointer, tail
 from cardan.solvers._blocks import larger, scale_rows
 from cardan.solvers.abi import JACOBIAN, JACOBIAN_SIZE, RETRACT, ROWS, UNKNOWNS, WORK
 from cardan.system.layout import POSE
@@ -14,15 +14,16 @@ from cardan.system.layout import POSE
 WIDTH = 6  # unknowns per body: the manifold formulation
 
 # table of a block's kind, one per kind
-INTS = 0  # where its parts begin in the common tables
+INTS = 0  # addresses of its tables
 FLOATS = 1
 STRUCTURE = 2
 SCALES = 3
 PULLS = 4
-BODIES = 5
-OWN_FIRST = 6  # which of its bodies it owns
-OWN_LAST = 7
-KIND = 8
+ORIGIN = 5
+BODIES = 6
+OWN_FIRST = 7  # which of its bodies it owns
+OWN_LAST = 8
+KIND = 9
 
 # table of the blocks
 BLOCK_KIND = 0
@@ -31,9 +32,7 @@ BLOCK = 2
 
 
 @jit
-def spring_pass(
-    evaluate, kinds, blocks, ints, floats, structures, scales, pulls, origins, first, last, gain, old, new, work, out
-):
+def spring_pass(evaluate, kinds, blocks, first, last, gain, old, new, work, out):
     """One iteration of the blocks first … last − 1 from poses ``old`` to ``new``; out ← the largest scaled residual.
 
     pulls, per own body of a kind: how many joints it has, then for each ROW, ROWS, the first entry of J and its stride.
@@ -44,9 +43,9 @@ def spring_pass(
         kind = tail(pointer(kinds), KIND * blocks[BLOCK * b + BLOCK_KIND])
         before = tail(pointer(old), POSE * blocks[BLOCK * b + BLOCK_BODY])
         after = tail(pointer(new), POSE * blocks[BLOCK * b + BLOCK_BODY])
-        origin = tail(pointer(origins), 3 * blocks[BLOCK * b + BLOCK_KIND])
-        structure = tail(pointer(structures), kind[STRUCTURE])
-        scale = tail(pointer(scales), kind[SCALES])
+        origin = floats_at(kind[ORIGIN])
+        structure = integers_at(kind[STRUCTURE])
+        scale = floats_at(kind[SCALES])
         bodies = kind[BODIES]
         rows = structure[ROWS]
         unknowns = structure[UNKNOWNS]
@@ -66,13 +65,13 @@ def spring_pass(
         for i in range(bodies):
             for j in range(3):
                 q[POSE * i + j] -= origin[j]
-        own_ints = tail(pointer(ints), kind[INTS])
-        own_floats = tail(pointer(floats), kind[FLOATS])
+        own_ints = integers_at(kind[INTS])
+        own_floats = floats_at(kind[FLOATS])
         call_evaluator(evaluate, JACOBIAN, own_ints, own_floats, q, step, r, jacobian, inner)
         scale_rows(structure, scale, r, jacobian)
         for i in range(unknowns):
             step[i] = 0.0
-        pull = tail(pointer(pulls), kind[PULLS])
+        pull = integers_at(kind[PULLS])
         for i in range(kind[OWN_FIRST], kind[OWN_LAST]):
             mine = cut(step, WIDTH * i, WIDTH)
             count = pull[0]

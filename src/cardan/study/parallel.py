@@ -120,6 +120,7 @@ class Springs:
         self._join([_kind(self.links, *key) for key in kinds])
 
     def _join(self, kinds: list[dict[str, Any]]) -> None:
+        from cardan._jit import address_of
         from cardan.study import _spring as kernel
 
         table: IntArray = np.zeros((len(kinds), kernel.KIND), dtype=np.int64)
@@ -129,16 +130,13 @@ class Springs:
             (kernel.STRUCTURE, "structure"),
             (kernel.SCALES, "scales"),
             (kernel.PULLS, "pulls"),
+            (kernel.ORIGIN, "origin"),
         ):
-            sizes = [kind[name].size for kind in kinds]
-            table[:, at] = np.cumsum([0, *sizes[:-1]])
+            table[:, at] = [address_of(kind[name]) for kind in kinds]
         for at, name in ((kernel.BODIES, "bodies"), (kernel.OWN_FIRST, "first"), (kernel.OWN_LAST, "last")):
             table[:, at] = [kind[name] for kind in kinds]
-        joined = {
-            name: np.concatenate([kind[name] for kind in kinds])
-            for name in ("ints", "floats", "structure", "scales", "pulls", "origin")
-        }
-        self._tables = (kinds[0]["evaluate"], table.reshape(-1), self._blocks, *joined.values())
+        self._kinds = kinds  # the table holds the addresses of their arrays
+        self._tables = (kinds[0]["evaluate"], table.reshape(-1), self._blocks)
         self._work = max(kind["work"] for kind in kinds)
         self._kernel: Any = kernel.spring_pass
 

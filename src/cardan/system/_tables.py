@@ -3,43 +3,8 @@
 from math import sqrt
 
 from cardan._jit import exact, exact_inner
-from cardan.constraints import primitives
-from cardan.system.layout import (
-    ANGLE,
-    ANGLE_A,
-    ANGLE_B,
-    ANGLE_RECORD,
-    ANGLE_SOURCE,
-    ANGLE_TABLE,
-    ANGLES,
-    BLOCK,
-    BLOCKS,
-    BODIES,
-    BODY,
-    CODE,
-    COMPONENTS,
-    CONSTRAINTS,
-    FEATURE,
-    HEADER,
-    KIND,
-    NEXT,
-    ORIENTATION,
-    PAR,
-    POINT,
-    POSE,
-    RECORD,
-    ROW,
-    ROWS,
-    ROWS_TOTAL,
-    SLOT,
-    SLOTS,
-    SOURCE,
-    TALLEST,
-    WIDEST,
-)
+from cardan.system import layout
 
-DISTANCE = primitives.distance.code
-DISTANCE_SQUARED = primitives.distance_squared.code
 SAME_POINT = 1e-14  # of its coordinates: a body whose points differ by less has no size
 
 
@@ -49,22 +14,22 @@ def number_records(ints, numbers, starts):
 
     numbers: of bodies and of counted angles by serial number.  starts ← where the records begin, and where they end.
     """
-    at = HEADER
+    at = layout.HEADER
     row = 0
     block = 0
     par = 0
-    for k in range(ints[CONSTRAINTS]):
+    for k in range(ints[layout.CONSTRAINTS]):
         starts[k] = at
-        rows = ints[at + ROWS]
-        slots = ints[at + SLOTS]
-        size = ints[at + PAR]
-        ints[at + ROW] = row
-        ints[at + BLOCK] = block
-        ints[at + PAR] = par
-        ints[at + NEXT] += at
-        ints[TALLEST] = max(ints[TALLEST], rows)
-        ints[WIDEST] = max(ints[WIDEST], ints[at + COMPONENTS])
-        first = at + RECORD
+        rows = ints[at + layout.ROWS]
+        slots = ints[at + layout.SLOTS]
+        size = ints[at + layout.PAR]
+        ints[at + layout.ROW] = row
+        ints[at + layout.BLOCK] = block
+        ints[at + layout.PAR] = par
+        ints[at + layout.NEXT] += at
+        ints[layout.TALLEST] = max(ints[layout.TALLEST], rows)
+        ints[layout.WIDEST] = max(ints[layout.WIDEST], ints[at + layout.COMPONENTS])
+        first = at + layout.RECORD
         for s in range(slots):
             number = numbers[ints[first + s]]
             i = s
@@ -72,32 +37,32 @@ def number_records(ints, numbers, starts):
                 ints[first + i] = ints[first + i - 1]
                 i -= 1
             ints[first + i] = number
-        for f in range(first + slots, ints[at + NEXT], FEATURE):
-            if ints[f + KIND] == ANGLE:
-                ints[f + SOURCE] = numbers[ints[f + SOURCE]]
+        for f in range(first + slots, ints[at + layout.NEXT], layout.FEATURE):
+            if ints[f + layout.KIND] == layout.ANGLE:
+                ints[f + layout.SOURCE] = numbers[ints[f + layout.SOURCE]]
                 continue
-            ints[f + SOURCE] += par
-            if ints[f + BODY] >= 0:
-                number = numbers[ints[f + BODY]]
-                ints[f + BODY] = number
+            ints[f + layout.SOURCE] += par
+            if ints[f + layout.BODY] >= 0:
+                number = numbers[ints[f + layout.BODY]]
+                ints[f + layout.BODY] = number
                 i = 0
                 while ints[first + i] != number:
                     i += 1
-                ints[f + SLOT] = i
+                ints[f + layout.SLOT] = i
         row += rows
         block += rows * slots
         par += size
-        at = ints[at + NEXT]
-    starts[ints[CONSTRAINTS]] = at
-    ints[ROWS_TOTAL] = row
-    ints[BLOCKS] = block
-    ints[ANGLE_TABLE] = at
-    for _ in range(ints[ANGLES]):
+        at = ints[at + layout.NEXT]
+    starts[ints[layout.CONSTRAINTS]] = at
+    ints[layout.ROWS_TOTAL] = row
+    ints[layout.BLOCKS] = block
+    ints[layout.ANGLE_TABLE] = at
+    for _ in range(ints[layout.ANGLES]):
         for i in range(2):
             if ints[at + i] >= 0:
                 ints[at + i] = numbers[ints[at + i]]
-        ints[at + ANGLE_SOURCE] = par
-        at += ANGLE_RECORD
+        ints[at + layout.ANGLE_SOURCE] = par
+        at += layout.ANGLE_RECORD
         par += 9
 
 
@@ -109,16 +74,17 @@ def center_features(ints, floats, absolute, points, sizes, counts):
     points [m], shape (bodies + 1, 3), in body axes, the last row for the ground, which is the origin of the solvers;
     sizes [m], shape (bodies + 1,): twice the largest distance of a point from the centroid, or zero.
     """
-    bodies = ints[BODIES]
+    bodies = ints[layout.BODIES]
     for sweep in range(3):
-        record = HEADER
-        for _ in range(ints[CONSTRAINTS]):
-            for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
-                if ints[at + KIND] == POINT:
-                    body = ints[at + BODY]
+        record = layout.HEADER
+        for _ in range(ints[layout.CONSTRAINTS]):
+            first = record + layout.RECORD + ints[record + layout.SLOTS]
+            for at in range(first, ints[record + layout.NEXT], layout.FEATURE):
+                if ints[at + layout.KIND] == layout.POINT:
+                    body = ints[at + layout.BODY]
                     if body < 0:
                         body = bodies
-                    s = floats[ints[at + SOURCE] :]
+                    s = floats[ints[at + layout.SOURCE] :]
                     c = points[3 * body :]
                     if sweep == 0:
                         counts[body] += 1.0
@@ -135,7 +101,7 @@ def center_features(ints, floats, absolute, points, sizes, counts):
                     elif body < bodies or not absolute:
                         for i in range(3):
                             s[i] -= c[i]
-            record = ints[record + NEXT]
+            record = ints[record + layout.NEXT]
         for b in range(bodies + 1):
             largest = 0.0
             for i in range(3 * b, 3 * b + 3):
@@ -152,34 +118,34 @@ def center_features(ints, floats, absolute, points, sizes, counts):
 @exact_inner
 def link_bodies(ints, starts, links):
     """Constraints by body: those that touch body b have their records in links[starts[b]:starts[b + 1]]."""
-    bodies = ints[BODIES]
+    bodies = ints[layout.BODIES]
     for b in range(bodies + 2):
         starts[b] = 0
     for sweep in range(2):
-        record = HEADER
-        for _ in range(ints[CONSTRAINTS]):
-            for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
+        record = layout.HEADER
+        for _ in range(ints[layout.CONSTRAINTS]):
+            for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
                 b = ints[i]
                 if sweep == 0:
                     starts[b + 2] += 1
                 else:
                     links[starts[b + 1]] = record
                     starts[b + 1] += 1
-            record = ints[record + NEXT]
+            record = ints[record + layout.NEXT]
         if sweep == 0:
             for b in range(2, bodies + 2):
                 starts[b] += starts[b - 1]
 
 
 @exact_inner
-def rod(ints, floats, record):
-    """Length [m] of the rod that a constraint is: of a distance between two points; zero for all others."""
-    code = ints[record + CODE]
-    return floats[ints[record + PAR]] if code == DISTANCE or code == DISTANCE_SQUARED else 0.0
+def rod(ints, floats, record, rods):
+    """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the two primitives of a distance."""
+    code = ints[record + layout.CODE]
+    return floats[ints[record + layout.PAR]] if code == rods[0] or code == rods[1] else 0.0
 
 
 @exact_inner
-def characteristic_length(ints, floats, sizes, order, starts, links, queue, level, depth):
+def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue, level, depth):
     """Extent of the assembled mechanism [m]: the ground's extent, or the longest chain of bodies.  Fills level.
 
     Bodies are visited level by level from the ground; what it does not reach is visited from the first body by name
@@ -188,22 +154,22 @@ def characteristic_length(ints, floats, sizes, order, starts, links, queue, leve
     None of this depends on the order of bodies or constraints.
     Returns −1 where order is needed and has not the size of it.
     """
-    bodies = ints[BODIES]
+    bodies = ints[layout.BODIES]
     for b in range(bodies):
         level[b] = 0
         depth[b] = 0.0
     longest = sizes[bodies]
     head = 0
     tail = 0
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        length = rod(ints, floats, record)
+    record = layout.HEADER
+    for _ in range(ints[layout.CONSTRAINTS]):
+        length = rod(ints, floats, record, rods)
         longest = max(longest, length)
-        first = record + RECORD
-        slots = ints[record + SLOTS]
+        first = record + layout.RECORD
+        slots = ints[record + layout.SLOTS]
         grounded = False
-        for at in range(first + slots, ints[record + NEXT], FEATURE):
-            grounded = grounded or (ints[at + BODY] < 0 and ints[at + KIND] != ANGLE)
+        for at in range(first + slots, ints[record + layout.NEXT], layout.FEATURE):
+            grounded = grounded or (ints[at + layout.BODY] < 0 and ints[at + layout.KIND] != layout.ANGLE)
         if grounded:
             for i in range(first, first + slots):
                 b = ints[i]
@@ -214,7 +180,7 @@ def characteristic_length(ints, floats, sizes, order, starts, links, queue, leve
                     queue[tail] = b
                     tail += 1
                 depth[b] = min(depth[b], reach)
-        record = ints[record + NEXT]
+        record = ints[record + layout.NEXT]
     seed = 0
     sign = 1
     while True:
@@ -224,8 +190,8 @@ def characteristic_length(ints, floats, sizes, order, starts, links, queue, leve
             longest = max(longest, depth[b])
             for k in range(starts[b], starts[b + 1]):
                 record = links[k]
-                length = rod(ints, floats, record)
-                for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
+                length = rod(ints, floats, record, rods)
+                for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
                     other = ints[i]
                     reach = depth[b] + sizes[other] + length
                     if level[other] == 0:
@@ -254,13 +220,13 @@ def group_bodies(ints, leader):
 
     Returns whether all bodies are of one group.
     """
-    bodies = ints[BODIES]
+    bodies = ints[layout.BODIES]
     for b in range(bodies):
         leader[b] = -1
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        first = ints[record + RECORD] if ints[record + SLOTS] > 0 else 0
-        for i in range(record + RECORD, record + RECORD + ints[record + SLOTS]):
+    record = layout.HEADER
+    for _ in range(ints[layout.CONSTRAINTS]):
+        first = ints[record + layout.RECORD] if ints[record + layout.SLOTS] > 0 else 0
+        for i in range(record + layout.RECORD, record + layout.RECORD + ints[record + layout.SLOTS]):
             b = ints[i]
             if leader[b] < 0:
                 leader[b] = b
@@ -274,7 +240,7 @@ def group_bodies(ints, leader):
             else:
                 leader[first] = b
                 first = b
-        record = ints[record + NEXT]
+        record = ints[record + layout.NEXT]
     whole = True
     for b in range(bodies):
         if leader[b] >= 0:
@@ -285,20 +251,20 @@ def group_bodies(ints, leader):
 
 
 @exact
-def measure(ints, floats, numbers, absolute, order, tables, scratch, measures, points):
+def measure(ints, floats, rods, numbers, absolute, order, tables, scratch, measures, points):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that order, when everything is packed already.
-    numbers, absolute: see number_records, center_features.
+    rods, numbers, absolute: see rod, number_records, center_features.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
     points ← centroids of the bodies' points, then of the ground's, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
     measures: 3·(bodies + 1) floats, the last of which says how many points are on the ground.
     """
-    count = ints[BODIES]
-    starts = tables[: ints[CONSTRAINTS] + 1]
+    count = ints[layout.BODIES]
+    starts = tables[: ints[layout.CONSTRAINTS] + 1]
     level = tables[starts.size :]
     if order.size == 0:
         number_records(ints, numbers, starts)
@@ -310,7 +276,7 @@ def measure(ints, floats, numbers, absolute, order, tables, scratch, measures, p
     links = scratch[2 * count + 2 :]
     link_bodies(ints, scratch, links)
     return characteristic_length(
-        ints, floats, measures, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
+        ints, floats, rods, measures, order, scratch, links, scratch[count + 2 :], level, measures[count + 1 :]
     )
 
 
@@ -344,17 +310,18 @@ def change_frames(ints, floats, frames):
 
     frames, 7 floats per body: origin [m] and unit quaternion old ← new, in the frames that the features are in.
     """
-    record = HEADER
-    for _ in range(ints[CONSTRAINTS]):
-        for at in range(record + RECORD + ints[record + SLOTS], ints[record + NEXT], FEATURE):
-            kind = ints[at + KIND]
-            if kind != ANGLE and ints[at + BODY] >= 0:
-                c = frames[POSE * ints[at + BODY] :]
-                v = floats[ints[at + SOURCE] :]
-                if kind == POINT:
+    record = layout.HEADER
+    for _ in range(ints[layout.CONSTRAINTS]):
+        first = record + layout.RECORD + ints[record + layout.SLOTS]
+        for at in range(first, ints[record + layout.NEXT], layout.FEATURE):
+            kind = ints[at + layout.KIND]
+            if kind != layout.ANGLE and ints[at + layout.BODY] >= 0:
+                c = frames[layout.POSE * ints[at + layout.BODY] :]
+                v = floats[ints[at + layout.SOURCE] :]
+                if kind == layout.POINT:
                     for i in range(3):
                         v[i] -= c[i]
-                if kind != ORIENTATION:
+                if kind != layout.ORIENTATION:
                     rotate_back(c[3:], v)
                     continue
                 for i in range(1, 4):  # a* ⊗ v = (v* ⊗ a)*
@@ -362,38 +329,37 @@ def change_frames(ints, floats, frames):
                 multiply(v, c[3], c[4], c[5], c[6])
                 for i in range(1, 4):
                     v[i] = -v[i]
-        record = ints[record + NEXT]
-    at = ints[ANGLE_TABLE]
-    for _ in range(ints[ANGLES]):
+        record = ints[record + layout.NEXT]
+    at = ints[layout.ANGLE_TABLE]
+    for _ in range(ints[layout.ANGLES]):
         for i in range(3):  # x, y on body a, v on body b
-            b = ints[at + ANGLE_B] if i == 2 else ints[at + ANGLE_A]
+            b = ints[at + layout.ANGLE_B] if i == 2 else ints[at + layout.ANGLE_A]
             if b >= 0:
-                rotate_back(frames[POSE * b + 3 :], floats[ints[at + ANGLE_SOURCE] + 3 * i :])
-        at += ANGLE_RECORD
+                rotate_back(frames[layout.POSE * b + 3 :], floats[ints[at + layout.ANGLE_SOURCE] + 3 * i :])
+        at += layout.ANGLE_RECORD
 
 
 @exact
-def shift_reference(bodies, points, origin, sign, q):
+def shift_reference(bodies, frames, origin, sign, q):
     """q ← poses of the reference frames from those of the bodies (sign +1), or back (−1).
 
-    r moves by sign·(A(p) c − origin), where c [m] are the points; p ← p ⊗ a, where a are the quaternions
-    body ← reference that follow the origin, if there are any (from the first on again where there are more bodies).
-    On the way back quaternions are made of unit length first, where they are not so to the last bit; a quaternion that
-    collapsed has no direction and becomes NaN.
+    frames, 3 or 7 floats per body: c [m] and, where the frames have axes of their own, the quaternion a body ← frame.
+    r moves by sign·(A(p) c − origin), and p ← p ⊗ a.
+    On the way back quaternions are normalised first, unless they have length one to the last bit.  A quaternion of
+    length zero has no direction and becomes NaN.
     """
-    rotated = (origin.size - 3) // 4
+    stride = frames.size // bodies if bodies > 0 else 3
     for b in range(bodies):
-        p = q[POSE * b + 3 :]
+        c = frames[stride * b :]
+        p = q[layout.POSE * b + 3 :]
         if sign < 0.0:
             square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
             norm = sqrt(square)
             for i in range(4):
                 p[i] /= norm
-            if rotated > 0:
-                a = origin[3 + 4 * (b % rotated) :]
-                multiply(p, a[0], -a[1], -a[2], -a[3])
-        c = points[3 * b :]
-        r = q[POSE * b :]
+            if stride == layout.POSE:
+                multiply(p, c[3], -c[4], -c[5], -c[6])
+        r = q[layout.POSE * b :]
         e0 = p[0]
         e1 = p[1]
         e2 = p[2]
@@ -408,6 +374,5 @@ def shift_reference(bodies, points, origin, sign, q):
         r[0] = (r[0] - sign * origin[0]) + (c0 + e0 * u0 + e2 * u2 - e3 * u1)
         r[1] = (r[1] - sign * origin[1]) + (c1 + e0 * u1 + e3 * u0 - e1 * u2)
         r[2] = (r[2] - sign * origin[2]) + (c2 + e0 * u2 + e1 * u1 - e2 * u0)
-        if rotated > 0 and sign > 0.0:
-            a = origin[3 + 4 * (b % rotated) :]
-            multiply(p, a[0], a[1], a[2], a[3])
+        if stride == layout.POSE and sign > 0.0:
+            multiply(p, c[3], c[4], c[5], c[6])

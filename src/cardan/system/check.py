@@ -1,4 +1,4 @@
-"""Checks at the door: numbers, vectors, names.  Each error names the item, its value and what is valid."""
+"""Checks of user input: numbers, vectors, names.  Each error names the item, its value and what is valid."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Triple: TypeAlias = tuple[float, float, float]
 Quadruple: TypeAlias = tuple[float, float, float, float]
 
 
-UNIT_ROUNDING = 1e-15  # of the square of a length: one, as far as rounding goes
-LARGEST = 1e150  # of a coordinate: squares up to here can be computed
+UNIT_ROUNDING = 1e-15  # a squared length this near to one is one up to rounding
+LARGEST = 1e150  # of a coordinate: its square is still finite
 
 
 def number(value: Any, what: str) -> float:
@@ -72,7 +72,7 @@ def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
 
 
 def _short(value: Any) -> str:
-    """repr, cut where it would fill the screen."""
+    """repr, at most 120 characters."""
     text = repr(value)
     return text if len(text) <= 120 else text[:117] + "…"
 
@@ -100,7 +100,7 @@ def quaternion(value: Any, what: str) -> Quadruple:
     """Four finite floats (w, x, y, z), scaled to length one."""
     w, x, y, z = numbers(value, 4, what)
     if abs(w * w + x * x + y * y + z * z - 1.0) <= UNIT_ROUNDING:
-        return w, x, y, z  # of length one already: to scale it again would only move its last bits
+        return w, x, y, z  # of unit length already: scaling would only change the last bits
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if largest == 0.0:
         raise ModelError(f"{what} is {(w, x, y, z)}; a quaternion (w, x, y, z) must not be zero")
@@ -123,6 +123,11 @@ def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
         )
     a, b, c = (tuple(map(float, row)) for row in 0.5 * (matrix + matrix.T))
     return a, b, c  # type: ignore[return-value]  # rows of a 3×3 array
+
+
+def inertia_or_none(value: Any, what: str) -> tuple[Triple, Triple, Triple] | None:
+    """None, or as :func:`inertia`."""
+    return None if value is None else inertia(value, what)
 
 
 def _three(value: Any, what: str) -> Sequence[Any]:
@@ -154,7 +159,7 @@ def flag(value: Any, what: str) -> bool:
 
 
 def unknown(value: Any, what: str, valid: Iterable[str]) -> UnknownNameError:
-    """The error for a name that nothing bears, with near ones."""
+    """The error for an unknown name, with similar ones."""
     names = list(valid)
     near = difflib.get_close_matches(str(value), names, n=3)
     listed = ", ".join(map(repr, near or names[:8])) + (", …" if not near and len(names) > 8 else "")
@@ -163,7 +168,7 @@ def unknown(value: Any, what: str, valid: Iterable[str]) -> UnknownNameError:
 
 
 def choice(value: Any, what: str, valid: Iterable[str]) -> str:
-    """One of a few words."""
+    """One of the valid words."""
     words = list(valid)
     if value not in words:
         raise ModelError(f"{what} is {value!r}; it must be one of {', '.join(map(repr, words))}")

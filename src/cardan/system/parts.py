@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
+
+T = TypeVar("T")
 
 # A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
 PARALLEL_SINE = 1e-9
@@ -62,6 +65,27 @@ class CountedAngle:
         return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *self.x, *self.y, *self.v))
 
 
+class Checked(Generic[T]):
+    """An attribute of a body that is checked when it is set; the mechanism is then packed anew."""
+
+    def __init__(self, checked: Callable[[Any, str], T], text: str) -> None:
+        self.checked = checked
+        self.__doc__ = text
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, body: Body, owner: type) -> T:
+        return self if body is None else getattr(body, f"_{self._name}")  # type: ignore[no-any-return]
+
+    def __set__(self, body: Body, value: Any) -> None:
+        if body.is_ground:
+            raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
+        setattr(body, f"_{self._name}", self.checked(value, f"the {self._name} of body {body.name!r}"))
+        body._pack()
+        body._owner._touch()
+
+
 class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
@@ -103,7 +127,7 @@ class Body:
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
         self._mass = check.positive(mass, f"the mass of body {name!r}", zero=is_ground)
-        self._inertia = None if inertia is None else check.inertia(inertia, f"the inertia of body {name!r}")
+        self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
         self._center = check.vector(center, f"the center of body {name!r}")
         self._pack()
 
@@ -126,66 +150,11 @@ class Body:
         """Whether it is the fixed body."""
         return self._is_ground
 
-    @property
-    def position(self) -> Triple:
-        """Authored position r [m] in world."""
-        return self._position
-
-    @position.setter
-    def position(self, value: Any) -> None:
-        self._refuse_ground("position")
-        self._position = check.vector(value, f"the position of body {self.name!r}")
-        self._pack()
-        self._owner._touch()
-
-    @property
-    def orientation(self) -> Quadruple:
-        """Authored orientation p, unit quaternion (w, x, y, z)."""
-        return self._orientation
-
-    @orientation.setter
-    def orientation(self, value: Any) -> None:
-        self._refuse_ground("orientation")
-        self._orientation = check.quaternion(value, f"the orientation of body {self.name!r}")
-        self._pack()
-        self._owner._touch()
-
-    @property
-    def mass(self) -> float:
-        """Mass [kg]."""
-        return self._mass
-
-    @mass.setter
-    def mass(self, value: Any) -> None:
-        self._refuse_ground("mass")
-        self._mass = check.positive(value, f"the mass of body {self.name!r}")
-        self._owner._touch()
-
-    @property
-    def inertia(self) -> tuple[Triple, Triple, Triple] | None:
-        """Inertia [kg m²] about the centre of mass, body axes; None where none was given."""
-        return self._inertia
-
-    @inertia.setter
-    def inertia(self, value: Any) -> None:
-        self._refuse_ground("inertia")
-        self._inertia = None if value is None else check.inertia(value, f"the inertia of body {self.name!r}")
-        self._owner._touch()
-
-    @property
-    def center(self) -> Triple:
-        """Centre of mass [m] in body axes."""
-        return self._center
-
-    @center.setter
-    def center(self, value: Any) -> None:
-        self._refuse_ground("center")
-        self._center = check.vector(value, f"the center of body {self.name!r}")
-        self._owner._touch()
-
-    def _refuse_ground(self, what: str) -> None:
-        if self.is_ground:
-            raise ModelError(f"the {what} of the ground cannot be set; move the bodies instead")
+    position = Checked(check.vector, "Authored position r [m] in world.")
+    orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
+    mass = Checked(check.positive, "Mass [kg].")
+    inertia = Checked(check.inertia_or_none, "Inertia [kg m²] about the centre of mass, body axes; None if not given.")
+    center = Checked(check.vector, "Centre of mass [m] in body axes.")
 
     def point(self, position: Any = (0.0, 0.0, 0.0)) -> Point:
         """A point fixed on this body, at ``position`` [m] in body axes."""
@@ -194,8 +163,8 @@ class Body:
     def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
         """A frame fixed on this body: origin [m], axis z, zero reference x, in body axes.
 
-        x need not be orthogonal to z (its part along z is removed).  Omitted, x is a fixed function of z alone: the
-        body axis least along z, made orthogonal to it.
+        x need not be orthogonal to z (its component along z is removed).  If omitted, x depends on z alone: the body
+        axis with the smallest component along z, made orthogonal to it.
         """
         return Frame.build(self, origin, z, x)
 
@@ -208,7 +177,7 @@ class Body:
         return f"<Body {self.name!r}>"
 
     def description(self) -> tuple[Any, ...]:
-        """All that defines the body, as plain values: equal descriptions, equal bodies."""
+        """Everything that defines the body, as plain values; equal bodies have equal descriptions."""
         return self.name, self._position, self._orientation, self._mass, self._inertia, self._center
 
 
@@ -242,7 +211,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A right-handed frame fixed on a body: origin [m] and unit axes in body axes; z is the axis, x the zero."""
+    """A right-handed frame fixed on a body: origin [m] and unit axes in body axes.  z is the axis, x the zero."""
 
     body: Body
     origin: Triple
@@ -262,7 +231,7 @@ class Frame:
             reference = check.direction(x, f"the reference x of {where}")
         unit_x = _orthogonal_part(reference, unit_z)
         if unit_x is None:
-            raise ModelError(f"the reference x of {where} is {x!r}, along its axis z {z!r}; it must point aside")
+            raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
         return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
 
     def point(self) -> Point:
@@ -303,7 +272,7 @@ def principal_frame(body: Body) -> tuple[float, ...]:
 
 
 def default_x(z: Triple) -> Triple:
-    """The body axis least along z, the first of equals: what x is made from where none is given."""
+    """The body axis with the smallest component along z, the first of equals: the default of x."""
     ax, ay, az = abs(z[0]), abs(z[1]), abs(z[2])
     if ax <= ay and ax <= az:
         return 1.0, 0.0, 0.0
@@ -317,7 +286,7 @@ def _orthogonal_part(a: Triple, z: Triple) -> Triple | None:
     if n <= PARALLEL_SINE:
         return None
     x, y, w = x / n, y / n, w / n
-    along = x * z[0] + y * z[1] + w * z[2]  # once more: the first pass loses digits where a is nearly along z
+    along = x * z[0] + y * z[1] + w * z[2]  # again: the first pass loses digits where a is nearly parallel to z
     x, y, w = x - along * z[0], y - along * z[1], w - along * z[2]
     n = math.sqrt(x * x + y * y + w * w)
     return x / n, y / n, w / n

@@ -1,4 +1,4 @@
-"""How far each constraint is from being met, in metres and radians, by the name its author gave it."""
+"""Residual of each constraint in metres and radians, by its name."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
                 value = math.asin(min(1.0, value))
             squares[name, unit] = squares.get((name, unit), 0.0) + value * value
     found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
-    # what is no number is the worst of all
+    # NaN counts as the worst
     size = {unit: system.judged_length**power for unit, power in LENGTH_POWER.items()}
     return sorted(found, key=lambda v: (not math.isnan(v.residual), -v.residual / size[v.unit]))

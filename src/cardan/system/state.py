@@ -1,4 +1,4 @@
-"""A State: where every body is, and what else a motion carries along."""
+"""A State: poses of all bodies, velocities, accelerations, counted angles and time."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class State(Mapping[str, Pose]):
     ``coordinates`` [m, 1], shape (bodies, 7): r and p of each body.
     ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in world and ω in body axes, or None where they are not known;
     ``accelerations`` their derivatives.
-    ``angles`` [rad]: of joints whose whole turns are counted, by joint; ``turns``: how many.  ``time`` [s].
-    A state does not change: ``moved`` gives a new one.
+    ``angles`` [rad]: the counted angles by joint, with whole turns; ``turns``: the whole turns alone.  ``time`` [s].
+    A state is immutable: ``moved`` returns a new one.
     """
 
     __slots__ = ("_index", "accelerations", "angles", "coordinates", "names", "time", "velocities")
@@ -115,7 +115,7 @@ class State(Mapping[str, Pose]):
 
     @property
     def turns(self) -> dict[str, int]:
-        """Whole turns by joint: what an angle has beyond (−π, π], in turns; none of an angle that is no number."""
+        """Whole turns of each counted angle beyond (−π, π]; angles that are not finite are left out."""
         known = {key: angle for key, angle in self.angles.items() if math.isfinite(angle)}
         return {key: math.ceil(angle / (2.0 * math.pi) - 0.5) for key, angle in known.items()}
 
@@ -130,7 +130,7 @@ class State(Mapping[str, Pose]):
         return self.coordinates[:, 3:]
 
     def moved(self, poses: Mapping[Any, Any]) -> State:
-        """A copy with some bodies elsewhere: ``{body or name: (position, quaternion)}`` or a Pose."""
+        """A copy with other poses of some bodies: ``{body or name: (position, quaternion)}`` or a Pose."""
         if not isinstance(poses, Mapping):
             raise ModelError(f"moved was given {poses!r}; it must be {{body: (position, quaternion)}}")
         coordinates = self.coordinates.copy()

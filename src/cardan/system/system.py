@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.constraints import kernels
+from cardan.constraints import kernels, primitives
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.errors import ModelError
 from cardan.lazy import TieredModule
@@ -26,9 +26,9 @@ _tables = TieredModule("cardan.system._tables")
 IntArray = NDArray[np.int64]
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
-COINCIDENT = 1e-9  # points nearer than this part of their coordinates are one point, as far as rounding can tell
-# [m] Where lengths come from outside the model too (drivers, bounds, functions of the user's), a spread of parts in one
-# point is below this what rounding leaves of zero, and no size: nothing else tells the two apart.
+COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
+# [m] Where lengths also come from drivers, limits or users' functions, a smaller spread of the bodies counts as zero:
+# nothing else tells a size from rounding there.
 LEAST_SPREAD = 1e-12
 
 
@@ -83,10 +83,10 @@ class System:
 
     Solvers work with the pose of each body's reference frame.  By default its origin is the centroid of the body's
     joint points and its axes are those of the body, so that it does not matter where a part's origin was drawn.
-    ``reference_points`` [m], shape (bodies, 3), in body axes: the origins of the reference frames.
+    ``reference_frames`` in body axes, shape (bodies, 3) or (bodies, 7): their origins [m] and, where they have axes of
+    their own, the quaternions body ← reference.
     ``origin`` [m], shape (3,): centroid of the ground's points, where it is ``grounded`` by some; solver coordinates
     count from it, so that a mechanism far away loses no digits.  Zero where a primitive depends on the world's origin.
-    Where reference frames have axes of their own, four numbers per body follow: the quaternions body ← reference.
     ``centroids`` [m], shape (bodies, 3), in body axes: of each body's joint points, whatever its reference frame.
 
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
@@ -113,7 +113,7 @@ class System:
         "names",
         "origin",
         "powers",
-        "reference_points",
+        "reference_frames",
         "signals",
         "starts",
     )
@@ -187,7 +187,7 @@ class System:
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
         absolute = any([primitive.absolute for primitive in self._primitives])
-        given = (self.ints, self.floats, numbers, absolute)
+        given = (self.ints, self.floats, _RODS, numbers, absolute)
         length = _tables.measure(*given, _NONE, tables, scratch, measures, points)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
@@ -195,8 +195,8 @@ class System:
         self.starts: IntArray = tables[: constraints + 1]
         self.level: IntArray = tables[constraints + 1 : constraints + 1 + count]
         self.leader: IntArray = tables[constraints + 1 + count :]
-        self.reference_points: FloatArray = points[:-3].reshape(count, 3)
-        self.centroids = self.reference_points
+        self.reference_frames: FloatArray = points[:-3].reshape(count, 3)
+        self.centroids = self.reference_frames
         self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
@@ -207,20 +207,24 @@ class System:
         """Express all features in given reference frames instead of those at the centroids."""
         if references.shape != self.authored.shape:
             raise ModelError(f"the reference frames have shape {references.shape}; it must be {self.authored.shape}")
-        self.reference_points, axes = references[:, :3].copy(), references[:, 3:]
-        moved = np.hstack([self.reference_points - self.centroids, axes])
+        self.reference_frames = references.copy()
+        moved = np.hstack([references[:, :3] - self.centroids, references[:, 3:]])
         _tables.change_frames(self.ints, self.floats, moved.reshape(-1))
-        self.origin = np.concatenate([self.origin, axes.ravel()])
+
+    @property
+    def reference_points(self) -> FloatArray:
+        """Origins of the reference frames [m] in body axes, shape (bodies, 3)."""
+        return self.reference_frames[:, :3]
 
     @property
     def reference_axes(self) -> FloatArray | None:
         """Quaternions body ← reference, shape (bodies, 4); None where the axes are those of the bodies."""
-        return self.origin[3:].reshape(-1, 4) if self.origin.size > 3 else None
+        return self.reference_frames[:, 3:] if self.reference_frames.shape[1] > 3 else None
 
     def _measure_points(self) -> None:
         """The characteristic length where each body has all its joint points in one place."""
         q = self.authored.ravel().copy()
-        _tables.shift_reference(len(self.names), self.reference_points.reshape(-1), self.origin, 1.0, q)
+        _tables.shift_reference(len(self.names), self.reference_frames.reshape(-1), self.origin, 1.0, q)
         size = max([record.size for record in self._source.records], default=0.0)
         if span := self._span():
             self.length = max(size, span)
@@ -231,7 +235,7 @@ class System:
         self._check_length()
 
     def _span(self) -> float:
-        """Extent [m] of a body whose joints' one point lies beside the frames that only give it directions; or zero."""
+        """Largest extent [m] of a body's joint points and the origins of frames that only give directions; or zero."""
         found: dict[str, list[Any]] = {}
         for name, location in [location for record in self._source.records for location in record.locations]:
             found.setdefault(name, []).append(location)
@@ -239,19 +243,19 @@ class System:
             return 0.0
         pointed = self._pointed()
         if any([primitive.absolute for primitive in self._primitives]):
-            pointed.discard(-1)  # then the origin is the world's, and no point of the ground
+            pointed.discard(-1)  # then the origin is that of the world, not the centroid of the ground's points
         spans = []
         for name, locations in found.items():
             number = self.index[name] if name else -1
             if number in pointed:
-                locations.append(self.centroids[number] if name else self.origin[:3])
+                locations.append(self.centroids[number] if name else self.origin)
             points = np.array(locations)
             span = _extent(points)
             spans.append(span if span > COINCIDENT * float(np.abs(points).max()) else 0.0)
         return max(spans)
 
     def _pointed(self) -> set[int]:
-        """Numbers of the bodies that joints hold by a point, −1 for the ground."""
+        """Numbers of the bodies with joint points, −1 for the ground."""
         table = self.ints.tolist()
         found = set()
         for at in self.starts[:-1].tolist():
@@ -262,7 +266,7 @@ class System:
         return found
 
     def _is_closed(self) -> bool:
-        """Whether all lengths there are stand in the model: no driver, no limit, no function of the user's."""
+        """Whether all lengths are in the model: no driver, no limit, no user's primitive."""
         return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._primitives])
 
     def _check_length(self) -> None:
@@ -274,14 +278,11 @@ class System:
 
     @property
     def judged_length(self) -> float:
-        """What lengths are judged by [m], in every pose the same: L, or a metre where the model has no length."""
+        """The unit of length of verdicts [m], the same in every pose: L, or 1 m where the model has no length."""
         return self.length or 1.0
 
     def extent_at(self, q: FloatArray) -> float:
-        """L [m], or where the model has no length the spread of the bodies in solver coordinates q: what is solved in.
-
-        A metre where that is none either.
-        """
+        """The unit of length of solvers [m]: L; else the spread of the bodies in solver coordinates q; else 1 m."""
         return self.length or self._spread(q) or 1.0
 
     def _spread(self, q: FloatArray, least: float = LEAST_SPREAD) -> float:
@@ -294,13 +295,13 @@ class System:
         if self.grounded:
             points = np.vstack([points, np.zeros(3)])
         spread = _extent(points)
-        drawn = (points, self.origin[:3], self.centroids, self.authored[:, :3])
+        drawn = (points, self.origin, self.centroids, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Every use of a primitive with its place in the residual vector, in the order of the tables."""
+        """Every relation with its first row in the residual vector, in the order of the tables."""
         found: tuple[Row, ...] = self.cached("rows", self._rows)
         return found
 
@@ -309,7 +310,7 @@ class System:
 
     @property
     def addressed(self) -> IntArray:
-        """The integers with addresses for codes, as evaluators want them; valid in this process only."""
+        """The integers with addresses in place of codes, as evaluators need them; valid in this process only."""
         found: IntArray = self.cached("addressed", self._addressed)
         return found
 
@@ -326,7 +327,7 @@ class System:
         return np.array(codes, dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
-        """The floats with the values of all drivers at a time; the system's own where there is none."""
+        """The floats with the values of all drivers at a time; the system's own array where there are no drivers."""
         if not self.signals:
             return self.floats
         floats = self.floats.copy()
@@ -362,7 +363,7 @@ class System:
         }
 
     def judged(self) -> System:
-        """This system with every primitive in its sharp form, for verdicts in metres and radians; made once."""
+        """This system with every primitive in the form that verdicts use, in metres and radians; made once."""
         found: System = self.cached("judged", self._judged)
         return found
 
@@ -373,7 +374,7 @@ class System:
         return System.from_source(self._source._replace(records=records))
 
     def judged_powers(self) -> IntArray:
-        """Per row of the judged system the power of length it is divided by, or −1 for an angle of whole turns."""
+        """Per row of the judged system the power of length it is divided by, or −1 for a row of counted angles."""
         judged = self.judged()
         if not judged.counted_angles:
             return judged.powers
@@ -381,7 +382,7 @@ class System:
         return found
 
     def least_sensitivity(self, length: float) -> float:
-        """How much smaller the residuals of blunt forms are than what they stand for, at the worst: 1 where none is.
+        """Smallest ratio of a residual to the residual in judged form, over all relations; 1 where every ratio is 1.
 
         d·d − l² is 2 l (|d| − l) near its solution, in units of L² instead of L; u·v − cos α is sin α times the angle.
         """
@@ -414,7 +415,7 @@ class System:
     ) -> State:
         """A state of this system: the authored one, or that with r, p of each body given, shape (bodies, 7).
 
-        angles [rad], shape (turns,): of the turns that are counted.  time [s].
+        angles [rad], shape (angles,): the counted angles.  time [s].
         """
         if coordinates is None:
             coordinates = self.authored.copy()
@@ -425,7 +426,7 @@ class System:
         return State(self.names, self.index, coordinates, angles=counted, time=time)
 
     def cached(self, key: Any, make: Any) -> Any:
-        """What make() returned the first time: derived tables, the same for everyone."""
+        """What make() returned the first time: derived tables, shared by all callers."""
         found = self._cache.get(key)
         if found is None:
             found = self._cache[key] = make()
@@ -444,7 +445,7 @@ class System:
         if self.counted_angles != other.counted_angles:
             return False
         pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
-        frames = ((self.reference_points, other.reference_points), (self.origin, other.origin))
+        frames = ((self.reference_frames, other.reference_frames), (self.origin, other.origin))
         return all(bool(np.array_equal(a, b)) for a, b in (*pairs, *frames))
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
@@ -475,6 +476,7 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
+_RODS: IntArray = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 

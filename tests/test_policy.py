@@ -1,0 +1,99 @@
+"""What to try next, as a table; and that one start and many starts ask the same function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.analysis import _policy as policy
+from cardan.analysis.options import OptionArguments
+from cardan.examples import REGISTRY, random_start
+from cardan.solvers.abi import Outcome
+
+
+def history(costs, outcome, *, taken=50, has_angles=False, before=1.0, late=False, restarts=100):
+    """The action after attempts that ended at these costs."""
+    memo, room = np.zeros(policy.POLICY), np.empty(200)
+    memo[policy.HAS_ANGLES], memo[policy.COST_BEFORE], memo[policy.OUTCOME] = has_angles, before, outcome
+    memo[policy.TAKEN], memo[policy.IS_LATE] = taken, late
+    for k, cost in enumerate(costs, start=1):
+        memo[policy.ATTEMPTS], memo[policy.COST] = k, cost
+        action = policy.next_attempt(restarts, memo, room)
+    return action, memo
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("costs", "outcome", "options", "expected"),
+    [
+        ([0.5], Outcome.RUNNING, {}, policy.OTHER_LENGTH),
+        ([0.5], Outcome.RUNNING, {"has_angles": True}, policy.GO_ON),
+        ([0.99], Outcome.RUNNING, {"has_angles": True}, policy.OTHER_LENGTH),  # hardly any progress
+        ([0.5], Outcome.STALLED, {"taken": 3}, policy.DISTURB),
+        ([0.5], Outcome.STALLED, {"taken": 4}, policy.RESTART),
+        ([0.5, 0.4], Outcome.STALLED, {"taken": 1}, policy.RESTART),
+        ([0.5, 0.4], Outcome.RUNNING, {}, policy.RESTART),
+        ([0.5], Outcome.STALLED, {"late": True}, policy.END),
+        ([0.5, 0.4], Outcome.STALLED, {"restarts": 1}, policy.END),
+        ([0.5] * 11, Outcome.STALLED, {}, policy.RESTART),
+        ([0.5] * 12, Outcome.STALLED, {}, policy.CONFLICT),
+        ([0.5] * 12, Outcome.STALLED, {"late": True}, policy.END),
+        ([0.5, *[0.4] * 12], Outcome.STALLED, {"restarts": 12}, policy.CONFLICT),
+        ([0.5, *[0.4] * 11], Outcome.STALLED, {"restarts": 11}, policy.END),
+        ([*np.linspace(1, 2, 37), *[0.4] * 12], Outcome.STALLED, {"restarts": 48}, policy.END),  # below a quarter
+    ],
+)
+def test_what_is_tried_next(costs, outcome, options, expected):
+    assert history(costs, outcome, **options)[0] == expected
+
+
+@pytest.mark.nojit
+def test_the_best_attempt_is_the_one_of_least_cost():
+    for costs, best, is_last in (([3.0, 1.0, 2.0], 1.0, False), ([3.0, 2.0, 1.0], 1.0, True), ([1.0], 1.0, True)):
+        _, memo = history(costs, Outcome.STALLED)
+        assert (memo[policy.BEST_COST], bool(memo[policy.IS_BEST])) == (best, is_last)
+
+
+@pytest.mark.parametrize("name", ["stewart_distance", "bricard"])
+def test_one_start_and_many_make_the_same_attempts(name):
+    m = REGISTRY[name].build()
+    starts = [random_start(m, k) for k in range(12)]
+    many = m.assemble_many(starts)
+    single = [m.assemble(start) for start in starts]
+    assert many.restarts.tolist() == [result.restarts for result in single]
+    assert many.iterations.tolist() == [result.iterations for result in single]
+    assert sum(many.restarts) > 0 or name != "stewart_distance"
+
+
+def test_options_are_one_record_for_every_way_of_giving_them():
+    m = REGISTRY["rsur"].build()
+    options = cd.AssemblyOptions(method="newton", tolerance=1e-9, max_iterations=7)
+    assert m.assemble(options=options) == m.assemble(method="newton", tolerance=1e-9, max_iterations=7)
+    assert m.assemble(options=options, max_iterations=1).iterations == 1
+    assert m.assemble(options=options).method == "newton"
+    many = m.assemble_many([m.state], options=options)
+    assert many.iterations[0] == m.assemble(options=options).iterations
+
+
+def test_the_arguments_are_the_fields_of_the_record():
+    fields = {name: str(field.type) for name, field in cd.AssemblyOptions.__dataclass_fields__.items()}
+    given = {name: kind.__forward_arg__ for name, kind in OptionArguments.__annotations__.items()}
+    assert given == fields
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m: m.assemble(tolerence=1e-9), ["tolerence", "option of an assembly", "tolerance"]),
+        (lambda m: m.assemble(options={"seed": 1}), ["options", "AssemblyOptions"]),
+        (lambda m: m.assemble_many([m.state], sed=1), ["sed", "seed"]),
+        (lambda m: cd.AssemblyOptions(method="newton", restarts=3), ["restarts is 3", "'newton'", "method='auto'"]),
+        (lambda m: cd.AssemblyOptions(seed=[1]), ["seed", "[1]"]),
+        (lambda m: m.assemble(seed=[1]), ["seed", "[1]"]),
+    ],
+)
+def test_wrong_options_are_named(call, words):
+    with pytest.raises(cd.ModelError) as caught:
+        call(REGISTRY["rsur"].build())
+    assert all(word in str(caught.value) for word in words), caught.value
