@@ -1,4 +1,4 @@
-"""Algorithm 1 of [Liu2013]: what its inverse, its N and its ε mean, against NumPy step for step."""
+"""Algorithm 1 of [Liu2013]: its inverse, N and ε, compared with NumPy step by step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cardan.study.liu2013 import Settings
 
 
 def numpy_newton(example, movable, formulation, p, iterations, epsilon, inverse):
-    """The loop as printed, with > for <, in NumPy; yields p and ‖Φ‖."""
+    """The loop of the paper in NumPy, with > in place of the printed <; yields p and ‖Φ‖."""
     problem = liu2013.problem(example, movable, formulation)
     q = liu2013.coordinates(p)[0]
     n = 0
@@ -70,7 +70,7 @@ def test_the_loop_ends_at_n_or_below_epsilon_whichever_comes_first():
     for most in (1, taken - 1, taken, taken + 1):
         found = liu2013.algorithm_1(1, 2, "euler_parameters", start, Settings(iterations=most))
         assert found.iterations[0] == min(most, taken)
-        assert found.ok[0] == (taken < most)  # n == N is a failure, as printed, even where the last step sufficed
+        assert found.ok[0] == (taken < most)  # n == N is a failure, as in the paper, even if the last step converged
     for epsilon in norms[1:-1]:
         loose = liu2013.algorithm_1(1, 2, "euler_parameters", start, Settings(epsilon=float(epsilon)))
         assert loose.iterations[0] == np.argmax(norms <= epsilon)
@@ -153,7 +153,7 @@ def test_an_unknown_with_the_scale_zero_is_fixed():
     problem.scales = problem.scales.copy()
     problem.scales[problem.rows : problem.rows + 2] = 0.0  # x and y of the platform
     run = methods.REGISTRY["newton_lu"].run(problem, q, 1e-12, Budget(5))
-    assert run.outcome is abi.Outcome.RUNNING  # six lengths cannot be met with four unknowns
+    assert run.outcome is abi.Outcome.RUNNING  # four unknowns cannot satisfy six lengths
     assert np.array_equal(q[:2], before[:2])
     assert abs(q[2] - before[2]) > 1e-3
 
@@ -166,7 +166,5 @@ def test_newton_lu_refuses_what_is_too_large_for_one_matrix():
         m.spherical(f"ball_{k}", end, link.point((-0.5, 0, 0)))
         end = link.point((0.5, 0, 0))
     for call in (m.assemble, lambda **options: m.assemble_many([m.state], **options)):
-        with pytest.raises(
-            cd.ModelError, match="600 × 1200 entries; it must have at most 250000: use method='newton'"
-        ):
+        with pytest.raises(cd.ModelError, match="600 × 1200 entries; it must have at most 250000: use method='newton'"):
             call(method="newton_lu")

@@ -677,7 +677,7 @@ def test_a_coordinate_of_a_joint_that_is_gone_is_refused_even_if_a_new_one_has_i
     with pytest.raises(cd.ModelError, match=r"drive 'motor'.*joint 'A'.*its joint was removed"):
         m.drive("motor", old, 1.0)
     m.revolute("A", m.ground.frame(x=X), m["wheel"].frame(x=X))
-    with pytest.raises(cd.ModelError, match=r"limit 'stop'.*joint 'A'.*take it from the new one"):
+    with pytest.raises(cd.ModelError, match=r"limit 'stop'.*joint 'A'.*take that of the new joint"):
         m.limit("stop", old, upper=1.0)
     assert list(m.joints) == ["A"]
     m.drive("motor", m["A"].of("angle"), 1.0)

@@ -1,4 +1,4 @@
-"""Assembly in every formulation, and what each of them is allowed to compile."""
+"""Assembly in every formulation, and the kernels that each may load."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def body_rates(p, angles):
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_all_formulations_find_the_same_velocities_and_accelerations(formulation):
-    """J v = 0 and J v̇ = γ, with the crank at 1 rad/s: how the mechanism moves does not depend on the unknowns."""
+    """J v = 0 and J v̇ = γ, with the crank at 1 rad/s: the motion does not depend on the choice of unknowns."""
     mechanism = REGISTRY["rsur"].build()
     system = mechanism.system
     q = formulations.to_reference(system, mechanism.assemble().state.coordinates)
@@ -85,7 +85,7 @@ def test_all_formulations_find_the_same_velocities_and_accelerations(formulation
 
     (v, a), (v_0, a_0) = motion(formulation), motion("manifold")
     assert np.abs(v - v_0).max() <= 1e-9
-    assert np.abs(a - a_0).max() <= 1e-7  # as far as the differences go
+    assert np.abs(a - a_0).max() <= 1e-7  # the accuracy of the differences
 
 
 def test_an_unknown_formulation_is_refused_with_the_known_ones():
@@ -117,7 +117,7 @@ OWN = {
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_a_formulation_loads_no_kernels_of_another(formulation):
-    """But those of the manifold, by which every result is judged."""
+    """Except those of the manifold, which judge every result."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cd.__file__).parents[1])}
     command = [sys.executable, "-c", FIRST_SOLVE, formulation]
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)

@@ -1,4 +1,4 @@
-"""Laws of the kernel cache: it falls back without failing, and no edit leaves stale kernels behind."""
+"""Laws of the kernel cache: everything works without it, and no edit of a source leaves outdated kernels in use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ print(numba.config.CACHE_DIR)
 
 
 def run(code, cache, *, path=None, **variables):
-    """Lines printed, and lines on stderr, of a fresh interpreter with its kernel cache there."""
+    """Lines on stdout and on stderr of a new interpreter with its kernel cache in ``cache``."""
     environment = {
         k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "PYTHONPATH", "NUMBA_DISABLE_JIT")
     }
@@ -57,7 +57,7 @@ def run(code, cache, *, path=None, **variables):
 
 
 def test_where_no_cache_can_be_written_kernels_run_uncached_after_one_warning(tmp_path):
-    """The directory is to lie below a regular file, which not even root can make."""
+    """The directory would be below a regular file: even root cannot create it."""
     obstacle = tmp_path / "file"
     obstacle.write_text("in the way")
     printed, said = run(ASSEMBLE, obstacle / "cache")
@@ -87,7 +87,7 @@ print(hashlib.sha256(found.iterations.tobytes() + found.norms.tobytes()).hexdige
 
 
 def test_a_process_that_compiles_gives_the_bits_of_one_that_loads(tmp_path):
-    """Machine code that is kept must not call other copies of what it calls than the process that made it."""
+    """Cached machine code must call the same copies of functions as the process that compiled it."""
     first, again = (run(ANSWERS, tmp_path / "cache")[0] for _ in range(2))
     assert first == again
     assert [line.split()[1] for line in first[:2]] == ["True", "True"]
@@ -95,7 +95,7 @@ def test_a_process_that_compiles_gives_the_bits_of_one_that_loads(tmp_path):
 
 @pytest.fixture
 def copied(tmp_path):
-    """The package, copied, so that it can be edited."""
+    """A copy of the package, to be edited."""
     shutil.copytree(PACKAGE, tmp_path / "cardan", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
@@ -128,7 +128,7 @@ def imported(path):
 
 
 def compiled_sources():
-    """Every file that compiles something, and every file that such a file takes names from."""
+    """All files that compile something, and all files from which these import, directly or indirectly."""
     kernels = {path for path in PACKAGE.rglob("*.py") if PACKAGE / "_jit.py" in imported(path)}
     kernels = {path for path in kernels if re.search(r"^@(jit|inner)$|= evaluator\(", path.read_text(), re.M)}
     assert len(kernels) >= 10
@@ -149,7 +149,7 @@ def test_another_source_of_kernels_is_another_cache(copied):
 
 
 def test_an_edit_of_any_file_that_a_kernel_depends_on_changes_the_digest(copied, monkeypatch):
-    """Numba itself looks only at the file that holds the function."""
+    """Numba itself checks only the file of the function."""
     monkeypatch.setattr(_jit, "__file__", str(copied / "cardan" / "_jit.py"))
     seen = {_jit._source_digest()}
     for name in compiled_sources():
@@ -192,7 +192,7 @@ def test_a_pointer_is_indexed_and_cut_like_its_array():
 
 @_jit.jit
 def cut(array, first):
-    """What lies at ``first``, three behind it, and their sum with another cut; −1 is written one behind ``first``."""
+    """Elements ``first``, ``first + 3``, and a sum by a second cut; writes −1 to element ``first + 1``."""
     mine = _jit.tail(_jit.pointer(array), first)
     mine[1] = -1.0
     rest = _jit.tail(array, first)
@@ -209,14 +209,14 @@ def test_a_piece_begins_where_it_is_cut():
 
 @_jit.jit
 def piece(array, first, size):
-    """First and last of a piece, by a pointer and from the array; −1 is written one behind ``first``."""
+    """First element (by a pointer) and last element (by the array) of a piece; writes −1 to element ``first + 1``."""
     mine = _jit.cut(_jit.pointer(array), first, size)
     mine[1] = -1.0
     return mine[0], _jit.cut(array, first, size)[size - 1]
 
 
 @pytest.mark.nojit
-@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="kernels do not ask")
+@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="compiled kernels do not check bounds")
 @pytest.mark.parametrize("first, size", [(-1, 2), (8, 3), (11, 0), (2, -1), (0, 11)])
 def test_without_the_jit_a_piece_must_lie_within_what_it_is_cut_from(first, size):
     with pytest.raises(IndexError, match=f"{size} elements from {first} on"):
@@ -225,7 +225,7 @@ def test_without_the_jit_a_piece_must_lie_within_what_it_is_cut_from(first, size
 
 
 @pytest.mark.nojit
-@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="kernels do not ask")
+@pytest.mark.skipif(not _jit.JIT_DISABLED, reason="compiled kernels do not check bounds")
 def test_without_the_jit_nothing_is_cut_from_before_its_beginning():
     with pytest.raises(IndexError, match="at element -1"):
         _jit.tail(np.zeros(10), -1)

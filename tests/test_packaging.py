@@ -1,4 +1,4 @@
-"""What the package promises: one version, types, a light import, and nothing of the machine it was made on."""
+"""Properties of the package: one version, types, a fast import, and no paths of one machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "viser")
 
-# A finder that sees every attempt: also one inside try/except, and also where the package is not installed.
+# A finder that records every import, also inside try/except, and also of packages that are not installed.
 WATCH_IMPORTS = f"""
 import sys
 
@@ -34,12 +34,12 @@ import cardan
 print(*sorted(Watch.seen.intersection({HEAVY!r})))
 """
 
-# Directories of one person's or one machine's, as the start of a path: not a/home/b, not an address.
+# Directories of one user or machine at the start of a path; not a/home/b, and not in a web address.
 MACHINE_PATH = re.compile(rb"(?<![\w.~)}-])/(?:home|root|work|Users)/")
 
 
 def project_files() -> list[Path]:
-    """Files under version control or about to be; without git, all but environments and caches."""
+    """Files that are tracked by git or not ignored; without git, all files except environments and caches."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
@@ -74,7 +74,7 @@ def test_import_is_light() -> None:
 
 
 def test_import_loads_no_solver() -> None:
-    """What assembles or moves is loaded when first asked to; each module costs a new process milliseconds."""
+    """Modules for assembly and motion are loaded at first use; each takes milliseconds in a new process."""
     run = subprocess.run(
         [sys.executable, "-c", "import sys, cardan; print(*sys.modules)"], capture_output=True, text=True, check=True
     )

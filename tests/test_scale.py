@@ -14,7 +14,7 @@ from mechanisms import stewart_ups
 
 
 def chain(count, *, loops=False, names=None):
-    """Unit links on ball joints from the origin to x = 0.6·count; with loops, every tenth is tied to the third next."""
+    """Links on ball joints from the origin to x = 0.6·count; loops: rods tie every tenth link to the third next."""
     m = cd.Mechanism("chain")
     names = names or [f"link {k:05d}" for k in range(count)]
     up, down = (0.8, 0.0, 0.6, 0.0), (0.8, 0.0, -0.6, 0.0)
@@ -106,7 +106,7 @@ def test_the_order_of_elimination_leaves_a_chain_without_fill_and_a_star_too():
     for m, links in ((chain(200), 199), (star, 40)):
         structure = formulations.problem(m.system, "manifold").structure
         _, rows = linear._best_order(structure, len(m.bodies))[1]
-        assert rows.size == len(m.bodies) + links  # one block per body and one per link: nothing filled in
+        assert rows.size == len(m.bodies) + links  # one block per body and one per link: no fill
 
 
 @pytest.mark.parametrize("loops", [False, True])
@@ -119,7 +119,7 @@ def test_a_chain_of_300_closes_from_anywhere(loops):
 
 
 def test_work_per_iteration_grows_with_the_number_of_bodies_only():
-    """Floats and integers that a solve needs, per body: the same for 100 and 2,000 links."""
+    """The numbers of floats and integers of a solve per body are the same for 100 and 2,000 links."""
     sizes = []
     for count in (100, 2000):
         problem = formulations.problem(chain(count, loops=True).system, "manifold")
@@ -135,7 +135,7 @@ def test_every_method_works_on_a_large_system(method):
             m.assemble(method=method)
         return
     result = m.assemble(method=method, tolerance=1e-6 if method == "gradient" else 1e-12)
-    if method == "gradient":  # springs let a long chain creep: its state is nearer, and the verdict says what it is
+    if method == "gradient":  # slow on a long chain: only the residual decreases
         assert result.residual < m.assemble(method=method, max_iterations=1, tolerance=1e-6).residual
     else:
         assert result.ok, result.text()
@@ -143,7 +143,7 @@ def test_every_method_works_on_a_large_system(method):
 
 
 def pair(m, k, origin, length=0.5):
-    """A hinged arm and a rod-tied link at that place."""
+    """A hinged arm and a link tied by a rod, at ``origin``."""
     origin = np.asarray(origin, dtype=float)
     a = m.body(f"a{k}", position=origin + np.array((0.3, 0.2, 0.1)))
     b = m.body(f"b{k}", position=origin + np.array((1.2, 0.1, 0.0)))
@@ -205,7 +205,7 @@ def test_a_small_piece_beside_a_large_one_is_held_to_its_own_size():
     a, b = m.body("watch", position=(0, 5, 0)), m.body("hand", position=(1e-3, 5, 0))
     m.fixed("case", m.ground.frame((0, 5, 0)), a.frame())
     m.spherical("pin", a.point((1e-3, 0, 0)), b.point())
-    m.distance("tip", a.point(), b.point((1e-3, 0, 0)), 2.000001e-3)  # too long by 1e-9 m: nothing to a tower
+    m.distance("tip", a.point(), b.point((1e-3, 0, 0)), 2.000001e-3)  # too long by 1e-9 m: negligible for a tower
     result = m.assemble()
     assert not result.ok
     assert {v.name for v in result.worst if v.residual > 1e-10} <= {"case", "pin", "tip"}

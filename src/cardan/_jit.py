@@ -262,7 +262,7 @@ _EXACTLY: dict[str, Any] = {**_OPTIONS, "fastmath": False}
 
 def exact(function: Kernel) -> Kernel:
     """As :func:`jit`, for kernels that may also run interpreted (:mod:`cardan.lazy`): both give the same bits, so
-    results do not depend on what is compiled."""
+    results do not depend on whether a kernel is compiled."""
     if _skips_compilation():
         return function
     return _cached(function, numba.njit(nogil=True, **_EXACTLY)(function))
@@ -511,7 +511,7 @@ else:
 
     @intrinsic
     def cut(typing_context, array, first, size):  # type: ignore[no-untyped-def]
-        """As :func:`tail`, with a known size, which is checked only with the JIT disabled."""
+        """As :func:`tail`, with a known size, checked only with the JIT disabled."""
         if not isinstance(array, types.CPointer):
             _check_contiguous(array)
         return array(array, types.intp, types.intp), _from

@@ -1,4 +1,4 @@
-"""cd.clip: the same of a number, of time with its derivatives, and in a coupling; no slope beyond its bounds."""
+"""cd.clip gives the same for a number, for a jet of time, and in a coupling; its slope is zero outside its bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_jet_is_clipped_with_its_derivatives(a: float, value: float, slope: fl
 
 
 def dwelling(angle):
-    """At rest up to 1 rad, a smooth step of 1 rad, at rest again from 2 rad on."""
+    """Constant up to 1 rad, a smooth step of 1 rad, constant again from 2 rad on."""
     u = cd.clip(angle - 1.0, 0.0, 1.0)
     return u - cd.sin(2 * cd.pi * u) / (2 * cd.pi)
 

@@ -1,4 +1,4 @@
-"""What a user may do wrong with a primitive, each a clear error: the primitive, what is wrong, and a way out."""
+"""Wrong use of primitives: each error message names the primitive, the cause, and a valid alternative."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cardan.constraints.user import MOST_ROWS
 
 pytestmark = pytest.mark.nojit
 
-# What is valid, or where to read on.
+# A message states valid input, or where to find help.
 WAY_OUT = re.compile(
     r"must\b(?! not branch)|may (have|use)|can be|takes (a|two)|called as|give |use cd|help\(cd\.primitive\)|declare |"
     r"rename|wrap it|name every|at most|needs "
@@ -33,7 +33,7 @@ WAY_OUT = re.compile(
 
 
 def declare(function, **options):
-    """A primitive of two points, if nothing else is said, under one name."""
+    """A primitive with the name 'hostile', by default of two points."""
     kinds = {} if "kinds" in options else {"i": "point", "j": "point"}
     return cd.primitive(**kinds, **options.pop("kinds", {}), **options)(named(function))
 
@@ -46,7 +46,7 @@ def named(function):
 
 
 def refused(make, cause, name="hostile"):
-    """make() raises a ModelError that says so, and no warning."""
+    """make() raises a ModelError with this cause, and no warning."""
     __tracebackhide__ = True
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -63,7 +63,7 @@ def refused(make, cause, name="hostile"):
 # --- what a function may do with traced values ------------------------------------------------------------------------
 
 BRANCH = "must not branch on a traced value"
-NUMBER = "traced value is no number"
+NUMBER = "traced value is not a number"
 NUMPY = r"numpy\.{} of a traced value cannot be recorded"
 NEITHER = "finite numbers and its own features only"
 
@@ -79,7 +79,7 @@ class Unshown:
 
 
 class Absorbing:
-    """An operand that swallows what it is combined with."""
+    """An operand that accepts any operation and returns itself."""
 
     def __radd__(self, other):
         return self
@@ -127,7 +127,7 @@ def endless(i, j):
 
 
 def too_long(i, j):
-    """Short enough itself, but not with its derivatives."""
+    """A function within the limit of operations, whose derivatives exceed it."""
     s = i.x
     for k in range(MOST_NODES // 12):
         s = cd.sin(s * j.y + k) * cd.cos(s)
@@ -283,7 +283,7 @@ FUNCTIONS = {
     "attribute": (lambda i, j: i.length, "raised AttributeError"),
     "component": (lambda i, j: i[3], "raised IndexError"),
     # NumPy
-    "numpy.where": (lambda i, j: np.where(i.x, i.x, j.x), "raised|no number|branch"),
+    "numpy.where": (lambda i, j: np.where(i.x, i.x, j.x), "raised|not a number|branch"),
     "numpy.maximum": (lambda i, j: np.maximum(i.x, 0.0), NUMPY.format("maximum")),
     "numpy.abs": (lambda i, j: np.abs(i.x), NUMPY.format("absolute")),
     "numpy.sign": (lambda i, j: np.sign(i.x), NUMPY.format("sign")),
@@ -293,12 +293,12 @@ FUNCTIONS = {
     "numpy.sin with an option": (lambda i, j: np.sin(i.x, dtype=float), NUMPY.format("sin")),
     "numpy.sin of an array": (lambda i, j: np.sin(np.array([i.x, j.x])), "raised TypeError"),
     "numpy.add.reduce": (lambda i, j: np.add.reduce(i), NUMPY.format("add")),
-    "numpy.float64": (lambda i, j: np.float64(i.x), "no number"),
-    "numpy.array of floats": (lambda i, j: np.array(i, dtype=float), "no number"),
+    "numpy.float64": (lambda i, j: np.float64(i.x), "not a number"),
+    "numpy.array of floats": (lambda i, j: np.array(i, dtype=float), "not a number"),
     "numpy.linalg.det": (lambda i, j: np.linalg.det(np.array([[i.x, i.y], [j.x, j.y]])), "raised"),
     "numpy array times a number": (lambda i, j: np.ones(3) * i.x, NEITHER),
     "numpy array of four": (lambda i, j: i + np.ones(4), "three numbers"),
-    # what is no arithmetic
+    # operations that are not arithmetic
     "two points multiplied": (lambda i, j: i * j, "cd.dot or cd.cross"),
     "a vector divided by a vector": (lambda i, j: i / j, NEITHER),
     "a vector squared": (lambda i, j: i**2, "raised TypeError"),
@@ -319,7 +319,7 @@ FUNCTIONS = {
     "cd.cross of constants": (lambda i, j: cd.cross((1, 0, 0), (0, 1, 0)), "takes two vectors"),
     "cd.rotation_vector of points": (lambda i, j: cd.rotation_vector(a=i, b=j), "takes two orientations"),
     "cd.atan2 of vectors": (lambda i, j: cd.atan2(s=i, c=j), NUMBER),
-    # numbers that are none
+    # numbers that are not finite or not real
     "NaN": (lambda i, j: i.x * math.nan, NEITHER),
     "infinity": (lambda i, j: i - (0, 0, math.inf), NEITHER),
     "imaginary": (lambda i, j: i.x * 1j, NEITHER),
@@ -329,9 +329,9 @@ FUNCTIONS = {
     "division of a vector by zero": (lambda i, j: (j - i) / 0.0, "divides by the constant zero"),
     "division by a difference that is zero": (lambda i, j: j.x / (i.x - i.x), "divides by the constant zero"),
     "root of a negative constant": (lambda i, j: cd.sqrt(-1) * i.x, "raised ValueError"),
-    "negative base": (lambda i, j: (-2) ** i.x, "base must be above zero"),
-    "base zero": (lambda i, j: 0**i.x, "base must be above zero"),
-    # what is returned
+    "negative base": (lambda i, j: (-2) ** i.x, "base must be positive"),
+    "base zero": (lambda i, j: 0**i.x, "base must be positive"),
+    # return values
     "nothing": (lambda i, j: None, "returned None"),
     "an empty list": (lambda i, j: [], "no residual"),
     "lists of nothing": (lambda i, j: [[], ()], "no residual"),
@@ -360,7 +360,7 @@ FUNCTIONS = {
     "too many rows": (lambda i, j: [i.x - j.x] * (MOST_ROWS + 1), f"returned {MOST_ROWS + 1} residuals"),
     "lists within lists": (nested(100), "must return a residual"),
     "a list in itself": (containing_itself, "must return a residual"),
-    # what is kept, changed, or tampered with
+    # stored, changed, or manipulated traces
     "a number of another trace": (lambda i, j: kept[1] - i.x, "another call of a primitive"),
     "a vector of another trace": (lambda i, j: kept[0], "another call of a primitive"),
     "a norm of another trace": (lambda i, j: cd.norm(kept[2]), "another call of a primitive"),
@@ -369,12 +369,12 @@ FUNCTIONS = {
     "an assignment to an item": (assigning_an_item, "raised TypeError"),
     "a new attribute": (assigning_another, "raised"),
     "a deletion": (deleting, "raised"),
-    "code for an operation": (tampering_with_an_operation, "is no record of an equation"),
-    "code for a constant": (tampering_with_a_value, "is no record of an equation"),
-    "nodes cleared": (clearing_the_graph, "is no record of an equation"),
-    "an unknown function": (calling_the_unknown, "is no record of an equation"),
-    "an unknown variable": (inventing_a_variable, "is no record of an equation"),
-    # what is raised, and what does not end
+    "code for an operation": (tampering_with_an_operation, "is not a valid recorded equation"),
+    "code for a constant": (tampering_with_a_value, "is not a valid recorded equation"),
+    "nodes cleared": (clearing_the_graph, "is not a valid recorded equation"),
+    "an unknown function": (calling_the_unknown, "is not a valid recorded equation"),
+    "an unknown variable": (inventing_a_variable, "is not a valid recorded equation"),
+    # exceptions and endless loops
     "ValueError": (raising(ValueError("some reason")), "raised ValueError: some reason"),
     "no text": (raising(KeyError()), "raised KeyError"),
     "StopIteration": (raising(StopIteration()), "raised StopIteration"),
@@ -384,7 +384,7 @@ FUNCTIONS = {
     "a long story": (raising(ValueError("very " * 1000)), "raised ValueError: very"),
     "an error of the library": (raising(cd.ModelError("a body is wanted")), "raised .*ModelError: a body is wanted"),
     "NameError": (lambda i, j: undefined(i), "raised NameError"),  # noqa: F821
-    "endless recursion": (recursive, "calls itself without end"),
+    "endless recursion": (recursive, "calls itself endlessly"),
     "an endless loop": (endless, f"more than {MOST_NODES} operations"),
     "derivatives without end": (too_long, f"more than {MOST_NODES} operations"),
 }
@@ -460,8 +460,8 @@ DECLARATIONS = {
     "of two": (lambda: declare(fine, kinds={"i": "point", "j": "vector of i of i"}), "comes before it"),
     "of a coordinate": (lambda: declare(fine, kinds={"i": "angle", "j": "vector of i"}), "on two bodies"),
     "a coordinate of": (lambda: declare(fine, kinds={"i": "point", "j": "angle of i"}), "on two bodies"),
-    "one body": (lambda: declare(lambda i: i, kinds={"i": "point"}), "on one body alone"),
-    "one body in two words": (lambda: declare(fine, kinds={"i": "point", "j": "point of i"}), "on one body alone"),
+    "one body": (lambda: declare(lambda i: i, kinds={"i": "point"}), "on one body only"),
+    "one body in two words": (lambda: declare(fine, kinds={"i": "point", "j": "point of i"}), "on one body only"),
     "a name that is none": (lambda: declare(fine, kinds={"i": "point", "j k": "point"}), "cannot be the name"),
     "another order": (lambda: declare(lambda j, i: i - j), r"takes the features \['j', 'i'\]"),
     "another name": (lambda: declare(lambda i, k: i - k), "are declared"),
@@ -516,7 +516,7 @@ DECLARATIONS = {
     "a default that is huge": (lambda: declare(with_default(10**400)), "default of 'c'"),
     "a default that cannot be shown": (lambda: declare(with_default(Unshown())), "default of 'c'"),
 }
-# Made of what is no function, so under other names.
+# Made from objects that are not plain functions, so with other names.
 MADE_OF = {
     "None": (None, "NoneType", "must be a function"),
     "a number": (3, "int", "must be a function"),
@@ -683,12 +683,12 @@ BY_HAND = {
     "a derivative out of bounds": (by_hand(derivative=lambda x, c, out: value(x, c, out[6:])), "raised IndexError"),
     "a component too many": (by_hand(lambda x, c, out: out.fill(x[6])), "raised IndexError"),
     "a parameter that is not declared": (by_hand(lambda x, c, out: out.fill(c[0])), "raised IndexError"),
-    "a function that writes nothing": (by_hand(lambda x, c, out: None), r"left \[nan\]"),
-    "a function that returns": (by_hand(lambda x, c, out: x[0] - x[3]), r"left \[nan\]"),
-    "a function that leaves NaN": (by_hand(filling(math.nan)), r"left \[nan\]"),
-    "a function that leaves infinity": (by_hand(filling(math.inf)), r"left \[inf\]"),
-    "a function that is never defined": (by_hand(lambda x, c, out: out.fill(math.sqrt(-2 - x[0]))), r"left \[nan\]"),
-    "a function that divides by zero": (by_hand(lambda x, c, out: out.fill(1 / 0)), r"left \[nan\]"),
+    "a function that writes nothing": (by_hand(lambda x, c, out: None), r"gives \[nan\]"),
+    "a function that returns": (by_hand(lambda x, c, out: x[0] - x[3]), r"gives \[nan\]"),
+    "a function that leaves NaN": (by_hand(filling(math.nan)), r"gives \[nan\]"),
+    "a function that leaves infinity": (by_hand(filling(math.inf)), r"gives \[inf\]"),
+    "a function that is never defined": (by_hand(lambda x, c, out: out.fill(math.sqrt(-2 - x[0]))), r"gives \[nan\]"),
+    "a function that divides by zero": (by_hand(lambda x, c, out: out.fill(1 / 0)), r"gives \[nan\]"),
     "a derivative that writes nothing": (by_hand(derivative=lambda x, c, out: None), "nan by hand"),
     "a derivative left unwritten": (by_hand(derivative=unwritten), "by component 1 is nan by hand"),
     "a derivative that is NaN": (by_hand(derivative=filling(math.nan)), "nan by hand"),
@@ -704,7 +704,7 @@ BY_HAND = {
 
 
 class hostile:
-    """A class where a function by hand is wanted."""
+    """A class in place of a function by hand."""
 
 
 @pytest.mark.parametrize("case", list(BY_HAND))
@@ -757,7 +757,7 @@ def mechanism():
 
 
 def used(primitive, **options):
-    """m.constrain with what fits, but for what is given; None leaves an argument out."""
+    """m.constrain with valid arguments, except those given; None omits an argument."""
     m, body = mechanism()
     other = m.body("other")
     hinge = m.revolute("hinge", m.ground.frame(), other.frame())

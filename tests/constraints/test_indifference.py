@@ -1,4 +1,4 @@
-"""Which equations of the user's own know of the world: found out on the graph, however locally they do."""
+"""Frame indifference of users' equations, determined from the graph, also if it is violated only locally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files in which primitives and their machine code are kept: damaged, open, full, raced for; never trusted."""
+"""The cache files of primitives: damaged files, open directories, full disks and races must not cause wrong results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POINT = np.array([0.25, -1.5, 2.0, 1.0, 0.5, -0.75])
 
 
 def declared(factor=1.75):
-    """A primitive that nobody else declares, by its factor."""
+    """A primitive that is unique for its factor."""
     return cd.primitive(i="point", j="point")(lambda i, j: factor * i.y * (j.x - i.z))
 
 
@@ -39,7 +39,7 @@ def expected(factor=1.75):
 
 
 class Found:
-    """What a process saw: the value, whether machine code was loaded, what was logged."""
+    """Result of a process: the value, whether machine code was loaded, and its log messages."""
 
     def __init__(self, value, loaded, said):
         self.value, self.loaded, self.said = value, loaded, said
@@ -49,7 +49,7 @@ class Found:
 
 
 def evaluate(factor=1.75):
-    """f of the primitive in this process, and where its machine code came from."""
+    """f of the primitive in this process, and whether its machine code was loaded or compiled."""
     said, loaded = [], []
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())
@@ -65,7 +65,7 @@ def evaluate(factor=1.75):
 
 
 class Child:
-    """A forked process with its cache in a directory; ``before`` runs in it first."""
+    """Run a forked process with its cache in a directory; it calls ``before`` first."""
 
     def __init__(self, directory, work=evaluate, *arguments, before=None):
         self.read, write = os.pipe()
@@ -102,17 +102,17 @@ def in_child(directory, *arguments, before=None):
 
 
 def right(found, factor=1.75):
-    """The value is right to the last bits, whatever was in the way."""
+    """The value is correct to the last bits in all cases."""
     assert found.value == pytest.approx(expected(factor), rel=1e-15)
     return found
 
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
-    """A cache directory with one primitive, kept by a process that is gone."""
+    """A cache directory with one primitive, written by another process that has ended."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_jit, "CACHE_DIRECTORY", None)
-        kernels.address(declared(0.5))  # so that not every child has to wake the compiler
+        kernels.address(declared(0.5))  # so that the child processes need not initialise the compiler
     directory = _jit.private(tmp_path_factory.mktemp("cache") / "version")
     assert not right(in_child(directory)).loaded
     return directory
@@ -120,7 +120,7 @@ def pristine(tmp_path_factory):
 
 @pytest.fixture
 def cache(pristine, tmp_path):
-    """A copy of it: machine code knows its source by the name of the file, so it is moved into the same place."""
+    """The cache, restored after the test, at the same path, since machine code refers to its source by path."""
     kept = tmp_path / "kept"
     shutil.copytree(pristine, kept, symlinks=True)
     yield pristine
@@ -136,7 +136,7 @@ def files(cache, ending):
 
 
 def nothing_open(cache):
-    """All that is kept is this user's, in a directory that is this user's alone, and nothing is left half-written."""
+    """All files belong to this user, in a directory that only this user can access; no partial files remain."""
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
     assert stat.S_IMODE((cache / "primitives").stat().st_mode) == 0o700
     assert not [path for path in cache.rglob("*") if "writing" in path.name or ".tmp." in path.name]
@@ -167,7 +167,7 @@ def zeroed(path):
 
 
 def one_bit(path):
-    """In the middle, where machine code is."""
+    """The damage is in the middle of the file, in machine code."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -234,7 +234,7 @@ def test_a_file_with_another_text_is_never_run(cache, tmp_path):
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720])
 @pytest.mark.parametrize("which", ["", "primitives"])
 def test_a_directory_that_others_can_write_to_is_not_used(cache, which, mode):
-    """Machine code is run as it is found."""
+    """Cached machine code is executed, so other users must not be able to write it."""
     (cache / which).chmod(mode)
     if which:
         found = right(in_child(cache))
@@ -290,7 +290,7 @@ def test_without_a_cache_all_is_compiled_in_memory(cache):
 
 
 def test_where_nothing_can_be_written_all_is_compiled_in_memory(cache):
-    """A file in place of the directory: not even root can write below it."""
+    """A file in place of the directory: even root cannot create files in it."""
     shutil.rmtree(cache / "primitives")
     (cache / "primitives").write_text("in the way")
     found = right(in_child(cache))
@@ -326,7 +326,7 @@ def test_a_full_disk_keeps_nothing_and_spoils_nothing(cache, size):
 
 @pytest.mark.parametrize("where", [1, 2, 3])
 def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(cache, where):
-    """At each of its moves into place: of the source, of the index, of the machine code."""
+    """The process ends at each of its renames: of the source, of the index, of the machine code."""
 
     def killed():
         count = iter(range(1, 10))
@@ -385,7 +385,7 @@ def doubled(x):
 
 
 def double(_=None):
-    """A kernel that is no primitive, as the solvers are."""
+    """A kernel that is not a primitive, as a solver."""
     kernel = _jit.jit(doubled)
     value = kernel(21.0)
     return Found(value, bool(kernel.stats.cache_hits), [])

@@ -31,8 +31,8 @@ WIDTHS = {"manifold": 6, "euler_parameters": 7, "virtual_rotation": 7, "euler_an
 NORMALISED = ("euler_parameters", "virtual_rotation")  # with a row pᵀp − 1 per body
 PLACES = ("one", "two", "ground")
 
-JACOBIAN_TOL = 1e-10  # of nine-point differences with h = 2e-3: their own error is some 1e-12
-GAMMA_TOL = 1e-9  # of nine-point second differences with h = 8e-3: their own error is some 1e-10
+JACOBIAN_TOL = 1e-10  # of nine-point differences with h = 2e-3: their own error is about 1e-12
+GAMMA_TOL = 1e-9  # of nine-point second differences with h = 8e-3: their own error is about 1e-10
 EXACT = 4e-15  # residuals of order one, by another formula
 
 
@@ -50,7 +50,7 @@ def scipy_rotation_vector(a, b):
 
 
 def turn(x, y, v, near):
-    """Angle of v from x towards y; of all that differ by whole turns, the one nearest ``near``."""
+    """Angle of v from x towards y, whole turns included: the value nearest to ``near``."""
     angle = np.angle(complex(x @ v, y @ v))
     return angle + 2 * np.pi * np.round((near[0] - angle) / (2 * np.pi))
 
@@ -86,7 +86,7 @@ LENGTHS |= {(name, bound) for name in ("displacement_limit", "distance_limit") f
 
 
 def away_from_branches(name, x, parameters):
-    """Whether differences can be taken: the primitive is smooth well around these world features."""
+    """Whether differences are valid: the primitive is smooth in a neighbourhood of these world features."""
     for k, kind in enumerate(REGISTRY[name].features):
         if kind is FeatureKind.ANGLE:
             axes = x[k - 3], x[k - 2], x[k - 1]
@@ -107,9 +107,9 @@ def away_from_branches(name, x, parameters):
 
 
 class Case:
-    """One use of a primitive on two movable bodies, some features on the ground; q in the solver's coordinates.
+    """One relation on two movable bodies, some features on the ground; q in the solver's coordinates.
 
-    Behind the poses in q come the angles that turns are counted from, several whole turns among them.
+    After the poses, q contains the last accepted values of counted angles, some of several whole turns.
     """
 
     def __init__(self, name, places, seed):
@@ -148,8 +148,10 @@ class Case:
         return np.mean(points, axis=0) if points else np.zeros(3)
 
     def features(self, q):
-        """World features from the solvers' origin (the mean of the ground's points), r in q being the place of the
-        reference point and p of any length."""
+        """World features relative to the solvers' origin (the mean of the ground's points).
+
+        r in q is the position of the reference point; p may have any norm.
+        """
         world = []
         angles = list(q[14:])
         for kind, place, value in zip(self.primitive.features, self.places, self.values, strict=True):
@@ -177,7 +179,7 @@ class Case:
         return np.array([*rows, *normalisation])
 
     def off_the_sphere(self):
-        """q with quaternions of other lengths, where the formulation knows them."""
+        """q with quaternions of other norms, if the formulation has quaternions."""
         while True:
             q = self.q.copy()
             q[:14].reshape(2, 7)[:, 3:] *= self.rng.uniform(0.6, 1.6, (2, 1))
@@ -185,13 +187,13 @@ class Case:
                 return q
 
     def is_alone(self):
-        """On one body alone nothing changes as it moves, so no branch is crossed."""
+        """If all features are on one body, its motion changes nothing, so no branch is crossed."""
         name = self.primitive.name
         return len(set(self.places)) == 1 and FeatureKind.ANGLE not in self.primitive.features and name not in LIMITS
 
 
 def system_of(mechanism, primitive, places, values, parameters):
-    """One use of a primitive on bodies of a mechanism, named by places."""
+    """One relation on the bodies of a mechanism that are named in places."""
     bodies = [mechanism[name] for name in PLACES[:2]]
     features, turns = [], []
     for kind, place, value in zip(primitive.features, places, values, strict=True):
@@ -231,8 +233,8 @@ def along(formulation, q, v, t):
 
 
 def directions(formulation, q):
-    """Velocities that span those in which the Jacobian is a derivative: all, but for virtual rotations the tangent
-    space of the unit spheres."""
+    """A basis of the velocities for which the Jacobian is a derivative: of all velocities, or, for virtual rotations,
+    of the tangent space of the unit spheres."""
     if formulation != "virtual_rotation":
         return list(np.eye(2 * WIDTHS[formulation]))
     spanning = []
@@ -258,9 +260,9 @@ def second_difference(f, h=8e-3):
 
 
 def all_placements(name):
-    """Features on body one, body two or the ground, in every way that leaves one of them movable.
+    """Features on body one, body two or the ground, in all combinations with at least one on a movable body.
 
-    x and y of an angle are on one body.  Of many ways every so many-th is taken.
+    x and y of an angle are on one body.  If there are many combinations, a regular subset is taken.
     """
     kinds = REGISTRY[name].features
     places = [p for p in combinations(PLACES, repeat=len(kinds)) if set(p) != {"ground"}]
@@ -273,7 +275,7 @@ def all_placements(name):
 
 
 def usual_placement(name):
-    """On body one what comes first, and of an angle its x and y; all else on body two."""
+    """The first feature on body one, and x and y of an angle too; all others on body two."""
     kinds = REGISTRY[name].features
     first = {0} | {k - i for k, kind in enumerate(kinds) if kind is FeatureKind.ANGLE for i in (2, 3)}
     return tuple("one" if k in first else "two" for k in range(len(kinds)))
@@ -298,7 +300,7 @@ def check_residual(name, formulation, places, seed):
 
 
 def check_jacobian(name, formulation, places, seed):
-    """Differences are taken of the oracle, so that a slip shared by f and ∂f would show."""
+    """Differences are taken of the oracle, so that an error common to f and ∂f is detected."""
     case = Case(name, places, seed)
     problem = formulations.problem(case.system, formulation)
     for q in poses(case, formulation):
@@ -369,7 +371,7 @@ def test_residual_jacobian_and_gamma_hold_in_pure_python_too(name, formulation):
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", NAMES)
 def test_jacobian_is_the_derivative_along_retract(name, formulation):
-    """Here of the library's own residual along its own retraction, which solvers rely on to fit together."""
+    """Differences of the library's residual along its retraction: solvers need both to be consistent."""
     case = Case(name, usual_placement(name), seed=7)
     problem = formulations.problem(case.system, formulation)
     for q in poses(case, formulation):
@@ -418,7 +420,7 @@ def test_rows_scale_with_length_by_their_declared_power(name, formulation):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_euler_parameter_jacobian_contracts_to_the_manifold_jacobian(name):
-    """ṗ = ½ p ⊗ ω takes one tangent to the other, on the unit sphere."""
+    """ṗ = ½ p ⊗ ω maps one tangent vector to the other, on the unit sphere."""
     case = Case(name, usual_placement(name), seed=10)
     J6 = formulations.problem(case.system, "manifold").jacobian(case.q)[1]
     J7 = formulations.problem(case.system, "euler_parameters").jacobian(case.q)[1]
@@ -431,7 +433,7 @@ def test_an_euler_parameter_jacobian_contracts_to_the_manifold_jacobian(name):
         )
     rows = REGISTRY[name].rows
     close(J7[:rows] @ T, J6, 1e-14)
-    close(J7[rows:] @ T, np.zeros((2, 12)), 1e-15)  # the unit sphere is kept
+    close(J7[rows:] @ T, np.zeros((2, 12)), 1e-15)  # p stays on the unit sphere
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -474,7 +476,7 @@ def test_an_euler_angle_jacobian_is_the_manifold_jacobian_times_b(name):
 @pytest.mark.nojit
 @pytest.mark.parametrize("theta", [0.0, 1e-100, 1e-12, 1e-6, 1.0, np.pi - 1e-6, np.pi])
 def test_a_step_of_euler_angles_is_added_to_the_angles_up_to_the_poles(theta):
-    """Rz(ψ) Rx(θ) Rz(φ); at θ = 0 and π the library takes φ = 0, so that ψ alone turns there."""
+    """Rz(ψ) Rx(θ) Rz(φ); at θ = 0 and π the library sets φ = 0, so only ψ varies there."""
     half, before, step = 0.5 * theta, np.array([0.4, theta, 0.7]), np.array([0.3, 0.2, -0.5])
     if theta in (0.0, np.pi):
         before = np.array([before[0] + (before[2] if theta == 0.0 else -before[2]), theta, 0.0])
@@ -492,8 +494,8 @@ def test_a_step_of_euler_angles_is_added_to_the_angles_up_to_the_poles(theta):
 
 @pytest.mark.nojit
 def test_at_the_poles_euler_angles_cannot_turn_about_one_axis():
-    """B has rank 2 at θ = 0: about y of the body nothing turns, though the manifold would."""
-    system = one_body("dot_1", [(1.0, 0.0, 0.0)], [(0.0, 0.0, 1.0)])  # turning about y would tilt z towards x
+    """B has rank 2 at θ = 0: no rotation about the body's y is possible; on the manifold it is."""
+    system = one_body("dot_1", [(1.0, 0.0, 0.0)], [(0.0, 0.0, 1.0)])  # a rotation about y would tilt z towards x
     q = np.array([0.0, 0.0, 0.0, *IDENTITY])
     assert formulations.problem(system, "manifold").jacobian(q)[1][0].tolist() == [0, 0, 0, 0, 1, 0]
     assert not formulations.problem(system, "euler_angles").jacobian(q)[1].any()
@@ -522,7 +524,7 @@ def _difference(p, q):
 
 
 def _turn(x, y, v, near):
-    """Within half a turn of near: turned back by near, taken, turned forth."""
+    """The angle within π of near: rotate by −near, take atan2, add near."""
     s, c, (n,) = _dot(y, v), _dot(x, v), near
     return n + sympy.atan2(s * sympy.cos(n) - c * sympy.sin(n), c * sympy.cos(n) + s * sympy.sin(n))
 
@@ -568,7 +570,7 @@ def kernels(code, curvature_code, x, velocity, constants, f, partials, curvature
 def test_partials_and_curvature_with_respect_to_the_features_are_those_of_sympy(name):
     primitive = REGISTRY[name]
     rng = np.random.default_rng(11)
-    # eighths are exact in both worlds; quaternions near a common one keep away from the half turn
+    # eighths are exact in both arithmetics; quaternions are near a common one, so angles are well below π
     x = rng.integers(-8, 9, primitive.components) / 8 + 3.0 * (np.arange(primitive.components) % 4 == 0)
     velocity = rng.integers(-8, 9, primitive.components) / 8
     constant = np.array([0.75] * len(primitive.parameters))
@@ -604,7 +606,7 @@ def test_the_generated_module_is_current():
 
 
 def one_body(name, ground, own, parameters=()):
-    """A primitive between features of the ground, given first, and features of one body."""
+    """A primitive between features of the ground (first) and features of one body."""
     primitive = REGISTRY[name]
     mechanism = cd.Mechanism()
     body = mechanism.body("one")
@@ -624,7 +626,7 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_distance_of_coincident_points_pulls_along_a_fixed_direction(formulation):
     system = one_body("distance", [(0.5, -1.0, 2.0)], [(0.0, 0.0, 0.0)], (3.0,))
-    assert system.origin.tolist() == [0.5, -1.0, 2.0]  # r in q counts from the ground's points
+    assert system.origin.tolist() == [0.5, -1.0, 2.0]  # r in q is relative to the mean of the ground's points
     f, J = formulations.problem(system, formulation).jacobian(np.array([0.0, 0.0, 0.0, *IDENTITY]))
     assert f[0] == -3.0
     assert J[0, :3].tolist() == [1.0, 0.0, 0.0]
@@ -668,7 +670,7 @@ def test_an_opposed_axis_is_a_stationary_point_at_the_largest_residual(formulati
 
 
 def _aligned_solution(rng):
-    """Axes on the ground, v on a body that is turned so that v = z."""
+    """Axes on the ground, v on a body that is rotated so that v = z."""
     p = random_quaternion(rng)
     return one_body("aligned", np.eye(3), [turned(conjugate(p), (0.0, 0.0, 1.0))]), p
 
@@ -755,7 +757,7 @@ def mp_inverse_right_jacobian(phi):
     return mpmath.eye(3) + tilde / 2 + factor * tilde * tilde
 
 
-BRANCH = 2 * np.arctan(np.sqrt(SERIES_BELOW))  # the angle where the series of log hands over to atan2
+BRANCH = 2 * np.arctan(np.sqrt(SERIES_BELOW))  # the angle at which log switches from the series to atan2
 ANGLES = [0.0, 1e-300, 1e-160, 1e-12, 1e-8, 1e-4, 0.1, 1.0, 2.0, 3.0, 3.14]
 ANGLES += [BRANCH * f for f in (0.9, 1 - 1e-6, 1 - 1e-15, 1 + 1e-15, 1 + 1e-6, 1.1)]
 
@@ -771,7 +773,7 @@ def test_rotation_vector_and_its_derivative_are_exact_on_both_sides_of_the_serie
         exact = np.array([float(c) for c in phi])
         derivative = np.array(mp_inverse_right_jacobian(phi).tolist(), dtype=float)
     f, J = problem.jacobian(np.array([0.0, 0.0, 0.0, *p]))
-    # rounding of p alone moves φ by some ulps of one radian, or of φ where it is small
+    # rounding of p changes φ by some ulps of one radian, or of φ if it is small
     assert np.abs(f - exact).max() <= 1e-15 * max(2.0 * angle, min(1.0, angle))
     close(J[:, 3:], derivative, 1e-14)
     assert not J[:, :3].any()
@@ -780,7 +782,7 @@ def test_rotation_vector_and_its_derivative_are_exact_on_both_sides_of_the_serie
 @pytest.mark.nojit
 @pytest.mark.parametrize("angle", [a for a in ANGLES if 1e-3 < a < 2.9])
 def test_gamma_of_the_rotation_vector_holds_on_both_sides_of_the_series(angle):
-    """With body axes at rest on one side, φ(t) = log(p ⊗ exp(tω)); the second derivative by 50-digit differences."""
+    """With one body at rest, φ(t) = log(p ⊗ exp(tω)); its second derivative is computed by 50-digit differences."""
     system = one_body("rotation_vector", [IDENTITY], [IDENTITY])
     omega = np.array([0.7, 0.4, -0.9])
     direction = np.array([2 / 7, -3 / 7, 6 / 7])

@@ -1,4 +1,4 @@
-"""Laws of primitives that a user declares: the same as the built-in ones, of any arity, as SymPy derives them."""
+"""Laws of users' primitives: equal to the built-in ones, of any arity, with derivatives as in SymPy."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from cardan.coordinates import formulations
 from cardan.solvers import abi
 from mechanisms import random_quaternion
 
-FORMULATIONS = ("manifold", "euler_parameters")  # whose curves of constant velocity need no formula
+FORMULATIONS = ("manifold", "euler_parameters")  # their curves of constant velocity are simple
 WIDTHS = {name: kind.width for name, kind in formulations.REGISTRY.items()}
-SAME = 1e-14  # between two compilations of the same equation, of the largest entry
+SAME = 1e-14  # of the largest entry: difference between two compilations of the same equation
 
 
 def close(value, expected, tolerance):
@@ -47,7 +47,7 @@ def aligned(x, y, z, v):
     return [cd.dot(x, v), cd.dot(y, v), cd.dot(z, v) - 1.0]
 
 
-# As a user would write them; limits have no public function and are taken as they are.
+# As a user would write them; limits have no public function and are used unchanged.
 WRITTEN = {
     "coincidence": lambda p, q: q - p,
     "dot_1": lambda u, v: u @ v,
@@ -79,7 +79,7 @@ def random_mechanism(rng, count=3):
 
 
 def random_argument(kind, bodies, rng):
-    """What m.constrain takes for an argument of that kind: on the first body, or between the two."""
+    """The argument of m.constrain for that kind: on the first body, or between the two bodies."""
     a, b = (body.frame(rng.uniform(-1, 1, 3), z=rng.normal(size=3), x=rng.normal(size=3)) for body in bodies)
     if KINDS[kind].is_coordinate:
         return cd.coordinate(a, b, kind)
@@ -87,7 +87,7 @@ def random_argument(kind, bodies, rng):
 
 
 def constrained(primitive, seed):
-    """A mechanism of three bodies with four uses of a primitive, on all of them and on the ground."""
+    """A mechanism of three bodies with four relations of one primitive, on all bodies and on the ground."""
     rng = np.random.default_rng(seed)
     m = random_mechanism(rng)
     everyone = [*m.bodies.values(), m.ground]
@@ -141,8 +141,8 @@ def test_a_primitive_declared_by_a_user_is_the_built_in_one(name, formulation):
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", list(REGISTRY))
 def test_a_primitive_declared_by_a_user_assembles_as_the_built_in_one(name, formulation):
-    """To the same pose, but where the built-in is judged by another form, is a rod that tells its length to L, or
-    is made a joint of by relative coordinates."""
+    """To the same pose.  Exceptions: the built-in is judged by another form, its length defines the characteristic
+    length, or relative coordinates treat it as a joint."""
     own, built_in = redeclared(name), REGISTRY[name]
     mechanisms = [constrained(p, 5) for p in (own, built_in)]
     results = [m.assemble(method="levenberg_marquardt", formulation=formulation) for m in mechanisms]
@@ -184,7 +184,7 @@ def exact_numbers(primitive, seed):
 
 
 def check_by_sympy(primitive, symbolic, seed, tolerance=2e-14):
-    """Against exact derivatives; symbolic(x, c) gives the rows."""
+    """Compare with exact derivatives; symbolic(x, c) returns the rows."""
     x, c, v = exact_numbers(primitive, seed)
     xs, cs = sympy.symbols(f"x:{x.size}", real=True), sympy.symbols(f"c:{c.size}", real=True)
     directions = [sympy.Rational(d) for d in v.tolist()]
@@ -202,7 +202,7 @@ def check_by_sympy(primitive, symbolic, seed, tolerance=2e-14):
 
 
 def check_by_mpmath(primitive, rows, seed, tolerance=2e-14):
-    """Against differences with sixty digits; rows(x, c) computes with numbers of mpmath."""
+    """Compare with differences in sixty digits; rows(x, c) computes with mpmath numbers."""
     x, c, v = exact_numbers(primitive, seed)
     with mpmath.workdps(60):
         h = mpmath.mpf(10) ** -15
@@ -226,7 +226,7 @@ UNARY = ("sin", "cos", "tan", "sqrt", "exp", "log", "asin", "acos", "atan", "sin
 
 
 def inside(x):
-    """A number within (0, 1) that depends on all of x, for x within (0, 1)."""
+    """A number in (0, 1) that depends on all components of x, for x in (0, 1)."""
     return (x[0] * x[1] + x[2] + 2 * x[3] * x[4] ** 2 + x[5] / (1 + x[0])) / 8 + x[5] / 16
 
 
@@ -307,7 +307,7 @@ def test_vectors_and_orientations_and_their_derivatives_are_those_of_mpmath():
 
 
 def random_expression(rng, leaves, library, depth):
-    """A tree of operators and functions, the same in both worlds, bounded and smooth."""
+    """A tree of operators and functions, bounded and smooth, valid for traced and symbolic values."""
     if depth == 0 or rng.random() < 0.1:
         return leaves[rng.integers(len(leaves))] if rng.random() < 0.8 else int(rng.integers(1, 5))
     a, b = (random_expression(rng, leaves, library, depth - 1) for _ in range(2))
@@ -358,7 +358,7 @@ def test_functions_of_numpy_record_what_those_of_the_library_do():
         return [*angles, *others, -d, numbers, d @ [1, 2, 3], *(d * 2)]
 
     def with_features(function):
-        """Some rows are of the parameter alone, which is refused: each gets a feature too."""
+        """A row that depends only on the parameter is rejected, so a feature is added to each."""
         declare = cd.primitive(i="point", j="point")
 
         def wrapped(i, j, *, c):
@@ -374,14 +374,14 @@ def test_functions_of_numpy_record_what_those_of_the_library_do():
 
 
 def spread(points, lengths):
-    """Of n points, n rows: distances along the chain, and how far the first point is from the middle of all."""
+    """n rows for n points: distances along the chain, and the distance of the first point from the mean of all."""
     middle = sum(points[1:], points[0]) / len(points)
     chain = [cd.norm(b - a) - length for (a, b), length in zip(pairwise(points), lengths, strict=True)]
     return [*chain, cd.norm(points[0] - middle) ** 3 + cd.sin(points[-1].x - points[0].x)]
 
 
 def of_points(count, rows, parameters=0, **options):
-    """A primitive of so many points, by a function of the list of them and that of its parameters."""
+    """A primitive of ``count`` points; its function takes the list of points and the list of parameters."""
     points, numbers = [f"p{k}" for k in range(count)], [f"c{k}" for k in range(parameters)]
     arguments = ", ".join([*points, *(["*"] if numbers else []), *numbers])
     function = eval(f"lambda {arguments}: rows([{', '.join(points)}], [{', '.join(numbers)}])", {"rows": rows})
@@ -394,7 +394,7 @@ def first_difference(f, h=2e-3):
 
 
 def check_by_differences(system, formulation, seed, tolerance=1e-8):
-    """J along the retraction, γ along constant velocity, of the library's own f."""
+    """J is compared along the retraction, γ along constant velocity, with differences of the library's own f."""
     rng = np.random.default_rng(seed)
     problem = formulations.problem(system, formulation)
     q = formulations.to_reference(system, system.authored)
@@ -424,8 +424,8 @@ def check_by_differences(system, formulation, seed, tolerance=1e-8):
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("bodies", range(1, 7))
 def test_a_primitive_may_be_on_any_number_of_bodies(bodies, formulation):
-    """With the ground: from one movable body to six.  Its value is that of NumPy, and where it is moved away it
-    is met again."""
+    """From one movable body and the ground to six bodies.  The value equals NumPy's, and assembly after a disturbance
+    satisfies it again."""
     rng = np.random.default_rng(bodies)
     m = random_mechanism(rng, bodies)
     everyone = [m.ground, *m.bodies.values()]
@@ -466,7 +466,7 @@ def test_a_primitive_may_have_as_many_rows_as_are_allowed_and_hundreds_of_compon
     everyone = [m.ground, *m.bodies.values()]
     points = {f"p{k}": everyone[k % 7].point(rng.uniform(-1, 1, 3)) for k in range(count)}
     m.constrain("many", primitive, **points)
-    m.distance("another", everyone[1].point(), everyone[2].point((1, 0, 0)), 1.0)  # a row behind the many
+    m.distance("another", everyone[1].point(), everyone[2].point((1, 0, 0)), 1.0)  # one row after the many
     check_by_differences(m.system, formulation, seed=7)
 
 
@@ -521,7 +521,7 @@ def test_a_vector_of_an_argument_turns_with_its_body():
             m.constrain("wrong", equal_height, **(given | wrong))
 
 
-# --- points count from the world's origin -----------------------------------------------------------------------------
+# --- points are relative to the world origin --------------------------------------------------------------------------
 
 
 ABSOLUTE = {
@@ -553,7 +553,7 @@ def test_whether_the_worlds_origin_matters_is_found_from_the_graph():
 @pytest.mark.nojit
 @pytest.mark.parametrize("name", list(ABSOLUTE))
 def test_residuals_are_those_of_world_points_wherever_the_ground_is_attached(name):
-    """Solvers count from the ground's points, which must not be seen in a function of world points."""
+    """The solvers' origin is the mean of the ground's points; a function of world points must not depend on it."""
     primitive = cd.primitive(i="point", j="point")(ABSOLUTE[name])
     rng = np.random.default_rng(8)
     m = random_mechanism(rng, 4)
@@ -573,7 +573,7 @@ def test_residuals_are_those_of_world_points_wherever_the_ground_is_attached(nam
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 def test_an_absolute_constraint_is_met_in_world_coordinates(formulation):
-    """It was called met at z = 17, where points were counted from the ground's."""
+    """Regression: it was satisfied at z = 17 when points were relative to the ground's points."""
 
     @cd.primitive(i="point", j="point")
     def sum_of_heights(i, j, *, h):
@@ -593,7 +593,7 @@ def test_an_absolute_constraint_is_met_in_world_coordinates(formulation):
 
 
 def bent_distance(x, c, out):
-    """|d| − c₀ where it is long, and (|d|² − c₀²)/2c₀ where it is short: a branch that no trace could record."""
+    """|d| − c₀ if |d| is large, else (|d|² − c₀²)/2c₀: a branch, which cannot be traced."""
     square = (x[3] - x[0]) ** 2 + (x[4] - x[1]) ** 2 + (x[5] - x[2]) ** 2
     out[0] = math.sqrt(square) - c[0] if square > c[0] ** 2 else (square - c[0] ** 2) / (2 * c[0])
 
@@ -650,7 +650,7 @@ def test_a_primitive_by_hand_obeys_the_laws_of_all(formulation):
 def fails_far_away(x, c, out):
     if abs(x[0]) > 3.0:
         raise ValueError("too far")
-    place = 0 if abs(x[0]) < 2.0 else 10**6  # out of bounds, which compiled code would not notice by itself
+    place = 0 if abs(x[0]) < 2.0 else 10**6  # out of bounds, which compiled code does not check by default
     out[place] = x[0] - x[3]
 
 
@@ -675,7 +675,7 @@ def test_a_kernel_by_hand_that_raises_is_never_met(x):
 
 
 def sum_and_rise(x, c, out):
-    """Σx − 6k and z_j − z_i, by what an array has and a pointer has not: a length, an end, a sum."""
+    """Σx − 6k and z_j − z_i, with operations that need an array: len, negative indices, sum."""
     out[:] = 0.0
     out[0] = x.sum() - len(x) * c[-1]
     out[-1] = x[-1] - x[2]
@@ -701,7 +701,7 @@ def summed(i, j, *, k):
 @pytest.mark.nojit
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 def test_what_a_kernel_by_hand_gets_is_as_long_as_it_was_declared(formulation):
-    """Though it lies among the rows, the features and the parameters of others."""
+    """Its arrays are parts of larger arrays that contain the rows, features and parameters of others."""
     evaluations = []
     for primitive in (summed, summed_by_hand):
         m = cd.Mechanism()
@@ -766,7 +766,7 @@ def test_a_trace_that_leaves_its_domain_is_never_met():
 
 
 def closed_chain(rod):
-    """A crank and a coupler with a rod to the ground, made by rod(m, crank, coupler); the crank is driven."""
+    """A driven crank and a coupler with a rod to the ground, which rod(m, crank, coupler) adds."""
     m = cd.Mechanism()
     crank, coupler = m.body("crank"), m.body("coupler", position=(1, 0, 0), orientation=(0.9, 0, 0, 0.4))
     hinge = m.revolute("hinge", m.ground.frame(), crank.frame())
@@ -925,10 +925,10 @@ def decorated(x, c, out):
 
 @pytest.mark.nojit
 def test_a_primitive_by_hand_is_pickled_by_its_name(monkeypatch):
-    """As importlib mode gives this module a name that cannot be imported, it is entered under its own."""
+    """In importlib mode the name of this module cannot be imported, so it is registered under its own name."""
     monkeypatch.setitem(sys.modules, decorated.origin.value.__module__, sys.modules[__name__])
     assert pickle.loads(pickle.dumps(decorated)) is decorated
-    assert pickle.loads(pickle.dumps(bent_rod)) == bent_rod  # whose functions have names of their own
+    assert pickle.loads(pickle.dumps(bent_rod)) == bent_rod  # its functions can be pickled by name
     m = small_mechanism(decorated)
     assert pickle.loads(pickle.dumps(m)) == m
 
@@ -984,7 +984,7 @@ def test_no_damaged_graph_becomes_a_module(damage):
     nodes = tuple(DAMAGED[damage](list(recipe.nodes)))
     rows = (len(nodes) - 1,)
     broken = Recipe(recipe.name, recipe.arguments, recipe.parameters, recipe.defaults, recipe.units, nodes, rows)
-    with pytest.raises(cd.ModelError, match="'height' is no record of an equation"):
+    with pytest.raises(cd.ModelError, match="'height' is not a valid recorded equation"):
         Recipe.rebuild(broken)
     assert Recipe.rebuild(recipe) == declared()
 
@@ -1060,7 +1060,7 @@ def _repeat(times, address, op, ints, floats, q, step, out, jacobian, work):
 
 
 def evaluation(primitive):
-    """A function that evaluates f and J of a chain with a thousand uses so many times."""
+    """A function that evaluates f and J of a chain with a thousand relations repeatedly."""
     rng = np.random.default_rng(11)
     m = random_mechanism(rng, 101)
     bodies = list(m.bodies.values())
@@ -1079,7 +1079,7 @@ def evaluation(primitive):
 @pytest.mark.skipif(JIT_DISABLED, reason="times of compiled code")
 @pytest.mark.parametrize("name", ["distance", "rotation_vector"])
 def test_evaluation_is_about_as_fast_as_that_of_the_built_in(name):
-    """The bar is 1.2, measured by benchmarks/vocabulary.py; here on a busy machine the fastest of many turns."""
+    """The limit is 1.2, measured by benchmarks/vocabulary.py; here the fastest of many runs on a busy machine."""
     runs = [evaluation(redeclared(name)), evaluation(REGISTRY[name])]
     fastest = [math.inf, math.inf]
     for run in runs:

@@ -30,7 +30,7 @@ def call_minimum_norm(m, n, a, b, x, rtol, work, pivots):
 
 
 def solve(a, b, damping=0.0):
-    """(x, factor) of (a + damping I) x = b, or None where the factorisation refuses."""
+    """(x, factor) of (a + damping I) x = b, or None if the factorisation fails."""
     n = len(b)
     factor, x = np.array(a, dtype=float).ravel(), np.full(n, np.nan)
     done = factor_and_solve(n, factor, damping, np.array(b, dtype=float), x)
@@ -38,7 +38,7 @@ def solve(a, b, damping=0.0):
 
 
 def minimum_norm(a, b, rtol=RTOL):
-    """(x, rank) with x the shortest of the vectors that minimise |a x − b|."""
+    """(x, rank), where x is the minimum-norm minimiser of |a x − b|."""
     m, n = a.shape
     x, work, pivots = np.full(n, np.nan), np.full(3 * n, np.nan), np.full(n, -1, dtype=np.int64)
     rank = call_minimum_norm(m, n, np.array(a).ravel(), np.array(b, dtype=float), x, rtol, work, pivots)
@@ -46,7 +46,7 @@ def minimum_norm(a, b, rtol=RTOL):
 
 
 def of_rank(rng, m, n, rank, spread=1.0):
-    """A random m×n matrix of that rank whose other singular values lie within ``spread`` decades."""
+    """A random m×n matrix of the given rank; its non-zero singular values span ``spread`` decades."""
     left, right = np.linalg.qr(rng.normal(size=(m, m)))[0], np.linalg.qr(rng.normal(size=(n, n)))[0]
     values = 10.0 ** rng.uniform(-spread, 0, rank)
     return left[:, :rank] * values @ right[:rank]
@@ -102,7 +102,7 @@ def test_the_zero_matrix_has_rank_zero_and_the_zero_solution(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("rest", [0.0, 1.0])
 def test_one_nan_makes_all_of_the_solution_nan(shape, rest):
-    """Wherever it is, and among zeros too: a column that is dropped would hide it."""
+    """At any position, also among zeros: a dropped column must not hide a NaN."""
     rng = np.random.default_rng(shape)
     for _ in range(5):
         a = rest * rng.normal(size=shape)
@@ -122,7 +122,7 @@ def test_zero_and_repeated_rows_and_columns_are_dropped():
     assert rank == 5
     assert np.abs(x - np.linalg.pinv(a, rcond=1e-10) @ b).max() <= 1e-12
     assert not x[[5, 7, 9, 10]].any()
-    assert np.abs(x[[0, 4]] - x[[6, 8]]).max() <= 1e-13  # what is needed is shared equally
+    assert np.abs(x[[0, 4]] - x[[6, 8]]).max() <= 1e-13  # equal columns have equal components
 
 
 @pytest.mark.parametrize(("smallest", "rank"), [(1e-4, 3), (1e-7, 3), (1e-9, 2), (1e-12, 2)])
@@ -146,7 +146,7 @@ def test_cholesky_solves_what_lapack_solves(n, damping):
     x, factor = solve(a, b, damping)
     whole = a + damping * np.eye(n)
     assert np.abs(x - np.linalg.solve(whole, b)).max() <= 1e-13 * np.linalg.cond(whole)
-    lower = np.tril(factor, -1) + np.diag(1.0 / np.diag(factor))  # the diagonal is kept as its inverse
+    lower = np.tril(factor, -1) + np.diag(1.0 / np.diag(factor))  # the inverse of the diagonal is stored
     assert np.abs(lower - np.linalg.cholesky(whole)).max() <= 1e-13 * np.abs(whole).max()
 
 
@@ -176,7 +176,7 @@ def test_cholesky_refuses_what_is_not_positive_definite(a):
 
 
 def lu_solve(a, b, singular=1e-13):
-    """x of a x = b, or None where a counts as singular."""
+    """x of a x = b, or None if a is singular."""
     x = np.full(len(b), np.nan)
     done = call_lu_solve(len(b), np.array(a, dtype=float).ravel(), np.array(b, dtype=float), x, singular)
     return x if done else None

@@ -21,7 +21,7 @@ AXES /= np.linalg.norm(AXES, axis=1, keepdims=True)
 
 
 def around(threshold):
-    """Angles straddling a branch, down to one ulp on either side."""
+    """Angles on both sides of a branch, at distances down to one ulp."""
     return [threshold * f for f in (0.5, 0.9, 1 - 1e-9, 1 - EPS, 1.0, 1 + EPS, 1 + 1e-9, 1.1, 2.0)]
 
 
@@ -37,7 +37,7 @@ BEYOND_PI = [PI + 1e-9, PI + 1e-3, 4.0, 5.0, 6.0]
 
 
 def quaternions(seed, shape=(), *, scale=(0.3, 3.0)):
-    """Random quaternions of random length: almost none on the unit sphere."""
+    """Random quaternions of random norm: almost none on the unit sphere."""
     rng = np.random.default_rng(seed)
     return eu.random(rng, shape) * rng.uniform(*scale, (*shape, 1))
 
@@ -55,7 +55,7 @@ def norm2(p):
 
 
 def sign_free_distance(p, q):
-    """max|p ∓ q| over a batch, the sign chosen per quaternion: `canonical` jumps where e0 rounds to 0."""
+    """max|p ∓ q| over a batch, the sign chosen for each quaternion: `canonical` jumps if e0 rounds to 0."""
     return np.minimum(np.abs(p - q).max(-1), np.abs(p + q).max(-1)).max()
 
 
@@ -99,7 +99,7 @@ def mp_log(p):
 
 
 def mp_right_jacobian(phi):
-    """∫₀¹ exp(−s φ̃) ds = Σ (−φ̃)ᵏ/(k+1)!, summed term by term: no closed form in θ is involved."""
+    """∫₀¹ exp(−s φ̃) ds = Σ (−φ̃)ᵏ/(k+1)!, summed term by term, without a closed form in θ."""
     x, y, z = mp_vector(phi)
     skew = mpmath.matrix([[0, z, -y], [-z, 0, x], [y, -x, 0]])
     total, term = mpmath.eye(3), mpmath.eye(3)
@@ -110,7 +110,7 @@ def mp_right_jacobian(phi):
 
 
 def relative_error(value, exact):
-    """max|value − exact|/max|exact|, the difference taken in 50 digits."""
+    """max|value − exact|/max|exact|, with the difference computed in 50 digits."""
     exact = list(exact)
     scale = max(abs(x) for x in exact) or mpmath.mpf(1)
     return float(max(abs(mpmath.mpf(float(v)) - x) for v, x in zip(np.ravel(value), exact, strict=True)) / scale)
@@ -127,7 +127,7 @@ def componentwise_error(value, exact):
 
 @cache
 def symbolic():
-    """A(p) u built from the quaternion product p (0,u) p* alone, and its symbolic derivative."""
+    """A(p) u computed only from the quaternion product p (0,u) p*, and its symbolic derivative."""
     p = sympy.symbols("w x y z", real=True)
     u = sympy.symbols("a b c", real=True)
     q = sympy.Quaternion(*p)
@@ -195,7 +195,7 @@ def test_K_identities_hold_for_every_p():
     np.testing.assert_allclose(k @ T(e) / 2, -eu.tilde(au[..., 0]), **close)
     np.testing.assert_allclose(k @ p[..., None], 2 * au, **close)
     np.testing.assert_allclose(norm2(p) * k, -2 * a @ eu.tilde(u) @ g + 2 * au * p[..., None, :], **close)
-    # with the rotation matrix in place of A(p), the first needs the factor |p|²: off the sphere the two differ
+    # with the rotation matrix in place of A(p), the first needs the factor |p|²: they differ off the sphere
     assert np.abs(k @ T(g) / 2 + eu.as_matrix(p) @ eu.tilde(u)).max() > 0.1
 
 
@@ -285,7 +285,7 @@ def test_exp_to_rounding(theta):
         phi = theta * axis
         p, exact = eu.exp(phi), mp_exp(phi)
         assert relative_error(p, exact) < 3 * EPS
-        if theta < 1:  # near the identity the small vector part is right by itself
+        if theta < 1:  # near the identity the small vector part has full relative accuracy
             assert componentwise_error(p, exact) < 3 * EPS
 
 
@@ -334,7 +334,7 @@ def test_tie_break_at_exactly_pi():
     np.testing.assert_array_equal(eu.log([0, -1, 0, 0]), [PI, 0, 0])
     np.testing.assert_array_equal(eu.log([0, 0, -2, 0]), [0, PI, 0])
     np.testing.assert_array_equal(eu.log([0, 0, 0, -1]), [0, 0, PI])
-    # off the tie, e0 decides, however small it is
+    # if e0 is not zero, its sign decides, even if it is small
     np.testing.assert_array_equal(eu.log([1e-200, -1, 0, 0]), [-PI, 0, 0])
     np.testing.assert_array_equal(eu.log([-1e-200, -1, 0, 0]), [PI, 0, 0])
 
@@ -403,20 +403,20 @@ def test_right_jacobian_inverse_to_rounding(theta):
     for axis in AXES:
         phi = theta * axis
         exact = mpmath.inverse(mp_right_jacobian(phi))
-        bound = 3 * EPS if theta <= PI else 40 * EPS  # towards its pole at 2π the condition grows
+        bound = 3 * EPS if theta <= PI else 40 * EPS  # the condition number grows towards the pole at 2π
         assert relative_error(eu.right_jacobian_inverse(phi), exact) < bound
 
 
 @pytest.mark.parametrize("theta", [t for t in ANGLES if 1e-9 <= t <= 2])
 def test_jacobian_coefficients_to_rounding(theta):
-    """The φ̃² coefficients themselves, which I and φ̃ would hide: read off 1 − J₁₁ for φ along z."""
+    """The φ̃² coefficients, computed from 1 − J₁₁ for φ along z, where I and φ̃ do not hide their error."""
     skew_part = eu.right_jacobian([0, 0, theta])
     exact = 1 - mpmath.sin(theta) / mpmath.mpf(theta)
     assert abs(1 - mpmath.mpf(skew_part[0, 0]) - exact) < 2 * EPS
     inverse = eu.right_jacobian_inverse([0, 0, theta])
     half = mpmath.mpf(theta) / 2
     assert abs(mpmath.mpf(inverse[0, 0]) - half * mpmath.cot(half)) < 2 * EPS
-    # off-diagonal products of φ carry the coefficient without the unit matrix, once the odd part is removed
+    # without the odd part, off-diagonal entries are the coefficient times products of components of φ
     phi = theta / np.sqrt(3) * np.ones(3)
     size = mp_norm(mp_vector(phi))
     product = mpmath.mpf(float(phi[0])) ** 2
@@ -425,7 +425,7 @@ def test_jacobian_coefficients_to_rounding(theta):
         (eu.right_jacobian_inverse, (1 - size / 2 * mpmath.cot(size / 2)) / size**2),
     ):
         even = (mpmath.mpf(jacobian(phi)[0, 1]) + mpmath.mpf(jacobian(phi)[1, 0])) / 2
-        # what is left of the even part after rounding beside the odd part ½φ
+        # rounding error of the even part, which is added to the odd part ½φ
         assert abs(even / (coefficient * product) - 1) < 30 * EPS + EPS * theta / float(2 * coefficient * product)
 
 
@@ -476,7 +476,7 @@ def test_right_jacobian_inverse_is_the_derivative_of_difference():
 
 
 def hard_quaternions():
-    """Every angle of ANGLES about every axis, exact half turns, and quaternions with ties between components."""
+    """All ANGLES about all axes, exact rotations by π, and quaternions with components of equal magnitude."""
     turns = [eu.exp(t * axis) for t in ANGLES for axis in AXES]
     halves = [np.r_[0.0, axis] for axis in AXES]
     ties = [np.array(s) / 2.0 for s in np.ndindex(3, 3, 3, 3) if any(s)]
@@ -494,7 +494,7 @@ def test_matrix_roundtrip_at_every_angle():
 
 
 def test_from_matrix_keeps_small_angles():
-    """Near the identity the vector part has full relative accuracy, as an arccos of the trace would not."""
+    """Near the identity the vector part has full relative accuracy; arccos of the trace would lose it."""
     for theta in (1e-3, 1e-8, 1e-12, 1e-100):
         phi = theta * AXES[5]
         np.testing.assert_allclose(eu.log(eu.from_matrix(eu.matrix(eu.exp(phi)))), phi, rtol=1e-14)
@@ -571,7 +571,7 @@ def test_zxz_roundtrips():
 @pytest.mark.parametrize("delta", [0.0, 1e-16, 1e-15, 1e-14, 1e-9, 1e-4])
 @pytest.mark.parametrize("pole", [0.0, PI])
 def test_zxz_third_angle_is_zero_at_the_poles(pole, delta):
-    """At θ = 0, π: φ = 0; just off them (beyond the rounding of p) the split into ψ and φ comes back."""
+    """At θ = 0 and π, φ = 0; just off them (beyond the rounding of p), ψ and φ are recovered."""
     psi, phi = 0.7, 0.4
     p = eu.from_zxz([psi, abs(pole - delta), phi])
     back = eu.as_zxz(p)
@@ -757,7 +757,7 @@ def test_no_warnings_at_the_edges():
 
 
 def test_group_laws_for_arbitrary_input():
-    """Lengths over eight decades, with components set to zero at random so that the special cases occur."""
+    """Norms over eight decades; random components are set to zero, so that special cases occur."""
     rng = np.random.default_rng(49)
     n = 2000
     phi = rng.uniform(-10, 10, (n, 3)) * rng.choice([0, 1e-8, 1e-3, 1], (n, 3))

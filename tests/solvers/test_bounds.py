@@ -1,8 +1,8 @@
-"""Kernels index bare pointers: here all that they are given lies between guards, which must survive.
+"""Kernels index pointers without checks.  In these tests all their arrays have guards, which must not be overwritten.
 
-What is handed out uninitialised is full of NaN, and of indices that lie nowhere: whoever read it before writing it
-would change the answer, or crash.  Within a workspace there are no guards between its pieces: without the JIT these are
-cut to their size, and one that is too short says so.
+Uninitialised arrays are filled with NaN or invalid indices: a kernel that reads an element before writing it gives
+another result, or crashes.  The pieces of a workspace have no guards between them: without the JIT each is an array of
+its own size, and access beyond its end raises an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MARK = -77
 
 
 class Guards:
-    """NumPy's empty, zeros and empty_like, with guards on both sides of what they return."""
+    """Replaces NumPy's empty, zeros and empty_like by versions with guards on both sides of the array."""
 
     def __init__(self):
         self.whole = []
@@ -62,7 +62,7 @@ class Guards:
             np.empty, np.zeros, np.empty_like = plain
         for whole in self.whole:
             assert (whole[:GUARD] == MARK).all(), f"before an array of {whole.size - 2 * GUARD}"
-            assert (whole[-GUARD:] == MARK).all(), f"behind an array of {whole.size - 2 * GUARD}"
+            assert (whole[-GUARD:] == MARK).all(), f"after an array of {whole.size - 2 * GUARD}"
 
 
 def _form(array):
@@ -70,7 +70,7 @@ def _form(array):
 
 
 def compare(run):
-    """The same answer, an array, with guards and without; with them first, or a fault would take the tests down."""
+    """run() returns the same array with and without guards.  The run with guards is first: it fails without a crash."""
     guards = Guards()
     with guards.standing():
         guarded = run()
@@ -92,12 +92,12 @@ def test_no_solver_leaves_its_workspace(name, formulation, method):
 
 @cd.primitive(i="point", j="point", k="point", l="point")
 def even(i, j, k, l):
-    """Three rows of twelve components: among the constraints below the tallest and the widest at once."""
+    """Three rows of twelve components: the constraint with the most rows and the most components."""
     return (j - i) - (l - k)
 
 
 def own():
-    """A crank that is driven, an arm with stops, and a constraint of the user's that keeps it parallel."""
+    """A driven crank, an arm with limits, and a user's constraint that keeps the arm parallel."""
     m = cd.Mechanism()
     crank, arm = m.body("crank"), m.body("arm", position=(0.1, 1.9, 0), orientation=(0.9, 0, 0, 0.1))
     hinge = m.revolute("hinge", m.ground.frame(), crank.frame())
@@ -123,7 +123,7 @@ BUILDERS = {**{name: REGISTRY[name].build for name in SMALL}, "own": own, "contr
 
 
 def many(name, formulation, count=6, **options):
-    """assemble_many from random starts; the last is the authored one."""
+    """assemble_many from random starts; the last start is the authored pose."""
     m = BUILDERS[name]()
     starts = [*(random_start(m, seed) for seed in range(count - 1)), m.state]
     found = m.assemble_many(starts, formulation=formulation, workers=2, **options)
@@ -143,12 +143,12 @@ def test_many_starts_keep_to_their_workspaces(name, formulation, method):
 @pytest.mark.parametrize(
     "name, options",
     [
-        ("stewart_distance", {"restarts": 3, "max_iterations": 4}),  # every attempt fails, and leaves its cost
+        ("stewart_distance", {"restarts": 3, "max_iterations": 4}),  # every attempt fails; the cost of each is compared
         ("contradictory", {"restarts": 4}),
-        ("contradictory", {"restarts": 20}),  # found out to be so
+        ("contradictory", {"restarts": 20}),  # the contradiction is detected
         ("folding_table", {"restarts": 3, "max_iterations": 3}),
-        ("lead_screw", {"restarts": 3, "max_iterations": 3}),  # with turns that are wound anew
-        ("rsur", {"restarts": 3, "tolerance": 1e-15}),  # near, and judged there
+        ("lead_screw", {"restarts": 3, "max_iterations": 3}),  # whole turns are counted again
+        ("rsur", {"restarts": 3, "tolerance": 1e-15}),  # ends near the solution, where the verdict decides
         ("own", {"restarts": 3, "tolerance": 1e-15}),
     ],
 )
@@ -224,7 +224,7 @@ def test_nor_does_a_diagnosis(name):
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", [*SMALL, "own"])
 def test_nor_does_what_is_evaluated_once(name, formulation):
-    """f, J, J x, a retraction, residuals along a way; γ where a formulation has velocities per body."""
+    """f, J, J x, a retraction, residuals along steps; γ if the formulation has velocities of bodies."""
 
     def run():
         m = BUILDERS[name]()
@@ -274,7 +274,7 @@ ALGEBRAS = {"dense": linear._dense, "sparse": linear.sparse, "dual": linear.dual
 
 
 def solve_with(algebra, formulation, method, short=0):
-    """Three iterations with a linear algebra that has so many floats less than it needs."""
+    """Three iterations with linear algebra whose matrices have ``short`` floats too few."""
     m = own()
     p = formulations.problem(m.system, formulation)
     found = algebra(p.structure)
@@ -298,14 +298,14 @@ def one_short(sizes):
     return lambda *arguments: sizes(*arguments) - 1
 
 
-only_without_the_jit = pytest.mark.skipif(not JIT_DISABLED, reason="kernels do not ask")
+only_without_the_jit = pytest.mark.skipif(not JIT_DISABLED, reason="compiled kernels do not check bounds")
 
 
 @pytest.mark.nojit
 @only_without_the_jit
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "gradient", "newton_lu"])
 def test_every_piece_of_a_workspace_is_as_long_as_it_must_be(method, monkeypatch):
-    """With any of them one element shorter the kernel would write beyond it."""
+    """If any piece is one element shorter, the kernel writes beyond its end."""
     module = methods.load(methods.REGISTRY[method].stages[0].kernel)
     whole = module.pieces
     m = own()
@@ -364,7 +364,7 @@ def test_so_is_the_workspace_of_springs(monkeypatch):
 
 def test_guards_fall_where_something_is_written_beyond():
     guards = Guards()
-    with pytest.raises(AssertionError, match="behind an array of 5"), guards.standing():
+    with pytest.raises(AssertionError, match="after an array of 5"), guards.standing():
         np.empty(5)
         guards.whole[0][GUARD + 5] = 0.0
     assert np.empty.__module__ == "numpy"

@@ -1,4 +1,4 @@
-"""Linear algebra by way of the rows: the same answers as that of the unknowns, where λ is small too."""
+"""Dual normal equations give the same steps as the normal equations, also for small λ."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from cardan.solvers._blocks import call_at, spread, update_defect
 
 
 def random_structure(rng, constraints, blocks, most=4, independent=False):
-    """A structure table with blocks of widths 1 … 4 (the last touched by nothing) and constraints of 1 … 6 rows, some
-    with more rows than unknowns; or of at most half as many, which are independent in general."""
+    """A structure table with blocks of widths 1 … 4 (no constraint depends on the last) and constraints of 1 … 6 rows,
+    some with more rows than unknowns.  If independent: at most half as many rows as unknowns, of full rank in general.
+    """
     widths = rng.integers(1, 5, blocks)
     offsets = np.concatenate([[0], np.cumsum(widths)])
     table, row, entry = [], 0, 0
@@ -47,7 +48,7 @@ def dense(structure, entries):
 
 
 class Solver:
-    """FACTOR once, then SOLVE with any gradient."""
+    """Calls FACTOR once, then BACK_SOLVE with any gradient."""
 
     def __init__(self, algebra, structure, entries, r, damping):
         self.algebra, self.entries, self.r = algebra, entries, r
@@ -68,7 +69,7 @@ class Solver:
 
 
 def exact(J, damping, g=None, r=None):
-    """−(JᵀJ + λI)⁻¹ g, or with Jᵀr for g, with sixty digits: a rounded Jᵀr has a part along free motions."""
+    """−(JᵀJ + λI)⁻¹ g, or with g = Jᵀr, in sixty digits: a rounded Jᵀr has a component along free motions."""
     with mpmath.workdps(60):
         A = mpmath.matrix(J.tolist())
         g = mpmath.matrix(g.tolist()) if r is None else A.T * mpmath.matrix(r.tolist())
@@ -87,10 +88,10 @@ def test_the_transposed_structure_is_that_of_the_transpose(seed):
     assert np.array_equal(dense(turned, entries[permutation]), dense(structure, entries).T)
 
 
-@pytest.mark.parametrize("constraints, blocks", [(3, 12), (8, 40), (40, 60)])  # JJᵀ dense, and sparse
+@pytest.mark.parametrize("constraints, blocks", [(3, 12), (8, 40), (40, 60)])  # dense and sparse JJᵀ
 @pytest.mark.parametrize("damping", [1e-12, 1e-6, 1.0])
 def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):
-    """Whether the rows are independent or not, and with nothing along free motions."""
+    """Also if rows are dependent.  The step has no component along free motions."""
     rng = np.random.default_rng([constraints, 7])
     structure = random_structure(rng, constraints, blocks)
     entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
@@ -112,12 +113,12 @@ def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):
 @pytest.mark.parametrize("damping", [1e-12, 1e-9, 1e-4, 1.0])
 @pytest.mark.parametrize("redundant", [False, True])
 def test_any_gradient_is_answered_to_what_its_rounding_allows(damping, redundant):
-    """What it has along free motions comes back divided by λ, and its rounding with it; where it has nothing but
-    rounding there, the rest is as sharp as if there were no free motions."""
+    """The components along free motions, and their rounding errors, are divided by λ.  If these components are only
+    rounding errors, the other components are as accurate as without free motions."""
     rng = np.random.default_rng(11)
     structure = random_structure(rng, 4, 14, independent=True)
     entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
-    if redundant:  # the first two rows alike
+    if redundant:  # the first two rows are equal
         table = structure[abi.HEADER :]
         rows, start = int(table[1]), int(table[2])
         stride = (int(table[4 + int(table[3]) + 2]) - start) // rows
@@ -138,14 +139,14 @@ def test_any_gradient_is_answered_to_what_its_rounding_allows(damping, redundant
     error = solver.solve(g) - exact(J, damping, g)
     least = s[rank - 1]
     assert np.abs(free @ error).max() <= 100 * eps * np.abs(g).max() / damping
-    sharp = eps * (s[0] / least) ** 2 / (least**2 + damping)
+    bound = eps * (s[0] / least) ** 2 / (least**2 + damping)
     if redundant:  # the rounding of S is then eps/λ, and it is applied twice
-        sharp += (eps / damping) ** 2
-    assert np.abs(span @ error).max() <= 100 * sharp * np.abs(g).max()
+        bound += (eps / damping) ** 2
+    assert np.abs(span @ error).max() <= 100 * bound * np.abs(g).max()
 
 
 def test_the_formula_without_the_split_would_lose_what_refinement_needs():
-    """g − JᵀS J g alone, divided by λ: its error along the rows is eps/λ, not eps/σ²."""
+    """(g − JᵀS J g)/λ without the split: its error in the row space is eps/λ, not eps/σ²."""
     rng = np.random.default_rng(11)
     structure = random_structure(rng, 4, 14, independent=True)
     entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
@@ -170,7 +171,7 @@ def defect_of(structure, r, entries, damping, step, out):
 @pytest.mark.nojit
 @pytest.mark.parametrize("damping", [1e-12, 1e-8])
 def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
-    """As the Levenberg–Marquardt loop and Newton do it: the defect Jᵀ(r + Jδ) + λδ is no multiple of the rows."""
+    """As in Levenberg–Marquardt and Newton: the defect Jᵀ(r + Jδ) + λδ is not a combination of the rows."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         structure = random_structure(rng, 5, 30)
@@ -180,7 +181,7 @@ def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
         expected = exact(J, damping, r=r)
         solver = Solver(linear.dual(structure), structure, entries, r, damping)
         step = solver.solve(solver.gradient)
-        rough = step + 1e-7 * rng.normal(size=step.size) * np.abs(step).max()  # what a poorer factor might give
+        rough = step + 1e-7 * rng.normal(size=step.size) * np.abs(step).max()  # the step of a less accurate factor
         for given, allowed in ((step, 1e-12), (rough, 1e-9)):
             defect = np.empty_like(step)
             defect_of(structure, r, entries, damping, given, defect)

@@ -1,4 +1,4 @@
-"""NaN stays NaN: a derivative that is not defined ends a search, and is not taken for zero."""
+"""NaN is preserved: an undefined derivative ends the search and is not treated as zero."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ broken_far_away = cd.primitive(p="point", q="point", rows=1, parameters=["k"], d
 
 
 def arm():
-    """On a hinge, its end at x = 10, where it is to go to x = 3."""
+    """An arm on a hinge with its end at x = 10; a constraint requires x = 3."""
     m = cd.Mechanism()
     body = m.body("arm")
     m.revolute("hinge", m.ground.frame(), body.frame())
@@ -42,7 +42,7 @@ def arm():
 def test_a_jacobian_that_is_no_number_ends_the_search(method, formulation):
     result = arm().assemble(method=method, formulation=formulation, max_iterations=50)
     assert not result.ok
-    if method == "levenberg_marquardt":  # its damping grows, until no step is left
+    if method == "levenberg_marquardt":  # its damping grows until the step is negligible
         assert result.status is cd.Status.STALLED
     else:
         assert result.status is cd.Status.DIVERGED and result.iterations <= 1

@@ -1,3 +1,3 @@
 """Primitive constraints: f, ∂f/∂features and γ, and their registry."""
 
-from cardan.constraints import primitives as primitives  # fills the registry
+from cardan.constraints import primitives as primitives  # registers the built-in primitives

@@ -1,7 +1,8 @@
-"""Primitives whose kernels the user writes: f(x, c, out) and df(x, c, out), compiled by Numba and called by address.
+"""Primitives with kernels written by the user: f(x, c, out) and df(x, c, out), compiled by Numba, called by address.
 
-The derivative is compared with central differences of f when the primitive is made.  ẋᵀ f_xx ẋ is taken by differences
-of ∂f ẋ along ẋ.  Where a kernel writes nothing or raises, the value is NaN, and no pose with NaN counts as assembled.
+The derivative is compared with central differences of f when the primitive is made.  ẋᵀ f_xx ẋ is computed from
+differences of ∂f ẋ along ẋ.  If a kernel raises, or leaves an element unwritten, the result is NaN; a pose with a NaN
+residual is never assembled.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import codegen
-from cardan.constraints.registry import Argument, FeatureKind, Primitive, features_of, users
+from cardan.constraints.registry import Argument, FeatureKind, Primitive, features_of, user_primitive
 from cardan.errors import ModelError
 
-STEP = 1e-5  # of the differences that check a derivative; places are of order one
-AGREES = 1e-6  # of the largest partial derivative: how near the differences must come
-ROUNDING = 1e-15 / STEP  # of f: what rounding alone does to a difference
-PLACES = 5  # where f is defined and compared
-DRAWS = 200  # that many places are tried: f may be defined in a part of space only
+STEP = 1e-5  # of the differences that check a derivative; components of x are of order one
+TOLERANCE = 1e-6  # of the largest partial derivative: largest error of a derivative
+ROUNDING = 1e-15 / STEP  # of f: the rounding error of a difference quotient
+SAMPLES = 5  # at which f is defined and its derivative is compared
+DRAWS = 200  # samples drawn at most, since f may be undefined in a part of space
 
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """What a primitive with hand-written kernels is rebuilt from."""
+    """The declaration and the functions of a primitive by hand, from which it is rebuilt."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -43,22 +44,24 @@ class ByHand:
 
     @staticmethod
     def rebuild(recipe: ByHand) -> Primitive:
-        """The primitive of a recipe.  Only its author knows whether f is invariant under a common translation of
-        all features, so points count from the world's origin."""
+        """The primitive of a recipe.
+
+        It is not known whether f is invariant under translation, so points are relative to the world origin.
+        """
         text = codegen.by_hand_module(features_of(recipe.arguments), len(recipe.parameters), recipe.rows)
-        return users(recipe, text, recipe.rows, absolute=True, indifferent=False)
+        return user_primitive(recipe, text, recipe.rows, absolute=True, indifferent=False)
 
     def reduced(self, made: Primitive) -> tuple[Callable[..., Primitive], tuple[Any, ...]]:
-        """How it is pickled: by the name it has in its module, or with two functions that have one."""
+        """The pickled form: its name in its module, or its two functions, pickled by their names."""
         where = getattr(self.value, "__module__", None), getattr(self.value, "__qualname__", "")
         try:
             if named(*where) is made:
                 return named, where
         except ModelError:
-            pass  # it has no such name: its functions may have
+            pass  # the primitive has no name in a module; its functions may have one
         try:
             pickle.dumps((self.value, self.derivative))
-        except Exception as error:  # what cannot be pickled raises as it likes
+        except Exception as error:  # pickling can raise any exception
             raise ModelError(
                 f"primitive {self.name!r} by hand cannot be pickled, because its functions cannot ({error}); declare "
                 "it at the top of a module, under the name of its function"
@@ -67,21 +70,21 @@ class ByHand:
 
 
 def named(module: Any, name: str) -> Primitive:
-    """The primitive that a module declares by that name."""
+    """The primitive that a module declares under a name."""
     try:
         found = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ModelError(
-            f"primitive {name!r} by hand is known by its name in module {module!r}, and not found there ({error})"
+            f"primitive {name!r} by hand is pickled by its name in module {module!r}, but not found there ({error})"
         ) from None
     if not isinstance(found, Primitive):
         raise ModelError(f"{name!r} in module {module!r} is {found!r}; it must be a primitive by hand")
     return found
 
 
-def made(
+def primitive(
     what: str,
     name: str,
     value: Any,
@@ -92,21 +95,21 @@ def made(
     parameters: Any,
     most_rows: int,
 ) -> Primitive:
-    """The primitive of two functions, once its declaration is checked and its derivative compared."""
+    """The primitive of two functions, after a check of its declaration and of its derivative."""
     if derivative is None or rows is None:
         missing = "derivative=" if derivative is None else "rows="
         raise ModelError(f"{what} by hand needs rows= and derivative=; {missing} is missing")
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= most_rows:
-        raise ModelError(f"{what}: rows is {rows!r}; it must be a whole number from 1 to {most_rows}")
+        raise ModelError(f"{what}: rows is {rows!r}; it must be an integer from 1 to {most_rows}")
     for which, function in (("function", value), ("derivative", derivative)):
         if not inspect.isfunction(getattr(function, "py_func", function)):
             raise ModelError(f"{what}: its {which} is {function!r}; it must be a plain function of x, c and out")
     names = tuple(parameters) if isinstance(parameters, list | tuple) else (None,)
     if not all(isinstance(p, str) and p.isidentifier() for p in names) or len(set(names)) != len(names):
         raise ModelError(f"{what}: parameters is {parameters!r}; it must be a list of different names")
-    taken = [argument.name for argument in arguments if argument.name in names]
-    if taken:
-        raise ModelError(f"{what}: {taken[0]!r} is declared as an argument and as a parameter; rename one")
+    duplicates = [argument.name for argument in arguments if argument.name in names]
+    if duplicates:
+        raise ModelError(f"{what}: {duplicates[0]!r} is declared as an argument and as a parameter; rename one")
     if len(units) not in (1, rows):
         raise ModelError(f"{what} has {rows} rows but {len(units)} units; give one for all, or one for each")
     recipe = ByHand(name, arguments, names, (), units, rows, value, derivative)
@@ -115,7 +118,7 @@ def made(
 
 
 def check_by_differences(what: str, recipe: ByHand) -> None:
-    """Compare ∂f/∂x with central differences of f, at fixed random places where f is defined."""
+    """Compare ∂f/∂x with central differences of f, at pseudo-random samples where f is defined."""
     kinds = features_of(recipe.arguments)
     width, rows = sum(kind.components for kind in kinds), recipe.rows
     moving = [kind is not FeatureKind.ANGLE for kind in kinds for _ in range(kind.components)]
@@ -129,24 +132,24 @@ def check_by_differences(what: str, recipe: ByHand) -> None:
         if not np.isfinite([f, *ends]).all():
             continue
         differences = (np.array(ends[:width]) - np.array(ends[width:])).T / (2.0 * STEP)
-        differences[:, np.logical_not(moving)] = 0.0  # the counted angle has no derivative
+        differences[:, np.logical_not(moving)] = 0.0  # the last accepted angle has no derivative
         partials = _call(what, "derivative", recipe.derivative, x, c, rows * width).reshape(rows, width)
         error = np.abs(partials - differences)
-        bound = AGREES * np.abs(differences).max() + ROUNDING * np.abs(f).max()
-        if not error.max() <= bound:  # NaN is not
+        bound = TOLERANCE * np.abs(differences).max() + ROUNDING * np.abs(f).max()
+        if not error.max() <= bound:  # also true for NaN
             i, j = divmod(int(np.argmax(np.where(np.isnan(error), np.inf, error))), width)
             raise ModelError(
                 f"{what}: the derivative of row {i} by component {j} is {partials[i, j]:.6g} by hand, "
-                f"{differences[i, j]:.6g} by differences; they must agree, as where x is {x.tolist()} and c is "
-                f"{c.tolist()}"
+                f"{differences[i, j]:.6g} by differences; they must agree (here x is {x.tolist()} and c is "
+                f"{c.tolist()})"
             )
         compared += 1
-        if compared == PLACES:
+        if compared == SAMPLES:
             return
     if not compared:
         raise ModelError(
-            f"{what}: its function by hand left {f.tolist()} at the last of {DRAWS} places; it must write a finite "
-            "number to every place of out, for points within ±1 m and parameters from 0.5 to 1.5"
+            f"{what}: its function by hand gives {f.tolist()} at the last of {DRAWS} samples; it must write a finite "
+            "number to every element of out, for points within ±1 m and parameters from 0.5 to 1.5"
         )
 
 
@@ -164,7 +167,7 @@ def _sample(kind: FeatureKind, rng: np.random.Generator) -> NDArray[np.float64]:
 def _call(
     what: str, which: str, function: Any, x: NDArray[np.float64], c: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
-    """What a function writes when Python runs it, NaN where it writes nothing."""
+    """The numbers that a function writes, run by Python; NaN for elements that it does not write."""
     out: NDArray[np.float64] = np.full(size, np.nan)
     given_x, given_c = x.copy(), c.copy()
     try:
@@ -172,9 +175,9 @@ def _call(
             getattr(function, "py_func", function)(given_x, given_c, out)
     except (ArithmeticError, ValueError) as error:
         if isinstance(error, ArithmeticError) or "math domain" in str(error):
-            return np.full(size, np.nan)  # compiled, it is NaN or infinite there
+            return np.full(size, np.nan)  # the compiled function gives NaN or infinity
         raise ModelError(_raised(what, which, error)) from error
-    except Exception as error:  # a user's function may raise anything
+    except Exception as error:  # the user's function can raise any exception
         raise ModelError(_raised(what, which, error)) from error
     if not (np.array_equal(given_x, x) and np.array_equal(given_c, c)):
         raise ModelError(f"{what}: its {which} by hand writes to x or c; it must write to out only")
@@ -182,5 +185,5 @@ def _call(
 
 
 def _raised(what: str, which: str, error: Exception) -> str:
-    said = traceback.format_exception_only(error)[-1].strip()[:300]
-    return f"{what}: its {which} by hand raised {said}; it is called as {which}(x, c, out), with arrays of floats"
+    cause = traceback.format_exception_only(error)[-1].strip()[:300]
+    return f"{what}: its {which} by hand raised {cause}; it is called as {which}(x, c, out), with arrays of floats"

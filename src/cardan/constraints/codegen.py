@@ -1,8 +1,8 @@
-"""Write the kernels of primitives: ``python -m cardan.constraints.codegen`` for the built-in ones.
+"""Generate the kernels of primitives; ``python -m cardan.constraints.codegen`` writes those of the built-in ones.
 
-From each primitive's graph come f with ∂f/∂x (one function: they share most of their terms) and the velocity-product
-term ẋᵀ f_xx ẋ of γ (another, compiled only where accelerations are asked for).  Inline primitives get one chooser over
-their codes for each of the two; all others are functions of pointers, called by address.
+Each primitive has two functions, generated from its graph: f with ∂f/∂x (they share most of their terms), and the
+velocity-product term ẋᵀ f_xx ẋ of γ (compiled only if accelerations are computed).  For the inline primitives, two
+functions select the kernel by code.  Kernels of all other primitives take pointers and are called by address.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _HEADER = f'''"""Kernels of the primitives, written by cardan.constraints.codege
 
 
 class _Writer:
-    """Straight-line statements for the nodes that some outputs need, in the order of the graph.
+    """Straight-line statements for the nodes that the outputs depend on, in the order of the graph.
 
-    Few operations compile fast: zeros are stored by one loop, and arrays are passed as slices, so that no index is
-    added.
+    Fewer operations compile faster: one loop stores the zeros, and arrays are passed as slices, so that indices need no
+    offset.
     """
 
     def __init__(self, graph: Graph, outputs: Iterable[Scalar]) -> None:
@@ -59,7 +59,7 @@ class _Writer:
                 needed.add(node.index)
                 stack.extend(node.arguments)
         self.lines: list[str] = []
-        self.parameters = 0  # the highest that is read, counted from one
+        self.parameters = 0  # number of parameters, up to the last one that is read
         self._names: dict[int, str] = {}
         for node in graph.nodes:
             if node.index in needed:
@@ -145,22 +145,23 @@ _OPENING = '"""Kernels of a primitive, written by cardan.constraints.codegen; no
 
 
 def user_module(trace: Trace) -> str:
-    """The text of the module of one primitive that is not built in.
+    """The text of the module of one user's primitive.
 
-    Nothing of the user's own text goes into it, not even a name: only operations, numbers and positions.
+    It contains only operations, numbers and indices, and none of the user's text, not even a name.
     """
     kernels = [value_kernel("primitive", trace, False), curvature_kernel("primitive", trace, False)]
     return "\n\n\n".join([f"{_OPENING}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
 
 
-CURVATURE_STEP = 1e-3  # part of its size that a feature moves by; five points then leave some 1e-13
+CURVATURE_STEP = 1e-3  # step of a feature, relative to its size; the error of five points is then about 1e-13
 
 
 def by_hand_module(kinds: Sequence[FeatureKind], parameters: int, rows: int) -> str:
-    """The text around two kernels written by hand, ``value_by_hand`` and ``derivative_by_hand``.
+    """The text of the kernels around two functions by hand, ``value_by_hand`` and ``derivative_by_hand``.
 
-    ẋᵀ f_xx ẋ = d/dt (∂f(x + t ẋ) ẋ) is taken by five points, so far apart that no vector moves by more than a small
-    part of one, and no point by more than that part of the largest coordinate: in any unit of length and of time.
+    ẋᵀ f_xx ẋ = d/dt (∂f(x + t ẋ) ẋ) is computed from five points.  Between neighbours, a vector moves by at most
+    CURVATURE_STEP, and a point by at most CURVATURE_STEP times the largest coordinate of all points.  The result does
+    not depend on the units of length and time.
     """
     width = sum(kind.components for kind in kinds)
     views = f"    x = view(x, {width})\n    c = view(c, {parameters})\n"
@@ -247,7 +248,7 @@ def _chooser(name: str, arguments: str, suffix: str, text: str) -> str:
 
 def generate() -> str:
     """The text of the module of generated kernels."""
-    import cardan.constraints.primitives  # noqa: F401  (fills the registry)
+    import cardan.constraints.primitives  # noqa: F401  (registers the primitives)
 
     parts = [_HEADER]
     parts += [value_kernel(p.name, p.trace(), p.inline) for p in REGISTRY.values()]

@@ -1,7 +1,7 @@
-"""Expression graphs: what a primitive's plain Python function turns into when it is called with symbols.
+"""Expression graphs: a primitive's Python function is called with symbols, and the graph records its operations.
 
-A :class:`Graph` interns nodes, so equal expressions are one node (common subexpressions are free) and the order of
-nodes is a valid order of evaluation.  Derivatives are taken on the graph by the forward rule
+A :class:`Graph` interns nodes: equal expressions are one node, so common subexpressions are computed once.  The order
+of nodes is a valid order of evaluation.  Derivatives are computed on the graph by the forward rule
 
     D[g(a, b, …)] = Σ ∂g/∂a · D[a],
 
@@ -18,18 +18,18 @@ from typing import Any, Final, NoReturn, Union, overload
 
 Number = Union["Scalar", float, int]
 
-MOST_NODES = 10_000  # of a graph, derivatives included: more is an endless loop, or takes minutes to compile
+MOST_NODES = 10_000  # of a graph with its derivatives: more is an endless loop, or takes minutes to compile
 
 BY_HAND = (
-    "what cannot be written with operators and cd.sin, cd.sqrt, … can be given by hand with its derivative: see "
+    "a function that needs more than operators and cd.sin, cd.sqrt, … can be given by hand with its derivative: see "
     "help(cd.primitive)"
 )
 
-Plain = tuple[str, tuple[int, ...], float | str | None]  # a node: operation, numbers of its arguments, value
+Plain = tuple[str, tuple[int, ...], float | str | None]  # a node: operation, indices of its arguments, value
 
 
 class TracingError(TypeError):
-    """A primitive's function used a traced value in a way that cannot be recorded."""
+    """A primitive's function used a traced value in an operation that cannot be recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class Scalar:
     def __pos__(self) -> Scalar:
         return self
 
-    # Operations that would end the recording, or record one branch for all poses, are refused.
+    # Operations that would end the recording, or record one branch for all poses, raise an error.
 
     def _refuse_branch(self, *_: object) -> NoReturn:
         raise TracingError(
@@ -97,8 +97,8 @@ class Scalar:
 
     def _refuse_number(self, *_: object) -> NoReturn:
         raise TracingError(
-            "a traced value is no number: use cd.sin, cd.sqrt, … where the function has math.sin, math.sqrt, …, and "
-            f"neither round nor index with it; {BY_HAND}"
+            "a traced value is not a number: use cd.sin, cd.sqrt, … in place of math.sin, math.sqrt, …, and do not "
+            f"round it or use it as an index; {BY_HAND}"
         )
 
     __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _refuse_number
@@ -106,7 +106,7 @@ class Scalar:
     __and__ = __or__ = __xor__ = __invert__ = __format__ = _refuse_number
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's functions of numbers are recorded like the library's own."""
+        """NumPy's scalar functions are recorded like those of this library."""
         return traced_ufunc(ufunc, method, inputs, options)
 
     def plain(self) -> Plain:
@@ -147,7 +147,7 @@ class Vector:
         return 3
 
     def lifted(self, other: Any) -> Vector:
-        """other as a vector: it may be a vector, or three numbers."""
+        """other, a vector or three numbers, as a vector."""
         if isinstance(other, Vector):
             return other
         if isinstance(other, Scalar | Quaternion | str | bytes | numbers.Number) or not _has_length(other, 3):
@@ -182,7 +182,7 @@ class Vector:
         return dot(self, self.lifted(other))
 
     def __rmatmul__(self, other: Any) -> Scalar | Vector:
-        """A matrix of three by three numbers maps a vector to a vector."""
+        """A 3×3 matrix of numbers times this vector, or three numbers · this vector."""
         if _has_length(other, 3) and all(_has_length(row, 3) for row in other):
             return Vector(*(dot(self.lifted(row), self) for row in other))
         return dot(self.lifted(other), self)
@@ -242,7 +242,7 @@ class Graph:
         self._interned: dict[tuple[str, tuple[int, ...], float | str | None], Scalar] = {}
 
     def node(self, operation: str, arguments: tuple[Scalar, ...] = (), value: float | str | None = None) -> Scalar:
-        """The node of that operation on those nodes: the one that exists, or a new one."""
+        """The node for an operation on other nodes: the existing one, or a new one."""
         key = (operation, tuple(argument.index for argument in arguments), value)
         found = self._interned.get(key)
         if found is None:
@@ -263,8 +263,7 @@ class Graph:
         if isinstance(value, Scalar):
             if value.graph is not self:
                 raise TracingError(
-                    "a primitive used a value that another call of a primitive traced; it must compute with its own "
-                    "arguments"
+                    "a primitive used a value traced in another call of a primitive; it must use only its own arguments"
                 )
             return value
         if isinstance(value, numbers.Real) and math.isfinite(value):
@@ -300,7 +299,7 @@ class Graph:
 
     def divide(self, a: Scalar, b: Scalar) -> Scalar:
         if b.is_zero:
-            raise TracingError("a primitive divides by the constant zero; a divisor must be a feature, or not zero")
+            raise TracingError("a primitive divides by the constant zero; a divisor must be a feature or non-zero")
         if a.is_zero or b.is_one:
             return a
         return self._fold("/", a, b)
@@ -313,11 +312,11 @@ class Graph:
         if not self.reads(n, "x"):
             return self.call("power", a, n)
         if isinstance(a.value, float) and a.value <= 0.0:
-            raise TracingError(f"a primitive raises {a.value!r} to a traced power; the base must be above zero")
+            raise TracingError(f"a primitive raises {a.value!r} to a traced power; the base must be positive")
         return self.call("exp", n * self.call("log", a))
 
     def reads(self, node: Scalar, kind: str) -> bool:
-        """Whether a node depends on a variable whose name begins so: x for features, c for parameters."""
+        """Whether a node depends on a variable of a kind: x for features, c for parameters."""
         seen = set()
         stack = [node]
         while stack:
@@ -332,24 +331,24 @@ class Graph:
     def _fold(self, operation: str, a: Scalar, b: Scalar) -> Scalar:
         if isinstance(a.value, float) and isinstance(b.value, float):
             return self.lift(_ARITHMETIC[operation](a.value, b.value))
-        if operation in "+*" and a.index > b.index:  # commutative: one order, so that equal expressions become one node
+        if operation in "+*" and a.index > b.index:  # commutative: one order, so that equal expressions are one node
             a, b = b, a
         return self.node(operation, (a, b))
 
     def call(self, name: str, *arguments: Scalar) -> Scalar:
-        """A named function; FUNCTIONS holds its partial derivatives."""
+        """A named function of nodes; FUNCTIONS contains its partial derivatives."""
         return self.node(f"call {name}", arguments)
 
     @classmethod
     def from_plain(cls, nodes: Iterable[Plain], components: int, parameters: int) -> Graph:
-        """The graph of plain nodes, every one of them checked: from them a module is written that is executed.
+        """The graph of plain nodes.  Each is checked, since the code generated from them is executed.
 
-        Its first nodes are the variables x0, x1, … and c0, c1, …; ValueError where a node is not as tracing leaves it.
+        The first nodes are the variables x0, x1, … and c0, c1, ….  ValueError if tracing cannot produce a node.
         """
         graph = cls()
         names = [*(f"x{i}" for i in range(components)), *(f"c{i}" for i in range(parameters))]
-        for k, (operation, numbers_of_arguments, value) in enumerate(nodes):
-            arguments = tuple(graph.nodes[i] for i in numbers_of_arguments if 0 <= i < k)
+        for k, (operation, indices, value) in enumerate(nodes):
+            arguments = tuple(graph.nodes[i] for i in indices if 0 <= i < k)
             if operation == "variable":
                 valid = names[k : k + 1] == [value]
             elif operation == "constant":
@@ -358,12 +357,12 @@ class Graph:
                 called = FUNCTIONS.get(operation.removeprefix("call "), ()) if operation.startswith("call ") else ()
                 count = 2 if operation in _ARITHMETIC else len(called)
                 valid = value is None and len(arguments) == count > 0
-            if not valid or len(arguments) != len(numbers_of_arguments):
-                raise ValueError(f"node {k} of a graph is {(operation, numbers_of_arguments, value)!r}")
+            if not valid or len(arguments) != len(indices):
+                raise ValueError(f"node {k} of a graph is {(operation, indices, value)!r}")
             if graph.node(operation, arguments, value).index != k:
-                raise ValueError(f"node {k} of a graph is there already")
+                raise ValueError(f"node {k} of a graph is a duplicate")
         if len(graph.nodes) < len(names):
-            raise ValueError(f"a graph of {len(graph.nodes)} nodes has not all of the variables {names}")
+            raise ValueError(f"a graph of {len(graph.nodes)} nodes does not contain all of the variables {names}")
         return graph
 
     def derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
@@ -436,10 +435,10 @@ def _zero(node: Scalar, *_: Scalar) -> Scalar:
 
 
 def _of_parameters_only(node: Scalar, *_: Scalar) -> Scalar:
-    raise AssertionError("bounds and exponents are parameters or constants: nothing is derived by them")
+    raise AssertionError("bounds and exponents are parameters or constants: no derivative by them is needed")
 
 
-# Partial derivatives of every function a graph may call, each given (node, *arguments).
+# Partial derivatives of each function that a graph may call; each is called with (node, *arguments).
 FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
     "sqrt": (lambda node, a: 0.5 / node,),
     "sin": (lambda node, a: node.graph.call("cos", a),),
@@ -484,7 +483,7 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, w: node.graph.call("angle_ratio_ss", s, w),
         lambda node, s, w: 2.0 / ((s + w * w) * (s + w * w)),
     ),
-}  # angle_ratio_ss comes in by deriving twice, and is never derived
+}  # angle_ratio_ss appears only in second derivatives, so it needs no entry
 
 
 def dot(a: Vector, b: Vector) -> Scalar:
@@ -500,7 +499,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def norm(a: Vector) -> Scalar:
-    """|a|, with the fixed gradient (1, 0, 0) at a = 0."""
+    """|a|; at a = 0 its gradient is (1, 0, 0)."""
     return a.x.graph.call("norm3", *a.components)
 
 
@@ -512,8 +511,8 @@ def atan2(s: Scalar, c: Scalar) -> Scalar:
     return s.graph.call("atan2", s, c)
 
 
-def turn(x: Vector, y: Vector, v: Vector, near: Scalar) -> Scalar:
-    """Angle [rad] of v about x × y, from x towards y: of all that differ by whole turns, the one nearest ``near``."""
+def counted_angle(x: Vector, y: Vector, v: Vector, near: Scalar) -> Scalar:
+    """Angle [rad] of v about x × y, from x towards y, whole turns included: the value nearest to ``near``."""
     s, c = dot(y, v), dot(x, v)
     return s.graph.call("unwrapped", s, c, near)
 
@@ -524,12 +523,12 @@ def inclination(u: Vector, v: Vector) -> Scalar:
 
 
 def beyond(a: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
-    """How far a is outside [lower, upper], with its sign; zero within."""
+    """Signed excess of a over [lower, upper]: a − upper, a − lower, or zero within."""
     return a.graph.call("beyond", a, lower, upper)
 
 
 def relative_rotation_vector(a: Quaternion, b: Quaternion) -> Vector:
-    """φ = log(a* ⊗ b) [rad], |φ| ≤ π, in the axes of frame a; the same for ±a, ±b and for quaternions of any length."""
+    """φ = log(a* ⊗ b) [rad], |φ| ≤ π, in the axes of frame a; independent of the signs and norms of a and b."""
     (aw, ax, ay, az), (bw, bx, by, bz) = a.components, b.components
     w = aw * bw + ax * bx + ay * by + az * bz
     x = aw * bx - ax * bw - ay * bz + az * by
@@ -567,7 +566,7 @@ _UNARY: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def traced_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What NumPy's function of traced values records."""
+    """Record a NumPy function of traced values."""
     name = ufunc.__name__
     if method == "__call__" and not options:
         if name in _OPERATORS:

@@ -1,9 +1,10 @@
-"""Functions for primitives, couplings and drivers: of a traced value, of time with its derivatives, or of a number."""
+"""Functions for primitives, couplings and drivers.  Their arguments are traced values, jets of time, or numbers."""
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 from cardan.constraints import expression, jets
@@ -21,64 +22,27 @@ def _apply(name: str, a: Any) -> Any:
     return getattr(math, name)(a)
 
 
-def sin(a: Any) -> Any:
-    """Sine of an angle [rad]."""
-    return _apply("sin", a)
+def _function(name: str, text: str) -> Callable[[Any], Any]:
+    def function(a: Any) -> Any:
+        return _apply(name, a)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
 
 
-def cos(a: Any) -> Any:
-    """Cosine of an angle [rad]."""
-    return _apply("cos", a)
-
-
-def tan(a: Any) -> Any:
-    """Tangent of an angle [rad]."""
-    return _apply("tan", a)
-
-
-def sqrt(a: Any) -> Any:
-    """Square root."""
-    return _apply("sqrt", a)
-
-
-def exp(a: Any) -> Any:
-    """Exponential."""
-    return _apply("exp", a)
-
-
-def log(a: Any) -> Any:
-    """Natural logarithm."""
-    return _apply("log", a)
-
-
-def asin(a: Any) -> Any:
-    """Angle [rad] in [−π/2, π/2] of a sine; it has no derivative at ±1."""
-    return _apply("asin", a)
-
-
-def acos(a: Any) -> Any:
-    """Angle [rad] in [0, π] of a cosine; it has no derivative at ±1: cd.atan2 is as sharp everywhere."""
-    return _apply("acos", a)
-
-
-def atan(a: Any) -> Any:
-    """Angle [rad] in (−π/2, π/2) of a tangent."""
-    return _apply("atan", a)
-
-
-def sinh(a: Any) -> Any:
-    """Hyperbolic sine."""
-    return _apply("sinh", a)
-
-
-def cosh(a: Any) -> Any:
-    """Hyperbolic cosine."""
-    return _apply("cosh", a)
-
-
-def tanh(a: Any) -> Any:
-    """Hyperbolic tangent."""
-    return _apply("tanh", a)
+sin = _function("sin", "Sine of an angle [rad].")
+cos = _function("cos", "Cosine of an angle [rad].")
+tan = _function("tan", "Tangent of an angle [rad].")
+sqrt = _function("sqrt", "Square root.")
+exp = _function("exp", "Exponential.")
+log = _function("log", "Natural logarithm.")
+asin = _function("asin", "Angle [rad] in [−π/2, π/2] of a sine; it has no derivative at ±1.")
+acos = _function("acos", "Angle [rad] in [0, π] of a cosine; it has no derivative at ±1: prefer cd.atan2.")
+atan = _function("atan", "Angle [rad] in (−π/2, π/2) of a tangent.")
+sinh = _function("sinh", "Hyperbolic sine.")
+cosh = _function("cosh", "Hyperbolic cosine.")
+tanh = _function("tanh", "Hyperbolic tangent.")
 
 
 def atan2(s: Any, c: Any) -> Any:
@@ -92,16 +56,16 @@ def atan2(s: Any, c: Any) -> Any:
 
 
 def clip(a: Any, lower: float, upper: float) -> Any:
-    """a within [lower, upper], else the nearer bound, where its derivative is zero: how dwells and stops are written.
+    """a within [lower, upper], else the nearer bound, with zero derivative.  Use it for dwells and stops.
 
-    A smooth function whose slope and curvature vanish at both bounds stays smooth when it is taken of cd.clip(a, …).
+    If the slope and curvature of a smooth function vanish at both bounds, the function of cd.clip(a, …) is smooth too.
     The bounds are numbers.
     """
     for bound in (lower, upper):
         if isinstance(bound, bool) or not isinstance(bound, numbers.Real) or not math.isfinite(bound):
             raise TracingError(f"the bounds of cd.clip must be finite numbers, not {bound!r}")
     if lower > upper:
-        raise TracingError(f"the bounds of cd.clip are {lower} and {upper}; the lower must not be above the upper")
+        raise TracingError(f"the bounds of cd.clip are {lower} and {upper}; the lower must not be above the upper one")
     if isinstance(a, Vector | Quaternion):
         raise TracingError(f"cd.clip takes a number, not {a!r}; take a component, cd.norm or cd.dot first")
     if isinstance(a, Scalar):
@@ -112,26 +76,26 @@ def clip(a: Any, lower: float, upper: float) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """a·b of two vectors of a primitive."""
+    """Dot product a·b of two vectors of a primitive."""
     first, second = _vectors("dot", a, b)
     return expression.dot(first, second)
 
 
 def cross(a: Any, b: Any) -> Any:
-    """a × b of two vectors of a primitive."""
+    """Cross product a × b of two vectors of a primitive."""
     first, second = _vectors("cross", a, b)
     return expression.cross(first, second)
 
 
 def norm(a: Any) -> Any:
-    """|a| of a vector of a primitive; at zero its gradient is (1, 0, 0)."""
+    """Norm |a| of a vector of a primitive; at a = 0 its gradient is (1, 0, 0)."""
     if not isinstance(a, Vector):
         raise TracingError(f"cd.norm takes a vector, such as the difference of two points, not {a!r}")
     return expression.norm(a)
 
 
 def rotation_vector(a: Any, b: Any) -> Any:
-    """Rotation [rad] that takes orientation a to orientation b, as a vector in the axes of a."""
+    """Rotation vector [rad] from orientation a to orientation b, in the axes of a."""
     if not isinstance(a, Quaternion) or not isinstance(b, Quaternion):
         raise TracingError(f"cd.rotation_vector takes two orientations, not {a!r} and {b!r}")
     return expression.relative_rotation_vector(a, b)

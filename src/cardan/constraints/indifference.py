@@ -1,18 +1,20 @@
-"""Equations that do not depend on the world frame: an identity, and an exact test of it.
+"""Frame indifference: whether a primitive is invariant under rigid motion of all its features, tested without rounding.
 
-A primitive is indifferent where it states only how its features lie to each other.  A rigid motion of all of them, by
-a translation t and a rotation ω,
+A primitive is indifferent if it depends only on the relative placement of its features.  An infinitesimal rigid motion
+of all features, with translation t and rotation ω,
 
     δP = t + ω × P,   δv = ω × v,   δx = ½ (0, ω) ⊗ x   (points, vectors, orientations),
 
-then does not change f, or f is a vector that rotates with the features: δf = ω × f.  The graph of f is differentiated
-along such a motion at random features, in the integers modulo a prime.  Sums, products and quotients are exact there,
-and what is no identity is zero at random numbers with probability 10⁻¹⁷.  [Schwartz1980]  Two primes are used:
-constants may be equal modulo one of them, as 2⁶¹ and 1 are, but no power of two that a float has is 1 modulo both.
+then gives δf = 0, or δf = ω × f if f is a vector that rotates with the features.  The graph of f is differentiated
+along such a motion at random features, in integers modulo a prime.  There, sums, products and quotients are exact.  An
+expression that is not identically zero is zero at random numbers with a probability of about 10⁻¹⁷.  [Schwartz1980]
+Two primes are used: different constants may be equal modulo one of them, as 2⁶¹ and 1 are, but no power of two in the
+range of a float is 1 modulo both.
 
-All other functions are treated as unknown, with random values and derivatives: f is indifferent if their arguments
-are.  So exp(−10⁶ z²), which is flat at every sample, is not taken for a constant, and the bounds of piecewise functions
-do not matter.  What is indifferent for other reasons, as sin² z + cos² z, is not recognised; that is harmless.
+All other functions are treated as unknown: their values and derivatives are random numbers.  Then f is indifferent if
+the arguments of these functions are.  So exp(−10⁶ z²), which is flat at most samples, is not mistaken for a constant,
+and the bounds of a piecewise function have no effect.  A function that is indifferent for other reasons, such as
+sin² z + cos² z, is not recognised; this does no harm.
 """
 
 from __future__ import annotations
@@ -26,28 +28,28 @@ from cardan.constraints.registry import FeatureKind
 
 PRIMES: Final = (2**61 - 1, 2**89 - 1)
 
-Dual = tuple[int, int]  # a value and its change
+Dual = tuple[int, int]  # a value and its derivative along the motion
 
 
 def is_indifferent(graph: Graph, kinds: Sequence[FeatureKind], rows: Sequence[Scalar]) -> bool:
-    """Whether the rows of a primitive of such features state only how these lie to each other."""
+    """Whether the rows of a primitive depend only on the relative placement of its features."""
     try:
         return all(_Trial(prime).holds(graph, kinds, rows) for prime in PRIMES)
-    except ValueError:  # a divisor that is zero for all features
+    except ValueError:  # a divisor is identically zero
         return False
 
 
 class _Trial:
-    """One derivation at random features, modulo a prime."""
+    """One differentiation at random features, modulo a prime."""
 
     def __init__(self, prime: int) -> None:
         self.prime = prime
         self.random = random.Random(prime)
-        self.lengths: dict[tuple[int, ...], int] = {}  # 1/|d| by the nodes of d
+        self.inverse_norms: dict[tuple[int, ...], int] = {}  # 1/|d| by the nodes of d
 
     def holds(self, graph: Graph, kinds: Sequence[FeatureKind], rows: Sequence[Scalar]) -> bool:
-        """Whether δf is zero, or ω × f."""
-        t, omega = ([self.drawn() for _ in range(3)] for _ in range(2))
+        """Whether δf = 0 or δf = ω × f."""
+        t, omega = ([self.draw() for _ in range(3)] for _ in range(2))
         given = [dual for kind in kinds for dual in self.moved(kind, t, omega)]
         values: list[Dual] = []
         for node in graph.nodes:
@@ -57,7 +59,7 @@ class _Trial:
             return True
         return len(rows) == 3 and list(change) == self.cross(omega, f)
 
-    def drawn(self) -> int:
+    def draw(self) -> int:
         return self.random.randrange(1, self.prime)
 
     def inverse(self, a: int) -> int:
@@ -68,8 +70,8 @@ class _Trial:
         return [(a[j] * b[k] - a[k] * b[j]) % self.prime for j, k in pairs]
 
     def moved(self, kind: FeatureKind, t: list[int], omega: list[int]) -> list[Dual]:
-        """Components of a feature, and how the motion changes them."""
-        x = [self.drawn() for _ in range(kind.components)]
+        """Components of a feature, and their derivatives along the motion."""
+        x = [self.draw() for _ in range(kind.components)]
         if kind is FeatureKind.ANGLE:
             return [(x[0], 0)]
         if kind is FeatureKind.ORIENTATION:
@@ -82,11 +84,11 @@ class _Trial:
         return [(a, (d + s) % self.prime) for a, d, s in zip(x, self.cross(omega, x), shift, strict=True)]
 
     def value(self, node: Scalar, values: list[Dual], given: list[Dual]) -> Dual:
-        """Of a node, from those before it."""
+        """Value of a node, from the values of earlier nodes."""
         p = self.prime
         if node.operation == "variable":
             name = str(node.value)
-            return given[int(name[1:])] if name.startswith("x") else (self.drawn(), 0)
+            return given[int(name[1:])] if name.startswith("x") else (self.draw(), 0)
         if node.operation == "constant":
             assert isinstance(node.value, float)
             numerator, denominator = node.value.as_integer_ratio()
@@ -106,10 +108,10 @@ class _Trial:
         return quotient, (da - quotient * db) * inverse % p
 
     def called(self, name: str, arguments: list[Dual], nodes: tuple[int, ...]) -> Dual:
-        """Of a vector the length n is an unknown number, with δn = (x δx + y δy + z δz)/n; of others all is unknown."""
+        """Value of a function: random; but the norm n of a vector has δn = (x δx + y δy + z δz)/n."""
         p = self.prime
         if name == "norm3" or name == "inverse_norm3" or name.startswith("unit3_"):
-            inverse = self.lengths.setdefault(nodes, self.drawn())
+            inverse = self.inverse_norms.setdefault(nodes, self.draw())
             stretch = sum(x * dx for x, dx in arguments) * inverse % p
             if name == "norm3":
                 return self.inverse(inverse), stretch
@@ -117,4 +119,4 @@ class _Trial:
                 return inverse, -stretch * inverse * inverse % p
             x, dx = arguments[int(name[-1])]
             return x * inverse % p, (dx - x * inverse * stretch) * inverse % p
-        return self.drawn(), sum(self.drawn() * d for _, d in arguments) % p
+        return self.draw(), sum(self.draw() * d for _, d in arguments) % p

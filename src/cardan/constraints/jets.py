@@ -1,6 +1,6 @@
-"""Second-order jets: a function of time computed together with its rate and its acceleration.
+"""Second-order jets: a function of time, computed together with its rate and its acceleration.
 
-f(g) carries f, f′ ġ and f″ ġ² + f′ g̈.  Drivers are evaluated on them, so that a plain ``lambda t: …`` gives all three.
+The jet of f(g) is f, f′ ġ and f″ ġ² + f′ g̈.  Drivers are evaluated with jets, so ``lambda t: …`` gives all three.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Jet:
         n, v = float(exponent), self.value
         if n == 0.0:
             return Jet(1.0)
-        # math.pow: a root of a negative number is an error, where ** gives a complex number
+        # math.pow raises an error for a root of a negative number; ** would give a complex number
         first = n * math.pow(v, n - 1.0) if n != 1.0 else 1.0
         second = n * (n - 1.0) * math.pow(v, n - 2.0) if n not in (1.0, 2.0) else n * (n - 1.0)
         return self.chained(math.pow(v, n), first, second)
@@ -78,7 +78,7 @@ class Jet:
     def __abs__(self) -> Jet:
         return self if self.value >= 0.0 else -self
 
-    # A driver may be piecewise: comparisons use the value.
+    # Comparisons use the value, so that a driver may be piecewise.
 
     def __lt__(self, other: Any) -> bool:
         return self.value < lift(other).value
@@ -101,7 +101,7 @@ class Jet:
         return self.value != 0.0
 
     def __mod__(self, other: Any) -> Jet:
-        """Within a period: the whole periods are dropped, the derivatives stay."""
+        """Remainder of the value; the derivatives do not change."""
         return Jet(self.value % float(other), self.rate, self.acceleration)
 
     def __floordiv__(self, other: Any) -> Jet:
@@ -109,15 +109,14 @@ class Jet:
 
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError(
-            "time is given to a driver with its derivatives, not as a plain number: use cd.sin, cd.sqrt, … where the "
-            "function has math.sin, math.sqrt, …; or return cd.Jet(value, rate, acceleration) computed by hand from "
-            "t.value"
+            "the time of a driver has derivatives and is not a plain number: use cd.sin, cd.sqrt, … in place of "
+            "math.sin, math.sqrt, …; or return cd.Jet(value, rate, acceleration) computed by hand from t.value"
         )
 
     __float__ = __int__ = __index__ = __round__ = __floor__ = __ceil__ = _refuse
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's functions of numbers are computed with derivatives too."""
+        """NumPy's scalar functions are computed with derivatives too."""
         name = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2"}.get(
             ufunc.__name__, ufunc.__name__
         )
@@ -134,7 +133,7 @@ class Jet:
         return f"Jet({self.value!r}, {self.rate!r}, {self.acceleration!r})"
 
 
-# NumPy's names of the operators, used when a NumPy number is the left operand.
+# NumPy's names of the operators, used when the left operand is a NumPy number.
 OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -157,12 +156,12 @@ OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def lift(value: Any) -> Jet:
-    """A number as a constant jet."""
+    """A number as a jet with zero derivatives."""
     if isinstance(value, Jet):
         return value
-    if type(value) is float:  # the common case; the rest is ten times slower
+    if type(value) is float:  # the common case; the checks below take ten times as long
         return Jet(value)
-    if getattr(value, "ndim", None) == 0:  # NumPy passes 0-d arrays in comparisons
+    if getattr(value, "ndim", None) == 0:  # NumPy passes its numbers as arrays in comparisons
         value = value.item()
     if isinstance(value, numbers.Real):
         return Jet(float(value))

@@ -1,12 +1,12 @@
-"""Where the compiled kernels of a primitive are: a code of the choosers for inline ones, an address for all others.
+"""The compiled kernels of a primitive: a code for inline primitives, an address for all others.
 
-A primitive of the user's has its generated source in a module of its own, kept beside the compiled kernels:
+The generated source of a user's primitive is written to a file in the cache directory, because Numba caches machine
+code by source file:
 
-* the directory is the user's alone (0700, owner checked); where it is not, nothing is read from it or written to it;
-* the file is named after a digest of its text, written to another name and moved into place, so that two processes
-  that do so at once end with the same file;
-* the text in memory is executed, with the file's name only if the file holds the same text; Numba needs the file to
-  cache machine code.
+* Only the user can write to the directory (mode 0700, owner checked); otherwise it is neither read nor written.
+* The file is named after a digest of its text.  It is written under a temporary name and then renamed, so that two
+  processes can write it at the same time.
+* The text in memory is executed, not the file.  The file is used only if it contains exactly this text.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _addresses: dict[Hashable, int] = {}
 
 
 def address(primitive: Primitive) -> int:
-    """What the tables hold in CODE: the code of an inline primitive, or the address of f and ∂f/∂x."""
+    """Value of CODE in the tables: the code of an inline primitive, or the address of its kernel for f and ∂f/∂x."""
     return primitive.code if primitive.inline else _address(primitive, "")
 
 
 def curvature_address(primitive: Primitive) -> int:
-    """The same for ẋᵀ f_xx ẋ."""
+    """As :func:`address`, for ẋᵀ f_xx ẋ."""
     return primitive.code if primitive.inline else _address(primitive, "_curvature")
 
 
@@ -48,37 +48,37 @@ def _address(primitive: Primitive, suffix: str) -> int:
 
         try:
             found = _addresses[key] = _jit.primitive_address(*_function(primitive, suffix))
-        except Exception as error:  # of any type: Numba raises some that are not its own
+        except Exception as error:  # compilation can raise exceptions other than Numba's
             if primitive.is_traced:
                 raise
             raise ModelError(
                 f"primitive {primitive.name!r} by hand cannot be compiled: {_reason(error)}; its functions may use "
-                "numbers, math and NumPy on arrays of floats, as Numba compiles them"
+                "numbers, math and NumPy on arrays of floats, as far as Numba supports them"
             ) from error
     return found
 
 
 def _reason(error: Exception) -> str:
-    """The line of Numba's report with the reason."""
+    """The line of Numba's error message that states the cause."""
     lines = [line.strip() for line in str(error).splitlines()]
-    said = [line for line in lines if line and not line.startswith(("Failed in", "During", "File"))]
-    return said[0] if said else type(error).__name__
+    causes = [line for line in lines if line and not line.startswith(("Failed in", "During", "File"))]
+    return causes[0] if causes else type(error).__name__
 
 
 def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bool]:
-    """The Python function to compile, and whether there is a file by which its machine code can be kept."""
+    """The Python function to compile, and whether it has a source file, so that its machine code can be cached."""
     if primitive.code >= 0:
         from cardan.constraints import _generated
 
         return getattr(_generated, primitive.name + suffix), True
     if not primitive.is_traced:
         return _by_hand(primitive, suffix), False
-    namespace, kept = _load(primitive.text)
-    return namespace[f"primitive{suffix}"], kept
+    namespace, has_file = _load(primitive.text)
+    return namespace[f"primitive{suffix}"], has_file
 
 
 def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
-    """The text around two functions of the user's; never kept, since Numba would not notice an edit of them."""
+    """The kernel around the user's two functions.  It is not cached, since Numba would not notice an edit of them."""
     from cardan import _jit
 
     namespace: dict[str, Any] = {"__name__": "cardan_primitive_by_hand"}
@@ -90,37 +90,37 @@ def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
 
 
 def _load(text: str) -> tuple[dict[str, Any], bool]:
-    """Execute the text of a generated module, as the file that keeps it where there is one."""
+    """Execute the text of a generated module; returns its namespace, and whether the text is in a file."""
     from cardan import _jit
 
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    path = _kept(_jit.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
+    path = _source_file(_jit.CACHE_DIRECTORY, f"primitive_{digest}.py", text)
     name = str(path) if path is not None else f"<primitive {digest}>"
     module = ModuleType(f"cardan_primitive_{digest}")
     module.__file__ = name
-    sys.modules[module.__name__] = module  # where Numba looks for it when machine code is loaded
+    sys.modules[module.__name__] = module  # Numba finds the module here when it loads machine code
     exec(compile(text, name, "exec"), module.__dict__)
     return module.__dict__, path is not None
 
 
-def _kept(root: Path | None, name: str, text: str) -> Path | None:
-    """The file of that text in the private directory under root; None where it cannot be kept safely."""
+def _source_file(root: Path | None, name: str, text: str) -> Path | None:
+    """The file with this text in the private directory under root; None if it cannot be written safely."""
     if root is None:
         return None
     from cardan import _jit
 
     try:
         path = _jit.private(root / "primitives") / name
-        if not _holds(path, text):
+        if not _contains(path, text):
             _write(path, text)
-        return path if _holds(path, text) else None
+        return path if _contains(path, text) else None
     except OSError as error:
         log.warning("primitives are compiled in every process: %s", error)
         return None
 
 
-def _holds(path: Path, text: str) -> bool:
-    """Whether a real file, no link, holds that text and no other."""
+def _contains(path: Path, text: str) -> bool:
+    """Whether path is a regular file (not a link) that contains exactly this text."""
     try:
         return stat.S_ISREG(path.lstat().st_mode) and path.read_bytes() == text.encode()
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The built-in primitives.  After a change run ``python -m cardan.constraints.codegen``; a test checks it was done.
+"""The built-in primitives.  After a change, run ``python -m cardan.constraints.codegen``; a test checks its output.
 
-The first five are compiled into every evaluator, since most mechanisms are made of them; the others when first used.
+The first five are compiled into every evaluator, since most mechanisms use them; the others are compiled at first use.
 
-Sign: what body b exceeds body a by.  Vectors are unit vectors, so dot products of two of them count as radians.
+Sign: value of body b minus value of body a.  Vectors are unit vectors, so a dot product of two is in radians near zero.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def distance(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
 def aligned(x: Vector, y: Vector, z: Vector, v: Vector) -> list[Scalar]:
     """Φ = (x·v, y·v, z·v − 1) [rad], shape (3,), for axes x, y, z of frame a and an axis v of body b: v = z.
 
-    |Φ| = |v − z| = 2 sin(θ/2): smooth everywhere, one solution, the opposed axis a maximum.  The first two rows are
-    the two equations whose multipliers are the torques about x and y.  The third is a guard: it tells the aligned
-    from the opposed axis, and its gradient vanishes where the axes are aligned.
+    |Φ| = |v − z| = 2 sin(θ/2): smooth everywhere, with one solution, and with a maximum at the opposite axis.  The
+    first two rows are the equations; their multipliers are the torques about x and y.  The third row is a guard: it
+    excludes the opposite axis, and its gradient vanishes if the axes are aligned.
     """
     return [dot(x, v), dot(y, v), dot(z, v) - 1.0]
 
@@ -59,14 +59,14 @@ def aligned(x: Vector, y: Vector, z: Vector, v: Vector) -> list[Scalar]:
 def rotation_vector(a: Quaternion, b: Quaternion) -> Vector:
     """Φ = log(a* ⊗ b) [rad], shape (3,), in the axes of frame a: one solution, b = a.
 
-    At a half turn the first non-zero component of the axis is taken positive.
+    At an angle of π, the first non-zero component of the axis is positive.
     """
     return relative_rotation_vector(a, b)
 
 
 @builtin(unit="rad", between="inclination")
 def angle(between: Scalar, *, angle: Scalar) -> Scalar:
-    """Φ = atan2(|u × v|, u·v) − α [rad], shape (1,), 0 < α < π: as sharp at every angle.  Variant: angle_cosine."""
+    """Φ = atan2(|u × v|, u·v) − α [rad], shape (1,), 0 < α < π: accurate at all angles.  Variant: angle_cosine."""
     return between - angle
 
 
@@ -85,7 +85,7 @@ def distance_squared(p: Vector, q: Vector, *, length: Scalar) -> Scalar:
 
 @builtin(unit="rad", first="angle", second="angle")
 def gear(first: Scalar, second: Scalar, *, ratio: Scalar, phase: Scalar) -> Scalar:
-    """Φ = θ₂ − ratio·θ₁ − phase [rad], shape (1,): two angles in proportion, whole turns counted."""
+    """Φ = θ₂ − ratio·θ₁ − phase [rad], shape (1,): two counted angles in proportion."""
     return second - ratio * first - phase
 
 
@@ -97,29 +97,29 @@ def rack(first: Scalar, second: Scalar, *, radius: Scalar, offset: Scalar) -> Sc
 
 @builtin(unit="rad", coordinate="angle")
 def turned(coordinate: Scalar, *, angle: Scalar) -> Scalar:
-    """Φ = θ − angle [rad], shape (1,), whole turns counted: what drives a hinge."""
+    """Φ = θ − angle [rad], shape (1,), for a counted angle θ: the driver of a hinge."""
     return coordinate - angle
 
 
 @builtin(unit="rad", guards=(0,), coordinate="angle")
 def turn_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
-    """Φ = how far θ is beyond [lower, upper] [rad], shape (1,), zero within: an inequality."""
+    """Φ = signed excess of θ over [lower, upper] [rad], shape (1,), zero within: an inequality."""
     return beyond(coordinate, lower, upper)
 
 
 @builtin(unit="m", guards=(0,), coordinate="displacement")
 def displacement_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
-    """Φ = how far z·(Q − P) is beyond [lower, upper] [m], shape (1,), zero within: an inequality."""
+    """Φ = signed excess of z·(Q − P) over [lower, upper] [m], shape (1,), zero within: an inequality."""
     return beyond(coordinate, lower, upper)
 
 
 @builtin(unit="m", guards=(0,), coordinate="distance")
 def distance_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
-    """Φ = how far |Q − P| is beyond [lower, upper] [m], shape (1,), zero within: an inequality."""
+    """Φ = signed excess of |Q − P| over [lower, upper] [m], shape (1,), zero within: an inequality."""
     return beyond(coordinate, lower, upper)
 
 
 @builtin(unit="rad", guards=(0,), coordinate="inclination")
 def inclination_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
-    """Φ = how far the angle between two axes is beyond [lower, upper] [rad], shape (1,), zero within."""
+    """Φ = signed excess of the angle between two axes over [lower, upper] [rad], shape (1,), zero within."""
     return beyond(coordinate, lower, upper)

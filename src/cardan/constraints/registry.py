@@ -1,8 +1,8 @@
-"""What a primitive constraint is, and the list of all that are built in.
+"""The class of primitive constraints, and the registry of the built-in ones.
 
-A primitive knows only its features (world points, vectors, orientations), its equations f and their derivatives with
-respect to the features.  Which coordinates the features depend on is known to the formulation only, so every
-primitive works in every formulation.  [Liu2013] Definition 1 and eq. 8.
+A primitive consists of its features (world points, vectors, orientations), its equations f and their derivatives with
+respect to the features.  The formulation defines the coordinates on which the features depend, so every primitive works
+in every formulation.  [Liu2013] Definition 1 and eq. 8.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from cardan.constraints.expression import Graph, Quaternion, Scalar, Vector
 
 
 class FeatureKind(IntEnum):
-    """What a primitive reads; the values are part of the packed tables."""
+    """Kinds of input of a primitive; the values are stored in the packed tables."""
 
     POINT = 0  # world position of a point fixed on a body [m], 3 components
     VECTOR = 1  # world direction of a vector fixed on a body, 3 components
     ORIENTATION = 2  # quaternion (w, x, y, z) of a frame fixed on a body, 4 components
-    ANGLE = 3  # angle of a joint when last accepted, whole turns included [rad], 1 component; no derivative
+    ANGLE = 3  # last accepted value of a counted angle [rad], 1 component; it has no derivative
 
     @property
     def components(self) -> int:
@@ -34,17 +34,17 @@ _COMPONENTS: Final = (3, 3, 4, 1)
 
 Unit = Literal["m", "m²", "rad"]
 Measure = Literal["value", "chord", "sine"]
-LENGTH_POWER: dict[str, int] = {"m": 1, "m²": 2, "rad": 0}  # a row is divided by L to this power before it is judged
+LENGTH_POWER: dict[str, int] = {"m": 1, "m²": 2, "rad": 0}  # a row is scaled by L to minus this power
 
 Traced = Vector | Quaternion | Scalar
 
 
 class Kind(NamedTuple):
-    """What an argument of a primitive may be: the features it stands for, and what the function is given."""
+    """A kind of argument of a primitive: the features it reads, and the traced value computed from them."""
 
     features: tuple[FeatureKind, ...]
-    given: Callable[..., Traced]
-    unit: Unit | None = None  # of a coordinate; None for a plain feature
+    trace: Callable[..., Traced]
+    unit: Unit | None = None  # of a coordinate; None for a feature
 
     @property
     def is_coordinate(self) -> bool:
@@ -57,7 +57,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "point": Kind((_P,), lambda p: p),
     "vector": Kind((_V,), lambda v: v),
     "orientation": Kind((_Q,), lambda q: q),
-    "angle": Kind((_V, _V, _V, _T), expression.turn, "rad"),
+    "angle": Kind((_V, _V, _V, _T), expression.counted_angle, "rad"),
     "displacement": Kind((_V, _P, _P), lambda axis, p, q: expression.dot(axis, q - p), "m"),
     "distance": Kind((_P, _P), lambda p, q: expression.norm(q - p), "m"),
     "inclination": Kind((_V, _V), expression.inclination, "rad"),
@@ -65,7 +65,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 class Argument(NamedTuple):
-    """An argument of a primitive: its name, what it is, and the argument on whose body it must be ("" for any)."""
+    """An argument of a primitive: its name, its kind, and the argument with which it shares its body ("" if none)."""
 
     name: str
     kind: str
@@ -76,15 +76,15 @@ class Argument(NamedTuple):
 class Primitive:
     """One kind of constraint equation.
 
-    ``guards`` are rows whose gradient vanishes on the solution, or that are inequalities: they count neither as
-    equations nor in rank or reactions.
-    ``measure`` says what the norm of the rows is for a misalignment θ, so that θ itself can be reported: 2 sin(θ/2) for
-    ``chord``, sin θ for ``sine``, and θ, or a length, for ``value``.
-    ``code``: number of a built-in primitive, −1 for one of the user's.  The first few are compiled into the evaluators
-    (``inline``), all others are called by address and compiled when first used.
-    ``absolute``: f may change under a common translation of all its points, so these count from the world's origin.
-    ``indifferent``: it states only how its features lie to each other (:mod:`cardan.constraints.indifference`).
-    ``lengths``: places of the parameters that are lengths of parts [m], such as a radius.
+    ``guards``: rows that are inequalities, or whose gradient vanishes at the solution.  They do not count as equations,
+    and do not enter rank or reactions.
+    ``measure``: the norm of the rows as a function of the misalignment θ, which is reported: 2 sin(θ/2) for ``chord``,
+    sin θ for ``sine``, and θ or a length for ``value``.
+    ``code``: number of a built-in primitive, −1 for a user's primitive.  The first few are compiled into the evaluators
+    (``inline``); all others are called by address and compiled at first use.
+    ``absolute``: f may change when all its points are translated together, so these are relative to the world origin.
+    ``indifferent``: f depends only on the relative placement of its features (:mod:`cardan.constraints.indifference`).
+    ``lengths``: indices of the parameters that are lengths of parts [m], such as a radius.
     """
 
     code: int
@@ -96,18 +96,18 @@ class Primitive:
     guards: tuple[int, ...]
     measure: Measure
     function: Callable[..., Any] | None
-    judged_as: str  # the primitive of the same features that verdicts use, in metres or radians; mostly itself
+    judged_as: str  # the primitive with the same features whose residual [m] or [rad] is reported; often itself
     inline: bool = False
     features: tuple[FeatureKind, ...] = ()
     components: int = 0  # scalar components of all features together
     rows: int = 0
-    equations: int = 0  # independent at a regular solution: rows that are no guards
-    powers: tuple[int, ...] = ()  # of length, per row
+    equations: int = 0  # rows that are not guards: independent at a regular solution
+    powers: tuple[int, ...] = ()  # power of length of each row
     absolute: bool = False
     indifferent: bool = True
     lengths: tuple[int, ...] = ()
-    text: str = ""  # source of the kernels of a primitive of the user's; "" for one built in
-    origin: Any = None  # what a primitive of the user's is rebuilt from when unpickled
+    text: str = ""  # source of the kernels of a user's primitive; "" for a built-in one
+    origin: Any = None  # the recipe from which unpickling rebuilds a user's primitive
 
     def trace(self) -> tuple[Graph, list[Scalar], list[Scalar]]:
         """The graph of f, its feature variables x0, x1, …, and its rows."""
@@ -115,17 +115,17 @@ class Primitive:
         graph = Graph()
         variables = [graph.variable(f"x{i}") for i in range(self.components)]
         options = {name: graph.variable(f"c{i}") for i, name in enumerate(self.parameters)}
-        result = self.function(*given(self.arguments, variables), **options)
+        result = self.function(*traced_arguments(self.arguments, variables), **options)
         return graph, variables, list(flat_rows(result))
 
     @property
     def is_traced(self) -> bool:
-        """Whether its kernels come from a graph; written by hand otherwise."""
+        """Whether its kernels are generated from a graph; otherwise they are written by hand."""
         return not hasattr(self.origin, "derivative")
 
     @property
     def unit(self) -> str:
-        """Of all rows, or "mixed"."""
+        """The unit of all rows, or "mixed"."""
         return self.units[0] if len(set(self.units)) == 1 else "mixed"
 
     def __eq__(self, other: object) -> bool:
@@ -137,7 +137,7 @@ class Primitive:
         return self.name, self.arguments, self.parameters, self.defaults, self.units, self.kernel()
 
     def kernel(self) -> tuple[Any, ...]:
-        """What its kernels are compiled from: equal where the same ones serve."""
+        """A key of its kernels: equal for primitives with the same kernels."""
         by_hand = getattr(self.origin, "value", None), getattr(self.origin, "derivative", None)
         return self.code, self.text, *by_hand
 
@@ -160,26 +160,26 @@ class Primitive:
         return f"<primitive {self.name!r} of {', '.join(f'{a.name}: {a.kind}' for a in self.arguments)}>"
 
 
-def given(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Traced]:
-    """What the function of a primitive is called with: one traced value per argument."""
-    found: list[Traced] = []
+def traced_arguments(arguments: tuple[Argument, ...], variables: list[Scalar]) -> list[Traced]:
+    """The arguments of a primitive's function: one traced value for each."""
+    values: list[Traced] = []
     at = 0
     for argument in arguments:
         kind = KINDS[argument.kind]
         parts: list[Traced] = []
         for feature in kind.features:
-            mine = variables[at : at + feature.components]
+            components = variables[at : at + feature.components]
             at += feature.components
             if feature is FeatureKind.ANGLE:
-                parts.append(mine[0])
+                parts.append(components[0])
             else:
-                parts.append(Quaternion(*mine) if feature is FeatureKind.ORIENTATION else Vector(*mine))
-        found.append(kind.given(*parts))
-    return found
+                parts.append(Quaternion(*components) if feature is FeatureKind.ORIENTATION else Vector(*components))
+        values.append(kind.trace(*parts))
+    return values
 
 
 def flat_rows(result: Any) -> Iterator[Scalar]:
-    """The rows of what a primitive's function returned: scalars, vectors, and lists of them."""
+    """The rows in the result of a primitive's function: scalars, vectors, and lists of them."""
     if isinstance(result, Scalar):
         yield result
     elif isinstance(result, Vector):
@@ -190,29 +190,29 @@ def flat_rows(result: Any) -> Iterator[Scalar]:
 
 
 def features_of(arguments: tuple[Argument, ...]) -> tuple[FeatureKind, ...]:
-    """The features that arguments stand for, one after the other."""
+    """The features of all arguments, in order."""
     return tuple(feature for argument in arguments for feature in KINDS[argument.kind].features)
 
 
-def users(recipe: Any, text: str, rows: int, *, absolute: bool, indifferent: bool) -> Primitive:
-    """The primitive of the user's that a recipe declares, with the source of its kernels."""
+def user_primitive(recipe: Any, text: str, rows: int, *, absolute: bool, indifferent: bool) -> Primitive:
+    """The user's primitive that a recipe declares; text is the source of its kernels."""
     name = recipe.name
     declared = (recipe.arguments, recipe.parameters, recipe.defaults, recipe.units)
-    known = {"absolute": absolute, "indifferent": indifferent, "text": text, "origin": recipe}
-    return completed(Primitive(-1, name, *declared, (), "value", None, name, **known), rows)
+    options = {"absolute": absolute, "indifferent": indifferent, "text": text, "origin": recipe}
+    return _with_derived_fields(Primitive(-1, name, *declared, (), "value", None, name, **options), rows)
 
 
-def completed(made: Primitive, rows: int) -> Primitive:
-    """The primitive with all that follows from its arguments and the number of its rows."""
-    features = features_of(made.arguments)
-    units = made.units * rows if len(made.units) == 1 else made.units
+def _with_derived_fields(primitive: Primitive, rows: int) -> Primitive:
+    """The primitive with the fields that follow from its arguments and the number of its rows."""
+    features = features_of(primitive.arguments)
+    units = primitive.units * rows if len(primitive.units) == 1 else primitive.units
     return replace(
-        made,
+        primitive,
         units=units,
         features=features,
         components=sum(feature.components for feature in features),
         rows=rows,
-        equations=rows - len(made.guards),
+        equations=rows - len(primitive.guards),
         powers=tuple(LENGTH_POWER[unit] for unit in units),
     )
 
@@ -240,9 +240,9 @@ def builtin(
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Register a function of world features as a built-in: ``@builtin(unit="m", a="point", b="point")``.
 
-    Keyword-only arguments of the function are its parameters, ``lengths`` those that are lengths of parts.
-    ``judged_as`` names a registered primitive with the same features, parameters and rows that verdicts use instead.
-    ``inline`` ones come first.
+    Keyword-only arguments of the function are its parameters; ``lengths`` names those that are lengths of parts.
+    ``judged_as`` names a registered primitive with the same features, parameters and rows, whose residual decides
+    whether this one is satisfied.  ``inline`` primitives are registered first.
     """
 
     def register(function: Callable[..., Any]) -> Primitive:
@@ -252,7 +252,7 @@ def builtin(
         name = function.__name__
         assert positional == list(kinds), f"primitive {name!r} takes {positional}, the kinds are for {list(kinds)}"
         assert name not in REGISTRY, f"primitive {name!r} is registered already"
-        assert not inline or all(p.inline for p in REGISTRY.values()), f"primitive {name!r} comes too late"
+        assert not inline or all(p.inline for p in REGISTRY.values()), f"inline primitive {name!r} must come earlier"
         arguments = tuple(Argument(argument, kind) for argument, kind in kinds.items())
         made = Primitive(
             len(REGISTRY),
@@ -268,8 +268,8 @@ def builtin(
             inline,
             lengths=tuple(map(parameters.index, lengths)),
         )
-        made = completed(made, 0)  # the features must be known to trace it
-        made = REGISTRY[name] = completed(replace(made, units=(unit,)), len(made.trace()[2]))
+        made = _with_derived_fields(made, 0)  # tracing needs the features
+        made = REGISTRY[name] = _with_derived_fields(replace(made, units=(unit,)), len(made.trace()[2]))
         return made
 
     return register

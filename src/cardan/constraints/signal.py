@@ -1,4 +1,4 @@
-"""Signals of drivers: the value of a coordinate as a function of time, with its rate and acceleration."""
+"""The value of a driver as a function of time, with its rate and its acceleration."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
-# A function is tried at these times [s] when it is declared, until it is defined: it need not be at t = 0.
+# When a function is declared, it must be defined at one of these times [s]; it may be undefined at t = 0.
 TRIED = (0.0, 1.0, 0.1, 10.0)
 
 
 class UndefinedError(ModelError):
-    """A driver is undefined at a time; it may be defined at others."""
+    """A driver has no value at a time; it may have values at other times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A function of time, by the name of its driver: a callable evaluated on jets, or a constant number."""
+    """The function of a driver, and the driver's name: a callable evaluated with jets, or a constant number."""
 
     name: str
     function: Callable[[Jet], Any] | float
@@ -55,7 +55,7 @@ class Signal:
         return self.jet(time).value
 
     def some_value(self) -> float:
-        """Value at t = 0, or at another time where it is undefined there."""
+        """Value at t = 0, or at another time of TRIED if it is undefined there."""
         first: UndefinedError | None = None
         for time in TRIED:
             try:
@@ -63,11 +63,11 @@ class Signal:
             except UndefinedError as error:
                 first = first or error
         tried = ", ".join(f"{time:g}" for time in TRIED[1:])
-        raise ModelError(f"{first}; nor is it defined at t = {tried} s, which were tried too") from first
+        raise ModelError(f"{first}; it is also undefined at t = {tried} s") from first
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is a number, the same at all times."""
+        """Whether it is a number."""
         return not callable(self.function)
 
     def __copy__(self) -> Signal:
@@ -81,14 +81,14 @@ class Signal:
             pickle.dumps(self.function)
         except Exception as error:
             raise ModelError(
-                f"driver {self.name!r} cannot be pickled, because its function cannot ({error}); use a function that "
-                "a module defines by name"
+                f"driver {self.name!r} cannot be pickled, because its function cannot ({error}); use a function that a "
+                "module defines by name"
             ) from None
         return Signal, (self.name, self.function)
 
 
 class Remembered:
-    """A signal whose function is called once for each time: a motion evaluates a few times again and again."""
+    """A signal with cached values, for a motion, which evaluates it repeatedly at few times."""
 
     __slots__ = ("_jets", "_signal", "name")
 

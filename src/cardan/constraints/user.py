@@ -1,11 +1,11 @@
-"""Primitives of the user's own: a plain function of world features, recorded once and compiled like the built-in ones.
+"""Users' primitives: a Python function of world features, recorded once and compiled like the built-in primitives.
 
     @cd.primitive(i="point", j="point", up="vector of i")
     def equal_height(i, j, up, *, offset=0.0):
         return cd.dot(up, j - i) - offset
 
-The function is called once with traced values; from the graph come f, ∂f/∂x and the velocity-product term of γ.
-Equations that cannot be traced are written by hand, with their derivative, which is checked by differences
+The function is called once with traced values.  The recorded graph gives f, ∂f/∂x and the velocity-product term of γ.
+Equations that cannot be traced are given by hand, with their derivative, which is checked by differences
 (:mod:`.by_hand`).
 """
 
@@ -23,16 +23,25 @@ import numpy as np
 from cardan.constraints import by_hand, codegen
 from cardan.constraints.expression import BY_HAND, Graph, Plain, Quaternion, Scalar, TracingError, Vector
 from cardan.constraints.indifference import is_indifferent
-from cardan.constraints.registry import KINDS, LENGTH_POWER, Argument, FeatureKind, Primitive, features_of, given, users
+from cardan.constraints.registry import (
+    KINDS,
+    LENGTH_POWER,
+    Argument,
+    FeatureKind,
+    Primitive,
+    features_of,
+    traced_arguments,
+    user_primitive,
+)
 from cardan.errors import ModelError
 
 MOST_ROWS = 64
-MOST_DEPTH = 8  # of lists within lists that a function may return
+MOST_DEPTH = 8  # of nested lists that a function may return
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a traced primitive is rebuilt from: its declaration and its graph, as plain values."""
+    """The declaration and the graph of a traced primitive, as plain values from which it is rebuilt."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -52,16 +61,16 @@ class Recipe:
             rows = [graph.nodes[k] for k in recipe.rows]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise ModelError(
-                f"primitive {recipe.name!r} is no record of an equation: {error}; it must be made by cd.primitive, of "
-                "a function that only computes"
+                f"primitive {recipe.name!r} is not a valid recorded equation: {error}; it must be made by cd.primitive "
+                "from a function that only computes"
             ) from None
         trace = graph, graph.nodes[:components], rows
         text = codegen.user_module(trace)
-        known = {"absolute": _is_absolute(trace, kinds), "indifferent": is_indifferent(graph, kinds, rows)}
-        return users(recipe, text, len(rows), **known)
+        flags = {"absolute": _is_absolute(trace, kinds), "indifferent": is_indifferent(graph, kinds, rows)}
+        return user_primitive(recipe, text, len(rows), **flags)
 
     def reduced(self, made: Primitive) -> tuple[Callable[[Recipe], Primitive], tuple[Recipe]]:
-        """How it is pickled: without its function, which another process need not know."""
+        """The pickled form; it does not contain the function, so another process does not need it."""
         return Recipe.rebuild, (self,)
 
 
@@ -73,25 +82,25 @@ def primitive(
     derivative: Callable[..., None] | None = None,
     **kinds: str,
 ) -> Callable[[Callable[..., Any]], Primitive]:
-    """Make a constraint of your own from a function of world features, for :meth:`Mechanism.constrain`.
+    """Make your own constraint from a function of world features, for :meth:`Mechanism.constrain`.
 
-    Each positional argument of the function is declared by what it is: ``"point"`` and ``"vector"`` (traced vectors in
-    world axes), ``"orientation"`` (of a frame), or a coordinate between two frames, a number: ``"angle"``,
+    Each positional argument of the function is declared with its kind: ``"point"`` and ``"vector"`` (traced vectors in
+    world axes), ``"orientation"`` (of a frame), or a scalar coordinate between two frames: ``"angle"``,
     ``"displacement"``, ``"distance"``, ``"inclination"``.  ``"vector of i"`` must be on the body of the argument i.
     Keyword-only arguments are parameters, given with the constraint; they may have defaults.
     The function returns its residuals: one, a vector, or a list of them.  It computes with operators and with cd.dot,
     cd.cross, cd.norm, cd.sin, …; it is called once, so it must not branch on its arguments.
     unit: of the rows, "m", "rad" or "m²", one for all or one for each.
 
-    By hand: where the equations cannot be traced, give rows=, parameters= and derivative=.  Then the function is
+    By hand: if the equations cannot be traced, give rows=, parameters= and derivative=.  Then the function is
     ``f(x, c, out)`` and the derivative ``df(x, c, out)``, compiled by Numba, with all components of the features in x
-    and the parameters in c; f writes its rows, df the partial derivatives row by row.  Differences check them.
+    and the parameters in c.  f writes its rows, df the partial derivatives row by row.  df is checked by differences.
 
-    Errors in the declaration raise ModelError; SystemExit and KeyboardInterrupt pass through the function.
+    Errors raise ModelError; SystemExit and KeyboardInterrupt raised by the function are not caught.
     """
     if misplaced:
         raise ModelError(
-            f"cd.primitive was given {misplaced[0]!r}; say what the arguments of the function are, as in "
+            f"cd.primitive was given {misplaced[0]!r}; declare the arguments of the function, as in "
             "@cd.primitive(i='point', j='point')"
         )
 
@@ -100,7 +109,7 @@ def primitive(
         name = name if isinstance(name, str) else type(function).__name__
         what = f"primitive {name!r}"
         if not callable(function):
-            raise ModelError(f"{what} was made of {function!r}; it must be a function")
+            raise ModelError(f"{what} was made from {function!r}; it must be a function")
         options = {"unit": unit, "rows": rows, "parameters": parameters, "derivative": derivative}
         for word, value in options.items():
             if isinstance(value, str) and value.partition(" of ")[0] in KINDS:
@@ -110,7 +119,7 @@ def primitive(
         arguments = _arguments(what, kinds)
         units = _units(what, unit)
         if derivative is not None or rows is not None:
-            return by_hand.made(what, name, function, derivative, arguments, units, rows, parameters, MOST_ROWS)
+            return by_hand.primitive(what, name, function, derivative, arguments, units, rows, parameters, MOST_ROWS)
         if isinstance(parameters, str) or len(parameters):
             raise ModelError(f"{what}: parameters= is for kernels by hand; here they must be keyword-only arguments")
         named, defaults = _signature(what, function, arguments)
@@ -120,7 +129,7 @@ def primitive(
 
 
 def coupling(name: str, first: str, second: str, function: Callable[[Any], Any]) -> Primitive:
-    """The primitive q₂ − function(q₁) of two coordinates of given kinds."""
+    """The primitive q₂ − function(q₁) of two coordinates; first and second are their kinds."""
     if not callable(function):
         raise ModelError(f"the function is {function!r}; it must be a function of one coordinate")
     arguments = (Argument("first", first), Argument("second", second))
@@ -141,20 +150,20 @@ def _arguments(what: str, kinds: Mapping[str, str]) -> tuple[Argument, ...]:
     bodies = 0
     for name, declared in kinds.items():
         kind, separator, of = declared.partition(" of ") if isinstance(declared, str) else ("", "", "")
-        said = f"{what}: its argument {name!r} is declared as {declared!r}"
+        declaration = f"{what}: its argument {name!r} is declared as {declared!r}"
         if not name.isidentifier():
             raise ModelError(f"{what}: {name!r} cannot be the name of an argument; it must be an identifier")
         if kind not in KINDS:
-            raise ModelError(f"{said}; it must be one of {', '.join(map(repr, KINDS))}")
+            raise ModelError(f"{declaration}; it must be one of {', '.join(map(repr, KINDS))}")
         if separator and of not in found:
-            raise ModelError(f"{said}, but no argument {of!r} comes before it; it must name an earlier one")
+            raise ModelError(f"{declaration}, but no argument {of!r} comes before it; it must name an earlier one")
         if separator and (KINDS[kind].is_coordinate or KINDS[found[of].kind].is_coordinate):
-            raise ModelError(f"{said}, but a coordinate is on two bodies; it must name a feature")
+            raise ModelError(f"{declaration}, but a coordinate is on two bodies; it must name a feature")
         found[name] = Argument(name, kind, of)
         bodies += 2 if KINDS[kind].is_coordinate else not separator
     if bodies < 2:
         raise ModelError(
-            f"{what} is on one body alone; a constraint is between two, so declare a feature of the other one too, "
+            f"{what} is on one body only; a constraint is between two bodies: declare a feature of the other body too, "
             "which may be the ground"
         )
     return tuple(found.values())
@@ -177,11 +186,11 @@ def _signature(
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        raise ModelError(f"{what}: Python cannot tell its arguments; wrap it in a plain function") from None
+        raise ModelError(f"{what}: Python cannot list its arguments; wrap it in a plain function") from None
     positional, parameters, defaults = [], [], []
     for p in signature.parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            raise ModelError(f"{what} takes {p}; name every argument, so that each can be declared")
+            raise ModelError(f"{what} takes {p}; name every argument, since each must be declared")
         has_default = p.default is not p.empty
         if p.kind is p.KEYWORD_ONLY:
             parameters.append(p.name)
@@ -194,8 +203,8 @@ def _signature(
     declared = [a.name for a in arguments]
     if positional != declared:
         raise ModelError(
-            f"{what} takes the features {positional}, but {declared} are declared; they must be the same, in "
-            "that order (parameters come after a *)"
+            f"{what} takes the features {positional}, but {declared} are declared; both must have the same names in "
+            "the same order (parameters come after a *)"
         )
     return tuple(parameters), tuple(defaults)
 
@@ -220,21 +229,19 @@ def _traced(
     defaults: tuple[tuple[str, float], ...],
     units: tuple[Any, ...],
 ) -> Primitive:
-    """The primitive of a function that is called once with symbols."""
+    """The primitive of a function, which is called once with symbols."""
     graph = Graph()
     variables = [graph.variable(f"x{i}") for i in range(sum(kind.components for kind in features_of(arguments)))]
     named = {parameter: graph.variable(f"c{i}") for i, parameter in enumerate(parameters)}
     try:
-        rows = _rows(graph, _called(function, given(arguments, variables), named), 0)
+        rows = _rows(graph, _called(function, traced_arguments(arguments, variables), named), 0)
         if not rows:
             raise TracingError("it returned no residual; it must return one, a vector, or a list of them")
         if len(rows) > MOST_ROWS:
             raise TracingError(f"it returned {len(rows)} residuals; at most {MOST_ROWS} can be in one primitive")
         for k, row in enumerate(rows):
             if not graph.reads(row, "x"):
-                raise TracingError(
-                    f"its residual {k} does not depend on any feature; each must, or moving a body would not change it"
-                )
+                raise TracingError(f"its residual {k} does not depend on any feature; each residual must depend on one")
         if len(units) not in (1, len(rows)):
             raise TracingError(f"it has {len(rows)} rows but {len(units)} units; give one for all, or one for each")
         nodes = tuple(node.plain() for node in graph.nodes)
@@ -245,20 +252,20 @@ def _traced(
 
 
 def _called(function: Callable[..., Any], features: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """What a function returns for traced values; a TracingError says what it did wrong."""
+    """The result of a function for traced values; TracingError if it fails."""
     try:
         return function(*features, **named)
     except TracingError:
         raise
     except RecursionError:
-        raise TracingError("its function calls itself without end; it must return after some calls") from None
+        raise TracingError("its function calls itself endlessly; its recursion must end") from None
     except Exception as error:
-        said = traceback.format_exception_only(error)[-1].strip()[:300]
-        raise TracingError(f"its function raised {said}; it is called once, with traced values; {BY_HAND}") from error
+        cause = traceback.format_exception_only(error)[-1].strip()[:300]
+        raise TracingError(f"its function raised {cause}; it is called once, with traced values; {BY_HAND}") from error
 
 
 def _rows(graph: Graph, result: Any, depth: int) -> list[Scalar]:
-    """The rows a function returned; numbers in between count as constants, and are refused later."""
+    """The rows that a function returned.  Numbers become constants, which are rejected later."""
     if isinstance(result, Scalar | Vector):
         return [graph.lift(c) for c in (result.components if isinstance(result, Vector) else (result,))]
     if isinstance(result, list | tuple) and depth < MOST_DEPTH:
@@ -268,20 +275,20 @@ def _rows(graph: Graph, result: Any, depth: int) -> list[Scalar]:
     if isinstance(result, int | float | np.number) and not isinstance(result, bool):
         return [graph.lift(float(result))]
     if inspect.iscoroutine(result):
-        result.close()  # avoids Python's warning that it was never awaited
-    way = "cd.rotation_vector makes a vector of two orientations" if isinstance(result, Quaternion) else BY_HAND
-    raise TracingError(f"it returned {_shown(result)}; it must return a residual, a vector, or a list of them; {way}")
+        result.close()  # else Python warns that it was never awaited
+    hint = "cd.rotation_vector makes a vector of two orientations" if isinstance(result, Quaternion) else BY_HAND
+    raise TracingError(f"it returned {_shown(result)}; it must return a residual, a vector, or a list of them; {hint}")
 
 
 def _shown(value: Any) -> str:
     try:
         return repr(value)[:80]
-    except Exception:  # of a class that cannot even be shown
+    except Exception:  # a class whose __repr__ fails
         return object.__repr__(value)
 
 
 def _is_absolute(trace: codegen.Trace, kinds: Sequence[FeatureKind]) -> bool:
-    """Whether some row may change under a common translation of all points: its derivative is not identically zero."""
+    """Whether a row may change when all points are translated together: D[row] does not simplify to zero."""
     graph, variables, rows = trace
     one = graph.constant(1.0)
     for axis in range(3):

@@ -33,14 +33,14 @@ PATTERN = 6
 def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
     structure = tail(pattern, pattern[STRUCTURE])
     permutation = cut(pattern, pattern[PERMUTATION], pattern[ENTRIES])
-    within = tail(pattern, pattern[INNER_PATTERN])
+    inner_pattern = tail(pattern, pattern[INNER_PATTERN])
     rows = structure[ROWS]
     unknowns = structure[UNKNOWNS]
     entries = pattern[ENTRIES]
     at = pattern[INNER_WORK]
     transposed = cut(matrix, at, entries)
     at += entries
-    known = cut(matrix, at, unknowns)  # a copy of Jᵀr, compared with later gradients
+    jt_r = cut(matrix, at, unknowns)  # a copy of Jᵀr, compared with later gradients
     at += unknowns
     rest = cut(matrix, at, unknowns)
     at += unknowns
@@ -53,27 +53,27 @@ def _linear(op, pattern, control, r, gradient, step, jacobian, matrix):
             transposed[e] = jacobian[permutation[e]]
         transpose_times(structure, jacobian, r, gradient)
         for i in range(unknowns):
-            known[i] = gradient[i]
-        return call_evaluator(pattern[INNER], FACTOR, within, control, known, u, t, transposed, factor)
+            jt_r[i] = gradient[i]
+        return call_evaluator(pattern[INNER], FACTOR, inner_pattern, control, jt_r, u, t, transposed, factor)
     same = True
     for i in range(unknowns):
-        if gradient[i] != known[i]:
+        if gradient[i] != jt_r[i]:
             same = False
     for i in range(unknowns):
         step[i] = 0.0
         rest[i] = gradient[i]
     if same:
-        call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, r, t, transposed, factor)
+        call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, r, t, transposed, factor)
         add_transpose_times(structure, jacobian, 1.0, t, step)
         return 0
     # the inner BACK_SOLVE returns −S times its right-hand side
     times(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, u, t, transposed, factor)
+    call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)
-    call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, t, u, transposed, factor)
+    call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, t, u, transposed, factor)
     add_transpose_times(structure, jacobian, -1.0, u, step)
     times(structure, jacobian, rest, u)
-    call_evaluator(pattern[INNER], BACK_SOLVE, within, control, known, u, t, transposed, factor)
+    call_evaluator(pattern[INNER], BACK_SOLVE, inner_pattern, control, jt_r, u, t, transposed, factor)
     add_transpose_times(structure, jacobian, 1.0, t, rest)
     for i in range(unknowns):
         step[i] -= rest[i] / control[DAMPING]

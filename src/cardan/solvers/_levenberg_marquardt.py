@@ -76,7 +76,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         r, trial_r = trial_r, r
         jacobian, trial_jacobian = trial_jacobian, jacobian
     elif reuse == 0.0:
-        evaluate_scaled(job, q, r, jacobian, inner)
+        evaluate_scaled(job, q, r, jacobian, evaluation)
         reuse = 1.0
     cost = half_square(structure, r)
     worst = largest(structure, r)
@@ -122,8 +122,8 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         if predicted <= STALL_DECREASE * cost and effective <= HARDLY_DAMPED:
             control[abi.STATUS] = abi.STALLED
             break
-        retract(job, q, unscaled, trial_q, inner)
-        evaluate_scaled(job, trial_q, trial_r, trial_jacobian, inner)
+        retract(job, q, unscaled, trial_q, evaluation)
+        evaluate_scaled(job, trial_q, trial_r, trial_jacobian, evaluation)
         trial_cost = half_square(structure, trial_r)
         ratio = (cost - trial_cost) / predicted
         if ratio > 0.0:

@@ -84,12 +84,12 @@ def fill_pairs(structure, number, columns, rows, places, pairs):
                     row = t
                     column = s
                 k = number[constraint[abi.C_BLOCKS + column]]
-                wanted = number[constraint[abi.C_BLOCKS + row]]
+                target = number[constraint[abi.C_BLOCKS + row]]
                 low = columns[k]
                 high = columns[k + 1] - 1
                 while low < high:
                     middle = (low + high) // 2
-                    if rows[middle] < wanted:
+                    if rows[middle] < target:
                         low = middle + 1
                     else:
                         high = middle

@@ -67,15 +67,7 @@ C_SLOTS: Final = 3  # number of its blocks
 C_BLOCKS: Final = 4  # start of its block numbers
 
 # job of a solver: addresses, then offsets of the pieces of its workspace
-SOLVER: Final = 0
-EVALUATOR: Final = 1
-INTS: Final = 2
-FLOATS: Final = 3
-STRUCTURE: Final = 4
-SCALES: Final = 5
-LINEAR: Final = 6
-PATTERN: Final = 7
-PIECES: Final = 8
+SOLVER, EVALUATOR, INTS, FLOATS, STRUCTURE, SCALES, LINEAR, PATTERN, PIECES = range(9)
 
 # control vector of a solver: floats, read and written
 STATUS: Final = 0
@@ -117,6 +109,7 @@ class Outcome(IntEnum):
     CONVERGED = 1
     STALLED = 2  # the linear model predicts no decrease, but the residual exceeds the tolerance
     BROKEN = 3  # a number overflowed or became NaN
+
 
 # Scaled rows of J with a larger norm are scaled down to it before the rank is determined.  Most norms are near one;
 # large ratios are the exception: a gear ratio of 1e4 changes σ_min/σ_max from 1e-4 to 1e-8.

@@ -134,17 +134,17 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
 def dual(structure: IntArray) -> Linear:
     """Dual normal equations, with the linear algebra chosen for JJᵀ."""
     transpose, permutation = transposed(structure)
-    within = linear_algebra(transpose)
+    inner = linear_algebra(transpose)
     header = np.zeros(_dual_normal.PATTERN, dtype=np.int64)
-    header[_dual_normal.INNER] = within.address
-    header[_dual_normal.INNER_WORK] = within.work
+    header[_dual_normal.INNER] = inner.address
+    header[_dual_normal.INNER_WORK] = inner.work
     header[_dual_normal.ENTRIES] = permutation.size
     header[_dual_normal.STRUCTURE] = _dual_normal.PATTERN
     header[_dual_normal.PERMUTATION] = _dual_normal.PATTERN + structure.size
     header[_dual_normal.INNER_PATTERN] = _dual_normal.PATTERN + structure.size + permutation.size
-    pattern: IntArray = np.concatenate([header, structure, permutation, within.pattern])
+    pattern: IntArray = np.concatenate([header, structure, permutation, inner.pattern])
     floats = permutation.size + 2 * int(structure[abi.UNKNOWNS]) + 2 * int(structure[abi.ROWS])
-    return Linear(_dual_normal.LINEAR, pattern, within.work + floats, within.cost)
+    return Linear(_dual_normal.LINEAR, pattern, inner.work + floats, inner.cost)
 
 
 def sparse(structure: IntArray) -> Linear:

@@ -42,38 +42,22 @@ WIDEST: Final = 6  # components of a constraint, at the most
 TALLEST: Final = 7  # rows of a constraint, at the most
 HEADER: Final = 8
 
-CODE: Final = 0  # record
-ROW: Final = 1
-ROWS: Final = 2
-BLOCK: Final = 3
-PAR: Final = 4
-FEATURES: Final = 5
-SLOTS: Final = 6
-COMPONENTS: Final = 7
-NEXT: Final = 8
-RECORD: Final = 9
+# record
+CODE, ROW, ROWS, BLOCK, PAR, FEATURES, SLOTS, COMPONENTS, NEXT, RECORD = range(10)
 
-KIND: Final = 0  # feature
-BODY: Final = 1
-SLOT: Final = 2
-SOURCE: Final = 3
-COLUMN: Final = 4
-FEATURE: Final = 5
+# feature
+KIND, BODY, SLOT, SOURCE, COLUMN, FEATURE = range(6)
 
 POINT: Final = 0  # values of KIND
 ORIENTATION: Final = 2
 ANGLE: Final = 3
 
-ANGLE_A: Final = 0  # counted angle
-ANGLE_B: Final = 1
-ANGLE_SOURCE: Final = 2
-ANGLE_RECORD: Final = 3
+# counted angle
+ANGLE_A, ANGLE_B, ANGLE_SOURCE, ANGLE_RECORD = range(4)
 
 POSE: Final = 7  # floats per body in q: r, p
 
 MATRIX: Final = 9  # floats of a rotation matrix, row by row
 
-STILL: Final = 0  # rotation of a joint in a spanning tree: none, one angle, two of a cross, four Euler parameters
-ABOUT_Z: Final = 1
-CROSSED: Final = 2
-ANYHOW: Final = 3
+# rotation of a joint in a spanning tree: none, one angle, two of a cross, four Euler parameters
+STILL, ABOUT_Z, CROSSED, ANYHOW = range(4)
