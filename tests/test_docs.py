@@ -241,6 +241,22 @@ def test_documents_are_wrapped(path: Path) -> None:
     assert not long, f"{name_of(path)}: longer than {WIDTH} characters are the lines {long}"
 
 
+NAMED_FILE = re.compile(r"`([\w./]+\.(?:py|md|toml|txt))`")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_files_named_in_documents_exist(path: Path) -> None:
+    """By their path in the project or in the package, or, without a folder, by their name."""
+    folders = [ROOT / name for name in ("src", "tests", "docs", "benchmarks", "fuzz")]
+    known = {file.name for folder in folders for file in folder.rglob("*") if file.is_file()}
+    missing = []
+    for name in NAMED_FILE.findall(read(path)):
+        places = (ROOT / name, ROOT / "src" / "cardan" / name, ROOT / "src" / name)
+        if not any(place.is_file() for place in places) and ("/" in name or name not in known):
+            missing.append(name)
+    assert not missing, f"{name_of(path)} names files that are not there: {missing}"
+
+
 # The checks above are only worth as much as what they find; these samples hold them to it.
 
 SAMPLE = """\

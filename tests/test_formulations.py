@@ -6,14 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis import options
 from cardan.coordinates import formulations
 from cardan.examples import REGISTRY, random_start
 from cardan.math import euler
+from cardan.solvers import methods
 
 FORMULATIONS = list(formulations.REGISTRY)
 
@@ -123,3 +126,10 @@ def test_a_formulation_loads_no_kernels_of_another(formulation):
     assert not loaded & {module for name, module in OWN.items() if name not in (formulation, "manifold")}
     assert not loaded & {"cardan.solvers._algorithm_1", "cardan.analysis._many", "cardan.solvers._newton"}
     assert not any(name.startswith("cardan.study.") for name in loaded)
+
+
+@pytest.mark.nojit
+def test_types_name_every_formulation_and_every_method():
+    """What type checkers, and `cardan warmup`, take for all there are."""
+    assert get_args(formulations.Formulation) == formulations.CHOICES
+    assert set(get_args(options.Method)) == {options.AUTO, *methods.REGISTRY}

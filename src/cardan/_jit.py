@@ -11,7 +11,8 @@ Four rules apply to every kernel of the library:
   function object costs 16 µs in dispatch, and a dispatcher or closure is recompiled in every process.)
 * Cached machine code is executed.  Therefore only the user can write to the directory (mode 0700, owner checked), and
   every file has a checksum.  A file that cannot be read is ignored, and the kernel is compiled again.
-* If there is no such directory, everything runs without a cache.
+* Everything runs without a cache if there is no such directory, or if the private parts of Numba that the cache needs
+  are missing.  docs/kernels.md lists these parts, and tests/test_numba_parts.py tests them.
 
 Fixed ABI: ``evaluate(op, ints, floats, q, step, out, jacobian, work) -> int64`` with pointers to int64 and float64.
 Linear algebra, solvers and draws have the same ABI (:mod:`cardan.solvers.abi`).  Further arrays are passed as a table
@@ -44,14 +45,16 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.ccallback import CFunc
+from numba import config, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 log = logging.getLogger("cardan")
+
+try:  # private, needed only for the cache
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+except ImportError:
+    FunctionCache = IndexDataCacheFile = object  # then :func:`_cache_of` logs a warning
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -60,7 +63,6 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
-_FLOATS = types.float64[::1]
 _INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
 EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
 
@@ -115,7 +117,7 @@ def private(directory: Path) -> Path:
 
 CACHE_DIRECTORY: Path | None = None if JIT_DISABLED else _writable_cache()
 
-if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.rglob("*.nbi")):
+if CACHE_DIRECTORY is not None and not any(CACHE_DIRECTORY.iterdir()):
     log.info("compiling kernels once for this version of the library (cache: %s)", CACHE_DIRECTORY)
 
 
@@ -147,7 +149,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             return super().load_overload(signature, context)
         except Exception as error:  # damaged pickles can raise any exception
             log.warning("a cached kernel cannot be read and is compiled again (%s): %s", self._name, error)
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AttributeError):
                 os.unlink(self._cache_file._index_path)
             return None
 
@@ -156,6 +158,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             super().save_overload(signature, compiled)
         except Exception as error:  # a full disk, a failed pickle: the compiled kernel still runs
             log.warning("a kernel is not cached and is compiled in every process (%s): %s", self._name, error)
+
+    def has_entries(self) -> bool:
+        """Whether machine code of the function is on disk."""
+        return os.path.exists(self._cache_file._index_path)
 
 
 _cache_dir_lock = threading.Lock()  # Numba reads the cache directory from a global variable
@@ -166,16 +172,38 @@ def _cache_of(function: Callable[..., Any]) -> _Cache | None:
     if CACHE_DIRECTORY is None:
         return None
     with _cache_dir_lock:
-        previous = config.CACHE_DIR
+        previous = getattr(config, "CACHE_DIR", "")
         config.CACHE_DIR = str(CACHE_DIRECTORY)
         try:
             cache = _Cache(function)
         except (OSError, RuntimeError) as error:
             log.warning("a kernel is not cached and is compiled in every process: %s", error)
             return None
+        except Exception as error:
+            _give_up_cache(error)
+            return None
         finally:
             config.CACHE_DIR = previous
-    return cache if Path(cache.cache_path).is_relative_to(CACHE_DIRECTORY) else None  # Numba may choose other places
+    if Path(cache.cache_path).is_relative_to(CACHE_DIRECTORY):
+        return cache
+    log.warning("a kernel is not cached and is compiled in every process: Numba would cache it in %s", cache.cache_path)
+    return None
+
+
+def _give_up_cache(error: Exception) -> None:
+    """Stop caching: the cache of this version of Numba is not supported."""
+    global CACHE_DIRECTORY  # noqa: PLW0603
+    CACHE_DIRECTORY = None
+    log.warning("kernels are not cached and are compiled in every process: Numba %s: %r", numba.__version__, error)
+
+
+def is_cached(kernel: Any) -> bool:
+    """Whether machine code of a compiled kernel is on disk; False if this is unknown."""
+    cache = getattr(kernel, "_cache", None)
+    try:
+        return CACHE_DIRECTORY is not None and isinstance(cache, _Cache) and cache.has_entries()
+    except AttributeError:
+        return False
 
 
 # NumPy's rules for division by zero; no reference counts, since kernels never own an array.
@@ -270,13 +298,29 @@ def evaluator(function: Callable[..., int]) -> int:
 def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], cached: bool) -> int:
     """Compile a C function of that signature, or load it from the cache; returns its address."""
     options = {**options, "nopython": True}
-    compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
-    cache = _cache_of(function) if cached else None
-    if cache is not None:
-        compiled._cache = cache
-    compiled.compile()
+    compiled = _cached_c_function(function, signature, options) if cached else None
+    if compiled is None:
+        compiled = numba.cfunc(signature, **options)(function)
     _keep_alive.append(compiled)
     return int(compiled.address)
+
+
+def _cached_c_function(function: Callable[..., int], signature: Any, options: dict[str, Any]) -> Any:
+    """A C function with our cache, for which numba.cfunc has no argument; None if there is no cache."""
+    cache = _cache_of(function)
+    if cache is None:
+        return None
+    try:
+        from numba.core.ccallback import CFunc
+
+        compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
+        compile_it = compiled.compile
+    except (ImportError, AttributeError, TypeError) as error:
+        _give_up_cache(error)
+        return None
+    compiled._cache = cache
+    compile_it()
+    return compiled
 
 
 _keep_alive: list[Any] = []  # an address is valid only while its compiled function exists

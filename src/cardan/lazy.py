@@ -50,7 +50,10 @@ class _Tiered:
         self._module = module
         self._attribute = attribute
         self._kernel = kernel
-        self._plain: Any = None if _is_cached(kernel) else getattr(_uncompiled(module.__dict__["_name"]), attribute)
+        from cardan import _jit
+
+        name = module.__dict__["_name"]
+        self._plain: Any = None if _jit.is_cached(kernel) else getattr(_uncompiled(name), attribute)
         self._calls = 0
 
     def __call__(self, *arguments: Any) -> Any:
@@ -61,16 +64,6 @@ class _Tiered:
                 return self._plain(*arguments)
         self._module.__dict__[self._attribute] = self._kernel
         return self._kernel(*arguments)
-
-
-def _is_cached(kernel: Any) -> bool:
-    """Whether machine code of a kernel is cached on disk."""
-    from cardan import _jit
-
-    if _jit.CACHE_DIRECTORY is None:
-        return False
-    file, line = kernel.py_func.__module__.rsplit(".", 1)[-1], kernel.py_func.__code__.co_firstlineno
-    return any(_jit.CACHE_DIRECTORY.rglob(f"{file}.{kernel.py_func.__qualname__}-{line}.*.nbi"))
 
 
 _copies: dict[str, ModuleType] = {}

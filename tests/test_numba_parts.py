@@ -1,0 +1,400 @@
+"""The private parts of Numba that docs/kernels.md lists: each still does what the library relies on.
+
+Where a part is needed for the cache alone, its failure leaves kernels that work and are not kept.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import re
+import sys
+import zlib
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numba.core import caching, ccallback
+
+import cardan
+from cardan import _jit
+from cardan._jit import view  # by name: Numba takes any attribute of that name for the method of a NumPy dtype
+
+if _jit.JIT_DISABLED:
+    pytest.skip("nothing of Numba's is used", allow_module_level=True)
+
+SOURCE = """
+from cardan._jit import evaluator, jit
+
+@jit
+def double(x):
+    return 2.0 * x
+
+def add(op, ints, floats, q, step, out, jacobian, work):
+    out[0] = q[0] + floats[0] + ints[0] + op
+    return 7
+"""
+
+CALL = """
+from cardan._jit import call_evaluator, jit
+
+@jit
+def call(address, ints, floats):
+    out = floats[1:]
+    status = call_evaluator(address, 1, ints, floats, floats, floats, out, floats, floats)
+    return status, out[0]
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache of our own."""
+    directory = _jit.private(tmp_path / "cache")
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", directory)
+    return directory
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Load a module of that source; each time as in a new process, with nothing compiled."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load(source=SOURCE, name="kernels_of_a_test"):
+        path = tmp_path / f"{name}.py"
+        if not path.exists():
+            path.write_text(source)
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*") if path.is_file())
+
+
+def check_kernels(load) -> None:
+    """A kernel and an evaluator of a newly loaded module compute what they should."""
+    module = load()
+    assert module.double(3.0) == 6.0
+    call = load(CALL, "caller_of_a_test").call
+    assert call(_jit.evaluator(module.add), np.array([10]), np.array([0.5, 0.0, 0.0])) == (7, 12.0)
+
+
+def check_uncached(load, cache, caplog) -> None:
+    """Kernels work, are not kept, and a warning says so."""
+    with caplog.at_level(logging.WARNING, "cardan"):
+        check_kernels(load)
+    assert files(cache) == []
+    assert any("compiled in every process" in line for line in caplog.messages), caplog.messages
+    assert not _jit.is_cached(load().double)
+
+
+# --- the cache: FunctionCache, IndexDataCacheFile, Dispatcher._cache, CFunc, config.CACHE_DIR -------------------------
+
+
+def test_a_dispatcher_reads_and_writes_the_cache_it_is_given(cache, load):
+    """Dispatcher._cache, FunctionCache."""
+    first = load().double
+    assert first(3.0) == 6.0
+    assert first.stats.cache_misses and not first.stats.cache_hits
+    again = load().double
+    assert again(3.0) == 6.0
+    assert again.stats.cache_hits and not again.stats.cache_misses
+
+
+def test_a_c_function_reads_and_writes_the_cache_it_is_given(cache, load):
+    """CFunc and its _cache, compile, address."""
+    for hits in (0, 1):
+        _jit.evaluator(load().add)
+        compiled = _jit._keep_alive[-1]
+        assert isinstance(compiled, ccallback.CFunc)
+        assert compiled.cache_hits == hits
+    check_kernels(load)
+
+
+def test_an_entry_carries_a_checksum_and_a_damaged_one_is_compiled_anew(cache, load, caplog):
+    """IndexDataCacheFile: _save_data, _load_data, _dump, _open_for_write, _data_path, _index_path."""
+    load().double(3.0)
+    index, data = sorted(files(cache), key=lambda path: path.stat().st_size)
+    code = data.read_bytes()
+    assert code[:4] == zlib.crc32(code[4:]).to_bytes(4, "big")
+    data.write_bytes(code[:-1] + bytes([code[-1] ^ 1]))
+    again = load().double
+    assert again(3.0) == 6.0 and not again.stats.cache_hits
+    assert "is damaged" in caplog.text
+    assert data.read_bytes() == code or zlib.crc32(data.read_bytes()[4:]).to_bytes(4, "big") == data.read_bytes()[:4]
+    assert index.exists()
+
+
+def test_it_is_known_whether_a_kernel_is_kept(cache, load):
+    """The index of an IndexDataCacheFile is at _index_path."""
+    kernel = load().double
+    assert not _jit.is_cached(kernel)
+    kernel(3.0)
+    assert _jit.is_cached(kernel) and _jit.is_cached(load().double)
+
+
+def test_a_cache_is_where_the_configuration_says_when_it_is_made(cache, load):
+    """config.CACHE_DIR: read for each cache, and left as it was."""
+    before = numba.config.CACHE_DIR
+    assert Path(_jit._cache_of(load().double.py_func).cache_path).is_relative_to(cache)
+    assert before == numba.config.CACHE_DIR
+
+
+@pytest.mark.parametrize("name", ["_save_data", "_load_data", "_dump", "_open_for_write", "_data_path"])
+def test_what_entries_replace_or_call_is_there(name):
+    assert callable(getattr(caching.IndexDataCacheFile, name))
+
+
+def test_without_the_classes_of_the_cache_kernels_run_uncached(cache, load, caplog, monkeypatch):
+    """What an ImportError leaves: bases without anything."""
+    monkeypatch.setattr(_jit, "_Cache", type("_Cache", (), {"__init__": lambda self, function: object.size}))
+    check_uncached(load, cache, caplog)
+    assert len(caplog.messages) == 1  # not once for each kernel
+
+
+def test_the_library_loads_without_the_classes_of_the_cache(monkeypatch, load, cache, caplog):
+    source = Path(_jit.__file__).read_text()
+    source = source.replace("from numba.core.caching import", "from numba.core.no_caching import")
+    monkeypatch.setattr(cardan, "_jit", None)
+    name = "cardan._jit"
+    spec = importlib.util.spec_from_file_location(name, _jit.__file__)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    exec(compile(source, _jit.__file__, "exec"), module.__dict__)
+    monkeypatch.setattr(module, "CACHE_DIRECTORY", cache)
+    with caplog.at_level(logging.WARNING, "cardan"):
+        double = load().double
+    assert double(3.0) == 6.0 and files(cache) == [] and len(caplog.messages) == 1
+    assert not module.is_cached(double)
+
+
+def test_without_the_class_of_c_functions_they_are_compiled_uncached(cache, load, caplog, monkeypatch):
+    def none(*arguments, **options):
+        raise TypeError("other arguments")
+
+    function = load().add
+    with monkeypatch.context() as patch:
+        patch.setattr(ccallback, "CFunc", none)
+        with caplog.at_level(logging.WARNING, "cardan"):
+            assert _jit._cached_c_function(function, _jit.EVALUATOR_SIGNATURE, dict(_jit._OPTIONS)) is None
+    assert _jit.CACHE_DIRECTORY is None and "other arguments" in caplog.text
+    check_kernels(load)
+    assert files(cache) == []
+
+
+def test_where_numba_would_keep_code_elsewhere_it_is_not_kept(cache, load, caplog, monkeypatch, tmp_path):
+    """config.CACHE_DIR without effect: Numba finds another place by itself."""
+
+    def elsewhere(self):
+        return str(tmp_path / "elsewhere")
+
+    monkeypatch.setattr(caching.UserProvidedCacheLocator, "get_cache_path", elsewhere)
+    check_uncached(load, cache, caplog)
+    assert files(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize("name", ["_load_overload", "_save_overload"])
+def test_a_cache_that_fails_leaves_kernels_that_work(name, cache, load, caplog, monkeypatch):
+    """Whatever Numba's cache raises, when it is read or written."""
+
+    def fails(self, *arguments):
+        raise AttributeError("no such part")
+
+    monkeypatch.setattr(caching.FunctionCache, name, fails)
+    with caplog.at_level(logging.WARNING, "cardan"):
+        check_kernels(load)
+    assert "no such part" in caplog.text
+
+
+def test_without_a_path_of_the_index_nothing_counts_as_kept(cache, load, monkeypatch):
+    kernel = load().double
+    kernel(3.0)
+    monkeypatch.delattr(kernel._cache._cache_file, "_index_path")
+    assert not _jit.is_cached(kernel)
+
+
+# --- options of compilation: forceinline, no_cpython_wrapper, no_cfunc_wrapper, _nrt ----------------------------------
+
+
+def long_function(x, n):
+    """So long, and called so often below, that LLVM does not inline it by itself."""
+    s = x
+    for i in range(n):
+        s = np.sin(s) * np.cos(s + i) + np.exp(-s * s) + np.tan(s) + np.log(1.0 + s * s) + np.arctan(s)
+        if s > 3.0:
+            s = np.sqrt(s) + np.sinh(s) - np.cosh(s + i) * np.tanh(s) + np.arcsin(s / 1e9)
+        for j in range(i):
+            s += np.sin(s * j) + np.cos(s - j) * np.exp(-s * s * j)
+    return s
+
+
+def calls_of(inner) -> int:
+    """How often the machine code of a kernel that uses an inner function four times calls it."""
+
+    @_jit.jit
+    def kernel(x):
+        return inner(x, 2) + inner(x + 1.0, 3) + inner(x + 2.0, 4) + inner(inner(x, 5), 6)
+
+    kernel(0.1)
+    (code,) = kernel.inspect_llvm().values()
+    return len(re.findall(r"call [^\n]*long_function", code))
+
+
+def test_inner_functions_are_inlined():
+    """forceinline: without it LLVM decides, and a process that loads kept code may run another copy."""
+    options = {key: value for key, value in _jit._INLINE.items() if key != "forceinline"}
+    assert calls_of(_jit.inner(long_function)) == 0
+    assert calls_of(numba.njit(**options, **_jit._OPTIONS)(long_function)) > 0
+
+
+def test_inner_functions_have_no_wrappers():
+    """no_cpython_wrapper, no_cfunc_wrapper: they cost time to compile."""
+    wrapped = numba.njit(**_jit._OPTIONS)(long_function)
+    for kernel, expected in ((_jit.inner(long_function), False), (wrapped, True)):
+        kernel.compile("float64(float64, int64)")
+        (code,) = kernel.inspect_llvm().values()
+        assert ("PyArg_UnpackTuple" in code) == expected  # of the wrapper for Python
+        assert (re.search(r"define [^\n]*@cfunc\.", code) is not None) == expected
+
+
+def test_kernels_count_no_references():
+    """_nrt: kernels own no array, and counting would cost time to compile and to run."""
+
+    def kernel(x, n):
+        part = x
+        for i in range(n):
+            if x[i] > 0.0:
+                part = x[i:]
+        return part[0]
+
+    plain = numba.njit(**{**_jit._OPTIONS, "_nrt": True})(kernel)
+    for compiled, expected in ((_jit.jit(kernel), False), (plain, True)):
+        assert compiled(np.array([1.0, -2.0]), 2) == 1.0
+        (code,) = compiled.inspect_llvm().values()
+        assert ("NRT_" in code) == expected
+
+
+# --- code generation: pointers, arrays that own nothing, calls by address ---------------------------------------------
+
+
+@_jit.jit
+def through_pointers(array):
+    """−1 is written to the second; returns the third, by a pointer to that one."""
+    p = _jit.pointer(array)
+    p[1] = -1.0
+    return _jit.tail(p, 2)[0]
+
+
+def test_pointers_are_indexed():
+    """CPointer: getitem and setitem, and gep of a typed pointer."""
+    numbers = np.arange(5.0)
+    assert through_pointers(numbers) == 2.0
+    assert numbers.tolist() == [0.0, -1.0, 2.0, 3.0, 4.0]
+
+
+@_jit.jit
+def rest_of(array, first):
+    rest = _jit.tail(array, first)
+    whole = view(_jit.pointer(rest), rest.size)
+    return whole.size, whole[0], whole.sum(), rest[-1]
+
+
+def test_arrays_are_made_that_own_nothing():
+    """populate_array: data, shape, strides, itemsize, meminfo."""
+    assert rest_of(np.arange(6.0), 2) == (4, 2.0, 14.0, 5.0)
+
+
+@_jit.jit
+def read_and_write_at(address, integers):
+    floats, whole = _jit.floats_at(address), _jit.integers_at(_jit.address_in_kernel(integers))
+    floats[1] = whole[1] + _jit.fma(floats[0], 2.0, 1.0)
+    _jit.as_integers(floats)[2] = 3
+    return address == _jit.address_in_kernel(view(floats, 3))
+
+
+def test_addresses_become_pointers_and_back():
+    """make_array, inttoptr, ptrtoint, bitcast and fma of typed pointers."""
+    numbers, integers = np.array([1.5, 0.0, 0.0]), np.array([4, 5])
+    assert read_and_write_at(_jit.address_of(numbers), integers)
+    assert numbers[1] == 9.0 and numbers.view(np.int64)[2] == 3
+
+
+def test_a_c_function_is_called_at_its_address(load, cache):
+    """FunctionType.as_pointer, and CFunc.address."""
+    check_kernels(load)
+
+
+# --- types: literal integers, branches on None ------------------------------------------------------------------------
+
+TWO, THREE = _jit.plain(2), _jit.plain(3)
+
+
+def test_plain_constants_compile_a_function_once():
+    """An integer of Python has a type for each value, a constant of NumPy has not."""
+
+    def add_one(x):
+        return x + 1
+
+    literal, plain = _jit.inner(add_one), _jit.inner(add_one)
+
+    @_jit.jit
+    def with_literals(x):
+        return literal(2) + literal(3) + literal(x)
+
+    @_jit.jit
+    def with_constants(x):
+        return plain(TWO) + plain(THREE) + plain(x)
+
+    assert with_literals(4) == with_constants(4) == 12
+    assert len(literal.signatures) == 3
+    assert len(plain.signatures) == 1
+
+
+def test_a_branch_on_none_is_left_out_and_functions_are_arguments():
+    """As in the walk over the records: ``rates`` is a function, or None."""
+
+    @_jit.inner
+    def square(x):
+        return x * x
+
+    @_jit.inner
+    def walk(x, function):
+        if function is not None:
+            x = function(x)
+        return x
+
+    @_jit.jit
+    def kernel(x):
+        return walk(x, square) + walk(x, None)
+
+    assert kernel(3.0) == 12.0
+
+
+def test_the_python_function_of_a_kernel_is_at_hand():
+    """py_func: what users hand over compiled is compiled anew, with checks."""
+    assert _jit.by_hand(numba.njit(long_function)).py_func is long_function
+    assert through_pointers.py_func.__name__ == "through_pointers"
+
+
+def test_the_configuration_says_whether_the_jit_is_disabled():
+    """config.DISABLE_JIT."""
+    assert not numba.config.DISABLE_JIT
+
+
+def test_every_part_is_listed_with_a_test_of_this_file():
+    """The table of docs/kernels.md names tests of this file, and names every one of its laws."""
+    document = Path(__file__).parents[1] / "docs" / "kernels.md"
+    if not document.is_file():
+        pytest.skip("not in a checkout")
+    named = set(re.findall(r"`(test_\w+)`", document.read_text(encoding="utf-8")))
+    here = set(re.findall(r"^def (test_\w+)", Path(__file__).read_text(encoding="utf-8"), re.M))
+    elsewhere = {path.stem for path in Path(__file__).parent.rglob("test_*.py")}
+    assert named - here - elsewhere == set()
+    assert here - named - {"test_every_part_is_listed_with_a_test_of_this_file"} == set()
