@@ -28,7 +28,7 @@ def history(costs, outcome, *, taken=50, has_angles=False, before=1.0, late=Fals
     ("costs", "outcome", "options", "expected"),
     [
         ([0.5], Outcome.RUNNING, {}, policy.OTHER_LENGTH),
-        ([0.5], Outcome.RUNNING, {"has_angles": True}, policy.GO_ON),
+        ([0.5], Outcome.RUNNING, {"has_angles": True}, policy.CONTINUE),
         ([0.99], Outcome.RUNNING, {"has_angles": True}, policy.OTHER_LENGTH),  # hardly any progress
         ([0.5], Outcome.STALLED, {"taken": 3}, policy.DISTURB),
         ([0.5], Outcome.STALLED, {"taken": 4}, policy.RESTART),

@@ -10,24 +10,8 @@ Reads the table of addresses and sizes (T_…), the options and the starts.  Wri
 from math import pi
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer
+from cardan.analysis import _policy as policy
 from cardan.analysis._draws import ANYWHERE, ATTEMPT, CENTER, LENGTH, NEAR, REACH, SIZE
-from cardan.analysis._policy import (
-    ATTEMPTS,
-    CONFLICT,
-    CONTINUE,
-    COST,
-    COST_BEFORE,
-    DISTURB,
-    END,
-    HAS_ANGLES,
-    IS_BEST,
-    IS_LATE,
-    OTHER_LENGTH,
-    OUTCOME,
-    POLICY,
-    TAKEN,
-    next_attempt,
-)
 from cardan.analysis._whole_turns import count_turns
 from cardan.coordinates._judging import judge_at, update_angles
 from cardan.solvers import abi
@@ -35,15 +19,6 @@ from cardan.solvers._blocks import largest, scaled_cost
 from cardan.solvers._job import evaluate, scales_of, structure_of
 from cardan.solvers.abi import BROKEN, CONVERGED, ENTER, EVALUATOR, FLOATS, INTS, LEAVE, RESIDUAL, RUNNING, SOLVER
 from cardan.system.layout import POSE
-
-CHUNK, COST_ENTRY, ITERATIONS, RESIDUAL_MAX, STATUS, TOLERANCE = (
-    abi.CHUNK,
-    abi.COST,
-    abi.ITERATIONS,
-    abi.RESIDUAL_MAX,
-    abi.STATUS,
-    abi.TOLERANCE,
-)
 
 # table: addresses
 T_JOB = 0  # first solver of an attempt; its initial control vector and its workspace follow
@@ -97,16 +72,16 @@ MIDDLE = 14  # [m] centre of the draws, three floats
 OPTIONS = 17
 
 # memo between calls: the fields of the policy, then
-START = POLICY + 0  # number of the start
-STAGE = POLICY + 1
-USED = POLICY + 2  # iterations of all attempts
-LEFT = POLICY + 3  # iterations left for this solver
-EARLIER = POLICY + 4  # iterations of the previous solver in this attempt
-BEST_OUTCOME = POLICY + 5
-BEST_RESIDUAL = POLICY + 6
-IS_OTHER = POLICY + 7  # lengths are measured in the other unit
-MOVED = POLICY + 8  # whether the start was moved
-MEMO = POLICY + 9
+START = policy.POLICY + 0  # number of the start
+STAGE = policy.POLICY + 1
+USED = policy.POLICY + 2  # iterations of all attempts
+LEFT = policy.POLICY + 3  # iterations left for this solver
+EARLIER = policy.POLICY + 4  # iterations of the previous solver in this attempt
+BEST_OUTCOME = policy.POLICY + 5
+BEST_RESIDUAL = policy.POLICY + 6
+IS_OTHER = policy.POLICY + 7  # lengths are measured in the other unit
+MOVED = policy.POLICY + 8  # whether the start was moved
+MEMO = policy.POLICY + 9
 
 NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
 
@@ -153,7 +128,7 @@ def enter(table, options, q, work):
 def begin_solver(begin, tolerance, control, size):
     """control ← its values at the beginning of a run."""
     copy(size, begin, control)
-    control[TOLERANCE] = tolerance
+    control[abi.TOLERANCE] = tolerance
 
 
 @inner
@@ -191,7 +166,7 @@ def begin_start(table, options, memo, work):
     k = int(memo[START])
     size = table[T_SIZE]
     q = piece(table, Q, work)
-    memo[ATTEMPTS] = 0.0
+    memo[policy.ATTEMPTS] = 0.0
     memo[USED] = 0.0
     memo[IS_OTHER] = 0.0
     memo[MOVED] = 1.0
@@ -202,11 +177,11 @@ def begin_start(table, options, memo, work):
     rows = piece(table, ROWS, work)
     control = piece(table, CONTROL, work)
     measure(whole, q, rows, piece(table, EVALUATION, work))
-    control[RESIDUAL_MAX] = largest(structure_of(whole), rows)
-    control[STATUS] = CONVERGED
-    if not control[RESIDUAL_MAX] <= options[TARGET]:
+    control[abi.RESIDUAL_MAX] = largest(structure_of(whole), rows)
+    control[abi.STATUS] = CONVERGED
+    if not control[abi.RESIDUAL_MAX] <= options[TARGET]:
         return False
-    memo[ATTEMPTS] = 1.0
+    memo[policy.ATTEMPTS] = 1.0
     memo[MOVED] = 0.0
     return True
 
@@ -237,11 +212,11 @@ def run_chunk(table, options, memo, work):
         address = table[T_SECOND_JOB]
         own_work = table[T_SECOND_WORK]
     job = integers_at(address)
-    control[CHUNK] = min(options[EACH], memo[LEFT])
-    before = control[ITERATIONS]
+    control[abi.CHUNK] = min(options[EACH], memo[LEFT])
+    before = control[abi.ITERATIONS]
     x = piece(table, X, work)
     call_evaluator(job[SOLVER], 0, job, control, x, control, control, control, floats_at(own_work))
-    done = control[ITERATIONS] - before
+    done = control[abi.ITERATIONS] - before
     memo[LEFT] -= done
     return done
 
@@ -250,14 +225,14 @@ def run_chunk(table, options, memo, work):
 def has_ended(table, options, memo, work):
     """Whether the attempt has ended; if a second solver follows, that one begins instead."""
     control = piece(table, CONTROL, work)
-    late = memo[IS_LATE] != 0.0
-    if control[STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
+    late = memo[policy.IS_LATE] != 0.0
+    if control[abi.STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
         return False
-    left = options[MOST] - control[ITERATIONS]
+    left = options[MOST] - control[abi.ITERATIONS]
     follows = memo[STAGE] == FIRST_SOLVER and table[T_SECOND_JOB] != 0
-    if not follows or control[STATUS] == BROKEN or left <= 0.0 or late:
+    if not follows or control[abi.STATUS] == BROKEN or left <= 0.0 or late:
         return True
-    memo[EARLIER] = control[ITERATIONS]
+    memo[EARLIER] = control[abi.ITERATIONS]
     memo[LEFT] = left
     memo[STAGE] = SECOND_SOLVER
     begin_solver(floats_at(table[T_SECOND_BEGIN]), options[TARGET], control, table[T_CONTROL])
@@ -277,30 +252,31 @@ def end_attempt(table, options, memo, work):
         evaluate(job, LEAVE, x, x, q, x, evaluation)
     else:
         copy(table[T_SIZE], x, q)
-    memo[OUTCOME] = control[STATUS]
-    memo[TAKEN] = memo[EARLIER] + control[ITERATIONS]
-    memo[USED] += memo[TAKEN]
-    memo[ATTEMPTS] += 1.0
-    if options[IS_AUTO] == 0.0 or memo[OUTCOME] == CONVERGED:
+    memo[policy.OUTCOME] = control[abi.STATUS]
+    memo[policy.TAKEN] = memo[EARLIER] + control[abi.ITERATIONS]
+    memo[USED] += memo[policy.TAKEN]
+    memo[policy.ATTEMPTS] += 1.0
+    if options[IS_AUTO] == 0.0 or memo[policy.OUTCOME] == CONVERGED:
         return MET
-    if control[RESIDUAL_MAX] <= options[NEAR_RESIDUAL]:
+    if control[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]:
         found = piece(table, VERDICT, work)
         judged = integers_at(table[T_JUDGE])
         judge_at(judged, floats_at(table[T_BOUNDS]), q, floats_at(table[T_JUDGE_WORK]), found)
         if found[0] <= found[1]:
             return MET
     if memo[IS_OTHER] != 0.0:  # costs are compared in one unit of length
-        control[COST_ENTRY] = measure(job, enter(table, options, q, work), rows, evaluation)
-        control[RESIDUAL_MAX] = largest(structure_of(job), rows)
+        control[abi.COST] = measure(job, enter(table, options, q, work), rows, evaluation)
+        control[abi.RESIDUAL_MAX] = largest(structure_of(job), rows)
         memo[IS_OTHER] = 0.0
-    memo[COST] = control[COST_ENTRY]
-    memo[HAS_ANGLES] = 1.0 if table[T_ANGLES] > 0 else 0.0
-    if table[T_ANGLES] > 0 and memo[ATTEMPTS] == 1.0:
-        memo[COST_BEFORE] = measure(job, enter(table, options, piece(table, FIRST, work), work), rows, evaluation)
-    action = next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
-    if memo[IS_BEST] != 0.0:
-        memo[BEST_OUTCOME] = memo[OUTCOME]
-        memo[BEST_RESIDUAL] = control[RESIDUAL_MAX]
+    memo[policy.COST] = control[abi.COST]
+    memo[policy.HAS_ANGLES] = 1.0 if table[T_ANGLES] > 0 else 0.0
+    if table[T_ANGLES] > 0 and memo[policy.ATTEMPTS] == 1.0:
+        x = enter(table, options, piece(table, FIRST, work), work)
+        memo[policy.COST_BEFORE] = measure(job, x, rows, evaluation)
+    action = policy.next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
+    if memo[policy.IS_BEST] != 0.0:
+        memo[BEST_OUTCOME] = memo[policy.OUTCOME]
+        memo[BEST_RESIDUAL] = control[abi.RESIDUAL_MAX]
         copy(table[T_SIZE], q, piece(table, BEST, work))
     return action
 
@@ -313,9 +289,9 @@ def draw(table, options, memo, action, work):
     q = piece(table, Q, work)
     given = piece(table, DRAWN, work)
     source = piece(table, FIRST, work)
-    given[ATTEMPT] = memo[ATTEMPTS]
+    given[ATTEMPT] = memo[policy.ATTEMPTS]
     op = NEAR
-    if action == DISTURB:
+    if action == policy.DISTURB:
         given[SIZE] = options[DISTURBANCE]
         given[LENGTH] = options[UNIT]
     else:
@@ -364,14 +340,14 @@ def write_result(table, options, memo, action, work):
     control = piece(table, CONTROL, work)
     result = cut(floats_at(table[T_RESULTS]), RESULT * k, RESULT)
     end = cut(floats_at(table[T_ENDS]), k * size, size)
-    is_best = action == END or action == CONFLICT
+    is_best = action == policy.END or action == policy.CONFLICT
     copy(size, piece(table, BEST, work) if is_best else piece(table, Q, work), end)
-    result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control[STATUS]
-    result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control[RESIDUAL_MAX]
-    result[R_ATTEMPTS] = memo[ATTEMPTS]
+    result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control[abi.STATUS]
+    result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control[abi.RESIDUAL_MAX]
+    result[R_ATTEMPTS] = memo[policy.ATTEMPTS]
     result[R_ITERATIONS] = memo[USED]
     result[R_CONFLICT] = 0.0
-    if action == CONFLICT:  # no conflict if a driver is too far away to be reached in stages
+    if action == policy.CONFLICT:  # no conflict if a driver is too far away to be reached in stages
         too_far = table[T_DRIVER_COUNT] > 0 and (
             largest_error(table, piece(table, FIRST, work), work) > options[MOST_STAGED]
         )
@@ -401,11 +377,11 @@ def solve_many(table, options, memo, work, last):
                     return 1
                 continue
             action = end_attempt(table, options, memo, work)
-            ended = action == MET or action == END or action == CONFLICT
-            if action == OTHER_LENGTH:
+            ended = action == MET or action == policy.END or action == policy.CONFLICT
+            if action == policy.OTHER_LENGTH:
                 memo[IS_OTHER] = 1.0
                 copy(table[T_SIZE], piece(table, FIRST, work), piece(table, Q, work))
-            elif not ended and action != CONTINUE:
+            elif not ended and action != policy.CONTINUE:
                 draw(table, options, memo, action, work)
                 is_drawn = True
         if ended:

@@ -113,7 +113,7 @@ def _verdict(
         iterations=iterations,
         restarts=restarts,
         seconds=time.perf_counter() - began,
-        at_time=task.time,
+        time=task.time,
         method=task.options.method,
         formulation=task.options.formulation,
     )

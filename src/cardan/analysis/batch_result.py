@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from cardan.system.system import IntArray, System
 _NUMBERS = ("coordinates", "angles", "residual", "tolerance", "iterations", "restarts")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class BatchResult:
     """Verdicts of many assemblies, as arrays of the length of the batch.
 
@@ -21,51 +24,24 @@ class BatchResult:
     first.  ``coordinates`` [m, 1], shape (n, bodies, 7).  ``angles`` [rad], shape (n, counted angles).
     """
 
-    __slots__ = (
-        "_system",
-        "angles",
-        "coordinates",
-        "formulation",
-        "iterations",
-        "method",
-        "ok",
-        "residual",
-        "restarts",
-        "seconds",
-        "status",
-        "time",
-        "tolerance",
-    )
+    _system: System
+    coordinates: FloatArray
+    angles: FloatArray
+    status: NDArray[np.str_]
+    residual: FloatArray
+    tolerance: FloatArray
+    iterations: IntArray
+    restarts: IntArray
+    seconds: float
+    time: float
+    method: str
+    formulation: str
 
-    def __init__(
-        self,
-        system: System,
-        coordinates: FloatArray,
-        angles: FloatArray,
-        *,
-        status: NDArray[np.str_],
-        residual: FloatArray,
-        tolerance: FloatArray,
-        iterations: IntArray,
-        restarts: IntArray,
-        seconds: float,
-        at_time: float,
-        method: str,
-        formulation: str,
-    ) -> None:
-        self._system = system
-        self.coordinates = coordinates
-        self.angles = angles
-        self.status = status
-        self.ok = status == str(Status.ASSEMBLED)
-        self.residual = residual
-        self.tolerance = tolerance
-        self.iterations = iterations
-        self.restarts = restarts
-        self.seconds = seconds
-        self.time = at_time
-        self.method = method
-        self.formulation = formulation
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """Whether every constraint is met."""
+        found: NDArray[np.bool_] = self.status == str(Status.ASSEMBLED)
+        return found
 
     def __len__(self) -> int:
         return len(self.ok)

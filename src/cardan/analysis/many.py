@@ -236,7 +236,7 @@ class _Shared(_OneByOne):
                 return bool(k.solve_many(table, self.options, memo, work, last))
 
         def worker(first: int, last: int, own: Any = own) -> None:  # own: kept alive; the table has only addresses
-            memo[k.START], memo[k.STAGE], memo[k.IS_LATE] = first, k.NEW, 0.0
+            memo[k.START], memo[k.STAGE], memo[k.policy.IS_LATE] = first, k.NEW, 0.0
             more = not self.task.is_late()
             while more and (more := solve(last)) and not stop.is_set() and not self.task.is_late():
                 pass
@@ -244,7 +244,7 @@ class _Shared(_OneByOne):
             if at < last:
                 ends.late[at:last] = True
                 if memo[k.STAGE] != k.NEW:  # the current start ends at its current pose
-                    memo[k.IS_LATE] = 1.0
+                    memo[k.policy.IS_LATE] = 1.0
                     solve(at + 1)
             for number in np.flatnonzero(ends.results[first:last, k.R_OUTCOME] == k.NEEDS_STAGES).tolist():
                 ends.results[first + number, k.R_OUTCOME] = int(Outcome.RUNNING)

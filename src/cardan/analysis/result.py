@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ _ADVICE = {
 }
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class AssemblyResult:
     """The verdict of an assembly, and its state.
 
@@ -44,46 +46,17 @@ class AssemblyResult:
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
     """
 
-    __slots__ = (
-        "_residuals",
-        "_system",
-        "formulation",
-        "iterations",
-        "method",
-        "residual",
-        "restarts",
-        "seconds",
-        "state",
-        "status",
-        "tolerance",
-    )
-
-    def __init__(
-        self,
-        system: System,
-        state: State,
-        residuals: FloatArray,
-        *,
-        status: Status,
-        residual: float,
-        tolerance: float,
-        iterations: int,
-        restarts: int,
-        seconds: float,
-        method: str,
-        formulation: str,
-    ) -> None:
-        self._system = system
-        self._residuals = residuals
-        self.state = state
-        self.status = status
-        self.residual = residual
-        self.tolerance = tolerance
-        self.iterations = iterations
-        self.restarts = restarts
-        self.seconds = seconds
-        self.method = method
-        self.formulation = formulation
+    _system: System
+    state: State
+    _residuals: FloatArray
+    status: Status
+    residual: float
+    tolerance: float
+    iterations: int
+    restarts: int
+    seconds: float
+    method: str
+    formulation: str
 
     @property
     def ok(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect
+from cardan.examples.registry import ExampleError, example, expect
 from cardan.math import euler
 
 ARM = 0.5  # m
@@ -83,4 +83,4 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     ]
 
 
-EXAMPLE = Example("bent_chain", "chain of 90° elbows between two flanges", build, check, dof=3, gruebler=3)
+EXAMPLE = example(__name__, "chain of 90° elbows between two flanges", dof=3, gruebler=3)

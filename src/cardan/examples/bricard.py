@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect, rates, rotated, run_move, without_drivers
+from cardan.examples.registry import ExampleError, example, expect, rates, rotated, run_move, without_drivers
 from cardan.math import euler
 
 RODS = 5  # moving rods
@@ -96,13 +96,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [f"the angles satisfy the closed form from θ = {min(found):.1f}° to {max(found):.1f}°, in {POSES} poses"]
 
 
-EXAMPLE = Example(
-    "bricard",
-    "Bricard's linkage: mobile although its Grübler count is 0",
-    build,
-    check,
-    dof=1,
-    gruebler=0,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "Bricard's linkage: mobile although its Grübler count is 0", dof=1, gruebler=0)

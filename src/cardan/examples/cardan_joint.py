@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 BETA = radians(35.0)
@@ -99,13 +99,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "cardan_joint",
-    "Cardan joint with its cross: varying output speed",
-    build,
-    check,
-    dof=1,
-    gruebler=-2,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "Cardan joint with its cross: varying output speed", dof=1, gruebler=-2)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 BASE, PLATFORM, ARM, ROD, APART = 0.3, 0.1, 0.4, 0.9, 0.1  # m: R, r, L, l, and half the distance between paired rods
@@ -141,14 +141,5 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "delta_robot",
-    "Delta robot of 10 bodies",
-    build,
-    check,
-    dof=3,
-    gruebler=3,
-    motion=motion,
-    duration=DURATION,
-    everywhere=False,  # with crossed parallelograms the platform rotates
-)
+# everywhere=False: with crossed parallelograms the platform rotates
+EXAMPLE = example(__name__, "Delta robot of 10 bodies", dof=3, gruebler=3, everywhere=False)

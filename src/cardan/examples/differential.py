@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rotated, run_move, velocity, without_drivers
+from cardan.examples.registry import example, expect, placed, rotated, run_move, velocity, without_drivers
 from cardan.math import euler
 
 PINION, CROWN, SIDE, BEVEL = 9, 36, 16, 10  # teeth
@@ -158,13 +158,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return facts
 
 
-EXAMPLE = Example(
-    "differential",
-    "bevel differential of a car",
-    build,
-    check,
-    dof=2,
-    gruebler=1,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "bevel differential of a car", dof=2, gruebler=1)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 SHAFT, OFFSET = 0.5, 0.25  # m: intermediate shaft, and distance between input and output
@@ -107,13 +107,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "double_cardan",
-    "two Cardan joints: constant output speed",
-    build,
-    check,
-    dof=1,
-    gruebler=1,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "two Cardan joints: constant output speed", dof=1, gruebler=1)

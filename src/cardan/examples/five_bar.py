@@ -17,7 +17,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, flat, intersect_circles, link, pin, side
-from cardan.examples.registry import Example, expect, placed, run_move, velocity
+from cardan.examples.registry import example, expect, placed, run_move, velocity
 
 CRANK, LINK, BASE = 0.4, 0.6, 0.5  # m
 A, E = (0.0, 0.0), (BASE, 0.0)
@@ -99,6 +99,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "five_bar", "five-bar with two cranks", build, check, dof=2, gruebler=-1, motion=motion, duration=DURATION
-)
+EXAMPLE = example(__name__, "five-bar with two cranks", dof=2, gruebler=-1)

@@ -19,7 +19,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, Z, flat, intersect_circles, link, pin
-from cardan.examples.registry import Example, ExampleError, expect, placed, run_move, try_move, without_drivers
+from cardan.examples.registry import ExampleError, example, expect, placed, run_move, try_move, without_drivers
 from cardan.math import euler
 
 LEG = 0.7  # m
@@ -199,13 +199,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "folding_table",
-    "folding table, limits as stops",
-    build,
-    check,
-    dof=2,
-    gruebler=-4,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "folding table, limits as stops", dof=2, gruebler=-4)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 THROW, ROD, PITCH = 0.045, 0.14, 0.1  # m: r, l, and distance between cylinders
@@ -108,13 +108,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "four_cylinder",
-    "engine with four pistons",
-    build,
-    check,
-    dof=1,
-    gruebler=-7,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "engine with four pistons", dof=1, gruebler=-7)

@@ -20,7 +20,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, link, pin
-from cardan.examples.registry import Example, expect, placed, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rotated, run_move
 
 SECTORS = 12
 ALPHA = 2 * pi / SECTORS  # rad
@@ -113,14 +113,5 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "hoberman_ring",
-    "Hoberman's ring of 24 bent bars",
-    build,
-    check,
-    dof=1,
-    gruebler=-42,
-    motion=motion,
-    duration=DURATION,
-    everywhere=False,  # its rhombi can fold flat
-)
+# everywhere=False: its rhombi can fold flat
+EXAMPLE = example(__name__, "Hoberman's ring of 24 bent bars", dof=1, gruebler=-42, everywhere=False)

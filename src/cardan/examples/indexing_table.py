@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect, placed, rates, rotated, run_move
+from cardan.examples.registry import ExampleError, example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 STATIONS = 6
@@ -136,13 +136,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "indexing_table",
-    "indexing table and press: couplers with dwells",
-    build,
-    check,
-    dof=1,
-    gruebler=1,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "indexing table and press: couplers with dwells", dof=1, gruebler=1)

@@ -19,7 +19,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, flat, intersect_circles, link, pin, side
-from cardan.examples.registry import Example, ExampleError, expect, placed, run_move
+from cardan.examples.registry import ExampleError, example, expect, placed, run_move
 
 CENTIMETRE = 0.01  # m
 PUBLISHED = (38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 65.7, 49.0, 50.0, 61.9, 7.8, 15.0)  # cm: a … m, as published
@@ -157,13 +157,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "jansen_leg",
-    "Jansen's walking leg, with the published lengths",
-    build,
-    check,
-    dof=1,
-    gruebler=-8,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "Jansen's walking leg, with the published lengths", dof=1, gruebler=-8)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect, placed, rates, rotated, run_move, without_drivers
+from cardan.examples.registry import ExampleError, example, expect, placed, rates, rotated, run_move, without_drivers
 from cardan.math import euler
 
 PITCH = 0.002  # m per turn
@@ -114,13 +114,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     ]
 
 
-EXAMPLE = Example(
-    "lead_screw",
-    "carriage on a lead screw, with a belt and a dial",
-    build,
-    check,
-    dof=1,
-    gruebler=-3,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "carriage on a lead screw, with a belt and a dial", dof=1, gruebler=-3)

@@ -16,7 +16,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import flat, link, pin
-from cardan.examples.registry import Example, expect, placed, run_move
+from cardan.examples.registry import example, expect, placed, run_move
 
 ARM, SIDE, CRANK = 1.0, 0.4, 0.4  # m: l, k, r
 POWER = ARM**2 - SIDE**2  # m²: OC · OD
@@ -79,14 +79,5 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [f"from y = {low:.3f} to {high:.3f} m D stays on the line within {EXACT:g} m, in {POSES} poses"]
 
 
-EXAMPLE = Example(
-    "peaucellier",
-    "Peaucellier's inversor: an exact straight line",
-    build,
-    check,
-    dof=1,
-    gruebler=-8,
-    motion=motion,
-    duration=DURATION,
-    everywhere=False,  # with the rhombus folded flat, D moves on a circle or has an additional freedom
-)
+# everywhere=False: with the rhombus folded flat, D moves on a circle or has an additional freedom
+EXAMPLE = example(__name__, "Peaucellier's inversor: an exact straight line", dof=1, gruebler=-8, everywhere=False)

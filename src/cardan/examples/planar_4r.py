@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import cos, degrees, hypot, radians, sin, sqrt
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed
+from cardan.examples.registry import example, expect, placed
 from cardan.math import euler
 
 CRANK, COUPLER, ROCKER, BASE = 1.0, 3.0, 2.0, 3.0  # m
@@ -67,4 +67,4 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     ]
 
 
-EXAMPLE = Example("planar_4r", "planar four-bar in space, three redundant equations", build, check, dof=1, gruebler=-2)
+EXAMPLE = example(__name__, "planar four-bar in space, three redundant equations", dof=1, gruebler=-2)

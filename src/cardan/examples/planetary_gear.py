@@ -19,7 +19,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import X, Z
-from cardan.examples.registry import Example, ExampleError, expect, rotated, run_move, velocity, without_drivers
+from cardan.examples.registry import ExampleError, example, expect, rotated, run_move, velocity, without_drivers
 from cardan.math import euler
 
 SUN, PLANET, RING = 24, 36, 96  # teeth
@@ -148,13 +148,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return facts
 
 
-EXAMPLE = Example(
-    "planetary_gear",
-    "planetary gear train",
-    build,
-    check,
-    dof=2,
-    gruebler=0,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "planetary gear train", dof=2, gruebler=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,13 @@ class Example:
     def motion_facts(self, mechanism: Mechanism, result: AssemblyResult) -> list[str]:
         """Facts that hold over the motion from an assembled state; empty for an example without a motion."""
         return [] if self.motion is None else self.motion(mechanism, result.state)
+
+
+def example(module: str, title: str, *, dof: int, gruebler: int, everywhere: bool = True) -> Example:
+    """The example of a module: its functions build, check and, if it is driven, motion, and its DURATION [s]."""
+    own = sys.modules[module].__dict__
+    name, duration = module.rpartition(".")[2], own.get("DURATION", 0.0)
+    return Example(name, title, own["build"], own["check"], dof, gruebler, own.get("motion"), duration, everywhere)
 
 
 def expect(what: str, value: ArrayLike, expected: ArrayLike, tolerance: float = FACT_TOLERANCE) -> None:

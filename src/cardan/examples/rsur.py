@@ -15,7 +15,7 @@ from math import cos, degrees, sin
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rotated
+from cardan.examples.registry import example, expect, placed, rotated
 from cardan.math import euler
 
 CRANK, COUPLER, ROCKER = 1.0, 4.0, 2.0  # m
@@ -58,4 +58,4 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     ]
 
 
-EXAMPLE = Example("rsur", "spatial four-bar RSUR", build, check, dof=1, gruebler=1)
+EXAMPLE = example(__name__, "spatial four-bar RSUR", dof=1, gruebler=1)

@@ -16,7 +16,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import X, link, pin
-from cardan.examples.registry import Example, expect, placed, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rotated, run_move
 
 STAGES = 3
 BAR = 1.0  # m
@@ -90,14 +90,7 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [f"the platform moves between {low:.4f} and {high:.4f} m and stays level, in {POSES} poses"]
 
 
-EXAMPLE = Example(
-    "scissor_lift",
-    "scissor lift of three stages with a level platform",
-    build,
-    check,
-    dof=1,
-    gruebler=2 - 3 * STAGES,
-    motion=motion,
-    duration=DURATION,
-    everywhere=False,  # a stage can also be folded back onto the one below
+# everywhere=False: a stage can also be folded back onto the one below
+EXAMPLE = example(
+    __name__, "scissor lift of three stages with a level platform", dof=1, gruebler=2 - 3 * STAGES, everywhere=False
 )

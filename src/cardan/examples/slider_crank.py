@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
+from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 CRANK, ROD, OFFSET = 0.2, 0.4, 0.05  # m
@@ -81,13 +81,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [*facts, f"over one turn, in {POSES} poses, position and velocity of the slider equal the closed form"]
 
 
-EXAMPLE = Example(
-    "slider_crank",
-    "offset slider-crank, three redundant equations",
-    build,
-    check,
-    dof=1,
-    gruebler=-2,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "offset slider-crank, three redundant equations", dof=1, gruebler=-2)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed
+from cardan.examples.registry import example, expect, placed
 from cardan.math import euler
 
 BASE_RADIUS, PLATFORM_RADIUS = 1.0, 0.6  # m
@@ -69,4 +69,4 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     ]
 
 
-EXAMPLE = Example("stewart_distance", "Stewart platform by six distances", build, check, dof=0, gruebler=0)
+EXAMPLE = example(__name__, "Stewart platform by six distances", dof=0, gruebler=0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, rotated
+from cardan.examples.registry import example, expect, rotated
 from cardan.examples.stewart_distance import BASE, PLATFORM, lengths_at
 from cardan.math import euler
 
@@ -58,4 +58,4 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     ]
 
 
-EXAMPLE = Example("stewart_ups", "Stewart platform of 13 bodies, U-P-S legs", build, check, dof=6, gruebler=6)
+EXAMPLE = example(__name__, "Stewart platform of 13 bodies, U-P-S legs", dof=6, gruebler=6)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import cardan as cd
 from cardan.examples.jansen_leg import LENGTH, Leg
-from cardan.examples.registry import Example, ExampleError, expect, placed, rotated, run_move
+from cardan.examples.registry import ExampleError, example, expect, placed, rotated, run_move
 from cardan.math import euler
 
 THROWS = 18
@@ -96,13 +96,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [f"at least {fewest} feet are on the ground, and the height varies by {bobs:.2f} mm, in {POSES} poses"]
 
 
-EXAMPLE = Example(
-    "strandbeest",
-    "walking machine of 217 parts, 36 Jansen legs",
-    build,
-    check,
-    dof=1,
-    gruebler=-323,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "walking machine of 217 parts, 36 Jansen legs", dof=1, gruebler=-323)

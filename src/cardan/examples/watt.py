@@ -20,7 +20,7 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import flat, link, pin
-from cardan.examples.registry import Example, ExampleError, expect, placed, run_move
+from cardan.examples.registry import ExampleError, example, expect, placed, run_move
 
 ARM, HALF = 1.0, 0.25  # m: b and c
 BASE = hypot(ARM, HALF)  # m: a
@@ -82,13 +82,4 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     return [f"over a stroke of {stroke:.3f} m the deviation from a straight line is at most {1e3 * widest:.3f} mm"]
 
 
-EXAMPLE = Example(
-    "watt",
-    "Watt's linkage: an approximate straight line",
-    build,
-    check,
-    dof=1,
-    gruebler=-2,
-    motion=motion,
-    duration=DURATION,
-)
+EXAMPLE = example(__name__, "Watt's linkage: an approximate straight line", dof=1, gruebler=-2)

@@ -22,20 +22,17 @@ CHUNK_MOST = 64
 _NONE: Mapping[int, float] = {}
 
 
-class Linear:
+class Linear(NamedTuple):
     """Linear algebra, called by address.
 
     ``pattern``: its table (the structure, or a sparse pattern).  ``work``: number of floats of its matrices.  ``cost``:
     multiplications of one factorisation.
     """
 
-    __slots__ = ("address", "cost", "pattern", "work")
-
-    def __init__(self, address: int, pattern: NDArray[np.int64], work: int, cost: float) -> None:
-        self.address = address
-        self.pattern = pattern
-        self.work = work
-        self.cost = cost
+    address: int
+    pattern: NDArray[np.int64]
+    work: int
+    cost: float
 
 
 class Problem:
