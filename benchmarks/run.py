@@ -113,7 +113,7 @@ def main() -> None:
     figures["step"] = compare.steps(programs)
     print("\nOne step of the RSUR four-bar (ours: position solver; others: their dynamics)")
     for name, f in figures["step"].items():
-        tail = f", residual under way {f['residual under way']:.0e}" if "residual under way" in f else ""
+        tail = f", residual during motion {f['residual under way']:.0e}" if "residual under way" in f else ""
         print(f"  {name:30s} {f['median µs']:8.2f} µs, × ours {f['times ours']:.2f}{tail}")
 
     figures["scale"] = {}

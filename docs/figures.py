@@ -34,23 +34,23 @@ SHOWN = (
     ("bricard", "Bricard 6R: Grübler count 0,\n1 degree of freedom", 5),
 )
 COLUMNS = 6  # of the contact sheet
-SLIM = 1e-6  # ratio of singular values: thinner than this is flat, or a line
-FILL = 1.3  # of a panel, as Matplotlib counts
-FLAT = 1e-9  # m: a mechanism whose joint points lie in one plane within this is drawn from above
+SLIM = 1e-6  # ratio of singular values below which points are coplanar or collinear
+FILL = 1.3  # zoom that fills a panel, in Matplotlib's units
+FLAT = 1e-9  # m: a mechanism whose joint points are coplanar within this is drawn from above
 Y_UP = ("strandbeest",)
-VIEWS = {  # elevation and azimuth [°], where the default view hides important parts
+VIEWS = {  # elevation and azimuth [°], if the default view hides important parts
     "cardan_joint": (55, -90),
     "differential": (35, -65),
     "indexing_table": (38, -60),
     "lead_screw": (24, -62),
 }
-ALSO = {  # points that no joint marks, by mechanism and the end of a body's name
+ALSO = {  # points to draw besides the joint points, by mechanism and suffix of the body's name
     "watt": {"coupler": (watt.HALF, 0.0, 0.0)},
     "folding_table": {f"{name}_leg": (folding_table.LEG, 0.0, 0.0) for name in folding_table.SIDES},
     "jansen_leg": {"lower_triangle": jansen_leg.LEG.foot_on_triangle()},
     "strandbeest": {f"{leg.prefix}lower_triangle": leg.foot_on_triangle() for _, leg in strandbeest.legs()},
 }
-WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: time of the pose that is drawn, where t = 0 shows little
+WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: time of the drawn pose, if not 0
 SCATTER_ANGLE, SCATTER_DISTANCE = 1.0, 0.5  # rad and m: largest displacement of parts from the sketch
 
 Outline = np.ndarray  # m, shape (points, 3), in body axes

@@ -101,23 +101,23 @@ class Summary:
         for o in self.outcomes:
             rows[o.family, ""].append(o)
             rows[o.family, o.variant].append(o)
-        lines = ["family               cases     ok  wanted  unsolved  failed  restarts  mean ms   max s"]
+        lines = ["family               cases     ok  solvable  unsolved  failed  restarts  mean ms   max s"]
         for (family, variant), found in sorted(rows.items()):
             times = [o.verdict.seconds for o in found]
             hard = sum(any(kind in HARD for kind in o.verdict.kinds) for o in found)
-            wanted = [o for o in found if o.expect == "ok"]
-            restarts = sum(o.verdict.restarts for o in wanted) / max(1, len(wanted))
+            solvable = [o for o in found if o.expect == "ok"]
+            restarts = sum(o.verdict.restarts for o in solvable) / max(1, len(solvable))
             lines.append(
                 f"{family if not variant else '  ' + variant:19} {len(found):6} {sum(o.verdict.ok for o in found):6} "
-                f"{len(wanted):7} {sum(UNSOLVED in o.verdict.kinds for o in found):9} {hard:7} {restarts:9.3f} "
+                f"{len(solvable):9} {sum(UNSOLVED in o.verdict.kinds for o in found):9} {hard:7} {restarts:9.3f} "
                 f"{1e3 * sum(times) / len(times):8.2f} {max(times):7.2f}"
             )
         kinds = Counter(kind for o in self.outcomes for kind in set(o.verdict.kinds) if kind in HARD)
         lines.append(f"must not happen: {', '.join(f'{kind} {n}' for kind, n in kinds.items()) or 'none'}")
-        wanted, missed = len(self.solvable), len(self.unsolved)
-        if wanted:
-            share = 100 * (1 - missed / wanted)
-            lines.append(f"with a known solution: {wanted}; not solved: {missed} ({share:.3f} % solved)")
+        solvable, missed = len(self.solvable), len(self.unsolved)
+        if solvable:
+            share = 100 * (1 - missed / solvable)
+            lines.append(f"with a known solution: {solvable}; not solved: {missed} ({share:.3f} % solved)")
         lines.append(f"conflict reported although there is a solution: {len(self.false_conflicts)}")
         for o in self.failed[:40]:
             kind, what = o.verdict.failures[0]

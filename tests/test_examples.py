@@ -234,7 +234,7 @@ def test_slider_follows_its_closed_form_on_both_branches() -> None:
     for seed in range(STARTS):
         state = m.assemble(random_start(m, seed)).state
         phi, x = m["A"].coordinate(state), m["slide"].coordinate(state)
-        ahead, behind = slider_crank.slider_position(phi), slider_crank.slider_position(phi, -1.0)
-        assert min(abs(x - ahead), abs(x - behind)) < 1e-9
-        sides.add(abs(x - ahead) < abs(x - behind))
+        ahead, back = slider_crank.slider_position(phi), slider_crank.slider_position(phi, -1.0)
+        assert min(abs(x - ahead), abs(x - back)) < 1e-9
+        sides.add(abs(x - ahead) < abs(x - back))
     assert sides == {True, False}

@@ -76,8 +76,8 @@ def build(model: Model, start: dict[int, Pose]) -> cq.Assembly:
         if c.kind == "prismatic":
             assembly.constrain(j, point_j, i, line_i, "PointOnLine")
             first, second = across(c.axis_i)
-            aside = _line(c.point_i, first), _line(c.point_j, c.rotation.T @ second)
-            assembly.constrain(i, aside[0], j, aside[1], "Axis", RIGHT_ANGLE)
+            perpendicular = _line(c.point_i, first), _line(c.point_j, c.rotation.T @ second)
+            assembly.constrain(i, perpendicular[0], j, perpendicular[1], "Axis", RIGHT_ANGLE)
     return assembly
 
 

@@ -37,7 +37,7 @@ def available() -> str | None:
     return _version("casadi", "casadi")
 
 
-def turned(p: ca.SX, v: np.ndarray) -> ca.SX:
+def rotated(p: ca.SX, v: np.ndarray) -> ca.SX:
     """A(p) v, a unit quaternion's rotation."""
     w, x, y, z = ca.vertsplit(p)
     u = ca.vertcat(x, y, z)
@@ -59,20 +59,20 @@ def equations(model: Model) -> tuple[ca.SX, ca.SX]:
 
 
 def _joint(c: Joint, r: dict[int, ca.SX], p: dict[int, ca.SX]) -> list[ca.SX]:
-    gap = r[c.j] + turned(p[c.j], c.point_j) - r[c.i] - turned(p[c.i], c.point_i)
+    gap = r[c.j] + rotated(p[c.j], c.point_j) - r[c.i] - rotated(p[c.i], c.point_i)
     if c.kind == "spherical":
         return [gap]
     if c.kind == "distance":
         return [ca.sqrt(ca.dot(gap, gap)) - c.length]
-    axis_j = turned(p[c.j], c.axis_j)
+    axis_j = rotated(p[c.j], c.axis_j)
     if c.kind == "universal":
-        return [gap, ca.dot(turned(p[c.i], c.axis_i), axis_j)]
+        return [gap, ca.dot(rotated(p[c.i], c.axis_i), axis_j)]
     first, second = across(c.axis_i)
-    u, v = turned(p[c.i], first), turned(p[c.i], second)
+    u, v = rotated(p[c.i], first), rotated(p[c.i], second)
     aligned = [ca.dot(u, axis_j), ca.dot(v, axis_j)]
     if c.kind == "revolute":
         return [gap, *aligned]
-    return [ca.dot(u, gap), ca.dot(v, gap), *aligned, ca.dot(u, turned(p[c.j], c.rotation.T @ second))]
+    return [ca.dot(u, gap), ca.dot(v, gap), *aligned, ca.dot(u, rotated(p[c.j], c.rotation.T @ second))]
 
 
 @once_per_model

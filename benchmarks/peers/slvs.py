@@ -87,8 +87,8 @@ def assemble(model: Model, start: dict[int, Pose]) -> Answer:
             sketch.right_angle(sketch.direction(c.i, c.axis_i), sketch.direction(c.j, c.axis_j))
             continue
         axis_i = sketch.direction(c.i, c.axis_i)
-        for aside in across(c.axis_j):
-            sketch.right_angle(axis_i, sketch.direction(c.j, aside))
+        for perpendicular in across(c.axis_j):
+            sketch.right_angle(axis_i, sketch.direction(c.j, perpendicular))
         if c.kind == "prismatic":
             first, second = across(c.axis_i)
             line = sketch.line(c.i, c.point_i, c.axis_i)

@@ -42,13 +42,13 @@ def _far_axis(rod: int) -> tuple[float, float, float]:
 def build() -> cd.Mechanism:
     """The cube, drawn 10 % too large, with rotated rods."""
     m = cd.Mechanism("bricard")
-    askew = euler.from_rotation_vector(ROTATION)
+    rotation = euler.from_rotation_vector(ROTATION)
     rods = []
     for k in range(1, RODS + 1):
         along, axis = EDGES[k], np.cross(EDGES[k - 1], EDGES[k])
         square = euler.from_matrix(np.column_stack([along, np.cross(axis, along), axis]))
         rods.append(
-            m.body(f"rod_{k}", position=DRAWN * EDGES[:k].sum(axis=0), orientation=euler.multiply(askew, square))
+            m.body(f"rod_{k}", position=DRAWN * EDGES[:k].sum(axis=0), orientation=euler.multiply(rotation, square))
         )
     m.revolute("hinge_1", m.ground.frame((1, 0, 0), z=Z, x=X), rods[0].frame((0, 0, 0), z=Z, x=X))
     for k in range(1, RODS):

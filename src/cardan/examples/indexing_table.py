@@ -26,14 +26,14 @@ INDEX = radians(120.0)  # range of the cam angle in which the table moves
 PRESS = radians(75.0)  # the ram moves while the cam angle is within ± this
 RADIUS = 0.3  # m, radius of the stations
 TOP, STROKE = 0.2, 0.08  # m: upper position of the ram, and its stroke
-CAM = (-0.15, -0.3, 0.0)  # m: its shaft lies along x, beside the table
+CAM = (-0.15, -0.3, 0.0)  # m: position of its shaft, which lies along x
 START = radians(20.0)  # φ at t = 0
 DURATION = 3.0  # s, of three turns of the cam
 TURNS, POSES = 12, 20  # of the cam, and poses to check per turn
 DWELL_TOLERANCE = 1e-12  # rad, m and per second
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-STATION = (RADIUS, 0.0, 0.0)  # where the ram strikes
+STATION = (RADIUS, 0.0, 0.0)  # m: position of the ram
 
 
 def cam_angle(t: Any) -> Any:

@@ -186,9 +186,9 @@ def sequence(steps: Any) -> Any:
         for ends in joints:
             gap = np.array([_world(end, state) for end in ends])
             axes.plot(*gap.T, color=MUTED, linewidth=0.9, linestyle=":")
-            for end, place in zip(ends, gap, strict=True):
+            for end, point in zip(ends, gap, strict=True):
                 if end.body.is_ground:
-                    axes.scatter(*place, marker="s", s=36, color=INK, depthshade=False)
+                    axes.scatter(*point, marker="s", s=36, color=INK, depthshade=False)
         # one scale for the scattered start, another for all later poses
         shown = np.array(points(state) if k == 0 else [p for later in steps.states[1:] for p in points(later)])
         low, high = shown.min(axis=0), shown.max(axis=0)

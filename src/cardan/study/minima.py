@@ -126,7 +126,7 @@ class Inputs:
 def minima(
     inputs: Inputs | None = None, *, workers: int | None = None, progress: Progress | None = None
 ) -> tuple[Descent, ...]:
-    """Descend in every chart from the same starts, every body anywhere within ± the extent, turned anyhow."""
+    """Descend in every chart from the same starts: positions within ± the extent, uniform orientations."""
     inputs = inputs or Inputs()
     threads = worker_count(workers)
     total = len(inputs.mechanisms) * len(CHARTS)
