@@ -67,12 +67,7 @@ def _share(progress: Progress | None, k: int, count: int) -> Progress | None:
 
 
 def _verdict(
-    system: System,
-    coordinates: FloatArray,
-    near: FloatArray,
-    ends: list[tuple[Piece, Ends]],
-    task: Task,
-    began: float,
+    system: System, coordinates: FloatArray, near: FloatArray, ends: list[tuple[Piece, Ends]], task: Task, began: float
 ) -> BatchResult:
     """Combine the results of the connected pieces for every start, as a single assembly does."""
     count = len(coordinates)

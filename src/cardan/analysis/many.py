@@ -73,12 +73,7 @@ class Ends:
 
 
 def solve_piece(
-    piece: System,
-    coordinates: FloatArray,
-    near: FloatArray,
-    task: Task,
-    threads: int,
-    progress: Progress | None,
+    piece: System, coordinates: FloatArray, near: FloatArray, task: Task, threads: int, progress: Progress | None
 ) -> Ends:
     """Solve from r and p of every body, shape (n, bodies, 7), and initial counted angles near [rad], (n, angles)."""
     count = len(coordinates)

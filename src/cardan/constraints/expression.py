@@ -465,20 +465,14 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, c, near: -s * node.graph.call("inverse_square2", s, c),
         _zero,
     ),
-    "inverse_square2": (
-        lambda node, s, c: -2.0 * s * node * node,
-        lambda node, s, c: -2.0 * c * node * node,
-    ),
+    "inverse_square2": (lambda node, s, c: -2.0 * s * node * node, lambda node, s, c: -2.0 * c * node * node),
     "beyond": (
         lambda node, a, lower, upper: node.graph.call("outside", a, lower, upper),
         _of_parameters_only,
         _of_parameters_only,
     ),
     "outside": (_zero, _zero, _zero),
-    "angle_ratio": (
-        lambda node, s, w: node.graph.call("angle_ratio_s", s, w),
-        lambda node, s, w: -2.0 / (s + w * w),
-    ),
+    "angle_ratio": (lambda node, s, w: node.graph.call("angle_ratio_s", s, w), lambda node, s, w: -2.0 / (s + w * w)),
     "angle_ratio_s": (
         lambda node, s, w: node.graph.call("angle_ratio_ss", s, w),
         lambda node, s, w: 2.0 / ((s + w * w) * (s + w * w)),

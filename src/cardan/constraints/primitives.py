@@ -7,16 +7,7 @@ Sign: value of body b minus value of body a.  Vectors are unit vectors, so a dot
 
 from __future__ import annotations
 
-from cardan.constraints.expression import (
-    Quaternion,
-    Scalar,
-    Vector,
-    beyond,
-    cos,
-    dot,
-    norm,
-    relative_rotation_vector,
-)
+from cardan.constraints.expression import Quaternion, Scalar, Vector, beyond, cos, dot, norm, relative_rotation_vector
 from cardan.constraints.registry import builtin
 
 

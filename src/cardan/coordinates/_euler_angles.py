@@ -49,11 +49,7 @@ def rates(kind, s, p, a, v, x, rate, bias):
     w1 = v[3] * b1 + v[4] * n1
     w2 = v[3] * b2 + v[5]
     twist = v[4] * v[5]
-    z = (
-        v[3] * (b1 * w2 - b2 * w1) + twist * n1,
-        v[3] * (b2 * w0 - b0 * w2) - twist * n0,
-        v[3] * (b0 * w1 - b1 * w0),
-    )
+    z = (v[3] * (b1 * w2 - b2 * w1) + twist * n1, v[3] * (b2 * w0 - b0 * w2) - twist * n0, v[3] * (b0 * w1 - b1 * w0))
     angular_rates(kind, s, p, a, v, (w0, w1, w2), z, x, rate, bias)
 
 

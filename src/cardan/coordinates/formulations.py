@@ -28,12 +28,7 @@ _structure = TieredModule("cardan.coordinates._structure")
 _tables = TieredModule("cardan.system._tables")
 
 Formulation = Literal[
-    "manifold",
-    "euler_parameters",
-    "virtual_rotation",
-    "euler_angles",
-    "relative",
-    "relative_euler_parameters",
+    "manifold", "euler_parameters", "virtual_rotation", "euler_angles", "relative", "relative_euler_parameters"
 ]
 
 

@@ -54,9 +54,7 @@ def checked_tolerance(value: Any) -> float:
     return tolerance
 
 
-def residuals(
-    system: System, coordinates: FloatArray, near: FloatArray | None = None, time: float = 0.0
-) -> FloatArray:
+def residuals(system: System, coordinates: FloatArray, near: FloatArray | None = None, time: float = 0.0) -> FloatArray:
     """Of every row in metres or radians, shape (rows,), with r, p of each body, shape (bodies, 7).
 
     near [rad], shape (counted angles,): whole turns are counted from these.  time [s]: of the drivers.
@@ -104,9 +102,7 @@ def judge_system(
         return judge(system, coordinates, tolerance, angles=angles, known=found), found
     worst = Verdict(0.0, tolerance)
     for piece in system.pieces:
-        own = judge(
-            piece.system, piece.take(coordinates), tolerance, angles=piece.take_angles(angles), time=time
-        )
+        own = judge(piece.system, piece.take(coordinates), tolerance, angles=piece.take_angles(angles), time=time)
         if own.residual / own.bound > worst.residual / worst.bound or not np.isfinite(own.residual):
             worst = own
     return worst, found

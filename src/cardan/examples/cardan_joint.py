@@ -95,7 +95,7 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     expect("rotation of the output", psi[-1] - psi[0], 2 * pi)
     return [
         f"over one turn, in {POSES} poses, the speed ratio varies from {min(ratios):.6f} to {max(ratios):.6f}; it "
-        f"equals cos β/(1 − sin² β sin² φ) within {worst:.0e}",
+        f"equals cos β/(1 − sin² β sin² φ) within {worst:.0e}"
     ]
 
 

@@ -2,24 +2,8 @@
 
 from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import belt, couple, drive, gear, limit, rack
-from cardan.joints.geometric import (
-    angle,
-    distance,
-    parallel,
-    perpendicular,
-    point_in_plane,
-    point_on_line,
-)
-from cardan.joints.lower_pairs import (
-    cylindrical,
-    fixed,
-    planar,
-    prismatic,
-    revolute,
-    screw,
-    spherical,
-    universal,
-)
+from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
+from cardan.joints.lower_pairs import cylindrical, fixed, planar, prismatic, revolute, screw, spherical, universal
 from cardan.joints.own import constrain
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 

@@ -78,7 +78,7 @@ class Coordinate:
 
     @property
     def unit(self) -> str:
-        """"m" or "rad"."""
+        """ "m" or "rad"."""
         return str(KINDS[self.kind].unit)
 
     @property

@@ -59,13 +59,7 @@ def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list
 
 @coupling_kind("angle", "angle")
 def belt(
-    first: Given,
-    second: Given,
-    *,
-    radius_1: Any,
-    radius_2: Any,
-    crossed: bool = False,
-    phase: Any = 0.0,
+    first: Given, second: Given, *, radius_1: Any, radius_2: Any, crossed: bool = False, phase: Any = 0.0
 ) -> list[Relation]:
     """Two pulleys on a belt that does not slip, angle_2 = ± radius_1/radius_2·angle_1 + phase: 1 equation.
 

@@ -86,4 +86,3 @@ def checked(primitive: Any, what: str) -> Primitive:
         return primitive
     hint = "declare it with @cd.primitive(…)" if callable(primitive) else "it must be made with @cd.primitive(…)"
     raise ModelError(f"{what} was given {primitive!r}, which is no primitive; {hint}")
-

@@ -93,10 +93,7 @@ def find_kind(name: str) -> JointKind[Any]:
 
 
 def joint_kind(
-    *,
-    motion: Motion | None = None,
-    thread: Callable[..., tuple[float, float]] | None = None,
-    **coordinates: Rule,
+    *, motion: Motion | None = None, thread: Callable[..., tuple[float, float]] | None = None, **coordinates: Rule
 ) -> Callable[[Callable[P, Sequence[Relation]]], JointKind[P]]:
     """Register a function that builds the primitives of a joint; the coordinates it leaves free, by name.
 

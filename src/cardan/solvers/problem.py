@@ -132,11 +132,7 @@ class Problem:
         return out
 
     def residuals(
-        self,
-        q: NDArray[np.float64],
-        steps: NDArray[np.float64],
-        places: NDArray[np.int64],
-        values: NDArray[np.float64],
+        self, q: NDArray[np.float64], steps: NDArray[np.float64], places: NDArray[np.int64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """f(q ⊕ steps[k]) for each k, unscaled, shape (steps, rows).
 

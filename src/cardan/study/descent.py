@@ -90,13 +90,7 @@ def descend(
 
 
 def _one(
-    system: System,
-    judge: Judge,
-    job: Job,
-    iterations: int,
-    ends: Descents,
-    k: int,
-    is_stopped: Callable[[], bool],
+    system: System, judge: Judge, job: Job, iterations: int, ends: Descents, k: int, is_stopped: Callable[[], bool]
 ) -> None:
     """The descent from start k, in calls short enough for Ctrl-C to interrupt."""
     q = with_whole_turns(system, ends.q[k], system.extent_at(ends.q[k]), 0.0).copy()
