@@ -9,7 +9,7 @@ from problems import Model, Pose, quaternion
 
 
 def build(model: Model, poses: dict[int, Pose] | None = None) -> cd.Mechanism:
-    """The model as a mechanism, its bodies authored at ``poses`` (the reference poses where none are given)."""
+    """The model as a mechanism, with its bodies authored at ``poses`` (default: the reference poses)."""
     m = cd.Mechanism(model.name)
     bodies = {0: m.ground}
     for number in model.reference:
@@ -25,7 +25,7 @@ def build(model: Model, poses: dict[int, Pose] | None = None) -> cd.Mechanism:
         elif c.kind == "prismatic":
             a = i.frame(c.point_i, z=c.axis_i)
             a = i.frame(c.point_i, z=c.axis_i, x=a.x)
-            m.prismatic(name, a, j.frame(c.point_j, z=c.axis_j, x=c.turn.T @ np.array(a.x)))
+            m.prismatic(name, a, j.frame(c.point_j, z=c.axis_j, x=c.rotation.T @ np.array(a.x)))
         else:
             add = m.revolute if c.kind == "revolute" else m.universal
             add(name, i.frame(c.point_i, z=c.axis_i), j.frame(c.point_j, z=c.axis_j))
@@ -33,5 +33,5 @@ def build(model: Model, poses: dict[int, Pose] | None = None) -> cd.Mechanism:
 
 
 def poses(state: cd.State) -> dict[int, Pose]:
-    """What the judge wants, from a state."""
+    """Poses of a state in the form that the judge needs."""
     return {int(name.removeprefix("body ")): (pose.matrix, pose.position) for name, pose in state.items()}

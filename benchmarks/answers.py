@@ -1,18 +1,18 @@
-"""Record the answers of the library, and compare those of two versions.
+"""Record the results of the library, and compare the results of two versions.
 
     python benchmarks/answers.py record FILE [--cases 20000] [--seed 7] [--jobs 2]
     python benchmarks/answers.py compare OLD NEW [--list 40]
 
-It runs the ``cardan`` that Python finds, on the mechanisms of its gallery and on fuzzed ones from the tree this file
-stands in.  To record another tree, put it on the path: ``PYTHONPATH=/tmp/old/src python benchmarks/answers.py …``.
-Only the public interface is used, so a tree with other internal names is recorded in the same way.
+It runs the ``cardan`` that Python imports, on the mechanisms of its gallery and on fuzz cases from the tree of this
+file.  To record another tree, put it on the path: ``PYTHONPATH=/tmp/old/src python benchmarks/answers.py …``.
+Only the public API is used, so trees with different internals can be compared.
 
 gallery   each mechanism from its drawn start and STARTS random ones: ``auto`` in every formulation, every other method
           in ``manifold`` and, from the first few starts, in the other formulations; ``assemble_many``; the stepper;
-          its diagnosis; its driven motion; whether the facts it is there to show hold
+          its diagnosis; its driven motion; whether its facts hold
 fuzz      case (seed, index) of the fuzzer, assembled with the options of the case; every 4th is diagnosed
 
-``compare`` ends with code 0 where nothing differs but poses by less than 1e-12 of the extent.
+``compare`` exits with code 0 if nothing differs except poses by less than 1e-12 of the extent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the fuzzer of this tree, whichever cardan is run
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # use the fuzzer of this tree with any cardan
 
 from fuzz import judge
 from fuzz.case import build
@@ -39,15 +39,15 @@ from fuzz.generate import generate
 STARTS = 20
 FEW_STARTS = 4  # for the methods other than auto in the formulations other than manifold
 SEED = 2024  # of the random starts
-MOST_ITERATIONS = 200  # for the methods other than auto: gradient descent would take its thousands
+MOST_ITERATIONS = 200  # for the methods other than auto: gradient descent would use thousands
 MOST_STEPS = 200
-TIMES = 25  # at which a motion is asked for
+TIMES = 25  # times of a motion
 DIAGNOSE_EVERY = 4
-SAME = 1e-12  # of the extent: poses nearer than this are called the same
-SECONDS = 120.0  # a worker that says nothing for this long is ended
-FIRST_SECONDS = 900.0  # the first answer may have to wait for kernels to be compiled
+SAME = 1e-12  # of the extent: poses that differ by less are the same
+SECONDS = 120.0  # a worker without a result for this long is killed
+FIRST_SECONDS = 900.0  # the first result may include the compilation of kernels
 
-POSES = ("drawn", "assembled")  # in which a mechanism of the gallery is diagnosed
+POSES = ("drawn", "assembled")  # poses at which a mechanism of the gallery is diagnosed
 METHODS = ("auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid")
 FORMULATIONS = (
     "manifold",
@@ -63,7 +63,7 @@ FORMULATIONS = (
 
 
 def record(name: str, status: str, **found: Any) -> dict[str, Any]:
-    """One answer.  poses: (bodies, 7); more: other numbers; counts: whole numbers that must be equal, by name."""
+    """One result.  poses: (bodies, 7); more: other numbers; counts: integers that must be equal, by name."""
     plain = {"name": name, "status": status, "iterations": -1, "restarts": -1, "residual": math.nan, "extent": 1.0}
     return {**plain, "counts": {}, "poses": np.empty(0), "more": np.empty(0), **found}
 
@@ -94,40 +94,40 @@ def counts(diagnosis: Any) -> dict[str, Any]:
     }
 
 
-def tried(name: str, answer: Any) -> list[dict[str, Any]]:
-    """The answers of a call; an exception is an answer too."""
+def results_of(name: str, answer: Any) -> list[dict[str, Any]]:
+    """The results of a call; an exception is a result too."""
     from cardan import ModelError
 
     try:
         found = answer()
     except ModelError:
-        return [record(name, "refused")]  # such as an LU of a matrix that is too large
+        return [record(name, "refused")]  # for example, the LU of a matrix that is too large
     except Exception as error:
         return [record(name, f"crash: {type(error).__name__}: {error}")]
     return found if isinstance(found, list) else [found]
 
 
 def spread(m: Any) -> float:
-    """Largest distance from the ground's origin or a body's to another's, as authored [m]; 1 where there is none."""
+    """Largest distance [m] between the authored origins of bodies and ground; 1 if it is zero."""
     points = np.array([(0.0, 0.0, 0.0), *(body.position for body in m.bodies.values())])
     return float(np.linalg.norm(points[:, None] - points[None], axis=2).max()) or 1.0
 
 
 def random_starts(m: Any, extent: float) -> list[dict[str, Any]]:
-    """The drawn start, then every body at a uniform orientation within ± the extent of where it was drawn."""
+    """The drawn start, then random ones: uniform orientations, positions within ± the extent of the drawn ones."""
     rng = np.random.default_rng(SEED)
     found: list[Any] = [None]
     for _ in range(STARTS):
-        turns = rng.normal(size=(len(m.bodies), 4))
-        turns /= np.linalg.norm(turns, axis=1)[:, None]
+        quaternions = rng.normal(size=(len(m.bodies), 4))
+        quaternions /= np.linalg.norm(quaternions, axis=1)[:, None]
         offsets = rng.uniform(-extent, extent, (len(m.bodies), 3))
         bodies = m.bodies.items()
-        found.append({n: (np.add(b.position, offsets[k]), turns[k]) for k, (n, b) in enumerate(bodies)})
+        found.append({n: (np.add(b.position, offsets[k]), quaternions[k]) for k, (n, b) in enumerate(bodies)})
     return found
 
 
 def of_gallery(name: str, method: str, formulation: str) -> list[dict[str, Any]]:
-    """Answers of one mechanism of the gallery to one method in one formulation, over the starts."""
+    """Results of one mechanism of the gallery with one method and one formulation, for all starts."""
     from cardan import examples
 
     m = examples.REGISTRY[name].build()
@@ -139,7 +139,7 @@ def of_gallery(name: str, method: str, formulation: str) -> list[dict[str, Any]]
     answers = []
     for k, start in enumerate(starts):
         label = f"gallery {name} {method} {formulation} start {k}"
-        answers += tried(
+        answers += results_of(
             label,
             lambda label=label, start=start: of_assembly(
                 label, m.assemble(start, method=method, formulation=formulation, **options), extent
@@ -167,7 +167,7 @@ def of_stepper(name: str) -> list[dict[str, Any]]:
     answers = []
     for k, start in enumerate(random_starts(m, extent)):
         label = f"gallery {name} stepper start {k}"
-        answers += tried(label, lambda label=label, start=start: steps(label, start))
+        answers += results_of(label, lambda label=label, start=start: steps(label, start))
     return answers
 
 
@@ -195,11 +195,11 @@ def of_batch(name: str) -> list[dict[str, Any]]:
             for k in range(len(starts))
         ]
 
-    return tried(label, answer)
+    return results_of(label, answer)
 
 
 def of_pose(name: str) -> list[dict[str, Any]]:
-    """Diagnosis as drawn and as assembled, the facts, and the driven motion of one mechanism of the gallery."""
+    """Diagnosis in the drawn and the assembled pose, facts, and driven motion of one mechanism of the gallery."""
     from cardan import examples
 
     example = examples.REGISTRY[name]
@@ -228,12 +228,12 @@ def of_pose(name: str) -> list[dict[str, Any]]:
     answers = []
     for where, state in zip(POSES, (None, found.state), strict=True):
         label = f"gallery {name} diagnosis {where}"
-        answers += tried(
+        answers += results_of(
             label, lambda label=label, state=state: record(label, "diagnosed", counts=counts(m.diagnose(state)))
         )
-    answers += tried(f"gallery {name} facts", facts)
+    answers += results_of(f"gallery {name} facts", facts)
     if example.duration:
-        answers += tried(f"gallery {name} motion", motion)
+        answers += results_of(f"gallery {name} motion", motion)
     return answers
 
 
@@ -254,11 +254,11 @@ def of_fuzz(seed: int, index: int) -> list[dict[str, Any]]:
             found["counts"] = counts(m.diagnose(result.state))
         return of_assembly(label, result, judge.extent(case, case.joints), **found)
 
-    return tried(label, answer)
+    return results_of(label, answer)
 
 
 def tasks(cases: int, seed: int) -> list[tuple[Any, ...]]:
-    """All that is to be done, each a function with its arguments; the longest first."""
+    """All tasks, each a function with its arguments; the longest first."""
     from cardan import examples
 
     found: list[tuple[Any, ...]] = []
@@ -286,7 +286,7 @@ def _label(task: tuple[Any, ...]) -> str:
 
 
 class Worker:
-    """A process that does one task at a time; one that dies in it leaves a crash as the answer."""
+    """A process that runs one task at a time; if it dies, the result is a crash."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -333,7 +333,7 @@ def run(todo: list[Any], jobs: int) -> list[dict[str, Any]]:
                         w.process.join()
                         status = f"crash: the process ended with code {w.process.exitcode}"
                 elif w.late():
-                    status = f"crash: no answer for {w.patience:.0f} s"
+                    status = f"crash: no result after {w.patience:.0f} s"
                 else:
                     continue
                 if status:
@@ -354,7 +354,7 @@ def run(todo: list[Any], jobs: int) -> list[dict[str, Any]]:
 
 def save(path: Path, answers: list[dict[str, Any]], meta: dict[str, Any]) -> None:
     ends = {key: np.cumsum([a[key].size for a in answers]) for key in ("poses", "more")}
-    with path.open("wb") as file:  # a file object, since NumPy would add .npz to another name
+    with path.open("wb") as file:  # a file object, because NumPy appends .npz to a path
         np.savez_compressed(
             file,
             meta=np.array(json.dumps(meta)),
@@ -374,7 +374,7 @@ def save(path: Path, answers: list[dict[str, Any]], meta: dict[str, Any]) -> Non
 
 
 def load(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """(what was recorded, {name: answer})."""
+    """(metadata, {name: result})."""
     with np.load(path) as file:
         data = {key: file[key] for key in file.files}
     first = {key: np.concatenate([[0], data[f"{key}_end"][:-1]]) for key in ("poses", "more")}
@@ -391,12 +391,12 @@ def load(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
 
 
 def group(name: str) -> str:
-    """Gallery by method and formulation, or by what else was asked; fuzz by family."""
+    """Group of a result: gallery by method and formulation, or by the kind of task; fuzz by family."""
     words = name.partition(" start ")[0].split()
     return " ".join(words[:2] if words[0] == "fuzz" else [words[0], *(w for w in words[2:] if w not in POSES)])
 
 
-def apart(old: dict[str, Any], new: dict[str, Any]) -> float:
+def pose_difference(old: dict[str, Any], new: dict[str, Any]) -> float:
     """Largest difference of the poses, lengths relative to the extent; NaN in both is no difference."""
     if old["poses"].size != new["poses"].size:
         return math.inf
@@ -407,7 +407,7 @@ def apart(old: dict[str, Any], new: dict[str, Any]) -> float:
     return float(off.max())
 
 
-def more_apart(old: dict[str, Any], new: dict[str, Any]) -> float:
+def other_difference(old: dict[str, Any], new: dict[str, Any]) -> float:
     """Largest difference of the other numbers, relative to the largest of them or to one."""
     if old["more"].size != new["more"].size:
         return math.inf
@@ -424,7 +424,7 @@ def _off(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def is_bad(answer: dict[str, Any]) -> bool:
-    """A crash, a number that is not finite in what is called assembled, or a verdict that the judge refutes."""
+    """A crash, a non-finite number in an assembled pose, or a verdict that the judge refutes."""
     not_finite = answer["status"] == "assembled" and not np.isfinite(answer["poses"]).all()
     return answer["status"].startswith("crash") or not_finite or answer["false_ok"]
 
@@ -435,7 +435,7 @@ def compare(old_path: Path, new_path: Path, most: int) -> int:
     lists: dict[str, list[str]] = defaultdict(list)
     table: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for name in sorted(old.keys() ^ new.keys()):
-        lists["only in one of them"].append(f"{name} ({'old' if name in old else 'new'})")
+        lists["only in one file"].append(f"{name} ({'old' if name in old else 'new'})")
     for name in sorted(old.keys() & new.keys()):
         a, b = old[name], new[name]
         row = table[group(name)]
@@ -449,7 +449,7 @@ def compare(old_path: Path, new_path: Path, most: int) -> int:
             keys = [key for key in {**a["counts"], **b["counts"]} if a["counts"].get(key) != b["counts"].get(key)]
             changes = (f"{key} {a['counts'].get(key)} → {b['counts'].get(key)}" for key in keys)
             lists["diagnosis"].append(f"{name}: {', '.join(changes)}")
-        by, by_more = apart(a, b), more_apart(a, b)
+        by, by_more = pose_difference(a, b), other_difference(a, b)
         met = a["status"] == b["status"] and a["status"] in ("assembled", "met", "done")
         column = "met" if met else "unmet"
         row[column] = max(row[column], by, by_more)
@@ -474,9 +474,9 @@ def compare(old_path: Path, new_path: Path, most: int) -> int:
         print(f"{key:{width}} {numbers} {row['met']:9.1e} {row['unmet']:9.1e}")
     print(
         "\nstatus, iterations, restarts, counts (of the diagnosis): answers in which it differs"
-        f"\nmoved: poses differ at all; apart: by more than {SAME:g} of the extent"
+        f"\nmoved: poses differ; apart: by more than {SAME:g} of the extent"
         "\nbad: crash, NaN or false verdict in new"
-        "\nmet by, unmet by: largest difference where both are assembled, and elsewhere"
+        "\nmet by, unmet by: largest difference if both are assembled, and otherwise"
     )
     for what, lines in lists.items():
         print(f"\n{what}: {len(lines)}")
@@ -488,7 +488,7 @@ def compare(old_path: Path, new_path: Path, most: int) -> int:
             print(f"  … and {len(lines) - most} more")
     same = not any(not what.endswith(", old") for what in lists)
     exact = same and not any(row["moved"] for row in table.values())
-    print("\nidentical to the last bit" if exact else "\nthe same" if same else "\nthey differ")
+    print("\nbitwise identical" if exact else "\nthe same" if same else "\ndifferent")
     return 0 if same else 1
 
 
@@ -511,7 +511,7 @@ def main() -> int:
     comparing = commands.add_parser("compare")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
-    comparing.add_argument("--list", type=int, default=40, help="answers listed of each sort of difference")
+    comparing.add_argument("--list", type=int, default=40, help="results listed for each kind of difference")
     options = parser.parse_args()
     if options.command == "compare":
         return compare(options.old, options.new, options.list)

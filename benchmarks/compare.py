@@ -1,4 +1,4 @@
-"""Ours beside other programs: the same starts in one process, one program after the other at each start."""
+"""Compare Cardan with other programs: the same starts in one process, with the programs interleaved."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import peers
 import problems
 from problems import Model, Pose
 
-MET = 1e-6  # what the judge calls solved [m, sine], for every program
-PATIENCE = 60.0  # s that a program gets on one problem before it is held to the least number of starts
+MET = 1e-6  # tolerance of the judge [m, sine], for every program
+PATIENCE = 60.0  # s for a program on one problem; after that it runs only the least number of starts
 OURS = "Cardan"
 
 Assemble = Callable[[Model, dict[int, Pose]], peers.Answer]
@@ -25,7 +25,7 @@ Assemble = Callable[[Model, dict[int, Pose]], peers.Answer]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A model, the kind of start, and how many of them."""
+    """A model, the kind of start, and the number of starts."""
 
     name: str
     make: Callable[[], Model]
@@ -45,12 +45,12 @@ PROBLEMS = (
 
 @dataclass(slots=True)
 class Record:
-    """What one program did on one problem."""
+    """Results of one program on one problem."""
 
     seconds: list[float] = field(default_factory=list)
     solved: int = 0
-    worst: float = 0.0  # residual of the solved
-    spent: float = 0.0  # s, building and judging included
+    worst: float = 0.0  # largest residual of the solved starts
+    spent: float = 0.0  # s, including building and judging
     errors: list[str] = field(default_factory=list)
 
     def add(self, model: Model, assemble: Assemble, start: dict[int, Pose]) -> None:
@@ -58,7 +58,7 @@ class Record:
         try:
             answer = assemble(model, start)
             residual, seconds = model.residual(answer.poses), answer.seconds
-        except Exception as error:  # another program's failure is a result
+        except Exception as error:  # a failure of another program is a result
             residual, seconds = float("inf"), time.perf_counter() - began
             self.errors.append(f"{type(error).__name__}: {error}".splitlines()[0][:100])
         self.spent += time.perf_counter() - began
@@ -68,13 +68,13 @@ class Record:
             self.worst = max(self.worst, residual)
 
     def figures(self, ours: Record) -> dict:
-        """Medians are over all starts, solved or not; the ratio is over the starts that both made."""
+        """Medians are over all starts, solved or not; the ratio is over the starts that both programs ran."""
         count = len(self.seconds)
         median = float(np.median(self.seconds))
         return {
             "solved": self.solved,
             "starts": count,
-            "errors": self.errors,  # messages of programs that raised; the start counts as not solved
+            "errors": self.errors,  # messages of exceptions; such a start counts as not solved
             "median ms": 1e3 * median,
             "slowest ms": 1e3 * max(self.seconds),
             "times ours": median / float(np.median(ours.seconds[:count])),
@@ -83,7 +83,7 @@ class Record:
 
 
 def assemble_ours(model: Model, start: dict[int, Pose]) -> peers.Answer:
-    """Timed: the whole of ``assemble()`` on a fresh mechanism, packing included."""
+    """Timed: the whole ``assemble()`` on a new mechanism, including packing."""
     mechanism = adapter.build(model, start)
     began = time.perf_counter()
     result = mechanism.assemble()
@@ -92,12 +92,12 @@ def assemble_ours(model: Model, start: dict[int, Pose]) -> peers.Answer:
 
 
 def assembly(problem: Problem, programs: Iterable[ModuleType], starts: int, least: int) -> dict[str, dict]:
-    """Figures by program, ours first; a slow program makes at least ``least`` of the starts."""
+    """Results by program, ours first; a slow program runs at least ``least`` of the starts."""
     model = problem.make()
     assemble: dict[str, Assemble] = {OURS: assemble_ours}
     assemble |= {program.name: program.assemble for program in programs if problem.name in program.problems}
     near = {body: pose for body, pose in model.reference.items() if body}
-    for run in assemble.values():  # what is made once per model or process is made before the clock runs
+    for run in assemble.values():  # one-time work per model or process is not timed
         Record().add(model, run, near)
     records = {name: Record() for name in assemble}
     names = list(assemble)
@@ -111,7 +111,7 @@ def assembly(problem: Problem, programs: Iterable[ModuleType], starts: int, leas
 
 
 def steps(programs: Iterable[ModuleType], rounds: int = 20, count: int = 50) -> dict[str, dict]:
-    """One warm step of the RSUR four-bar, in turns: ours is a step of the position solver, theirs of their dynamics."""
+    """One warm step of the RSUR four-bar, interleaved: ours of the position solver, theirs of their dynamics."""
     model = problems.rsur()
     theirs = {program.name: program.stepper(model) for program in programs if hasattr(program, "stepper")}
     medians: dict[str, list[float]] = {name: [] for name in (OURS, *theirs)}
@@ -134,7 +134,7 @@ def steps(programs: Iterable[ModuleType], rounds: int = 20, count: int = 50) -> 
 
 
 def tolerances(programs: Iterable[ModuleType]) -> dict[str, str]:
-    """What each program was asked for."""
+    """The tolerance requested from each program."""
     return {OURS: "1e-12 of the extent", **{program.name: program.tolerance for program in programs}}
 
 

@@ -1,9 +1,8 @@
 """Measure the foundation: ``python benchmarks/foundation.py [--starts N] [--json]``.
 
-Assembly of fresh mechanisms from uniform starts (count and time of the whole ``assemble()``), judged by equations
-that are
-not the library's; the time of one warm solver step; the freedoms of overconstrained mechanisms; import, cold and
-warm start.
+Measures the assembly of new mechanisms from uniform starts (success and time of the whole ``assemble()``, judged by
+independent equations), the time of one warm solver step, the freedoms of overconstrained mechanisms, and the import,
+cold start and warm start.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import cardan as cd
 import problems
 from cardan import examples
 
-MET = 1e-10  # what the judge calls solved [m, sine]
+MET = 1e-10  # tolerance of the judge [m, sine]
 
 SMALL_SOLVE = """
 import time; a = time.perf_counter()
@@ -38,7 +37,7 @@ print(b - a, time.perf_counter() - a)
 
 
 def from_uniform_starts(model: problems.Model, count: int) -> dict:
-    """Solved, restarts and times over ``count`` starts, each a fresh mechanism authored at the start."""
+    """Solved starts, restarts and times over ``count`` starts, each with a new mechanism authored at the start."""
     adapter.build(model).assemble()
     seconds, restarts, solved, false = [], [], 0, 0
     for seed in range(count):
@@ -62,7 +61,7 @@ def from_uniform_starts(model: problems.Model, count: int) -> dict:
 
 
 def warm_step(model: problems.Model, count: int) -> dict:
-    """Median time of one step, over all steps on the way from uniform starts to the solution but the first."""
+    """Median time of one step, over all steps from uniform starts to the solution except the first."""
     seconds = []
     for seed in range(count):
         stepper = adapter.build(model, model.start(seed)).stepper()
@@ -91,7 +90,7 @@ def freedoms() -> dict:
 
 
 def start_up(cold_runs: int = 1, warm_runs: int = 5) -> dict:
-    """Seconds to import, and from the start of the interpreter's work to the end of a first small solve."""
+    """Seconds to import, and from the start of the import to the end of a first small solve."""
 
     def run(cache: str) -> tuple[float, float]:
         out = subprocess.run(
@@ -119,7 +118,7 @@ def start_up(cold_runs: int = 1, warm_runs: int = 5) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--starts", type=int, default=1000)
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
     arguments = parser.parse_args()
     figures = {"version": cd.__version__, "assembly": {}}
     for make in (problems.rsur, problems.stewart_distance, problems.stewart_ups, problems.planar_4r):

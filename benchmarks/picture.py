@@ -1,4 +1,4 @@
-"""The figures as a picture: time per problem by program, and growth with size."""
+"""Plot the results: time per problem by program, and growth with size."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def draw(figures: dict, path: Path) -> None:
 
 
 def _bars(axes, assembly: dict[str, dict]) -> None:
-    """A share of solved starts stands over a bar that solved fewer than all; one that solved none has no bar."""
+    """Bars of median times; a percentage marks programs that did not solve all starts; no bar if none was solved."""
     present = {name for found in assembly.values() for name in found}
     names = [OURS, *(name for name in COLOURS if name in present)]
     names += sorted(present - set(names))

@@ -1,10 +1,9 @@
-"""Benchmark mechanisms that know no solver: geometry, random starts, and one judge for every program.
+"""Benchmark mechanisms independent of any solver: geometry, random starts, and one judge for all programs.
 
 A :class:`Model` has bodies 1, 2, … (0 is the ground), each with a reference pose (R, p) that satisfies all joints, and
-joints with points and axes in the axes of the two bodies they connect.  An adapter translates a model into a
-program's own
-terms and hands back poses ``{body: (R, p)}``; :meth:`Model.residual` then judges all programs by the same equations.
-Metres, kilograms, seconds.
+joints with points and axes in the axes of the two bodies they connect.  An adapter converts a model to the input of a
+program and returns poses ``{body: (R, p)}``; :meth:`Model.residual` judges all programs by the same equations.  Units
+are metres, kilograms, seconds.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def link_frame(x, z_hint) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint between bodies i and j: points [m] and, where the kind has them, unit axes, each in its body's axes."""
+    """A joint between bodies i and j: points [m] and, if the kind needs them, unit axes, each in its body's axes."""
 
     kind: str
     i: int
@@ -77,13 +76,13 @@ class Joint:
     axis_i: np.ndarray | None = None
     axis_j: np.ndarray | None = None
     length: float | None = None
-    turn: np.ndarray | None = None  # R_iᵀ R_j in the reference pose, for slides
+    rotation: np.ndarray | None = None  # R_iᵀ R_j in the reference pose, for slides
 
 
 @dataclass
 class Model:
     name: str
-    span: float = 3.0  # of the offsets of a uniform start [m]
+    span: float = 3.0  # largest offset of a uniform start [m]
     reference: dict[int, Pose] = field(default_factory=lambda: {0: (np.eye(3), np.zeros(3))})
     joints: list[Joint] = field(default_factory=list)
 
@@ -98,17 +97,17 @@ class Model:
         first = None if axis is None else R_i.T @ unit(axis)
         second = None if axis is None else R_j.T @ unit(axis if axis_j is None else axis_j)
         self.joints.append(
-            Joint(kind, i, j, R_i.T @ (point - p_i), R_j.T @ (point - p_j), first, second, turn=R_i.T @ R_j)
+            Joint(kind, i, j, R_i.T @ (point - p_i), R_j.T @ (point - p_j), first, second, rotation=R_i.T @ R_j)
         )
 
     def distance(self, i: int, j: int, point_i, point_j) -> None:
-        """Two points stay as far apart as they are in the reference pose."""
+        """Fix the distance of two points at its value in the reference pose."""
         (R_i, p_i), (R_j, p_j) = self.reference[i], self.reference[j]
         length = float(np.linalg.norm(point_j - point_i))
         self.joints.append(Joint("distance", i, j, R_i.T @ (point_i - p_i), R_j.T @ (point_j - p_j), length=length))
 
     def residual(self, poses: dict[int, Pose]) -> float:
-        """Largest violation: metres for points, sines for axes; inf where a number is not finite."""
+        """Largest violation: metres for points, sines for axes; inf if a number is not finite."""
         placed = {**poses, 0: self.reference[0]}
         worst = 0.0
         for c in self.joints:
@@ -126,26 +125,26 @@ class Model:
             if c.kind == "prismatic":
                 axis = R_i @ c.axis_i
                 parts.append(np.linalg.norm(gap - axis * (axis @ gap)))
-                turn = c.turn.T @ (R_i.T @ R_j)
-                parts.append(np.abs(turn - np.diag(np.diag(turn))).max())  # half turns are let pass
+                off = c.rotation.T @ (R_i.T @ R_j)
+                parts.append(np.abs(off - np.diag(np.diag(off))).max())  # half turns are accepted
             worst = max(worst, *map(float, parts))
             if not np.isfinite(parts).all():
                 return float("inf")
         return worst
 
     def start(self, seed: int, kind: str = "uniform") -> dict[int, Pose]:
-        """``bad``: within ± 1 m and 90° of the reference; ``uniform``: within ± span of it, turned anyhow."""
+        """``bad``: within ± 1 m and 90° of the reference; ``uniform``: within ± span of it, at random orientations."""
         rng = np.random.default_rng(seed)
         poses = {}
         for body, (R, p) in self.reference.items():
             if body == 0:
                 continue
             if kind == "bad":
-                turned = R @ rotation(rng.normal(size=3), rng.uniform(0, np.pi / 2))
-                poses[body] = (turned, p + rng.uniform(-1, 1, 3))
+                orientation = R @ rotation(rng.normal(size=3), rng.uniform(0, np.pi / 2))
+                poses[body] = (orientation, p + rng.uniform(-1, 1, 3))
             else:
-                turned = matrix(rng.normal(size=4))
-                poses[body] = (turned, p + rng.uniform(-1, 1, 3) * self.span)
+                orientation = matrix(rng.normal(size=4))
+                poses[body] = (orientation, p + rng.uniform(-1, 1, 3) * self.span)
         return poses
 
 
@@ -211,9 +210,7 @@ def planar_4r() -> Model:
     along = (rod**2 - rocker_length**2 + apart**2) / (2 * apart)
     e = (D - B) / apart
     C = B + along * e + np.sqrt(rod**2 - along**2) * np.array([-e[1], e[0], 0.0])
-    crank, coupler, rocker = (
-        model.body(link_frame(tip - foot, Z), foot) for foot, tip in ((A, B), (B, C), (D, C))
-    )
+    crank, coupler, rocker = (model.body(link_frame(tip - foot, Z), foot) for foot, tip in ((A, B), (B, C), (D, C)))
     model.joint("revolute", 0, crank, A, Z)
     model.joint("revolute", crank, coupler, B, Z)
     model.joint("revolute", coupler, rocker, C, Z)
@@ -222,7 +219,7 @@ def planar_4r() -> Model:
 
 
 def chain(count: int, *, closed: bool = True) -> Model:
-    """Unit links on ball joints, zig-zag from the origin; closed: the far end is pinned too, at x = 0.6·count."""
+    """A zigzag of unit links with ball joints from the origin; closed: the far end is pinned too, at x = 0.6·count."""
     model = Model(f"chain {count}", span=0.6 * count)
     at = np.zeros(3)
     ends = [at]

@@ -1,9 +1,9 @@
-"""Joint coordinates beside Cartesian ones: ``python benchmarks/relative.py [LINKS] [ROUNDS]`` prints a table.
+"""Compare joint coordinates with Cartesian ones: ``python benchmarks/relative.py [LINKS] [ROUNDS]`` prints a table.
 
-The closed chain of ball joints, from bad and from uniform starts.  *first*: the tree and the linear algebra are set
-up as well, on a mechanism that was never solved; *again*: the same mechanism once more, from the same start.  Both
-formulations take turns in one process, so that a busy spell hits both.  Then the time of one evaluation of residuals
-and Jacobian by the number of links.
+The mechanism is the closed chain of ball joints, from bad and from uniform starts.  *first*: a new mechanism, including
+the setup of the tree and the linear algebra; *again*: the same mechanism from the same start.  The formulations are
+interleaved in one process, so that other load affects both.  A second table gives the time of one evaluation of
+residuals and Jacobian by the number of links.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import problems
 from cardan.coordinates import formulations
 
 FORMULATIONS = ("manifold", "relative")
-BAR = 2.0  # what joint coordinates may take, in times of the Cartesian sparse solve
+BAR = 2.0  # allowed ratio of the time in joint coordinates to that of the Cartesian sparse solve
 
 
 def solve(mechanism, formulation: str):
@@ -53,7 +53,7 @@ def compare(links: int, kind: str, rounds: int) -> float:
 
 
 def evaluation(links: int) -> float:
-    """Least seconds of one evaluation of r and J."""
+    """Minimum time [s] of one evaluation of r and J."""
     system = adapter.build(problems.chain(links)).system
     problem = formulations.problem(system, "relative")
     x = formulations.enter(system, "relative", formulations.to_reference(system, system.authored))
@@ -67,7 +67,7 @@ def evaluation(links: int) -> float:
 
 def main(links: int = 1000, rounds: int = 15) -> int:
     small = problems.chain(100)
-    for formulation in FORMULATIONS:  # kernels are loaded before anything is timed
+    for formulation in FORMULATIONS:  # load the kernels before timing
         adapter.build(small, small.start(0)).assemble(formulation=formulation)
     print(f"closed chain of {links} links, medians of {rounds} starts:")
     ratio = max(compare(links, kind, rounds) for kind in ("bad", "uniform"))

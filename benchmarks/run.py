@@ -1,8 +1,7 @@
-"""Measure ours beside the programs that are installed: ``python benchmarks/run.py [--peers all|none|KEYS] [--quick]``.
+"""Compare Cardan with installed programs: ``python benchmarks/run.py [--peers all|none|KEYS] [--quick]``.
 
-Assembly on the same starts in one process, judged by equations that belong to no program; one step of a four-bar;
-growth with the number of bodies; import, cold and warm start.  Compare ratios within one run, never times between
-runs.
+Measures assembly from the same starts in one process, judged by independent equations; one step of a four-bar; growth
+with the number of bodies; import, cold start and warm start.  Compare ratios within one run, never times between runs.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ import scale
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_STARTS = 20
-ROUNDS = 3  # over the sizes
-LEAST_STARTS, QUICK_LEAST_STARTS = 10, 3  # of a slow program
+ROUNDS = 3  # rounds over the sizes
+LEAST_STARTS, QUICK_LEAST_STARTS = 10, 3  # least number of starts of a slow program
 
 
 def chosen(asked: str) -> tuple[list[ModuleType], dict[str, str], list[str]]:
-    """Modules of the installed, their versions by name, and the keys of the absent."""
+    """Modules of the installed programs, their versions by name, and the keys of the missing ones."""
     keys = {"all": list(peers.MODULES), "none": []}.get(asked, asked.split(","))
     unknown = [key for key in keys if key not in peers.MODULES]
     if unknown:
-        sys.exit(f"no such peer: {', '.join(unknown)}; there are: {', '.join(peers.MODULES)}, all, none")
+        sys.exit(f"no such peer: {', '.join(unknown)}; choose from {', '.join(peers.MODULES)}, all, none")
     found, versions, absent = [], {}, []
     for key in keys:
         try:
             module = peers.load(key)
             version = module.available()
-        except (ImportError, OSError):  # the latter where a shared library is missing
+        except (ImportError, OSError):  # OSError: a shared library is missing
             version = None
         if version is None:
             absent.append(key)
@@ -68,7 +67,7 @@ def print_assembly(name: str, found: dict[str, dict]) -> None:
         print(f"  {program:30s} {solved:>8s} {f['median ms']:11.3f} {times:>8s}")
     for program, f in found.items():
         if f["errors"]:
-            print(f"  {program} raised in {len(f['errors'])} starts, first {f['errors'][0]}")
+            print(f"  {program} raised an exception in {len(f['errors'])} starts; the first: {f['errors'][0]}")
 
 
 def print_scale(kind: str, found: dict) -> None:
@@ -86,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(peers.MODULES)}")
     parser.add_argument("--quick", action="store_true", help="fewer starts, and no 100,000 bodies")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--json", type=Path, help="also write the results to this file")
     parser.add_argument("--plot", type=Path, help="also draw them into this file (needs the extra 'plot')")
     arguments = parser.parse_args()
     if arguments.plot and util.find_spec("matplotlib") is None:
@@ -102,17 +101,17 @@ def main() -> None:
         "judged solved at": compare.MET,
         "assembly": {},
     }
-    print(f"Cardan {figures['cardan']} beside: {', '.join(f'{k} {v}' for k, v in versions.items()) or 'nobody'}")
+    print(f"Cardan {figures['cardan']}; peers: {', '.join(f'{k} {v}' for k, v in versions.items()) or 'none'}")
     if absent:
         print(f"not installed: {', '.join(absent)}")
-    print(f"\nAssembly: solved by the judge at {compare.MET:g}, median over all starts; slow programs make fewer")
+    print(f"\nAssembly: solved if judged ≤ {compare.MET:g}; median over all starts; slow programs run fewer starts")
     for problem in compare.PROBLEMS:
         starts = min(problem.starts, QUICK_STARTS) if arguments.quick else problem.starts
         found = figures["assembly"][problem.name] = compare.assembly(problem, programs, starts, least)
         print_assembly(problem.name, found)
 
     figures["step"] = compare.steps(programs)
-    print("\nOne step of the RSUR four-bar (ours: of the position solver; others: of their dynamics)")
+    print("\nOne step of the RSUR four-bar (ours: position solver; others: their dynamics)")
     for name, f in figures["step"].items():
         tail = f", residual under way {f['residual under way']:.0e}" if "residual under way" in f else ""
         print(f"  {name:30s} {f['median µs']:8.2f} µs, × ours {f['times ours']:.2f}{tail}")

@@ -1,7 +1,6 @@
-"""How time and memory grow with the number of bodies: ``python benchmarks/scale.py {chain|loops} COUNT`` prints one
-case.
+"""Time and memory by the number of bodies: ``python benchmarks/scale.py {chain|loops} COUNT`` prints one case.
 
-Each case runs in a process of its own, so that its peak memory is its own.
+Each case runs in its own process, so that its peak memory can be measured.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from problems import Model
 
 EVERY = 10  # links between two local loops
 ACROSS = 3  # links that a local loop spans
-STEPS = 12  # of which the median is taken; the first is left out, it meets cold memory
+STEPS = 12  # steps for the median; the first one is omitted because its memory is cold
 
 
 def chain_with_loops(count: int) -> Model:
-    """The closed chain, and from every 10th link k a rod to link k + 3, as long as in the reference pose."""
+    """The closed chain, with a rod from every 10th link k to link k + 3, as long as in the reference pose."""
     model = problems.chain(count)
     model.name = f"chain {count} with loops"
     for k in range(EVERY, count - ACROSS + 1, EVERY):
@@ -38,18 +37,18 @@ MODELS = {"chain": problems.chain, "loops": chain_with_loops}
 
 
 def peak_megabytes() -> float:
-    """Most memory this process has held.  Linux lets a child's ``ru_maxrss`` begin at its parent's: not asked there."""
+    """Peak memory of this process.  Not ``ru_maxrss`` on Linux, where a child starts with its parent's value."""
     status = Path("/proc/self/status")
     if status.exists():
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024 / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6  # bytes there, kilobytes elsewhere
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6  # bytes on macOS, kilobytes elsewhere
 
 
 def one(kind: str, count: int) -> dict:
-    """Assembly from the uniform start, the time of one iteration, and peak memory of this process, model included."""
-    adapter.build(problems.chain(100)).assemble()  # kernels are loaded before anything is timed
+    """Assembly from a uniform start, time of one iteration, and peak memory of this process, including the model."""
+    adapter.build(problems.chain(100)).assemble()  # load the kernels before timing
     model = MODELS[kind](count)
     start = model.start(0)
     mechanism = adapter.build(model, start)
@@ -81,13 +80,13 @@ def one(kind: str, count: int) -> dict:
 
 
 def measure(kind: str, count: int) -> dict:
-    """One case in a process of its own."""
+    """One case in a new process."""
     out = subprocess.run([sys.executable, __file__, kind, str(count)], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(out.stdout)
 
 
 def curve(kind: str, counts: Sequence[int], rounds: int) -> list[dict]:
-    """By size, the round with the median time of an iteration; sizes take turns, so that a busy spell hits them all."""
+    """For each size, the round with the median iteration time; sizes are interleaved, so that load affects them all."""
     found: dict[int, list[dict]] = {count: [] for count in counts}
     for _ in range(rounds):
         for count, cases in found.items():
@@ -96,7 +95,7 @@ def curve(kind: str, counts: Sequence[int], rounds: int) -> list[dict]:
 
 
 def exponent(cases: list[dict], least: int = 1000) -> float:
-    """Slope of log(time of one iteration) over log(bodies), from ``least`` bodies on."""
+    """Slope of log(time of one iteration) over log(bodies), for at least ``least`` bodies."""
     points = [(case["bodies"], case["iteration ms"]) for case in cases if case["bodies"] >= least]
     x, y = np.log(np.array(points).T)
     return float(np.polyfit(x, y, 1)[0])

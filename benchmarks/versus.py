@@ -1,11 +1,12 @@
 """Time one source tree against another: ``python benchmarks/versus.py OLD_SRC NEW_SRC [--rounds 5] [--only WORD …]``.
 
     python benchmarks/versus.py /tmp/old/src src
-    python benchmarks/versus.py /tmp/old/src /tmp/old/src    # ratios away from 1 are the noise of the machine
+    python benchmarks/versus.py /tmp/old/src /tmp/old/src    # deviations from 1 are the noise of the machine
 
-The trees take turns, each time in a process of its own (old new, new old, …), so that a busy spell hits both.  A bar is
-the median within a process; the table shows the median and the least over the rounds.  Kernels are compiled before the
-first round, but for the cold start, which begins with an empty cache.  Only the public interface is used.
+The runs of the two trees are interleaved, each in its own process (old new, new old, …), so that other load affects
+both.  A measurement is the median within a process; the table shows the median and the minimum over the rounds.
+Kernels are compiled before the first round, except for the cold start, which uses an empty cache.  Only the public API
+is used.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from statistics import median
 
 STARTS = 300  # of small mechanisms
 CHAIN_STARTS = 7
-AGAIN = 30  # repetitions of what takes milliseconds
-TIMES = 60  # at which a motion is asked for
+AGAIN = 30  # repetitions of solves that take milliseconds
+TIMES = 60  # times of a motion
 PARTS = 200
 COLD_ROUNDS = 3
 
 
-# -- what a process measures: {bar: seconds} ---------------------------------------------------------------------------
+# -- measurements of one process: {bar: seconds} -----------------------------------------------------------------------
 
 
 def small() -> dict[str, float]:
-    """Fresh mechanisms from uniform starts, whole ``assemble()``; one warm step."""
+    """The whole ``assemble()`` of new mechanisms from uniform starts; one warm step."""
     import foundation
     import problems
 
@@ -50,7 +51,7 @@ def small() -> dict[str, float]:
 
 
 def chains() -> dict[str, float]:
-    """Closed chains of 1,000 from rough and random starts; 200 parts with loops, solved again after one was moved."""
+    """Closed chains of 1,000 from rough and random starts; 200 parts with loops, solved again after one is moved."""
     import adapter
     import problems
     import scale
@@ -76,7 +77,7 @@ def chains() -> dict[str, float]:
 
 
 def iterations(*counts: int) -> dict[str, float]:
-    """One iteration on closed chains by size; the exponent is reckoned from the table."""
+    """One iteration on closed chains by size; the exponent is computed from the table."""
     import scale
 
     return {f"one iteration, chain of {n:,}": 1e-3 * scale.one("chain", n)["iteration ms"] for n in counts}
@@ -121,7 +122,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def least(call: Callable[[], object], count: int) -> float:
-    """Least of some times, after one call that is not counted."""
+    """Minimum time of ``count`` calls, after one call that is not timed."""
     call()
     return min(timed(call) for _ in range(count))
 
@@ -139,7 +140,7 @@ MEASURED_WITHIN = {
 
 
 def measure(bars: str, source: Path, cache: str) -> dict[str, float]:
-    """One process on one tree."""
+    """Measure one tree in a new process."""
     import foundation
 
     environment = {**os.environ, "PYTHONPATH": str(source), "CARDAN_CACHE_DIR": cache, "MPLBACKEND": "agg"}
@@ -168,7 +169,7 @@ def rounds_of(bars: str, rounds: int) -> int:
 
 
 def versus(sources: tuple[Path, Path], groups: list[str], rounds: int) -> dict[str, tuple[list[float], list[float]]]:
-    """{bar: (seconds of the old, of the new)}."""
+    """{bar: (seconds of the old tree, seconds of the new tree)}."""
     found: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     with tempfile.TemporaryDirectory() as folder:
         caches = [f"{folder}/old", f"{folder}/new"]
@@ -216,7 +217,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     groups = ["start", "small", "chains", "iterations", "others", "study", "cold"]
     parser.add_argument("--only", nargs="+", choices=[*groups, "large"], default=groups)
-    parser.add_argument("--large", action="store_true", help="the chain of 100,000 as well")
+    parser.add_argument("--large", action="store_true", help="also measure the chain of 100,000")
     parser.add_argument("--json", type=Path, help="also write all times to this file")
     parser.add_argument("--within", choices=list(MEASURED_WITHIN), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -224,7 +225,7 @@ def main() -> None:
         print(json.dumps(MEASURED_WITHIN[options.within]()))
         return
     if len(options.sources) != 2 or not all((source / "cardan").is_dir() for source in options.sources):
-        parser.error("two directories are needed that hold the package cardan, such as /tmp/old/src and src")
+        parser.error("give two directories that contain the package cardan, such as /tmp/old/src and src")
     old, new = (source.resolve() for source in options.sources)
     found = versus((old, new), options.only + ["large"] * options.large, options.rounds)
     print(f"old: {old}\nnew: {new}\n")

@@ -1,8 +1,8 @@
-"""Measure primitives of the user's own: ``python benchmarks/vocabulary.py [--turns N] [--json]``.
+"""Measure user-defined primitives: ``python benchmarks/vocabulary.py [--rounds N] [--json]``.
 
-Evaluation of f and its Jacobian in a system with a thousand uses, of a built-in primitive and of the same declared by a
-user, in turns; what it costs a new process to declare one and to load its kernels; how long the first compilation is.
-Exits with 1 where a bar is missed: 1.2 times the built-in, 30 ms to load.
+Measures the evaluation of f and its Jacobian in a system with 1000 relations, interleaved for a built-in primitive and
+the same primitive declared by a user; the time to declare one and to load its kernels in a new process; and the time
+of the first compilation.  The exit code is 1 if a limit is exceeded: 1.2 times the built-in, 30 ms to load.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cardan.system.system import System
 
 RATIO = 1.2
 LOADED = 30.0  # ms
-USES, BODIES = 1000, 101
+RELATIONS, BODIES = 1000, 101
 
 NEW_PROCESS = """
 import time
@@ -65,21 +65,21 @@ def _repeat(times, address, op, ints, floats, q, step, out, jacobian, work):
 
 
 def declared(name: str) -> Primitive:
-    """A built-in primitive, declared as a user would."""
+    """A built-in primitive, declared in the way of a user."""
     built_in = REGISTRY[name]
     kinds = {argument.name: argument.kind for argument in built_in.arguments}
     return cd.primitive(unit=list(built_in.units), **kinds)(built_in.function)
 
 
 def system(primitive: Primitive) -> System:
-    """A chain of bodies with a thousand uses of a primitive between neighbours."""
+    """A chain of bodies with 1000 relations between neighbours."""
     rng = np.random.default_rng(0)
     m = cd.Mechanism()
     bodies = [
         m.body(f"body {k}", position=rng.uniform(-1, 1, 3), orientation=rng.normal(size=4)) for k in range(BODIES)
     ]
     bundles, angles = [], []
-    for k in range(USES):
+    for k in range(RELATIONS):
         a, b = bodies[k % (BODIES - 1)], bodies[k % (BODIES - 1) + 1]
         features: list[Feature] = []
         for i, kind in enumerate(primitive.features):
@@ -98,7 +98,7 @@ def system(primitive: Primitive) -> System:
 
 
 def evaluation(primitive: Primitive, op: int):
-    """A function that evaluates so many times."""
+    """A function that evaluates ``times`` times."""
     packed = system(primitive)
     problem = formulations.problem(packed, "manifold")
     q = formulations.to_reference(packed, packed.authored)
@@ -107,12 +107,12 @@ def evaluation(primitive: Primitive, op: int):
     return lambda times: _repeat(times, problem.evaluate, op, *arrays)
 
 
-def in_turns(runs, turns: int, times: int = 20) -> list[list[float]]:
-    """Seconds per evaluation of each run, turn by turn."""
+def interleaved(runs, rounds: int, times: int = 20) -> list[list[float]]:
+    """Seconds per evaluation of each run, by round."""
     for run in runs:
         run(times)
     seconds: list[list[float]] = [[] for _ in runs]
-    for _ in range(turns):
+    for _ in range(rounds):
         for run, found in zip(runs, seconds, strict=True):
             began = time.perf_counter()
             run(times)
@@ -120,11 +120,11 @@ def in_turns(runs, turns: int, times: int = 20) -> list[list[float]]:
     return seconds
 
 
-def compared(name: str, turns: int) -> dict:
-    """Microseconds of the built-in and of the user's, and the median of their ratios."""
+def compared(name: str, rounds: int) -> dict:
+    """Microseconds of the built-in and of the user-defined primitive, and the median of their ratios."""
     result: dict = {"name": name, "inline": REGISTRY[name].inline}
     for what, op in (("residual", abi.RESIDUAL), ("jacobian", abi.JACOBIAN)):
-        own, built_in = in_turns([evaluation(declared(name), op), evaluation(REGISTRY[name], op)], turns)
+        own, built_in = interleaved([evaluation(declared(name), op), evaluation(REGISTRY[name], op)], rounds)
         ratio = float(np.median(np.array(own) / np.array(built_in)))
         result[what] = {"built-in µs": 1e6 * min(built_in), "own µs": 1e6 * min(own), "ratio": ratio}
     return result
@@ -141,11 +141,11 @@ def in_new_process(cache: str | None = None) -> list[float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=100, help="of each of the two that are compared")
-    parser.add_argument("--cold", action="store_true", help="the first compilation too, with a cache of its own")
+    parser.add_argument("--rounds", type=int, default=100, help="rounds of each comparison")
+    parser.add_argument("--cold", action="store_true", help="also measure the first compilation, with an empty cache")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    ratios = [compared(name, options.turns) for name in REGISTRY]
+    ratios = [compared(name, options.rounds) for name in REGISTRY]
     in_new_process()
     warm = np.median([in_new_process() for _ in range(5)], axis=0).tolist()
     cold = None
@@ -157,19 +157,19 @@ def main() -> int:
     if options.json:
         print(json.dumps({"evaluation": ratios, "warm ms": warm, "cold ms": cold, "worst": worst, "load ms": load}))
     else:
-        print(f"{USES} uses on {BODIES} bodies, µs per evaluation, {options.turns} turns")
+        print(f"{RELATIONS} relations on {BODIES} bodies, µs per evaluation, {options.rounds} rounds")
         print(f"{'':20}{'residual':>30}{'':6}{'jacobian':>24}")
         print(f"{'':20}{'built-in':>10}{'own':>10}{'ratio':>10}{'built-in':>10}{'own':>10}{'ratio':>10}")
         for row in ratios:
             cells = [row[what][key] for what in ("residual", "jacobian") for key in ("built-in µs", "own µs", "ratio")]
             name = row["name"] + (" *" if row["inline"] else "")
             print(f"{name:20}" + "".join(f"{c:10.3f}" if k % 3 == 2 else f"{c:10.1f}" for k, c in enumerate(cells)))
-        print("* compiled into the evaluators; all others are called by address, as a user's are")
-        print(f"worst ratio {worst:.3f}, bar {RATIO}")
+        print("* compiled into the evaluators; all others are called by address, like user-defined ones")
+        print(f"worst ratio {worst:.3f}, limit {RATIO}")
         small, large = ("declared in {:.1f} ms, loaded in {:.1f} ms".format(*warm[k : k + 2]) for k in (0, 2))
-        print(f"in a new process, kernels kept: one row {small}; a rotation vector {large}; bar {LOADED:.0f} ms in all")
+        print(f"new process, cached kernels: one row {small}; a rotation vector {large}; limit {LOADED:.0f} ms")
         if cold:
-            print(f"compiled for the first time in {cold[1]:.0f} and {cold[3]:.0f} ms")
+            print(f"first compilation in {cold[1]:.0f} and {cold[3]:.0f} ms")
     return int(worst > RATIO or load > LOADED)
 
 

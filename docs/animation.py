@@ -25,14 +25,14 @@ from cardan.math import euler
 
 PATH = IMAGES / "motion.gif"
 WIDTH, HEIGHT, DPI = 8.0, 3.1, 100  # inches, and dots per inch
-SCATTERED, STANDING, TURN = 7, 5, 36  # frames: of the start, of the assembled mechanism, of the turn
+SCATTERED, STANDING, TURN = 7, 5, 36  # frames of the start, of the assembled mechanism, of one turn of the crank
 ITERATIONS = (8, 7, 4, 3, 2, 1, 1, 1)  # frames of each: the first ones move the parts farthest
 DURATION = 65  # ms per frame
 SHADES = 30  # colours of the palette in addition to those of the parts
 ALMOST_WHITE = 245  # of 255: shades above it are dropped, so that the background stays pure white
 
 FOUR_BAR_SEED, WALKER_SEED = 4, 2
-APART, TURNED = 0.5, 0.4  # m and rad: how far parts of the walker are scattered; four-bar: twice as far
+APART, ROTATED = 0.5, 0.4  # m and rad: how far parts of the walker are scattered; four-bar: twice as far
 ON_COUPLER = (1.3, 0.9, 0.0)  # m: the point of the coupler whose path is drawn
 FOUR_BAR_SECONDS = 1.0  # of a turn of its crank
 AZIMUTH, ELEVATION = np.radians((-28.0, 16.0))  # of the view of the walker
@@ -42,13 +42,13 @@ GROUND_LINES = 12  # within the distance walked in one turn of the crank
 Frames = list[cd.State]
 
 
-def scattered(m: cd.Mechanism, apart: float, turned: float, seed: int) -> cd.State:
-    """Every part moved by up to ``apart`` [m] and turned by up to ``turned`` [rad] about each axis."""
+def scattered(m: cd.Mechanism, apart: float, rotated: float, seed: int) -> cd.State:
+    """Every part moved by up to ``apart`` [m] and rotated by up to ``rotated`` [rad] about each axis."""
     rng = np.random.default_rng(seed)
     poses = {
         name: (
             np.array(body.position) + rng.uniform(-apart, apart, 3),
-            euler.retract(body.orientation, rng.uniform(-turned, turned, 3)),
+            euler.retract(body.orientation, rng.uniform(-rotated, rotated, 3)),
         )
         for name, body in m.bodies.items()
     }
@@ -93,7 +93,7 @@ def moved(m: cd.Mechanism, start: cd.State, seconds: float) -> Frames:
 
 def four_bar() -> tuple[cd.Mechanism, Frames]:
     m = planar_4r.build()
-    first = assembled(m, scattered(m, 2 * APART, 2 * TURNED, FOUR_BAR_SEED))
+    first = assembled(m, scattered(m, 2 * APART, 2 * ROTATED, FOUR_BAR_SEED))
     angle = m["A"].coordinate(first[-1])
     m.drive("motor", m["A"], lambda t: angle + 2 * cd.pi * t / FOUR_BAR_SECONDS)
     return m, first + moved(m, first[-1], FOUR_BAR_SECONDS)
@@ -101,7 +101,7 @@ def four_bar() -> tuple[cd.Mechanism, Frames]:
 
 def walker() -> tuple[cd.Mechanism, Frames]:
     m = strandbeest.build()
-    first = assembled(m, scattered(m, APART, TURNED, WALKER_SEED))
+    first = assembled(m, scattered(m, APART, ROTATED, WALKER_SEED))
     wrong = [leg.prefix for _, leg in strandbeest.legs() if leg.sides(first[-1]) != jansen_leg.SIDES]
     if wrong:
         raise SystemExit(f"these legs are assembled on another branch: {wrong}")

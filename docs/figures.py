@@ -51,7 +51,7 @@ ALSO = {  # points that no joint marks, by mechanism and the end of a body's nam
     "strandbeest": {f"{leg.prefix}lower_triangle": leg.foot_on_triangle() for _, leg in strandbeest.legs()},
 }
 WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: time of the pose that is drawn, where t = 0 shows little
-SCATTER_ANGLE, SCATTER_DISTANCE = 1.0, 0.5  # rad and m, at the most: how far parts are moved from the sketch
+SCATTER_ANGLE, SCATTER_DISTANCE = 1.0, 0.5  # rad and m: largest displacement of parts from the sketch
 
 Outline = np.ndarray  # m, shape (points, 3), in body axes
 Triple = tuple[float, float, float]

@@ -1,4 +1,4 @@
-"""A case: a mechanism as plain data, what is known about it, and how it becomes a ``cardan.Mechanism``."""
+"""A fuzz case: a mechanism as plain data, its expected result, and its conversion to a ``cardan.Mechanism``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 GROUND = "ground"
 
-EXPECT_OK = "ok"  # it can be assembled, and nothing about it is degenerate
-EXPECT_FAILURE = "not ok"  # it cannot be assembled: the case carries the proof
-EXPECT_ANY = "any"  # it can be assembled or not; the verdict must be true
+EXPECT_OK = "ok"  # it can be assembled and is not degenerate
+EXPECT_FAILURE = "not ok"  # it cannot be assembled; the case contains the proof
+EXPECT_ANY = "any"  # either result is possible; the verdict must be correct
 
 
 @dataclass
 class Body:
-    """A movable part as authored: position [m], orientation (w, x, y, z)."""
+    """A movable part at its authored pose: position [m], orientation (w, x, y, z)."""
 
     name: str
     position: list[float]
@@ -27,7 +27,7 @@ class Body:
 
 @dataclass
 class End:
-    """Where a joint sits on a body: a point (z is None) or a frame with its axis z and, where given, x.  Body axes."""
+    """The end of a joint on a body: a point (z is None) or a frame with axis z and optional axis x, in body axes."""
 
     body: str
     origin: list[float]
@@ -37,7 +37,7 @@ class End:
 
 @dataclass
 class Joint:
-    """A joint by name and kind, with its ends and its options (length, angle, squared, cosine)."""
+    """A joint: name, kind, ends and options (length, angle, squared, cosine)."""
 
     name: str
     kind: str
@@ -48,10 +48,10 @@ class Joint:
 
 @dataclass
 class Case:
-    """A mechanism, where to start, how to solve it, and what is known of it by construction.
+    """A mechanism, its start poses, solver options, and its known properties.
 
     ``reference``: poses that satisfy every joint, by body.  ``proof``: why there are none (see :mod:`fuzz.proofs`).
-    ``start``: poses to begin from, where not the authored ones.  ``options`` of ``Mechanism.assemble``.
+    ``start``: start poses; None for the authored ones.  ``options``: arguments of ``Mechanism.assemble``.
     """
 
     family: str
@@ -107,7 +107,7 @@ def build(case: Case) -> Any:
 
 
 def snippet(case: Case, notes: list[str]) -> str:
-    """A program that builds the case by the public interface and shows what comes out."""
+    """A program that builds the case with the public API and prints the result."""
     lines = [f'"""{case.label}: expected {case.expect}."""', "", "import cardan as cd", ""]
     lines += [f"# {line}" for note in notes for line in note.splitlines()]
     if case.proof is not None:

@@ -1,10 +1,10 @@
-"""Random trees with closing loops, every kind of joint, drawn in a pose that satisfies all of them."""
+"""Random trees with closed loops and every kind of joint, generated in a pose that satisfies all joints."""
 
 from __future__ import annotations
 
 from fuzz.sketch import Sketch, close, close_wide, draw_start, grow
 
-# Shares of the cases: 9 to 24 bodies; closed until hardly a freedom is left.
+# Shares of the cases: 9 to 24 bodies; loops closed until almost no freedom is left.
 WIDE, TIGHT = 0.1, 0.2
 
 

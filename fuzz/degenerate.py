@@ -1,7 +1,7 @@
-"""Where arithmetic gets thin: dead points, lengths near zero, extreme scales, axes and points that coincide.
+"""Numerically difficult cases: dead points, lengths near zero, extreme scales, coincident axes and points.
 
-Where a change of unit, of place or of origins is all that is special, the case must still be solved.  Elsewhere only
-the verdict must be true.
+A case that differs only by a change of units, position or body origins must still be solved.  For the others, only a
+correct verdict is required.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from fuzz import redundant
 from fuzz.case import EXPECT_ANY, GROUND
-from fuzz.geometry import X, Z, aside, random_direction, random_rotation, rotation, unit
+from fuzz.geometry import X, Z, orthogonal, random_direction, random_rotation, rotation, unit
 from fuzz.sketch import KINDS, Sketch, close, draw_start, grow
 
 
@@ -29,45 +29,45 @@ def _plain(rng):
 
 
 def scale(rng, variant):
-    """Micrometres to thousands of kilometres."""
+    """Sizes from micrometres to thousands of kilometres."""
     return _plain(rng).finish(rng, "degenerate", variant, start=draw_start(rng), scale=10.0 ** rng.uniform(-6, 6))
 
 
 def extreme(rng, variant):
-    """Far beyond any machine: nothing is expected but a true verdict and finite numbers."""
+    """Unrealistic sizes: only a correct verdict and finite numbers are required."""
     size = 10.0 ** (rng.choice([-1, 1]) * rng.uniform(10, 60))
     return _plain(rng).finish(rng, "degenerate", variant, expect=EXPECT_ANY, start=draw_start(rng), scale=size)
 
 
 def origins(rng, variant):
-    """Body origins a thousand extents away from the parts."""
+    """Body origins at a distance of 1000 extents from the parts."""
     return _plain(rng).finish(rng, "degenerate", variant, start=draw_start(rng), origins=1e3)
 
 
 def away(rng, variant):
-    """The whole mechanism ten thousand extents from the origin."""
+    """The whole mechanism at a distance of 10000 extents from the origin."""
     return _plain(rng).finish(rng, "degenerate", variant, start=draw_start(rng), away=1e4)
 
 
 def exact(rng, variant):
-    """Started in the solution."""
+    """Start at the solution."""
     return _plain(rng).finish(rng, "degenerate", variant, start="exact")
 
 
 def flipped(rng, variant):
-    """Started in the solution, but for bodies turned by exactly half a turn: saddle points."""
+    """Start at the solution, with some bodies rotated by exactly half a turn: saddle points."""
     sketch = _plain(rng)
     return sketch.finish(rng, "degenerate", variant, expect=EXPECT_ANY, start="flipped", plain=bool(rng.random() < 0.5))
 
 
 def stretched(rng, variant):
-    """A loop of links on one line: it closes in this pose only, or only just; Newton's matrix is singular there."""
+    """A loop of collinear links that closes only in this pose, or nearly so; the Jacobian is singular there."""
     sketch = Sketch()
     count = int(rng.integers(2, 6))
     lengths = [rng.uniform(0.2, 1.0) for _ in range(count - 1)]
     slack = float(rng.choice([0.0, 1e-12, 1e-9, 1e-6, 1e-3]))
     along = random_direction(rng)
-    z = aside(rng, along)
+    z = orthogonal(rng, along)
     kind = str(rng.choice(["revolute", "spherical", "universal"]))
     p = np.zeros(3)
     links = [GROUND, *(sketch.body(rng.uniform(0, 1) * along, random_rotation(rng)) for _ in lengths)]
@@ -84,7 +84,7 @@ def stretched(rng, variant):
 
 
 def collinear(rng, variant):
-    """A body on rods whose ends lie on lines, some of them in one point, or said twice."""
+    """A body on rods whose ends lie on two lines; some ends coincide, and some rods are duplicates."""
     sketch = Sketch()
     plate = sketch.body([0.0, 0.0, 1.0], random_rotation(rng))
     u, v = random_direction(rng), random_direction(rng)
@@ -100,7 +100,7 @@ def collinear(rng, variant):
 
 
 def coincident_axes(rng, variant):
-    """A chain whose axes are all the same line, closed to the ground."""
+    """A chain with one common axis for all joints, closed to the ground."""
     sketch = Sketch()
     z = random_direction(rng)
     parent, p = GROUND, np.zeros(3)
@@ -116,13 +116,13 @@ def coincident_axes(rng, variant):
 
 
 def short_rods(rng, variant):
-    """Rods of almost no length in a mechanism of size one, as distances or as squares."""
+    """Rods of nearly zero length in a mechanism of size one, with plain or squared distances."""
     sketch = Sketch()
     grow(rng, sketch, int(rng.integers(1, 4)))
     for _ in range(int(rng.integers(1, 3))):
         known = [*sketch.bodies, GROUND]
         a, b = (known[k] for k in rng.choice(len(known), 2, replace=False))
-        p = sketch.place(a)[1] + rng.uniform(0.2, 0.9) * random_direction(rng)
+        p = sketch.pose(a)[1] + rng.uniform(0.2, 0.9) * random_direction(rng)
         length = 10.0 ** rng.uniform(-9, -2)
         q = p + length * random_direction(rng)
         options = {"squared": True} if rng.random() < 0.3 else {}
@@ -131,7 +131,7 @@ def short_rods(rng, variant):
 
 
 def one_place(rng, variant):
-    """Every point in one place, in the world and on every body."""
+    """All points coincide, in the world and on every body."""
     sketch = Sketch()
     for _ in range(int(rng.integers(1, 5))):
         known = [*sketch.bodies, GROUND]
@@ -139,14 +139,14 @@ def one_place(rng, variant):
         for _ in range(int(rng.integers(1, 3))):
             kind = str(rng.choice([k for k in KINDS if k not in ("distance", "angle", "screw")]))
             z = random_direction(rng)
-            z_b = aside(rng, z) if kind in ("universal", "perpendicular") else z
+            z_b = orthogonal(rng, z) if kind in ("universal", "perpendicular") else z
             sketch.joint(kind, known[rng.integers(len(known))], name, np.zeros(3), z_a=z, z_b=z_b)
     start = str(rng.choice(["exact", "near", "bad", "uniform"]))
     return sketch.finish(rng, "degenerate", variant, expect=EXPECT_ANY, start=start, plain=bool(rng.random() < 0.5))
 
 
 def sharp_angles(rng, variant):
-    """Angles next to 0 and π."""
+    """Angles close to 0 and π."""
     sketch = Sketch()
     grow(rng, sketch, int(rng.integers(1, 4)))
     for _ in range(int(rng.integers(1, 3))):
@@ -156,14 +156,14 @@ def sharp_angles(rng, variant):
         if rng.random() < 0.5:
             angle = np.pi - angle
         z = random_direction(rng)
-        p, q = (sketch.place(n)[1] for n in (a, b))
+        p, q = (sketch.pose(n)[1] for n in (a, b))
         options = {"cosine": True} if rng.random() < 0.2 else {}
-        sketch.joint("angle", a, b, p, q, z, rotation(aside(rng, z), angle) @ z, angle=float(angle), **options)
+        sketch.joint("angle", a, b, p, q, z, rotation(orthogonal(rng, z), angle) @ z, angle=float(angle), **options)
     return sketch.finish(rng, "degenerate", variant, expect=EXPECT_ANY, start=draw_start(rng))
 
 
 def mixed_sizes(rng, variant):
-    """Parts of a tenth of a millimetre beside parts of a hundred metres."""
+    """Parts of 0.1 mm next to parts of 100 m."""
     sketch = Sketch()
     parent, at = GROUND, np.zeros(3)
     for _ in range(int(rng.integers(2, 6))):
@@ -171,7 +171,7 @@ def mixed_sizes(rng, variant):
         p = at + size * random_direction(rng)
         name = sketch.body(p, random_rotation(rng))
         kind = str(rng.choice(["revolute", "spherical", "universal", "fixed"]))
-        sketch.met(rng, kind, parent, name, p, p, random_direction(rng))
+        sketch.satisfied(rng, kind, parent, name, p, p, random_direction(rng))
         parent, at = name, p + size * random_direction(rng)
     if sketch.fits("spherical", parent, GROUND):
         sketch.joint("spherical", parent, GROUND, at)
@@ -179,7 +179,7 @@ def mixed_sizes(rng, variant):
 
 
 def change_point(rng, variant):
-    """A parallelogram or kite lying flat: from there it can move on in two ways."""
+    """A parallelogram or kite folded flat, where two motions branch."""
     sketch = Sketch()
     a, b = rng.uniform(0.3, 1.0, 2)
     A, B, C, D = (x * X for x in (0.0, a, a + b, b))
@@ -194,7 +194,7 @@ def change_point(rng, variant):
 
 
 def thin_references(rng, variant):
-    """References x hardly aside from z, axes and quaternions of any length."""
+    """Axes x nearly parallel to z; axes and quaternions of any length."""
     sketch = Sketch()
     grow(rng, sketch, int(rng.integers(1, 4)), kinds=("fixed", "prismatic", "revolute"))
     case = sketch.finish(rng, "degenerate", variant, expect=EXPECT_ANY, start=draw_start(rng))

@@ -1,4 +1,4 @@
-"""Several components, some without a way to the ground, and bodies that nothing touches."""
+"""Several pieces, some not connected to the ground, and bodies without joints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def draw(rng):
             floating = variant == "floating" or rng.random() < 0.3
             grow(rng, part, int(rng.integers(1, 4)), ground=not floating)
             close(rng, part, int(rng.integers(0, 3)), ground=not floating)
-            scale = 10.0 ** rng.uniform(-4, 0) if variant == "sizes" else 1.0  # a watch in a ship
+            scale = 10.0 ** rng.uniform(-4, 0) if variant == "sizes" else 1.0  # pieces of very different sizes
             merge(sketch, part, np.array([2.0 * k, 0.0, 0.0]), scale)
     if variant in ("isolated", "bare") or rng.random() < 0.2:
         for _ in range(int(rng.integers(1, 4))):

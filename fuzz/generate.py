@@ -1,4 +1,4 @@
-"""Cases from (seed, index): the same numbers, the same case, on every machine and in any order."""
+"""Generate cases from (seed, index): the result is the same on every machine and in any order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from fuzz import consistent, degenerate, disconnected, inconsistent, redundant
 
-# Family and its share of the cases.
+# Families, with their shares of the cases.
 FAMILIES = {
     "consistent": (consistent.draw, 0.35),
     "redundant": (redundant.draw, 0.2),
@@ -17,19 +17,19 @@ FAMILIES = {
 
 
 def generate(seed, index):
-    """The case of that number."""
+    """The case with the given seed and index."""
     rng = np.random.default_rng([seed, index])
     names = list(FAMILIES)
     family = names[rng.choice(len(names), p=[FAMILIES[n][1] for n in names])]
     case = FAMILIES[family][0](rng)
     case.seed, case.index = seed, index
     if rng.random() < 0.1:
-        _solve_otherwise(rng, case)
+        _change_options(rng, case)
     return case
 
 
-def _solve_otherwise(rng, case):
-    """Another formulation or method: nothing is expected of it but a true verdict."""
+def _change_options(rng, case):
+    """Use another formulation or method; then only a correct verdict is required."""
     if rng.random() < 0.5:
         others = ["euler_parameters", "relative", "relative_euler_parameters"]
         case.options["formulation"] = str(rng.choice(others))

@@ -1,4 +1,4 @@
-"""Rotations and directions in plain NumPy, from their definitions: nothing here comes from the library."""
+"""Rotations and directions in plain NumPy, from their definitions, independent of the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def unit(v):
 
 
 def matrix(p):
-    """Rotation of the quaternion (w, x, y, z), scaled to length one."""
+    """Rotation matrix of the quaternion (w, x, y, z), which is normalised first."""
     w, x, y, z = unit(p)
     return np.array(
         [
@@ -26,7 +26,7 @@ def matrix(p):
 
 
 def quaternion(R):
-    """(w, x, y, z): the eigenvector of Bar-Itzhack's symmetric matrix that belongs to its largest eigenvalue."""
+    """(w, x, y, z): the eigenvector of Bar-Itzhack's symmetric matrix for its largest eigenvalue."""
     (a, b, c), (d, e, f), (g, h, i) = R
     K = np.array(
         [
@@ -40,14 +40,14 @@ def quaternion(R):
 
 
 def rotation(axis, angle):
-    """Rodrigues' matrix."""
+    """Rotation matrix by Rodrigues' formula."""
     x, y, z = unit(axis)
     tilde = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * tilde + (1 - np.cos(angle)) * tilde @ tilde
 
 
 def axes(z, x=None):
-    """Frame with that z; x made orthogonal to it.  No x: the coordinate axis least along z, the first of equals."""
+    """Frame with the given z, and x made orthogonal to it; default x: the coordinate axis least aligned with z."""
     z = unit(z)
     x = np.eye(3)[np.argmin(np.abs(z))] if x is None else unit(x)
     x = unit(x - z * (x @ z))
@@ -56,23 +56,23 @@ def axes(z, x=None):
 
 
 def cross(a, b):
-    """a × b; np.cross costs ten times as much on single vectors."""
+    """a × b; np.cross is ten times slower on single vectors."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def length(v):
-    """|v|, without overflow or underflow in the squares."""
+    """|v|, without overflow or underflow of the squares."""
     v = np.asarray(v, dtype=float)
     largest = np.abs(v).max(initial=0.0)
     return float(largest * np.sqrt((v / largest) @ (v / largest))) if 0.0 < largest < np.inf else float(largest)
 
 
-def apart(u, v):
-    """Angle [rad] in [0, π] between unit vectors, by chords: sharp everywhere."""
+def angle_between(u, v):
+    """Angle [rad] in [0, π] between unit vectors, from chords: accurate over the whole range."""
     return float(2 * np.arctan2(length(u - v), length(u + v)))
 
 
-def turn(R):
+def rotation_angle(R):
     """Angle [rad] in [0, π] of a rotation matrix, by the chord |R − I| = 2√2 sin(θ/2) and the vector part."""
     sine = 0.5 * length([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     return float(np.arctan2(sine, 0.5 * (np.trace(R) - 1.0))) if np.isfinite(R).all() else np.inf
@@ -86,6 +86,6 @@ def random_rotation(rng):
     return matrix(rng.normal(size=4))
 
 
-def aside(rng, z):
+def orthogonal(rng, z):
     """A random direction orthogonal to z."""
     return unit(cross(z, random_direction(rng)))

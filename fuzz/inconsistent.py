@@ -1,11 +1,11 @@
-"""Mechanisms that cannot be assembled, each with its proof; parts that could be are hung on, to hide why."""
+"""Mechanisms that cannot be assembled, each with its proof; some have additional consistent parts."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fuzz.case import EXPECT_FAILURE, GROUND
-from fuzz.geometry import aside, axes, random_direction, random_rotation, rotation
+from fuzz.geometry import axes, orthogonal, random_direction, random_rotation, rotation
 from fuzz.sketch import Sketch, draw_start, grow, merge
 
 
@@ -22,7 +22,7 @@ def draw(rng):
 
 
 def _beside_larger(rng, sketch, proof):
-    """The contradiction in a small part of a large machine that nothing connects to it."""
+    """Put the contradiction next to a separate, larger mechanism."""
     both = Sketch()
     grow(rng, both, int(rng.integers(1, 4)))
     names, renamed = merge(both, sketch, np.array([2.0, 0.0, 0.0]), 10.0 ** rng.uniform(-4, 0))
@@ -30,12 +30,12 @@ def _beside_larger(rng, sketch, proof):
 
 
 def _gap(rng, size):
-    """From plain to hardly to be seen."""
+    """A random gap, from large to barely detectable."""
     return float(size * 10.0 ** rng.uniform(-6, 0))
 
 
 def _hosts(rng, sketch, count):
-    """Bodies of a loop, the first mostly the ground."""
+    """Bodies of a loop; the first is usually the ground."""
     made = [] if rng.random() < 0.2 and count > 1 else [GROUND]
     while len(made) < count:
         made.append(sketch.body(rng.uniform(-1, 1, 3), random_rotation(rng)))
@@ -43,7 +43,7 @@ def _hosts(rng, sketch, count):
 
 
 def polygon(rng):
-    """A loop of links and rods, one longer than all others together."""
+    """A loop of links and rods, one longer than the sum of all others."""
     sketch = Sketch()
     hosts = _hosts(rng, sketch, int(rng.integers(2, 6)))
     count = len(hosts)
@@ -60,7 +60,7 @@ def polygon(rng):
         rigid[k] = others + _gap(rng, max(others, 0.5))
     points = []
     for host, side in zip(hosts, rigid, strict=True):
-        p = sketch.place(host)[1] + rng.uniform(0, 0.3) * random_direction(rng)
+        p = sketch.pose(host)[1] + rng.uniform(0, 0.3) * random_direction(rng)
         points.append((p, p + side * random_direction(rng)))
     names = []
     for k, kind in enumerate(kinds):
@@ -74,7 +74,7 @@ def polygon(rng):
 
 
 def sets(rng):
-    """A chain between two points, lines or planes of one body that are further apart than the chain is long."""
+    """A chain between two points, lines or planes of one body whose distance exceeds the length of the chain."""
     sketch = Sketch()
     hosts = _hosts(rng, sketch, int(rng.integers(2, 5)))
     n = random_direction(rng)
@@ -83,13 +83,13 @@ def sets(rng):
     rods = [rng.uniform(0.1, 0.6) if kind == "distance" else 0.0 for kind in links]
     apart = sum(sides) + sum(rods)
     apart += _gap(rng, max(apart, 0.5))
-    o = sketch.place(hosts[0])[1]
-    first = o + rng.uniform(-0.5, 0.5) * aside(rng, n)
-    last = o + apart * n + rng.uniform(-0.5, 0.5) * aside(rng, n)
+    o = sketch.pose(hosts[0])[1]
+    first = o + rng.uniform(-0.5, 0.5) * orthogonal(rng, n)
+    last = o + apart * n + rng.uniform(-0.5, 0.5) * orthogonal(rng, n)
     names = []
     points = []
     for host, side in zip(hosts[1:], sides[1:], strict=True):
-        p = sketch.place(host)[1]
+        p = sketch.pose(host)[1]
         points.append((p, p + side * random_direction(rng)))
     names.append(_on_set(rng, sketch, hosts[0], hosts[1], first, points[0][0], n))
     for k, kind in enumerate(links):
@@ -105,11 +105,11 @@ _PLANES = ("point_in_plane", "planar")
 
 
 def _on_set(rng, sketch, host, body, at, point, n):
-    """Keep a point of the body on a point, line or plane of the host at ``at``, orthogonal to n as drawn."""
+    """Constrain a point of the body to a point, line or plane of the host at ``at``, orthogonal to n as drawn."""
     kind = str(rng.choice([*_LINES, *_PLANES, "spherical", "revolute"]))
     other = random_direction(rng)
     if kind in _LINES:
-        z = aside(rng, n)
+        z = orthogonal(rng, n)
     elif kind in _PLANES:
         z = n if rng.random() < 0.5 else -n
     else:
@@ -120,13 +120,15 @@ def _on_set(rng, sketch, host, body, at, point, n):
 
 
 def sphere(rng):
-    """A loop of axes at angles that no closed polygon on the sphere has."""
+    """A loop of axes at angles that no closed spherical polygon can have."""
     while True:
         count = int(rng.integers(2, 4))
         kinds = [str(rng.choice(_DIRECTED)) for _ in range(count)]
         rigid = [0.0 if rng.random() < 0.4 else rng.uniform(0.0, np.pi) for _ in range(count)]
-        held = [_HELD[k] if k in _HELD else rng.uniform(0.1, 3.0) if k == "angle" else 0.0 for k in kinds]
-        order = sorted([*rigid, *held], reverse=True)
+        angles = [
+            _FIXED_ANGLES[k] if k in _FIXED_ANGLES else rng.uniform(0.1, 3.0) if k == "angle" else 0.0 for k in kinds
+        ]
+        order = sorted([*rigid, *angles], reverse=True)
         gap = max(sum(order[:c]) - sum(order[c:]) - (c - 1) * np.pi for c in range(1, len(order) + 1, 2))
         if gap > 1e-6:
             break
@@ -135,30 +137,30 @@ def sphere(rng):
     directions = []
     for side in rigid:
         z = random_direction(rng)
-        directions.append((z, rotation(aside(rng, z), side) @ z))
+        directions.append((z, rotation(orthogonal(rng, z), side) @ z))
     names = []
     for k, kind in enumerate(kinds):
         a, b = hosts[k], hosts[(k + 1) % count]
-        p, q = (sketch.place(n)[1] + rng.uniform(0, 0.8) * random_direction(rng) for n in (a, b))
-        options = {"angle": held[k]} if kind == "angle" else {}
+        p, q = (sketch.pose(n)[1] + rng.uniform(0, 0.8) * random_direction(rng) for n in (a, b))
+        options = {"angle": angles[k]} if kind == "angle" else {}
         names.append(sketch.joint(kind, a, b, p, q, directions[k][1], directions[(k + 1) % count][0], **options))
     return sketch, {"kind": "sphere", "unit": "rad", "host": hosts[0], "joints": names}
 
 
-_HELD = {"perpendicular": 0.5 * np.pi, "universal": 0.5 * np.pi}
+_FIXED_ANGLES = {"perpendicular": 0.5 * np.pi, "universal": 0.5 * np.pi}
 _DIRECTED = (
     *("parallel", "perpendicular", "angle", "angle", "revolute"),
     *("cylindrical", "planar", "universal", "prismatic", "fixed"),
 )
 
 
-def turns(rng):
-    """A loop of joints that lock all rotation and do not agree on it: two fixed joints to different poses, for one."""
+def rotations(rng):
+    """A loop of joints that lock all rotation inconsistently, for example two fixed joints with different poses."""
     sketch = Sketch()
     hosts = _hosts(rng, sketch, int(rng.integers(2, 5)))
     count = len(hosts)
     names = []
-    p = sketch.place(hosts[0])[1] + rng.uniform(0, 0.5) * random_direction(rng)
+    p = sketch.pose(hosts[0])[1] + rng.uniform(0, 0.5) * random_direction(rng)
     off = rotation(random_direction(rng), max(1e-4, np.pi * 10.0 ** rng.uniform(-4, 0)))
     for k in range(count):
         z = random_direction(rng)
@@ -166,7 +168,7 @@ def turns(rng):
         names.append(sketch.joint(kind, hosts[k], hosts[(k + 1) % count], p, z_a=z))
         if k == count - 1:
             sketch.joints[-1].R_b = off @ axes(z)
-    return sketch, {"kind": "turns", "unit": "rad", "host": hosts[0], "joints": names}
+    return sketch, {"kind": "rotations", "unit": "rad", "host": hosts[0], "joints": names}
 
 
-VARIANTS = {f.__name__: f for f in (polygon, sets, sphere, turns)}
+VARIANTS = {f.__name__: f for f in (polygon, sets, sphere, rotations)}

@@ -1,10 +1,10 @@
-"""The judge: how far a pose is from satisfying a case, in NumPy from the definitions of the joints.
+"""The judge: errors of a pose with respect to a case, in NumPy, from the definitions of the joints.
 
-It reads the description and the returned poses, never the library's residuals.  Lengths in metres, angles in radians:
+It uses the description and the returned poses, not the library's residuals.  Lengths are in metres, angles in radians:
 
-- where frames must share a direction, the angle between the two (opposed axes miss by π); where they must share all of
-  their turn, the angle of the rotation between them; right angles and given angles, the difference in the true angle;
-- distances, the difference in the true distance, also where the library was asked to solve the squared form.
+- aligned axes: the angle between them (π if opposed); equal orientations: the angle of the rotation between the frames;
+  perpendicular axes and given angles: the difference of the true angle;
+- distances: the difference of the true distance, also if the library solves the squared form.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 
 from fuzz import proofs
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, build
-from fuzz.geometry import apart, axes, length, matrix, turn
+from fuzz.geometry import angle_between, axes, length, matrix, rotation_angle
 
-RELATIVE = 1e-9  # "ok" above this is false: lengths relative to the extent, angles [rad]
-ROUNDING = 256 * np.finfo(float).eps  # of the largest coordinate: what the doubles of a pose cannot hold anyway
+RELATIVE = 1e-9  # "ok" with a larger error is false: lengths relative to the extent, angles [rad]
+ROUNDING = 256 * np.finfo(float).eps  # relative to the largest coordinate: rounding error of a pose
 MOST_SECONDS = 10.0
 RIGHT = 0.5 * np.pi
 
-# Each is given d and R, place and turn of frame b in frame a, with the joint's options; → (length [m], angle [rad]).
+# Arguments: position d and rotation R of frame b in frame a, and the options.  Result: (length [m], angle [rad]).
 MISSES = {
-    "fixed": lambda d, R: (length(d), turn(R)),
+    "fixed": lambda d, R: (length(d), rotation_angle(R)),
     "revolute": lambda d, R: (length(d), _off_axis(R)),
-    "prismatic": lambda d, R: (length(d[:2]), turn(R)),
+    "prismatic": lambda d, R: (length(d[:2]), rotation_angle(R)),
     "cylindrical": lambda d, R: (length(d[:2]), _off_axis(R)),
     "screw": lambda d, R, pitch, offset, counted: (
         length(np.array([*d[:2], _off_thread(d, R, pitch, offset, counted)])),
@@ -47,7 +47,7 @@ MISSES = {
 
 
 def _off_thread(d, R, pitch, offset, counted):
-    """How far a nut is from its thread [m]: at the turn that is counted, or, where none is, at the nearest."""
+    """Distance [m] of a nut from its thread, at the counted angle if given, else at the nearest turn of the thread."""
     angle = np.arctan2(R[1, 0], R[0, 0])
     off = d[2] - offset - pitch * angle / (2 * np.pi)
     if counted is None:
@@ -56,7 +56,7 @@ def _off_thread(d, R, pitch, offset, counted):
 
 
 def _off_axis(R):
-    return apart(R[:, 2], np.array([0.0, 0.0, 1.0]))
+    return angle_between(R[:, 2], np.array([0.0, 0.0, 1.0]))
 
 
 def poses_of(source):
@@ -75,7 +75,7 @@ def world(end, poses):
 
 
 def misses(case, poses, angles=None):
-    """{joint: (length [m], angle [rad])} by which each is missed; angles: of screws, whole turns included."""
+    """Errors {joint: (length [m], angle [rad])}; angles: counted angles of the screws."""
     found = {}
     for joint in case.joints:
         (p_a, R_a), (p_b, R_b) = world(joint.a, poses), world(joint.b, poses)
@@ -91,7 +91,7 @@ def misses(case, poses, angles=None):
 
 
 def components(case):
-    """Joints in groups that bodies, not the ground, connect: each is judged by its own extent."""
+    """The joints of each piece (connected by bodies, not by the ground); each piece is judged by its own extent."""
     group = {b.name: b.name for b in case.bodies}
 
     def root(name):
@@ -110,9 +110,9 @@ def components(case):
 
 
 def extent(case, joints):
-    """A length [m] that every assembled pose of those joints has in it: a rod, or two points' distance on one body.
+    """A length [m] that occurs in every assembled pose of the joints: a rod, or the distance of two points of a body.
 
-    Never above the true extent.  Where there is no length at all: the spread of the points as authored, or 1.
+    Never larger than the true extent.  If there is no such length: the spread of the authored points, or 1.
     """
     points: dict[str, list[list[float]]] = {}
     largest = 0.0
@@ -128,18 +128,18 @@ def extent(case, joints):
 
 
 def _spread(cloud):
-    """Largest distance of two points; points that differ by rounding alone are one."""
+    """Largest distance between two points; points that differ only by rounding are treated as equal."""
     largest = 0.0
     for k in range(1, len(cloud)):
-        apart_here = cloud[k:] - cloud[:-k]
-        size = np.abs(apart_here).max()
+        differences = cloud[k:] - cloud[:-k]
+        size = np.abs(differences).max()
         if size > ROUNDING * np.abs(cloud).max():
-            largest = max(largest, float(size * np.sqrt(((apart_here / size) ** 2).sum(axis=1)).max()))
+            largest = max(largest, float(size * np.sqrt(((differences / size) ** 2).sum(axis=1)).max()))
     return largest
 
 
 def relative_misses(case, poses, found):
-    """{joint: miss}: lengths relative to the extent, less what rounding of the coordinates causes; angles [rad]."""
+    """{joint: error}: lengths minus the rounding of the coordinates, relative to the extent; angles [rad]."""
     result = {}
     for joints in components(case):
         size, rounding = extent(case, joints), ROUNDING * _largest(joints, poses)
@@ -151,7 +151,7 @@ def relative_misses(case, poses, found):
 
 
 def relative_miss(case, poses):
-    """Largest of them all."""
+    """The largest relative error of all joints."""
     return max(relative_misses(case, poses, misses(case, poses)).values(), default=0.0)
 
 
@@ -176,7 +176,7 @@ def unconnected(case):
 
 @dataclass
 class Verdict:
-    """What was found: failures as (kind, what happened); the rest for the statistics."""
+    """The result of a case: failures as (kind, description), and statistics."""
 
     failures: list[tuple[str, str]] = field(default_factory=list)
     ok: bool = False
@@ -190,8 +190,9 @@ class Verdict:
         return [kind for kind, _ in self.failures]
 
 
-# Kinds of failure.  UNSOLVED is counted against a bar, FALSE_CONFLICT (a contradiction claimed where there is none: the
-# library calls it evidence, not proof) is counted; SELF means that the fuzzer is wrong; the others must not happen.
+# Kinds of failure.  The share of UNSOLVED must stay below a limit.  FALSE_CONFLICT (a reported contradiction that does
+# not exist: the library calls it evidence, not proof) is only counted.  SELF is a defect of the fuzzer.  The others
+# must not happen.
 FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, UNSOLVED, FALSE_CONFLICT, SELF = (
     "false ok",
     "crash",
@@ -207,7 +208,7 @@ HARD = (FALSE_OK, CRASH, NOT_FINITE, HANG, GRAPH, REPORT, SELF)
 
 
 def judge(case, *, diagnose=False):
-    """Build the case, assemble it, and check every claim of the result."""
+    """Build the case, assemble it, and check every part of the result."""
     verdict = Verdict()
     bound = _check_case(case, verdict)
     began = time.perf_counter()
@@ -228,7 +229,7 @@ def judge(case, *, diagnose=False):
     if not np.isfinite(res.state.coordinates).all():
         verdict.failures.append((NOT_FINITE, f"{text}\n{res.state.coordinates.tolist()}"))
         if verdict.ok:
-            verdict.failures.append((FALSE_OK, "ok with numbers that are not finite"))
+            verdict.failures.append((FALSE_OK, "ok with non-finite coordinates"))
         return verdict
     norms = np.sqrt((res.state.quaternions**2).sum(axis=1))
     if np.abs(norms - 1.0).max(initial=0.0) > 1e-12:
@@ -241,10 +242,10 @@ def judge(case, *, diagnose=False):
         if verdict.miss > RELATIVE:
             name = max(relative, key=relative.__getitem__)
             by_length, by_angle = found[name]
-            what = f"missed by {verdict.miss:.3g} relative; {name!r} by {by_length:.3g} m, {by_angle:.3g} rad"
+            what = f"relative error {verdict.miss:.3g}; {name!r}: {by_length:.3g} m, {by_angle:.3g} rad"
             verdict.failures.append((FALSE_OK, what))
         elif case.expect == EXPECT_FAILURE:
-            verdict.failures.append((FALSE_OK, "ok, though it is proved to be inconsistent"))
+            verdict.failures.append((FALSE_OK, "ok, although the case is proved inconsistent"))
     else:
         if case.expect == EXPECT_OK:
             verdict.failures.append((UNSOLVED, text))
@@ -253,20 +254,20 @@ def judge(case, *, diagnose=False):
     if bound is not None:
         reached = proofs.total(case, found)
         if not reached >= bound * (1 - 1e-6) - len(found) * ROUNDING * max(1.0, _largest(case.joints, poses)):
-            what = f"the proof says the misses sum to {bound:.6g} or more; they sum to {reached:.6g}"
+            what = f"by the proof the errors sum to at least {bound:.6g}, but they sum to {reached:.6g}"
             verdict.failures.append((SELF, what))
     if listed != unconnected(case):
-        verdict.failures.append((GRAPH, f"says {sorted(listed)}, but it is {sorted(unconnected(case))}"))
+        verdict.failures.append((GRAPH, f"reported {sorted(listed)}, expected {sorted(unconnected(case))}"))
     _check_report(case, found, poses, worst, verdict)
     return verdict
 
 
 def _check_case(case, verdict):
-    """The reference must satisfy the case, and the proof must hold: recomputed from the description alone."""
+    """Check that the reference satisfies the case and that the proof holds, both computed from the description."""
     if case.reference is not None:
         by = relative_miss(case, poses_of(case.reference))
         if by > 1e-10:
-            verdict.failures.append((SELF, f"the reference pose misses by {by:.3g}"))
+            verdict.failures.append((SELF, f"the reference pose has the error {by:.3g}"))
     if case.proof is None:
         if case.expect == EXPECT_FAILURE:
             verdict.failures.append((SELF, "no proof"))
@@ -276,12 +277,12 @@ def _check_case(case, verdict):
     parts = [joints for joints in components(case) if any(j.name in proved for j in joints)]
     size = max(extent(case, joints) for joints in parts) if case.proof["unit"] == "m" else 1.0
     if not bound > 100 * RELATIVE * size * len(proved):
-        verdict.failures.append((SELF, f"the proof gives only {bound:.3g} {case.proof['unit']}"))
+        verdict.failures.append((SELF, f"the proof gives a gap of only {bound:.3g} {case.proof['unit']}"))
     return bound
 
 
 def _check_report(case, found, poses, worst, verdict):
-    """``worst`` must give every joint's miss: right angles and cosines in their sine or cosine, squares as squares."""
+    """Check the residuals in ``worst`` against the errors of the joints."""
     reported: dict[tuple[str, str], float] = {(v.name, v.unit): v.residual for v in worst}
     slack = ROUNDING * _largest(case.joints, poses) + 1e-300
     for joint in case.joints:
@@ -290,14 +291,16 @@ def _check_report(case, found, poses, worst, verdict):
             given = reported.get((joint.name, unit))
             if given is None:
                 if value > slack and (joint.name, "m²") not in reported:
-                    verdict.failures.append((REPORT, f"{joint.name!r} misses by {value:.3g} {unit}, not in worst"))
+                    verdict.failures.append(
+                        (REPORT, f"{joint.name!r} has the error {value:.3g} {unit} but is not in worst")
+                    )
                 continue
             if unit == "m":
                 wrong = abs(given - value) > 1e-6 * value + 4 * slack
-            else:  # near π the chord is flat, near π/2 the sine: half the digits
+            else:  # the chord near π and the sine near π/2 have only half the digits
                 flat = value > 3.0 or (joint.kind in ("perpendicular", "universal") and value > 1.5)
                 wrong = abs(given - value) > 1e-6 * value + 1e-7 * flat + RELATIVE
             if wrong:
-                what = f"{joint.name!r} misses by {value:.9g} {unit}, worst says {given:.9g}"
+                what = f"{joint.name!r} has the error {value:.9g} {unit}, but worst lists {given:.9g}"
                 verdict.failures.append((REPORT, what))
                 return

@@ -1,17 +1,18 @@
-"""Proofs that a case cannot be assembled, as data, and the bounds that follow from them.
+"""Proofs that a case cannot be assembled, as data, and the resulting bounds.
 
-Each proof names joints in a closed loop from a body, ``host``, back to it.  By a triangle inequality their misses sum
-to at least a gap, whatever the pose: some joint misses by at least gap / count.  The gap is computed anew from the
-description, so that a proof survives minimising only where it still holds.
+Each proof names joints in a closed loop that starts and ends at a body, ``host``.  By a triangle inequality the sum of
+their errors is at least a gap in every pose, so some joint has an error of at least gap / count.  The gap is recomputed
+from the description, so a minimised case is accepted only if its proof still holds.
 
-``polygon``  points: joints that make points meet (0) or hold them at a distance (d), in a loop; on each body the two
-             points are a fixed length apart.  The longest side exceeds the sum of the others by the gap.  [m]
-``sets``     two points, lines or planes of one body, the first and last joint of a chain, are further apart than the
-             chain between them is long.  [m]
-``sphere``   directions: joints that align axes (0), or hold them at π/2 or at an angle, in a loop; on each body the two
-             axes are a fixed angle apart.  Sides T (an odd number) exceed the others by (|T| − 1)π and the gap: a
-             closed polygon on the sphere, with every vertex between two sides of T turned to its antipode.  [rad]
-``turns``    joints that lock all rotation, in a loop; the product of the turns between them is off the identity by the
+``polygon``  points: a loop of joints that make points coincide (0) or fix their distance (d); the distance of the two
+             points on each body is fixed.  The longest side exceeds the sum of the others by the gap.  [m]
+``sets``     the distance of two points, lines or planes of one body, constrained by the first and the last joint of a
+             chain, exceeds the length of the chain between them by the gap.  [m]
+``sphere``   directions: a loop of joints that align axes (0) or fix their angle (π/2 or given); the angle between the
+             two axes on each body is fixed.  The sum of a set T of sides (an odd number) exceeds the sum of the others
+             by (|T| − 1)π and the gap.  This is the inequality of closed spherical polygons, applied after replacing
+             every vertex between two sides of T by its antipode.  [rad]
+``rotations``  a loop of joints that lock all rotation; the angle of the product of the rotations between them is the
              gap.  [rad]
 """
 
@@ -19,17 +20,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuzz.geometry import apart, axes, length, turn
+from fuzz.geometry import angle_between, axes, length, rotation_angle
 
 
 def total(case, found):
-    """Sum of the misses of the joints in the proof."""
+    """Sum of the errors of the joints in the proof."""
     k = 0 if case.proof["unit"] == "m" else 1
     return float(sum(found[name][k] for name in case.proof["joints"]))
 
 
 def bound(case):
-    """The gap [m or rad], from the description; negative or zero where the proof does not hold."""
+    """The gap [m or rad], computed from the description; ≤ 0 if the proof does not hold."""
     joints = {j.name: j for j in case.joints}
     if any(name not in joints for name in case.proof["joints"]):
         return -1.0
@@ -38,7 +39,7 @@ def bound(case):
 
 
 def _ends(loop, host):
-    """(end by which each joint is entered, end by which it is left), walking from a body; None if it breaks."""
+    """(entry end, exit end) of each joint along the loop from the host; None if the loop is not closed."""
     walk = []
     here = host
     for joint in loop:
@@ -71,7 +72,7 @@ def _polygon(proof, loop):
 
 
 def _affine(joint, host):
-    """Base point and directions, columns, of the set on the host in which the joint keeps a point of its other end."""
+    """Base point and directions (columns) of the set on the host that contains a point of the joint's other end."""
     R = axes(host.z, host.x) if host.z is not None else np.eye(3)
     o = np.array(host.origin)
     if joint.kind in _MEET:
@@ -112,7 +113,7 @@ def _sphere(proof, loop):
     for k, joint in enumerate(loop):
         if any(end.z is None for end in (joint.a, joint.b)):
             return -1.0
-        sides.append(apart(axes(walk[k - 1][1].z)[:, 2], axes(walk[k][0].z)[:, 2]))
+        sides.append(angle_between(axes(walk[k - 1][1].z)[:, 2], axes(walk[k][0].z)[:, 2]))
         if joint.kind == "angle":
             sides.append(joint.options["angle"])
         elif joint.kind in ("perpendicular", "universal"):
@@ -128,14 +129,14 @@ def _sphere(proof, loop):
     return best
 
 
-def _turns(proof, loop):
+def _rotations(proof, loop):
     walk = _ends(loop, proof["host"])
     if walk is None or any(j.kind not in ("fixed", "prismatic") for j in loop):
         return -1.0
     R = np.eye(3)
     for entered, left in walk:
         R = R @ axes(entered.z, entered.x) @ axes(left.z, left.x).T
-    return turn(R)
+    return rotation_angle(R)
 
 
-_BOUNDS = {"polygon": _polygon, "sets": _sets, "sphere": _sphere, "turns": _turns}
+_BOUNDS = {"polygon": _polygon, "sets": _sets, "sphere": _sphere, "rotations": _rotations}

@@ -1,4 +1,4 @@
-"""Mechanisms with more equations than they need: they move, or at least assemble, all the same."""
+"""Mechanisms with redundant equations that can nevertheless be assembled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from fuzz.case import GROUND
-from fuzz.geometry import X, Z, aside, axes, random_direction, random_rotation, rotation, unit
+from fuzz.geometry import X, Z, axes, orthogonal, random_direction, random_rotation, rotation, unit
 from fuzz.sketch import Sketch, close, draw_start, grow
 
 
@@ -20,7 +20,7 @@ def draw(rng):
 
 
 def duplicated(rng):
-    """Joints said twice or three times, some from the other end."""
+    """Duplicated joints, some with exchanged ends."""
     sketch = Sketch()
     grow(rng, sketch, int(rng.integers(1, 6)))
     close(rng, sketch, int(rng.integers(0, 3)))
@@ -29,14 +29,14 @@ def duplicated(rng):
         j.name = f"j{len(sketch.joints) + 1}"
         if rng.random() < 0.5 and not j.kind.startswith("point"):
             j.a, j.b, j.p_a, j.p_b, j.R_a, j.R_b = j.b, j.a, j.p_b, j.p_a, j.R_b, j.R_a
-            if j.kind == "screw":  # seen from the nut both the turn and the way along the axis are reversed
+            if j.kind == "screw":  # exchanged ends reverse both the rotation and the displacement
                 j.options = {**j.options, "offset": -j.options["offset"]}
         sketch.joints.append(j)
     return sketch
 
 
 def planar_linkage(rng):
-    """A closed loop of links with parallel axes, drawn in space, with offsets along them; sometimes a second loop."""
+    """A closed loop of links with parallel axes and offsets along them; sometimes a second loop."""
     sketch = Sketch()
     count = int(rng.integers(4, 8))
     corners = [np.array([*rng.uniform(-1, 1, 2), rng.uniform(-0.2, 0.2)]) for _ in range(count)]
@@ -52,7 +52,7 @@ def planar_linkage(rng):
             sketch.joint("revolute", a, b, corners[k], z_a=Z)
     if count > 5 and rng.random() < 0.5:
         a, b = links[1], links[count - 2]
-        p, q = (sketch.place(n)[1] + 0.5 * unit([*rng.normal(size=2), 0.0]) for n in (a, b))
+        p, q = (sketch.pose(n)[1] + 0.5 * unit([*rng.normal(size=2), 0.0]) for n in (a, b))
         extra = sketch.body(0.5 * (p + q), random_rotation(rng))
         sketch.joint("revolute", a, extra, p, z_a=Z)
         sketch.joint("revolute", extra, b, q, z_a=Z)
@@ -85,7 +85,7 @@ def spherical_linkage(rng):
 
 
 def _hartenberg(sketch, steps):
-    """A closed loop of revolutes: (angle, length, twist) per joint."""
+    """A closed loop of revolutes from (angle, length, twist) per joint."""
     R, p = np.eye(3), np.zeros(3)
     places = [(R, p)]
     for angle, a, twist in steps:
@@ -116,7 +116,7 @@ def bennett(rng):
 
 
 def bricard(rng):
-    """Six unit links, successive axes at right angles."""
+    """Six unit links with successive axes perpendicular."""
     while True:
         theta = rng.uniform(1.2, 2.4)
         cosine = -np.cos(theta) / (1 + np.cos(theta))
@@ -127,7 +127,7 @@ def bricard(rng):
 
 
 def sarrus(rng):
-    """A plate on two or three pairs of hinged leaves in upright planes: it moves straight up."""
+    """A plate on two or three pairs of hinged leaves in vertical planes; it moves along a vertical line."""
     sketch = Sketch()
     height = rng.uniform(0.5, 1.5)
     plate = sketch.body([0.0, 0.0, height], random_rotation(rng))
@@ -146,7 +146,7 @@ def coaxial(rng):
     sketch = Sketch()
     parent = GROUND
     for _ in range(int(rng.integers(1, 5))):
-        at = sketch.place(parent)[1]
+        at = sketch.pose(parent)[1]
         z = random_direction(rng)
         name = sketch.body(at + rng.uniform(0.5, 1.0) * random_direction(rng), random_rotation(rng))
         p = at + rng.uniform(0.3, 0.8) * random_direction(rng)
@@ -157,12 +157,12 @@ def coaxial(rng):
                 also = str(rng.choice([kind, "spherical", "point_on_line"]))
                 sketch.joint(also if also == kind or len(sketch.joints) else kind, parent, name, p, z_a=z)
             else:
-                p = p + rng.uniform(0.2, 0.8) * aside(rng, z)
+                p = p + rng.uniform(0.2, 0.8) * orthogonal(rng, z)
                 if kind == "prismatic":
                     sketch.joint(kind, parent, name, p, p + 0.2 * z, z, x=axes(z)[:, 0])
                 elif kind == "planar":
                     p = p - z * (z @ (p - at))
-                    sketch.joint(kind, parent, name, p, p + 0.2 * aside(rng, z), z)
+                    sketch.joint(kind, parent, name, p, p + 0.2 * orthogonal(rng, z), z)
                 else:
                     sketch.joint(kind, parent, name, p, at, z)
         parent = name

@@ -1,22 +1,22 @@
-"""Fuzz the library: random mechanisms, judged by residuals that are not its own.
+"""Fuzz the library with random mechanisms, judged by an independent computation of the errors.
 
     python fuzz/run.py [--cases 20000] [--seed 0] [--jobs 2] [--only N …] [--out fuzz/found] [--replay FILE]
 
-A case follows from (seed, index) alone.  It belongs to one of five families:
+A case is determined by (seed, index).  It belongs to one of five families:
 
-consistent    random trees with closing loops of every kind of joint, drawn in a pose that satisfies all of them
-redundant     joints said twice, planar and spherical linkages, Bennett, Bricard, Sarrus, doors on many hinges
-inconsistent  no pose satisfies it; the proof is part of the case (fuzz/proofs.py), with a bound on the residual
-disconnected  several components, some without a way to the ground, bodies that nothing touches
-degenerate    dead points, coincident axes, lengths near zero, extreme scales and places, starts on saddle points
+consistent    random trees with closed loops and every kind of joint, generated in a pose that satisfies all joints
+redundant     duplicated joints, planar and spherical linkages, Bennett, Bricard, Sarrus, doors on many hinges
+inconsistent  no pose satisfies it; the proof is part of the case (fuzz/proofs.py), with a bound on the errors
+disconnected  several pieces, some not connected to the ground, and bodies without joints
+degenerate    dead points, coincident axes, lengths near zero, extreme scales and positions, starts at saddle points
 
-Each is assembled in a worker process.  These must not happen: an exception, a number that is not finite, more than
-10 s, "ok" where the judge (fuzz/judge.py, NumPy, from the description and the returned poses) finds a residual above
-1e-9 or where the case is proved inconsistent, a wrong list of unconnected bodies, a residual in ``worst`` that is not
-the true one.  Cases that are known to have a solution and are not degenerate must be solved, all but one in a thousand.
+Each case is assembled in a worker process.  The following must not happen: an exception; a non-finite number; more than
+10 s; "ok" if the judge (fuzz/judge.py: NumPy, from the description and the returned poses) finds an error above 1e-9 or
+the case is proved inconsistent; a wrong list of unconnected bodies; a wrong residual in ``worst``.  At least 99.9 % of
+the cases with a known solution that are not degenerate must be solved.
 
-What fails is minimised and written to ``--out``: a JSON that ``--replay`` judges again, and a program that needs only
-the library.  Ctrl-C stops, and reports what was found so far.  The exit code is 0 where nothing failed.
+Each failure is minimised and written to ``--out``: a JSON file for ``--replay``, and a program that needs only the
+library.  Ctrl-C stops the run and prints the results so far.  The exit code is 0 if nothing failed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script, too, this is a module of the package
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1])
+)  # so that the package is found when this file is run as a script
 
 from fuzz.case import Case, snippet
 from fuzz.generate import generate
@@ -40,16 +42,16 @@ from fuzz.judge import FALSE_CONFLICT, HANG, HARD, MOST_SECONDS, UNSOLVED, Verdi
 from fuzz.shrink import shrink
 
 SOLVED_BAR = 0.999
-KILL_SECONDS = MOST_SECONDS + 5.0  # a worker that says nothing for this long is ended
+KILL_SECONDS = MOST_SECONDS + 5.0  # a worker without a result for this long is killed
 FIRST_SECONDS = 300.0  # a worker may have to compile the kernels before its first case
 DIAGNOSE_EVERY = 4
-SHRINK_EACH = 2  # of one family, variant and kind; the others are written as they are
+SHRINK_EACH = 2  # failures to minimise per family, variant and kind; the others are written unchanged
 WRITE_EACH = 10
 
 
 @dataclass
 class Outcome:
-    """What a worker reports of a case."""
+    """The result of a case, as sent by a worker."""
 
     index: int
     family: str
@@ -84,7 +86,7 @@ class Summary:
 
     @property
     def failed(self):
-        """Everything with something to say, the worst first."""
+        """All outcomes with failures, the severe ones first."""
         return sorted(
             (o for o in self.outcomes if o.verdict.failures), key=lambda o: not any(k in HARD for k in o.verdict.kinds)
         )
@@ -94,7 +96,7 @@ class Summary:
         return not self.hard and len(self.unsolved) <= (1 - SOLVED_BAR) * len(self.solvable)
 
     def text(self):
-        """Counts per family and variant, and every failure by its number."""
+        """Table of counts per family and variant, then a list of failures."""
         rows: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
         for o in self.outcomes:
             rows[o.family, ""].append(o)
@@ -115,8 +117,8 @@ class Summary:
         wanted, missed = len(self.solvable), len(self.unsolved)
         if wanted:
             share = 100 * (1 - missed / wanted)
-            lines.append(f"known to have a solution: {wanted}, not solved {missed} ({share:.3f} % solved)")
-        lines.append(f"called a conflict, though there is a solution: {len(self.false_conflicts)}")
+            lines.append(f"with a known solution: {wanted}; not solved: {missed} ({share:.3f} % solved)")
+        lines.append(f"conflict reported although there is a solution: {len(self.false_conflicts)}")
         for o in self.failed[:40]:
             kind, what = o.verdict.failures[0]
             lines.append(f"  case {o.index} {o.family}/{o.variant}: {kind}: {what.splitlines()[0][:140]}")
@@ -131,10 +133,10 @@ def run_case(seed, index):
 
 
 def warm():
-    """Compile or load every kernel there is a case for, so that no case is charged for it."""
+    """Compile or load every kernel that the cases use, so that their times do not include it."""
     import cardan as cd
 
-    for count in (1, 12):  # small and large systems take different ways
+    for count in (1, 12):  # small and large systems use different kernels
         m = cd.Mechanism("warm")
         last = m.ground
         for k in range(count):
@@ -148,7 +150,7 @@ def warm():
 
 
 def _work(pipe, seed):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     warm()
     pipe.send(None)
     while (index := pipe.recv()) is not None:
@@ -156,7 +158,7 @@ def _work(pipe, seed):
 
 
 class Worker:
-    """A process that judges one case at a time, and can be ended in the middle of one."""
+    """A process that judges one case at a time and can be killed during a case."""
 
     def __init__(self, seed):
         context = multiprocessing.get_context("spawn")
@@ -188,7 +190,7 @@ class Worker:
 
 
 def run(seed, indices, *, jobs=2, progress=None):
-    """Judge the cases of those numbers; a :class:`Summary`, of what was done so far where Ctrl-C came."""
+    """Judge the cases with the given indices; returns a :class:`Summary`, partial after Ctrl-C."""
     summary = Summary(seed)
     todo = list(reversed(list(indices)))
     workers: list[Worker] = []
@@ -210,7 +212,7 @@ def run(seed, indices, *, jobs=2, progress=None):
                     except (EOFError, OSError):
                         what = ("crash", f"the process ended with code {w.process.exitcode}")
                 elif w.late():
-                    what = (HANG, f"nothing for {KILL_SECONDS:.0f} s, process ended")
+                    what = (HANG, f"no result after {KILL_SECONDS:.0f} s; process killed")
                 else:
                     continue
                 case = generate(seed, w.index)
@@ -233,7 +235,7 @@ def run(seed, indices, *, jobs=2, progress=None):
 
 
 def write_failures(summary, folder, *, log=print):
-    """Minimise failures and write each as JSON and as a program; the paths."""
+    """Minimise failures and write each as JSON and as a program; returns the paths."""
     folder = Path(folder)
     count: Counter[Any] = Counter()
     written = []
@@ -258,7 +260,7 @@ def write_failures(summary, folder, *, log=print):
 
 
 class Progress:
-    """One line on the terminal, twice a second; a line every 2000 cases where there is none."""
+    """One line on a terminal, updated twice a second; without a terminal, one line every 2000 cases."""
 
     def __init__(self, total):
         self.total = total
@@ -279,18 +281,18 @@ class Progress:
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=20_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--first", type=int, default=0, help="index of the first case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", type=int, nargs="+", help="numbers of single cases")
+    parser.add_argument("--only", type=int, nargs="+", help="indices of single cases")
     parser.add_argument("--out", default=str(Path(__file__).resolve().parent / "found"))
-    parser.add_argument("--replay", help="a JSON written before: judge it again")
+    parser.add_argument("--replay", help="JSON file of a failure to judge again")
     options = parser.parse_args(arguments)
     if options.replay:
         case = Case.load(options.replay)
         verdict = judge(case, diagnose=True)
         print(f"{case.label}, expected {case.expect}")
-        print(f"{verdict.status}, missed by {verdict.miss:.3g}, {verdict.seconds:.3f} s")
+        print(f"{verdict.status}, relative error {verdict.miss:.3g}, {verdict.seconds:.3f} s")
         for kind, what in verdict.failures:
             print(f"{kind}: {what}")
         return 1 if verdict.failures else 0

@@ -1,7 +1,7 @@
-"""Minimising a failure: fewer joints and bodies, rounder numbers, as long as it fails in the same way.
+"""Minimise a failing case: fewer joints and bodies, and rounder numbers, while the failure stays the same.
 
-A case stays what it is known to be: a proof is recomputed, and where "unsolved" is the failure the reference pose must
-still satisfy every joint, so that only what may be changed is.
+The known properties of a case are preserved: a proof is recomputed and must still hold, and for an "unsolved" failure
+the reference pose must still satisfy every joint.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fuzz.judge import judge
 
 
 def shrink(case, kind, *, seconds=20.0, fails=None):
-    """The smallest case found within the time in which ``kind`` is still among the failures."""
+    """The smallest case found within the time limit that still has a failure of ``kind``."""
     deadline = time.perf_counter() + seconds
     fails = fails or (lambda c: _fails(c, kind))
     if not fails(case):
@@ -46,7 +46,7 @@ def _fails(case, kind):
 
 
 def _smaller(case):
-    """Cases with one body, one joint, or one setting less."""
+    """Cases with one body, one joint or one option less."""
     needed = set(case.proof["joints"]) if case.proof else set()
     for body in case.bodies:
         touching = {j.name for j in case.joints if body.name in (j.a.body, j.b.body)}
@@ -106,4 +106,3 @@ def _round_geometry(case, k, digits):
     if "length" in joint.options:
         joint.options["length"] = _rounded([joint.options["length"]], digits)[0]
     return case
-

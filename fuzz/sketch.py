@@ -1,4 +1,4 @@
-"""Drawing a mechanism in world coordinates, in one pose; it becomes a case in any unit, place and choice of origins."""
+"""Draw a mechanism in one pose in world coordinates, and convert it to a case with any unit, position and origins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, Body, Case, End, Joint
-from fuzz.geometry import apart, aside, axes, cross, quaternion, random_direction, random_rotation, rotation, unit
+from fuzz.geometry import (
+    angle_between,
+    axes,
+    cross,
+    orthogonal,
+    quaternion,
+    random_direction,
+    random_rotation,
+    rotation,
+    unit,
+)
 
-# Equations of each kind, and how many of them only concern orientations.
+# Number of equations of each kind, and how many of them depend on orientations only.
 EQUATIONS = {
     "fixed": (6, 3),
     "revolute": (5, 2),
@@ -30,14 +40,14 @@ EQUATIONS = {
 KINDS = tuple(EQUATIONS)
 POINT_A = ("spherical", "distance", "point_on_line", "point_in_plane")  # kinds whose end a may be a point
 POINT_B = ("spherical", "distance")
-TURN_LOCKED = ("fixed", "prismatic")
-TURN_READ = (*TURN_LOCKED, "screw")  # kinds that depend on the references x
+ROTATION_LOCKED = ("fixed", "prismatic")
+USES_X = (*ROTATION_LOCKED, "screw")  # kinds that use the x axes
 LENGTHS = ("length", "pitch", "offset")  # options that are lengths [m]
 
 
 @dataclass
 class Drawn:
-    """A joint with its ends in world: two points, two frames."""
+    """A joint with its ends in world coordinates: two points, two frames."""
 
     name: str
     kind: str
@@ -52,7 +62,7 @@ class Drawn:
 
 @dataclass
 class Sketch:
-    """Bodies with their poses (R, p) and joints between them, in world."""
+    """Bodies with their poses (R, p) and joints between them, in world coordinates."""
 
     bodies: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     joints: list[Drawn] = field(default_factory=list)
@@ -62,11 +72,11 @@ class Sketch:
         self.bodies[name] = (np.eye(3) if R is None else R, np.asarray(p, dtype=float))
         return name
 
-    def place(self, name):
+    def pose(self, name):
         return (np.eye(3), np.zeros(3)) if name == GROUND else self.bodies[name]
 
     def joint(self, kind, a, b, p_a, p_b=None, z_a=None, z_b=None, x=None, **options):
-        """A joint; b's features are a's unless given.  x is shared; none given: any."""
+        """Add a joint.  The end on b defaults to the end on a.  Both ends share x; by default x is arbitrary."""
         p_a = np.asarray(p_a, dtype=float)
         R_a = axes([0.0, 0.0, 1.0] if z_a is None else z_a, x)
         R_b = R_a if z_b is None else axes(z_b, x)
@@ -75,9 +85,9 @@ class Sketch:
         self.joints.append(Drawn(name, kind, a, b, p_a, p_b, R_a, R_b, options))
         return name
 
-    def met(self, rng, kind, a, b, p, q, z):
-        """A joint of any kind that is satisfied as drawn: near p on a and near q on b, axis z where they share one."""
-        x = aside(rng, z)
+    def satisfied(self, rng, kind, a, b, p, q, z):
+        """Add a joint that the drawn pose satisfies: near p on a and near q on b, with the common axis z if any."""
+        x = orthogonal(rng, z)
         y = cross(z, x)
         slide = rng.uniform(-0.7, 0.7, 2)
         options: dict[str, Any] = {}
@@ -95,9 +105,9 @@ class Sketch:
         elif kind == "angle":
             p_b = q
             z_b = random_direction(rng)
-            while not 0.1 < apart(z, z_b) < np.pi - 0.1:
+            while not 0.1 < angle_between(z, z_b) < np.pi - 0.1:
                 z_b = random_direction(rng)
-            options = {"angle": apart(z, z_b)}
+            options = {"angle": angle_between(z, z_b)}
             if rng.random() < 0.15:
                 options["cosine"] = True
         elif kind == "distance":
@@ -107,18 +117,18 @@ class Sketch:
                 options["squared"] = True
         elif kind == "screw":
             p_b = p + slide[0] * z
-            turned, pitch = rng.uniform(-3, 3), rng.choice([-1, 1]) * rng.uniform(0.2, 1.5)
-            options = {"pitch": float(pitch), "offset": float(slide[0] - pitch * turned / (2 * np.pi))}
+            angle, pitch = rng.uniform(-3, 3), rng.choice([-1, 1]) * rng.uniform(0.2, 1.5)
+            options = {"pitch": float(pitch), "offset": float(slide[0] - pitch * angle / (2 * np.pi))}
         elif kind == "point_on_line":
             p_b = p + slide[0] * z
         elif kind == "point_in_plane":
             p_b = p + slide[0] * x + slide[1] * y
         name = self.joint(kind, a, b, p_a, p_b, z, z_b, **options)
         drawn = self.joints[-1]
-        if kind in TURN_READ:
+        if kind in USES_X:
             drawn.R_a = drawn.R_b = axes(z, x)
         if kind == "screw":
-            drawn.R_b = rotation(z, turned) @ drawn.R_a
+            drawn.R_b = rotation(z, angle) @ drawn.R_a
         return name
 
     def size(self):
@@ -127,9 +137,9 @@ class Sketch:
         return float(np.ptp(np.array(points), axis=0).max(initial=0.0)) or 1.0
 
     def fits(self, kind, a, b):
-        """Whether, with a joint between a and b, no group of bodies has more equations than freedoms."""
+        """Whether, with an additional joint between a and b, no group of bodies has more equations than freedoms."""
         names = list(self.bodies)
-        more, more_turns = EQUATIONS[kind]
+        more, more_rotational = EQUATIONS[kind]
         number = {name: 1 << k for k, name in enumerate(names)}
         number[GROUND] = 1 << len(names)
         pairs = [(number[j.a] | number[j.b], *EQUATIONS[j.kind]) for j in self.joints]
@@ -139,8 +149,8 @@ class Sketch:
                 continue
             free = bin(group).count("1") - 1
             inside = [(e, t) for mask, e, t in pairs if mask & group == mask]
-            equations, turns = sum(e for e, _ in inside) + more, sum(t for _, t in inside) + more_turns
-            if equations > 6 * free or turns > 3 * free:
+            equations, rotational = sum(e for e, _ in inside) + more, sum(t for _, t in inside) + more_rotational
+            if equations > 6 * free or rotational > 3 * free:
                 return False
         return True
 
@@ -159,9 +169,9 @@ class Sketch:
         options=None,
         plain=False,
     ):
-        """The case: in a unit of length, ``away`` sizes from the origin, body origins ``origins`` sizes off.
+        """The case in another unit of length, moved by ``away`` sizes, with body origins moved by ``origins`` sizes.
 
-        start: ``exact``, ``near``, ``bad``, ``uniform``, ``flipped``.  plain: as drawn, without a motion.
+        start: ``exact``, ``near``, ``bad``, ``uniform``, ``flipped``.  plain: no random rigid motion.
         """
         size = self.size()
         R_m = np.eye(3) if plain else random_rotation(rng)
@@ -200,7 +210,7 @@ class Sketch:
                 R_f = R.T @ R_m @ R_f
                 z = R_f[:, 2] * (10.0 ** rng.uniform(-2, 2) if rng.random() < 0.2 else 1.0)
                 end.z = z.tolist()
-                if j.kind in TURN_READ or rng.random() < 0.5:
+                if j.kind in USES_X or rng.random() < 0.5:
                     end.x = (R_f[:, 0] + (rng.uniform(-1, 1) * R_f[:, 2] if rng.random() < 0.3 else 0.0)).tolist()
             ends.append(end)
         return Joint(j.name, j.kind, *ends, scaled(j.options, scale))
@@ -212,7 +222,7 @@ def scaled(options, scale):
 
 
 def disturbed(rng, start, R, p, center, size):
-    """A pose to start from."""
+    """A start pose of the given kind."""
     if start == "exact":
         return R, p
     if start == "near":
@@ -231,7 +241,7 @@ def draw_start(rng):
 
 
 def grow(rng, sketch, count, *, kinds=KINDS, ground=True, chain=0.5):
-    """Add bodies as a tree: each joined to one before, or to the ground."""
+    """Add bodies as a tree: each is joined to a previous body or to the ground."""
     for _ in range(count):
         known = list(sketch.bodies)
         if ground:
@@ -242,18 +252,18 @@ def grow(rng, sketch, count, *, kinds=KINDS, ground=True, chain=0.5):
             parent = list(sketch.bodies)[-1]
         else:
             parent = known[rng.integers(len(known))]
-        at = np.zeros(3) if parent is None else sketch.place(parent)[1]
+        at = np.zeros(3) if parent is None else sketch.pose(parent)[1]
         p = at + rng.uniform(0.3, 1.0) * random_direction(rng)
         name = sketch.body(p + rng.uniform(0.2, 1.0) * random_direction(rng), random_rotation(rng))
         if parent is not None:
             kind = str(rng.choice(kinds))
             a, b = (parent, name) if rng.random() < 0.6 else (name, parent)
-            q = sketch.place(b)[1] + rng.uniform(0.1, 0.8) * random_direction(rng)
-            sketch.met(rng, kind, a, b, p, q, random_direction(rng))
+            q = sketch.pose(b)[1] + rng.uniform(0.1, 0.8) * random_direction(rng)
+            sketch.satisfied(rng, kind, a, b, p, q, random_direction(rng))
 
 
 def close(rng, sketch, count, *, ground=True):
-    """Add closing joints that leave no group of bodies over-constrained by count."""
+    """Add loop-closing joints such that no group of bodies has more equations than freedoms."""
     for _ in range(count):
         known = [*sketch.bodies, GROUND] if ground else list(sketch.bodies)
         if len(known) < 2:
@@ -262,14 +272,14 @@ def close(rng, sketch, count, *, ground=True):
             a, b = (known[k] for k in rng.choice(len(known), 2, replace=False))
             kind = str(rng.choice(KINDS))
             if sketch.fits(kind, a, b):
-                p, q = (sketch.place(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
+                p, q = (sketch.pose(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
                 p = 0.5 * (p + q) if kind not in ("distance", "angle", "parallel", "perpendicular") else p
-                sketch.met(rng, kind, a, b, p, q, random_direction(rng))
+                sketch.satisfied(rng, kind, a, b, p, q, random_direction(rng))
                 break
 
 
 def close_wide(rng, sketch, count):
-    """Add closing joints to a tree of any size: no joint lies in two loops, each loop has freedoms to spare."""
+    """Add loop-closing joints to a tree of any size: no joint is in two loops, and each loop has enough freedoms."""
     above = {j.b if j.b in sketch.bodies and _later(j.b, j.a) else j.a: j for j in sketch.joints}
     used: set[str] = set()
     names = [*sketch.bodies, GROUND]
@@ -279,12 +289,12 @@ def close_wide(rng, sketch, count):
         kind = str(rng.choice(KINDS))
         between = [j for j in sketch.joints if j.name in loop]
         freedoms = sum(6 - EQUATIONS[j.kind][0] for j in between)
-        turns = sum(3 - EQUATIONS[j.kind][1] for j in between)
-        if not loop & used and freedoms >= EQUATIONS[kind][0] and turns >= EQUATIONS[kind][1]:
+        rotational = sum(3 - EQUATIONS[j.kind][1] for j in between)
+        if not loop & used and freedoms >= EQUATIONS[kind][0] and rotational >= EQUATIONS[kind][1]:
             used |= loop
-            p, q = (sketch.place(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
+            p, q = (sketch.pose(n)[1] + rng.uniform(0.2, 0.9) * random_direction(rng) for n in (a, b))
             p = 0.5 * (p + q) if kind not in ("distance", "angle", "parallel", "perpendicular") else p
-            sketch.met(rng, kind, a, b, p, q, random_direction(rng))
+            sketch.satisfied(rng, kind, a, b, p, q, random_direction(rng))
 
 
 def _later(name, other):
@@ -292,7 +302,7 @@ def _later(name, other):
 
 
 def _path(above, name):
-    """Names of the tree's joints from a body down to the ground, or to the first body."""
+    """Names of the tree's joints from a body to the ground or to the root body."""
     found = set()
     while name in above:
         joint = above[name]
@@ -302,7 +312,7 @@ def _path(above, name):
 
 
 def merge(sketch, part, offset, scale=1.0):
-    """Put another drawing beside this one, in another size."""
+    """Add another drawing next to this one, scaled."""
     names = {GROUND: GROUND}
     renamed = {}
     for name, (R, p) in part.bodies.items():

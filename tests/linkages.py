@@ -1,6 +1,6 @@
-"""Linkages with closed forms: what a driven motion is held against.  NumPy from the drawings, nothing of the library.
+"""Linkages with closed forms, as references for driven motions: plain NumPy, independent of the library.
 
-Every linkage is built in one pose of one of its branches; its closed form gives any other pose of the same branch.
+Each linkage is built in one pose of one branch; its closed form gives every other pose of that branch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ X, Y, Z = np.eye(3)
 
 
 def about_z(angle):
-    """Quaternion of a turn about z."""
+    """Quaternion of a rotation about z."""
     return np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)
 
 
@@ -30,7 +30,7 @@ def polar(length, angle):
 
 @dataclass(frozen=True)
 class FourBar:
-    """Crank a about the origin, coupler b, rocker c about (d, 0); ``side``: +1 where C is to the left of BD."""
+    """Crank a about the origin, coupler b, rocker c about (d, 0); ``side``: +1 if C is to the left of BD."""
 
     a: float
     b: float
@@ -39,7 +39,7 @@ class FourBar:
     side: int = 1
 
     def corner(self, theta):
-        """C, with the crank at an angle; None where the linkage cannot be there."""
+        """C for a crank angle; None if the linkage cannot reach it."""
         B, D = polar(self.a, theta), np.array([self.d, 0.0])
         span = np.linalg.norm(D - B)
         if not abs(self.b - self.c) <= span <= self.b + self.c:
@@ -49,7 +49,7 @@ class FourBar:
         return B + along * e + self.side * np.sqrt(max(self.b**2 - along**2, 0.0)) * np.array([-e[1], e[0]])
 
     def dead(self, theta, direction):
-        """Angle through which the crank can turn before coupler and rocker are in line; inf where it turns round."""
+        """Angle by which the crank can rotate until coupler and rocker are collinear; inf if it rotates fully."""
         found = [np.inf]
         for reach in (self.b + self.c, abs(self.b - self.c)):
             cosine = (self.a**2 + self.d**2 - reach**2) / (2 * self.a * self.d)
@@ -58,9 +58,9 @@ class FourBar:
         return min(found)
 
     def build(self, theta, corner=None, into=None, tag=""):
-        """The mechanism with the crank at an angle; its corner C where the closed form has it, or as given.
+        """The mechanism at a crank angle; its corner C is given or computed by the closed form.
 
-        ``into``: a mechanism that gets one more, with ``tag`` behind all its names.
+        ``into``: an existing mechanism to which the four-bar is added, with ``tag`` appended to all names.
         """
         B, D = polar(self.a, theta), np.array([self.d, 0.0])
         C = self.corner(theta) if corner is None else corner
@@ -80,7 +80,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class SliderCrank:
-    """Crank r about the origin, rod l, slider along x at height ``offset``; ``side``: +1 where it is ahead."""
+    """Crank r about the origin, rod l, slider along x at height ``offset``; ``side``: +1 if ahead of the crank."""
 
     r: float
     l: float
@@ -88,7 +88,7 @@ class SliderCrank:
     side: int = 1
 
     def place(self, theta):
-        """x of the slider; None where the rod cannot reach."""
+        """x of the slider; None if the rod cannot reach it."""
         square = self.l**2 - (self.offset - self.r * np.sin(theta)) ** 2
         return self.r * np.cos(theta) + self.side * np.sqrt(square) if square >= 0 else None
 
@@ -107,9 +107,9 @@ class SliderCrank:
 
 
 class RSUR:
-    """Spatial four-bar: crank 1 about z, rocker 2 about a skew axis, coupler between a ball joint and a universal one.
+    """Spatial four-bar: crank 1 about z, rocker 2 about a skew axis, coupler with a ball and a universal joint.
 
-    The rocker is at φ where  P cos φ + Q sin φ = K,  with P, Q the components of D − B across its axis.
+    The rocker angle satisfies  P cos φ + Q sin φ = K,  with P, Q the components of D − B perpendicular to its axis.
     """
 
     D = np.array([3.0, 0.0, 1.0])
@@ -119,7 +119,7 @@ class RSUR:
     rocker = 2.0
 
     def __init__(self, theta, side):
-        """``side`` of the two solutions; the length of the coupler is the one that puts φ at zero for θ = 0.7."""
+        """``side`` selects one of the two solutions; the length of the coupler gives φ = 0 at θ = 0.7."""
         self.length = float(np.linalg.norm(self.D + self.rocker * self.e1 - self.B(0.7)))
         self.theta, self.side = theta, side
 
@@ -128,7 +128,7 @@ class RSUR:
         return np.array([np.cos(theta), np.sin(theta), 0.0])
 
     def corner(self, theta):
-        """C, or None where the linkage cannot be there."""
+        """C for a crank angle; None if the linkage cannot reach it."""
         to = self.D - self.B(theta)
         P, Q = to @ self.e1, to @ self.e2
         K = (self.length**2 - self.rocker**2 - to @ to) / (2 * self.rocker)
@@ -138,7 +138,7 @@ class RSUR:
         return self.D + self.rocker * (np.cos(phi) * self.e1 + np.sin(phi) * self.e2)
 
     def coupler_axes(self, theta):
-        """Axes of the coupler: x along it, z across it and across the rocker's axis."""
+        """Axes of the coupler: x along it, z perpendicular to it and to the rocker's axis."""
         x = unit(self.corner(theta) - self.B(theta))
         z = unit(np.cross(self.axis, x))
         return np.column_stack([x, np.cross(z, x), z])
@@ -161,7 +161,7 @@ class RSUR:
         return m
 
 
-# Every kind of four-bar there is, with an angle of the crank at which it can be drawn.
+# All kinds of four-bars, each with a feasible crank angle.
 GRASHOF = {
     "crank-rocker": (FourBar(1.0, 2.5, 2.0, 3.0), 1.2),
     "rocker-crank": (FourBar(2.0, 2.5, 1.0, 3.0), 1.1),

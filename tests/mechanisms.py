@@ -1,8 +1,8 @@
-"""Mechanisms for the tests, each with its own judge: NumPy from the definitions, none of the library's arithmetic.
+"""Mechanisms for the tests, each with its own judge: plain NumPy from the definitions, independent of the library.
 
 A :class:`Model` is drawn in one pose that satisfies all its joints, with its features in world coordinates.
-:meth:`Model.build` turns it into a ``cardan.Mechanism`` in some unit of length, order, place, and choice of origins,
-and keeps the local features it used, so that :meth:`Built.judge` can check any state by the same equations.
+:meth:`Model.build` converts it to a ``cardan.Mechanism`` with a given unit of length, order, position and origins.  It
+stores the local features, so that :meth:`Built.judge` can check any state by the same equations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ X, Y, Z = np.eye(3)
 
 
 def product(p, q):
-    """p ⊗ q of quaternions (w, x, y, z), by components: NumPy's cross product takes ten times as long."""
+    """p ⊗ q of quaternions (w, x, y, z), by components: ten times faster than with NumPy's cross product."""
     a, b, c, d = p
     w, x, y, z = q
     return np.array(
@@ -43,20 +43,20 @@ def turned(p, u):
 
 
 def matrix(p):
-    """Columns are the turned axes; p is scaled to length one."""
+    """Rotation matrix of p, which is normalised first; its columns are the rotated axes."""
     p = np.asarray(p) / np.linalg.norm(p)
     return np.column_stack([turned(p, axis) for axis in np.eye(3)])
 
 
 def rotation(axis, angle):
-    """Rodrigues' matrix."""
+    """Rotation matrix by Rodrigues' formula."""
     x, y, z = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
     tilde = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * tilde + (1 - np.cos(angle)) * tilde @ tilde
 
 
 def quaternion(R):
-    """The eigenvector of Bar-Itzhack's symmetric matrix that belongs to 1: no branch, exact to rounding."""
+    """The eigenvector of Bar-Itzhack's symmetric matrix for its largest eigenvalue: no branches, exact to rounding."""
     (a, b, c), (d, e, f), (g, h, i) = R
     K = np.array(
         [
@@ -84,7 +84,7 @@ def unit(v):
 
 
 def axes(z, x=None):
-    """Frame with that z; x made orthogonal to it (any, if none is given)."""
+    """Frame with the given z, and x made orthogonal to it (arbitrary by default)."""
     z = unit(z)
     x = np.eye(3)[np.argmin(np.abs(z))] if x is None else np.asarray(x, dtype=float)
     x = unit(x - z * (x @ z))
@@ -92,48 +92,48 @@ def axes(z, x=None):
 
 
 def link_axes(x, z):
-    """Frame with that x; z made orthogonal to it."""
+    """Frame with the given x, and z made orthogonal to it."""
     x = unit(x)
     z = unit(z - x * (x @ z))
     return np.column_stack([x, np.cross(z, x), z])
 
 
-# --- judges: (largest length, largest angle or sine) by which two frames miss a joint ------------------------------
+# --- judges: errors (length, angle) of two frames with respect to a joint --------------------------------------------
 
 
-def _turn_between(R):
-    """Angle of a rotation matrix: from the chord |R − I| = 2√2 sin(θ/2)."""
+def _rotation_angle(R):
+    """Angle of a rotation matrix, from the chord |R − I| = 2√2 sin(θ/2)."""
     return 2 * np.arcsin(min(1.0, np.linalg.norm(R - np.eye(3)) / np.sqrt(8)))
 
 
-def _axes_apart(R):
-    """Angle between the two z axes, by chords: opposed axes count as π."""
+def _angle_of_axes(R):
+    """Angle between the two z axes, from chords; π for opposed axes."""
     return 2 * np.arctan2(np.linalg.norm(R[:, 2] - Z), np.linalg.norm(R[:, 2] + Z))
 
 
 def _off_thread(d, R, pitch, offset):
-    """How far a nut is from the nearest turn of its thread [m]: the pose does not tell which."""
+    """Distance [m] of a nut from the nearest turn of its thread; the pose does not determine which turn."""
     off = d[2] - offset - pitch * np.angle(complex(R[0, 0], R[1, 0])) / (2 * np.pi)
     return abs(off - pitch * round(off / pitch))
 
 
-# Each is given d and R, the place and turn of frame b in frame a, and the options of the joint.
+# Arguments: position d and rotation R of frame b in frame a, and the options of the joint.
 JUDGES = {
-    "fixed": lambda d, R: (np.linalg.norm(d), _turn_between(R)),
-    "revolute": lambda d, R: (np.linalg.norm(d), _axes_apart(R)),
-    "prismatic": lambda d, R: (np.linalg.norm(d[:2]), _turn_between(R)),
-    "cylindrical": lambda d, R: (np.linalg.norm(d[:2]), _axes_apart(R)),
+    "fixed": lambda d, R: (np.linalg.norm(d), _rotation_angle(R)),
+    "revolute": lambda d, R: (np.linalg.norm(d), _angle_of_axes(R)),
+    "prismatic": lambda d, R: (np.linalg.norm(d[:2]), _rotation_angle(R)),
+    "cylindrical": lambda d, R: (np.linalg.norm(d[:2]), _angle_of_axes(R)),
     "screw": lambda d, R, pitch, offset=0.0: (
         np.linalg.norm([*d[:2], _off_thread(d, R, pitch, offset)]),
-        _axes_apart(R),
+        _angle_of_axes(R),
     ),
     "spherical": lambda d, R: (np.linalg.norm(d), 0.0),
-    "universal": lambda d, R: (np.linalg.norm(d), abs(_axes_apart(R) - np.pi / 2)),
-    "planar": lambda d, R: (abs(d[2]), _axes_apart(R)),
+    "universal": lambda d, R: (np.linalg.norm(d), abs(_angle_of_axes(R) - np.pi / 2)),
+    "planar": lambda d, R: (abs(d[2]), _angle_of_axes(R)),
     "distance": lambda d, R, length, squared=False: (abs(np.linalg.norm(d) - length), 0.0),
-    "angle": lambda d, R, angle, cosine=False: (0.0, abs(_axes_apart(R) - angle)),
-    "parallel": lambda d, R: (0.0, _axes_apart(R)),
-    "perpendicular": lambda d, R: (0.0, abs(_axes_apart(R) - np.pi / 2)),
+    "angle": lambda d, R, angle, cosine=False: (0.0, abs(_angle_of_axes(R) - angle)),
+    "parallel": lambda d, R: (0.0, _angle_of_axes(R)),
+    "perpendicular": lambda d, R: (0.0, abs(_angle_of_axes(R) - np.pi / 2)),
     "point_on_line": lambda d, R: (np.linalg.norm(np.cross(d, R[:, 2])), 0.0),
     "point_in_plane": lambda d, R: (abs(d @ R[:, 2]), 0.0),
 }
@@ -141,7 +141,7 @@ JUDGES = {
 
 @dataclass(frozen=True)
 class Local:
-    """A frame in the axes of its body: origin and rotation; the body's name, or "ground"."""
+    """A frame in body axes: the body's name or "ground", origin and rotation."""
 
     body: str
     origin: np.ndarray
@@ -156,7 +156,7 @@ class Local:
 
 
 def miss(kind, a, b, state, options):
-    """(length, angle) by which a joint between two local frames is missed in a state."""
+    """Error (length, angle) of a joint between two local frames in a state."""
     (p_a, R_a), (p_b, R_b) = a.world(state), b.world(state)
     return JUDGES[kind](R_a.T @ (p_b - p_a), R_a.T @ R_b, **options)
 
@@ -166,7 +166,7 @@ def miss(kind, a, b, state, options):
 
 @dataclass(frozen=True)
 class Bond:
-    """A joint of a model: world features in the drawn pose (two points and two frames, mostly the same)."""
+    """A joint of a model: features in world coordinates in the drawn pose (two points and two frames, often equal)."""
 
     name: str
     kind: str
@@ -181,16 +181,16 @@ class Bond:
 
 @dataclass
 class Built:
-    """A mechanism made from a model, with its drawn poses and what is needed to judge a state of it."""
+    """A mechanism built from a model, with its drawn poses and the data to judge a state."""
 
     mechanism: cd.Mechanism
-    drawn: dict  # name → (position, quaternion), where every joint is met
-    size: float  # of the model, in the unit of this mechanism
+    drawn: dict  # name → (position, quaternion); satisfies every joint
+    size: float  # extent of the model, in the unit of this mechanism
     motion: tuple
     locals: list = field(default_factory=list)
 
     def judge(self, state):
-        """Largest miss of any joint: lengths relative to the size of the mechanism, angles [rad]."""
+        """Largest error of any joint: lengths relative to the size of the mechanism, angles [rad]."""
         worst = 0.0
         for kind, a, b, options in self.locals:
             length, angle = miss(kind, a, b, state, options)
@@ -200,26 +200,26 @@ class Built:
         return worst
 
     def uniform_start(self, seed, span=3.0):
-        """Orientations anywhere, positions within ± span sizes of the drawn ones; the same in every unit and place."""
+        """Random orientations, positions within ± span sizes of the drawn ones; equivariant under units and motion."""
         rng = np.random.default_rng(seed)
         R, _ = self.motion
         start = {}
         for name in sorted(self.drawn):
-            position, turn = self.drawn[name]
+            position, orientation = self.drawn[name]
             offset = rng.uniform(-span, span, 3) * self.size
-            start[name] = (position + R @ offset, product(turn, random_quaternion(rng)))
+            start[name] = (position + R @ offset, product(orientation, random_quaternion(rng)))
         return start
 
     def near_start(self, seed, size=0.1):
-        """Every body moved by up to ``size`` of the model and turned by about ``size`` rad."""
+        """Every body moved by up to ``size`` of the model and rotated by about ``size`` rad."""
         rng = np.random.default_rng(seed)
         R, _ = self.motion
         start = {}
         for name in sorted(self.drawn):
-            position, turn = self.drawn[name]
+            position, orientation = self.drawn[name]
             offset = rng.uniform(-size, size, 3) * self.size
             twist = np.array([1.0, *(0.5 * rng.uniform(-size, size, 3))])
-            start[name] = (position + R @ offset, product(turn, unit(twist)))
+            start[name] = (position + R @ offset, product(orientation, unit(twist)))
         return start
 
 
@@ -237,7 +237,7 @@ class Model:
         return name
 
     def bond(self, kind, name, a, b, point, *, point_b=None, axis=Z, axis_b=None, x=None, **options):
-        """A joint: world points and axes in the drawn pose, those of b the same as those of a unless given."""
+        """Add a joint by world points and axes in the drawn pose; those of b default to those of a."""
         point = np.asarray(point, dtype=float)
         point_b = point if point_b is None else np.asarray(point_b, dtype=float)
         R_a = axes(axis, x)
@@ -245,7 +245,7 @@ class Model:
         self.bonds.append(Bond(name, kind, a, b, point, point_b, R_a, R_b, options))
 
     def build(self, *, unit=1.0, motion=None, bodies=None, bonds=None, origins=None):
-        """The mechanism in a unit of length, moved by (R, t), in an order of names, origins displaced (body axes)."""
+        """The mechanism in a unit of length, moved by (R, t), names in a given order, origins displaced (body axes)."""
         R_m, t_m = (np.eye(3), np.zeros(3)) if motion is None else motion
         m = cd.Mechanism(self.name)
         built = Built(m, {}, self.size * unit, (R_m, t_m))
@@ -351,16 +351,16 @@ def stewart_ups():
 
 
 def bricard():
-    """Bricard's orthogonal loop of six links of length 1, successive axes at right angles: 30 − 30 = 0, mobility 1.
+    """Bricard's orthogonal loop of six links of length 1, successive axes perpendicular: 30 − 30 = 0, mobility 1.
 
-    Links in Denavit–Hartenberg form with twists ± π/2 in turn and joint angles θ, φ in turn; the loop closes where
+    Links in Denavit–Hartenberg form with alternating twists ± π/2 and alternating joint angles θ, φ; the loop closes if
     cos θ + cos φ + cos θ cos φ = 0.
     """
     model = Model("Bricard", 3.0)
     theta = np.arccos(-0.4)
     phi = np.arccos(0.4 / 0.6)
     R, p = np.eye(3), np.zeros(3)
-    places = [(R, p)]  # of the frame in which joint k turns, the link before it at rest
+    places = [(R, p)]  # frames of the joints before their rotation
     for k in range(6):
         R = R @ rotation(Z, theta if k % 2 == 0 else phi)
         p = p + R[:, 0]
@@ -376,7 +376,7 @@ def bricard():
 
 
 def change_point():
-    """A parallelogram four-bar drawn flat, all its joints on one line: from there it can move on in two ways."""
+    """A parallelogram four-bar with all joints on one line, where two motions branch."""
     model = Model("change point", 3.0)
     points = {"A": (0, 0, 0), "B": (1, 0, 0), "C": (3, 0, 0), "D": (2, 0, 0)}
     _four_bar(model, points)
@@ -384,7 +384,7 @@ def change_point():
 
 
 def stretched():
-    """A four-bar whose ground link is as long as the other three together: one pose, and that a dead point."""
+    """A four-bar whose ground link is as long as the sum of the others: its only pose is a dead point."""
     model = Model("stretched", 4.0)
     points = {"A": (0, 0, 0), "B": (1, 0, 0), "C": (2.5, 0, 0), "D": (4, 0, 0)}
     _four_bar(model, points)

@@ -1,4 +1,4 @@
-"""Laws of assembly: what must not change the answer, what must not be called assembled, and how a failure is told."""
+"""Laws of assembly: invariances, no false success, and the report of failures."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def verdict(result):
 
 
 def compared_start(built, seed):
-    """A uniform start; for Bricard's loop one nearer by.
+    """A uniform start; for Bricard's loop a closer one.
 
-    From far away its path is so long that a change of one ulp in the start grows beyond 1e-9 by the end of it.
+    From a distant start, a change of one ulp grows beyond 1e-9 during the iterations.
     """
     return built.near_start(seed, 0.5) if built.mechanism.name == "Bricard" else built.uniform_start(seed)
 
 
-# --- what must not matter ---------------------------------------------------------------------------------------------
+# --- invariances ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unit_of_length", [1e-6, 1e-3, 1e3, 1e6])
@@ -85,8 +85,8 @@ def test_the_unit_of_length_changes_neither_iterations_nor_restarts_nor_poses(mo
 
 
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "Bricard"])
-def test_a_start_moved_by_rounding_ends_where_it_would_have(model):
-    """Damping that went to nothing while residuals were still large let 1e-15 grow to 1e-9."""
+def test_a_start_moved_by_rounding_ends_at_the_same_pose(model):
+    """Damping that became zero while residuals were still large let 1e-15 grow to 1e-9."""
     built = BENCHMARKS[model]().build()
     rng = np.random.default_rng(1)
     for seed in STARTS:
@@ -101,7 +101,7 @@ def test_a_start_moved_by_rounding_ends_where_it_would_have(model):
             assert pose_difference(built, b.state, poses(a.state)) <= 2e-11
 
 
-def test_nor_does_a_chain_with_many_freedoms_forget_where_it_began():
+def test_a_chain_with_many_freedoms_is_not_sensitive_to_rounding_of_its_start():
     m = examples.REGISTRY["bent_chain"].build()
     rng = np.random.default_rng(0)
     for seed in range(40):
@@ -112,8 +112,8 @@ def test_nor_does_a_chain_with_many_freedoms_forget_where_it_began():
         assert np.abs(a.state.positions - b.state.positions).max() <= 2e-9
 
 
-def test_what_has_been_compiled_so_far_does_not_change_an_answer(monkeypatch):
-    """Kernels that are interpreted at first round as their machine code does."""
+def test_compiled_and_interpreted_kernels_give_the_same_result(monkeypatch):
+    """Interpreted kernels round as their machine code does."""
     built = BENCHMARKS["RSUR"]().build()
     found = []
     for patience in (10**9, 0):
@@ -130,7 +130,7 @@ def test_what_has_been_compiled_so_far_does_not_change_an_answer(monkeypatch):
 
 
 class Interpreted:
-    """A module of kernels whose functions are interpreted, or compiled, from the first call on."""
+    """A module of kernels whose functions are all interpreted, or all compiled."""
 
     def __init__(self, module, plain):
         self._module, self._plain = module.__dict__["_name"], plain
@@ -170,8 +170,8 @@ def test_a_rigid_motion_of_everything_moves_the_answer_and_leaves_the_verdict(mo
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_where_the_origins_of_the_bodies_were_drawn_does_not_change_the_iterations(model):
-    """Origins 100 sizes away from the features, the parts themselves in the same start."""
+def test_the_origins_of_the_bodies_do_not_change_the_iterations(model):
+    """Origins 100 sizes away from the features, with the same start of the parts."""
     drawn = BENCHMARKS[model]()
     rng = np.random.default_rng(8)
     origins = {name: 100 * drawn.size * unit(rng.normal(size=3)) for name in drawn.bodies}
@@ -197,7 +197,7 @@ def test_the_signs_of_quaternions_do_not_matter(model):
 
 
 def point_parts():
-    """Parts that are mere points: nothing in the model has a size but the ground between them."""
+    """Parts that are points: the model has no length except between points of the ground."""
     model = Model("points", 2.0)
     model.body("one", rotation([1, 2, 3], 0.4), (0.5, 0.7, -0.2))
     model.body("two", rotation([3, 2, 1], 0.9), (0.5, 0.7, -0.2))
@@ -230,7 +230,7 @@ def test_the_extent_of_a_mechanism_does_not_depend_on_place_order_or_origins(mod
         assert abs(variant.mechanism.system.length - first) <= 1e-12 * first
 
 
-def test_parts_that_are_mere_points_take_the_same_iterations_in_every_unit():
+def test_parts_that_are_points_take_the_same_iterations_in_every_unit():
     counts = []
     for u in (1.0, 1e-6, 1e6):
         built = point_parts().build(unit=u)
@@ -245,7 +245,7 @@ def seeds_that_need_restarts(built, most=200):
 
 
 def test_restarts_are_the_same_poses_in_every_order_unit_and_place():
-    """The plate has isolated poses, so that also after a restart the same one is found."""
+    """The plate has isolated poses, so that the same one is found after a restart."""
     drawn = stewart()
     one = drawn.build()
     seeds = seeds_that_need_restarts(one, 60)
@@ -263,8 +263,8 @@ def test_restarts_are_the_same_poses_in_every_order_unit_and_place():
             assert pose_difference(other, b.state, expected) <= SAME_POSE
 
 
-def test_restarts_stay_where_the_mechanism_is_drawn_though_the_ground_has_only_a_direction():
-    """A Stewart platform whose base is a body too, held level by the ground and otherwise free, far from the origin."""
+def test_restarts_stay_near_the_mechanism_if_the_ground_has_only_a_direction():
+    """A Stewart platform whose base is a body, kept parallel to the ground and otherwise free, far from the origin."""
     model = Model("floating", 2.0)
     fixed_base = stewart()
     model.body("base", np.eye(3), (0, 0, 0))
@@ -326,8 +326,8 @@ def test_formulations_agree_in_the_pose_where_it_is_unique():
             assert pose_difference(built, result.state, {"plate": (position, matrix(turn))}) <= 1e-10
 
 
-# What formulations that are there for comparison are known to fail at: a virtual rotation is no derivative off the unit
-# sphere, and from near the pole θ = 0 the springs of Euler angles creep.
+# Known failures of the formulations for comparison: a virtual rotation is no derivative off the unit sphere, and near
+# the pole θ = 0 the spring step with Euler angles converges slowly.
 KNOWN_TO_FAIL = {
     ("Bricard", "newton", "virtual_rotation"),
     ("Bricard", "newton_lu", "virtual_rotation"),
@@ -345,7 +345,7 @@ def test_every_method_assembles_from_an_easy_start(model, method, formulation):
             built.mechanism.assemble(built.near_start(s, 0.05), method=method, formulation=formulation, tolerance=1e-8)
             for s in range(3)
         ]
-        assert not all(result.ok for result in results)  # else it is to be taken off the list
+        assert not all(result.ok for result in results)  # else remove it from the list
         return
     built = BENCHMARKS[model]().build()
     for seed in range(3):
@@ -353,7 +353,7 @@ def test_every_method_assembles_from_an_easy_start(model, method, formulation):
             built.near_start(seed, 0.05),
             method=method,
             formulation=formulation,
-            tolerance=1e-8 if method == "gradient" else 1e-12,  # springs creep: their last digits are Newton's work
+            tolerance=1e-8 if method == "gradient" else 1e-12,  # the spring step converges slowly
         )
         assert result.ok, result.text()
         assert (result.method, result.restarts) == (method, 0)
@@ -362,8 +362,8 @@ def test_every_method_assembles_from_an_easy_start(model, method, formulation):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", MODELS)
-def test_ok_is_never_said_of_an_unmet_residual(model, method):
-    """200 uniform starts, most of which the plain methods do not manage, in both formulations in turn."""
+def test_ok_is_never_reported_for_an_unmet_residual(model, method):
+    """200 uniform starts, alternating between two formulations; the plain methods fail from most of them."""
     built = BENCHMARKS[model]().build()
     said_ok = 0
     for seed in range(200):
@@ -401,7 +401,7 @@ def test_the_tolerance_is_what_the_residual_is_judged_by(tolerance):
         assert built.judge(result.state) <= tolerance * 3 * length / built.size
 
 
-def test_the_residuals_told_by_name_are_those_of_the_judge():
+def test_the_residuals_by_name_are_those_of_the_judge():
     """At poses that are not assembled: lengths in metres, angles between axes in radians."""
     for model in MODELS:
         built = BENCHMARKS[model]().build()
@@ -416,11 +416,11 @@ def test_the_residuals_told_by_name_are_those_of_the_judge():
                 assert abs(told.get((name, "rad"), 0.0) - angle) <= 1e-13
 
 
-# --- what cannot be assembled -----------------------------------------------------------------------------------------
+# --- inconsistent constraints -----------------------------------------------------------------------------------------
 
 
 def two_rods():
-    """A point on two rods of 1 and 2 m whose ends are 5 m apart; and a hinge that is fine."""
+    """A point on two rods of 1 and 2 m whose ends are 5 m apart; and a consistent hinge."""
     m = cd.Mechanism("two rods")
     point, flap = m.body("point", position=(1, 1, 0)), m.body("flap", position=(0, 1, 8))
     m.distance("short", m.ground.point((0, 0, 0)), point.point(), 1.0)
@@ -456,7 +456,7 @@ def two_angles():
 
 
 def short_four_bar():
-    """Three links of 1 m between hinges 5 m apart: each of the four hinges gives half a metre."""
+    """Three links of 1 m between hinges 5 m apart: each of the four hinges has a residual of 0.5 m."""
     m = cd.Mechanism("short four-bar")
     crank, coupler, rocker = (m.body(name, position=p) for name, p in LINKS)
     m.revolute("A", m.ground.frame(), crank.frame())
@@ -480,18 +480,18 @@ CONFLICTS = {
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("case", CONFLICTS)
-def test_a_contradiction_is_told_by_the_names_and_sizes_of_what_contradicts(case, formulation):
+def test_a_conflict_is_reported_with_names_and_sizes(case, formulation):
     make, expected = CONFLICTS[case]
     result = make().assemble(formulation=formulation)
     assert not result.ok
-    if (case, formulation) == ("short links", "virtual_rotation"):  # no derivative: its ends are no minima, and differ
+    if (case, formulation) == ("short links", "virtual_rotation"):  # no derivative: it does not end at minima
         assert result.status is cd.Status.STALLED
         return
     assert result.status is cd.Status.CONFLICT
     worst = {(name, unit_): residual for name, residual, unit_ in result.worst}
     first = [(v.name, v.unit) for v in result.worst[: len(expected)]]
     assert set(first) == set(expected)
-    # with Euler parameters the normalisation takes its share of the least sum of squares
+    # with Euler parameters the normalisation is part of the sum of squares
     share = 1e-4 if formulation == "manifold" else 1e-2
     for key, value in expected.items():
         assert abs(worst.pop(key) - value) <= share * value
@@ -502,7 +502,7 @@ def test_a_contradiction_is_told_by_the_names_and_sizes_of_what_contradicts(case
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", CONFLICTS)
-def test_no_method_calls_a_contradiction_assembled(case, method):
+def test_no_method_reports_inconsistent_constraints_as_assembled(case, method):
     result = CONFLICTS[case][0]().assemble(method=method, max_iterations=300)
     assert not result.ok
     assert result.status is not cd.Status.ASSEMBLED
@@ -510,8 +510,8 @@ def test_no_method_calls_a_contradiction_assembled(case, method):
     assert result.worst[0].name in {name for name, _ in CONFLICTS[case][1]}
 
 
-def test_axes_that_must_be_parallel_and_perpendicular_at_once_are_told_as_a_contradiction():
-    """The least sum of squares, 1 + (1 − cos θ)², is at θ = 0, and flat there."""
+def test_axes_that_must_be_parallel_and_perpendicular_are_a_conflict():
+    """The sum of squares, 1 + (1 − cos θ)², has a flat minimum at θ = 0."""
     m = cd.Mechanism()
     body = m.body("block", orientation=(1, 0.3, 0.2, 0.1))
     m.parallel("along", m.ground.frame(), body.frame())
@@ -519,11 +519,11 @@ def test_axes_that_must_be_parallel_and_perpendicular_at_once_are_told_as_a_cont
     result = m.assemble()
     assert not result.ok
     assert result.worst[0].name == "across" and result.worst[0].unit == "rad"
-    assert abs(np.sin(result.worst[0].residual) - 1.0) <= 0.01  # a right angle, as near as a flat minimum lets it come
+    assert abs(np.sin(result.worst[0].residual) - 1.0) <= 0.01  # a right angle, with the accuracy of a flat minimum
     assert result.status in UNMET
 
 
-def test_a_contradiction_by_little_is_still_one():
+def test_a_small_inconsistency_is_a_conflict():
     m = short_four_bar()
     m.remove("D")
     m.revolute("D", m.ground.frame((3.0001, 0, 0)), m["rocker"].frame())
@@ -541,7 +541,7 @@ def test_a_mechanism_that_can_just_be_closed_is_assembled():
     assert np.abs(result.state["coupler"].position - (1, 0, 0)).max() <= 1e-5
 
 
-def test_bodies_that_nothing_connects_to_the_ground_assemble_and_are_named():
+def test_unconnected_bodies_assemble_and_are_named():
     m = two_rods()
     m.remove("short")
     one, two = m.body("adrift", position=(9, 0, 0)), m.body("in tow", position=(3, 4, 0))
@@ -567,7 +567,7 @@ def test_a_free_body_stays_where_it_was_drawn():
 
 
 def test_under_constrained_parts_move_no_more_than_needed():
-    """A point pulled onto a plane goes straight there; what it leaves free stays."""
+    """A point moves perpendicularly onto its plane; free coordinates do not change."""
     m = cd.Mechanism()
     body = m.body("disc", position=(3, 4, 5), orientation=(1, 0, 0, 0))
     m.point_in_plane("touch", body.point(), m.ground.frame())
@@ -577,11 +577,11 @@ def test_under_constrained_parts_move_no_more_than_needed():
     assert np.abs(result.state["disc"].quaternion - (1, 0, 0, 0)).max() <= 1e-9
 
 
-# --- caps -------------------------------------------------------------------------------------------------------------
+# --- limits on work----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_iterations_are_capped_and_the_verdict_says_so(method):
+def test_iterations_are_limited_and_the_verdict_says_so(method):
     built = rsur().build()
     start = built.uniform_start(1)
     options = {"restarts": 0} if method == "auto" else {}
@@ -597,7 +597,7 @@ def test_iterations_are_capped_and_the_verdict_says_so(method):
         assert built.mechanism.assemble(start, method=method, max_iterations=needed, **options).ok
 
 
-def test_the_cap_on_iterations_holds_for_every_attempt():
+def test_the_iteration_limit_holds_for_every_attempt():
     built = rsur().build()
     result = built.mechanism.assemble(built.uniform_start(1), max_iterations=2, restarts=4)
     assert result.restarts <= 4
@@ -612,11 +612,11 @@ def test_no_more_restarts_are_made_than_allowed(restarts):
 
 
 @pytest.mark.parametrize("method", ["auto", "newton"])
-def test_seconds_are_capped_and_the_verdict_says_so(method):
-    """A contradiction from which the plain method runs on, and auto restarts, for as long as it may."""
+def test_seconds_are_limited_and_the_verdict_says_so(method):
+    """Inconsistent constraints, for which the methods use all the time allowed."""
     m = twice_turned() if method == "auto" else two_rods()
     options = {"restarts": 10**8} if method == "auto" else {"max_iterations": 10**8}
-    m.assemble(method=method)  # kernels are loaded now
+    m.assemble(method=method)  # loads the kernels
     began = time.perf_counter()
     result = m.assemble(method=method, max_seconds=0.2, **options)
     elapsed = time.perf_counter() - began
@@ -627,7 +627,7 @@ def test_seconds_are_capped_and_the_verdict_says_so(method):
     assert "max_seconds" in result.text()
 
 
-def test_a_solution_found_in_time_is_one_whatever_the_clock_says_afterwards():
+def test_a_solution_is_assembled_even_if_the_deadline_has_passed():
     built = rsur().build()
     result = built.mechanism.assemble(built.near_start(1), max_seconds=1e-9)
     assert result.ok
@@ -637,7 +637,7 @@ def test_a_solution_found_in_time_is_one_whatever_the_clock_says_afterwards():
 
 
 def test_redundant_joints_are_no_error():
-    """Every hinge of the planar four-bar twice over: 40 equations for 17 that count."""
+    """Every hinge of the planar four-bar twice: 40 equations, rank 17."""
     drawn = planar_4r()
     for bond in list(drawn.bonds):
         drawn.bond(bond.kind, f"{bond.name} again", bond.a, bond.b, bond.point_a)
@@ -649,7 +649,7 @@ def test_redundant_joints_are_no_error():
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_a_change_point_is_kept_where_it_is_and_reached_from_nearby(formulation):
+def test_a_change_point_is_unchanged_and_is_reached_from_nearby(formulation):
     built = change_point().build()
     result = built.mechanism.assemble(formulation=formulation)
     assert (result.ok, result.iterations) == (True, 0)
@@ -661,7 +661,7 @@ def test_a_change_point_is_kept_where_it_is_and_reached_from_nearby(formulation)
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_a_solution_that_is_a_dead_point_is_found(formulation):
-    """Residuals grow with the square of the angles there, so that twelve digits of the one give six of the other."""
+    """Residuals are quadratic in the angles there, so that residuals of 1e-12 leave errors of 1e-6 in the angles."""
     built = stretched().build()
     for seed in STARTS:
         result = built.mechanism.assemble(built.near_start(seed, 0.3), formulation=formulation)
@@ -671,8 +671,8 @@ def test_a_solution_that_is_a_dead_point_is_found(formulation):
         assert pose_difference(built, result.state, expected) <= 1e-5
 
 
-def test_a_flat_start_of_a_four_bar_that_is_not_flat_is_left():
-    """All hinges on one line, the links too long for it: no first-order motion leaves the line."""
+def test_a_flat_start_of_a_four_bar_with_excess_length_is_left():
+    """All hinges are on one line, and the links are too long for it: no first-order motion leaves the line."""
     drawn = planar_4r()
     built = drawn.build()
     for lie in ((0.0, 0.0), (np.pi, 0.0), (0.0, np.pi), (np.pi, np.pi)):
@@ -689,7 +689,7 @@ def test_a_flat_start_of_a_four_bar_that_is_not_flat_is_left():
 
 @pytest.mark.parametrize("model", ["RSUR", "planar 4R", "Bricard"])
 def test_a_start_with_one_link_flipped_exactly_is_left(model):
-    """Half a turn about an axis across its hinge: the gradient of that hinge's residual vanishes."""
+    """Half a turn about an axis perpendicular to its hinge: the gradient of the hinge's residual is zero."""
     built = BENCHMARKS[model]().build()
     for name, (position, p) in built.drawn.items():
         kind, a, b, _ = next(entry for entry in built.locals if name in (entry[1].body, entry[2].body))
@@ -763,7 +763,7 @@ def test_an_assembled_state_is_assembled_again_at_once():
 
 
 def test_the_branch_that_was_drawn_is_kept():
-    """Both ways to close the planar four-bar, each disturbed a little: the coupler's joint stays on its side."""
+    """Both branches of the planar four-bar, slightly disturbed: the coupler's joint stays on its side."""
     drawn = planar_4r()
     built = drawn.build()
     B, D = np.array([np.cos(1.0), np.sin(1.0), 0.0]), np.array([3.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Assembly from many starts answers what assembly answers to each of them, whoever does the work."""
+"""Assembly from many starts gives the results of single assemblies, for any number of threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def random_states(mechanism, count, first=0):
 
 
 def check_same(mechanism, starts, workers=1, **options):
-    """Every answer equals that of a single assembly, to the last bit."""
+    """Check that every result equals that of a single assembly bitwise."""
     __tracebackhide__ = True
     batch = mechanism.assemble_many(starts, workers=workers, **options)
     assert len(batch) == len(starts)
@@ -52,7 +52,7 @@ def test_every_start_gets_the_answer_of_a_single_assembly(name):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "virtual_rotation", "euler_angles"])
-def test_in_every_method_and_formulation(method, formulation):
+def test_every_method_and_formulation(method, formulation):
     for name in ("stewart_distance", "planar_4r"):
         mechanism = REGISTRY[name].build()
         options = {"method": method, "formulation": formulation, "tolerance": 1e-9, "max_iterations": 150}
@@ -61,7 +61,7 @@ def test_in_every_method_and_formulation(method, formulation):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("formulation", ["relative", "relative_euler_parameters"])
-def test_in_the_coordinates_of_joints(method, formulation):
+def test_joint_coordinates(method, formulation):
     for name in ("bent_chain", "planar_4r"):
         mechanism = REGISTRY[name].build()
         options = {"method": method, "formulation": formulation, "tolerance": 1e-9, "max_iterations": 50}
@@ -69,14 +69,14 @@ def test_in_the_coordinates_of_joints(method, formulation):
 
 
 def limited():
-    """Hinges with stops that random starts lie beyond."""
+    """Hinges with limits that random starts exceed."""
     m = REGISTRY["planar_4r"].build()
     m.limit("stop", m["A"], lower=0.2, upper=1.4)
     return m
 
 
 def unreachable_screw():
-    """A screw, and a distance that no turn of it allows."""
+    """A screw, and a distance that it cannot reach."""
     m = cd.Mechanism()
     nut = m.body("nut", position=(0.1, 0.0, 0.3))
     m.screw("thread", m.ground.frame(), nut.frame(), pitch=0.2)
@@ -86,15 +86,15 @@ def unreachable_screw():
 
 @pytest.mark.parametrize("formulation", ["manifold", "relative", "relative_euler_parameters", "euler_parameters"])
 @pytest.mark.parametrize("build", [REGISTRY["planetary_gear"].build, limited, unreachable_screw])
-def test_where_turns_are_counted(build, formulation):
+def test_counted_angles(build, formulation):
     mechanism = build()
     options = {"formulation": formulation, "max_iterations": 60, "restarts": 20}
     check_same(mechanism, [*random_states(mechanism, 8), mechanism.state], workers=2, **options)
 
 
 @pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "virtual_rotation", "euler_angles"])
-def test_where_all_attempts_fail_the_same_one_is_the_best(formulation):
-    """Costs in another measure, of attempts that end nearly alike, are compared bit by bit."""
+def test_if_all_attempts_fail_the_same_one_is_the_best(formulation):
+    """Attempts end at nearly the same cost, so the best one depends on the last bit of the cost."""
     m = cd.Mechanism()
     body = m.body("body")
     m.revolute("here", m.ground.frame((0, 0, 0)), body.frame((0, 0, 0), z=(0, 1, 0)))
@@ -105,14 +105,14 @@ def test_where_all_attempts_fail_the_same_one_is_the_best(formulation):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_turns_in_every_method(method):
+def test_counted_angles_in_every_method(method):
     mechanism = REGISTRY["lead_screw"].build()
     check_same(mechanism, random_states(mechanism, 4), method=method, tolerance=1e-9, max_iterations=80)
 
 
 @pytest.mark.parametrize("formulation", ["manifold", "relative"])
-def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulation, monkeypatch):
-    """A spindle on a nut that a slide keeps from turning: only making its turns tells where it is after nine."""
+def test_distant_drivers_are_moved_in_stages_from_every_start(formulation, monkeypatch):
+    """A spindle in a nut that a slide prevents from rotating: its turns must be made in stages."""
     m = cd.Mechanism()
     spindle, nut = m.body("spindle", position=(0, 0, 0.1)), m.body("nut", position=(0.1, 0, 0.4))
     m.revolute("bearing", m.ground.frame((0, 0, 0), x=(1, 0, 0)), spindle.frame(x=(1, 0, 0)))
@@ -128,7 +128,7 @@ def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulat
         m.assemble_many(starts, time=moment, formulation=formulation)
         counts.append(len(alone))
         alone.clear()
-    assert counts[0] < counts[1] == len(starts)  # only what must be led is solved alone
+    assert counts[0] < counts[1] == len(starts)  # only starts that need stages are solved alone
     for moment in (0.1, 9.25):
         far = check_same(m, starts, time=moment, formulation=formulation)
         assert far.ok.all()
@@ -138,15 +138,15 @@ def test_drivers_far_away_are_led_to_where_they_belong_from_every_start(formulat
 
 @pytest.mark.parametrize("build", [REGISTRY["rsur"].build, REGISTRY["stewart_distance"].build, limited])
 @pytest.mark.parametrize("formulation", ["manifold", "relative", "relative_euler_parameters"])
-def test_one_jitted_call_does_it_all(build, formulation, monkeypatch):
-    """No start is solved as a single assembly, also in joint coordinates and where turns are counted."""
+def test_one_jitted_call_solves_all_starts(build, formulation, monkeypatch):
+    """No start is solved as a single assembly, also in joint coordinates and with counted angles."""
     mechanism = build()
     monkeypatch.setattr(attempts, "solve", lambda *_: pytest.fail("solved one by one"))
     assert mechanism.assemble_many(random_states(mechanism, 40), formulation=formulation, workers=2).ok.any()
 
 
-def test_hybrid_goes_over_to_newton_at_the_same_iteration():
-    """Where the gradient has come near, and where it has had its 500 iterations."""
+def test_hybrid_changes_to_newton_at_the_same_iteration():
+    """When the gradient method is near, and after its 500 iterations."""
     near, far = (
         check_same(mechanism, random_states(mechanism, 5), method="hybrid").iterations
         for mechanism in (REGISTRY["rsur"].build(), REGISTRY["bent_chain"].build())
@@ -202,7 +202,7 @@ def impossible():
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("method", METHODS)
-def test_in_pure_python_too(method):
+def test_without_compilation(method):
     mechanism = REGISTRY["stewart_distance"].build()
     check_same(mechanism, random_states(mechanism, 2, first=3), method=method, tolerance=1e-6, max_iterations=20)
 
@@ -215,7 +215,7 @@ def test_a_conflict_is_found_from_every_start():
     assert (batch.restarts >= 11).all()
 
 
-def test_pieces_are_solved_and_judged_apart_and_what_is_free_stays():
+def test_pieces_are_solved_and_judged_separately_and_free_bodies_stay():
     m = impossible()
     m.body("lonely", position=(5, 6, 7))
     a, b = m.body("a", position=(9, 0, 0)), m.body("b", position=(9, 2, 0))
@@ -243,7 +243,7 @@ def test_parts_without_size_are_measured_by_each_start():
 
 
 def geared(ratio=-2.0):
-    """Two wheels on the ground that mesh; angles count whole turns."""
+    """Two meshing wheels on the ground, with counted angles."""
     m = cd.Mechanism()
     hinges = []
     for k, x in enumerate((0.0, 3.0)):
@@ -264,7 +264,7 @@ def test_whole_turns_are_counted_from_those_of_the_start():
     assert m.assemble_many(np.array([s.coordinates for s in states])).ok.all()
 
 
-def test_drivers_have_the_time_asked_for_or_that_of_the_states():
+def test_drivers_have_the_given_time_or_that_of_the_states():
     m = geared()
     m.drive("motor", m["hinge_1"], lambda t: 0.5 * t)
     states = random_states(m, 4)
@@ -286,7 +286,7 @@ def test_limits_are_kept_from_every_start():
     assert batch.ok.any()
 
 
-def test_large_systems_take_the_sparse_way():
+def test_large_systems_use_the_sparse_solver():
     m = cd.Mechanism()
     end = m.ground.point()
     for k in range(40):
@@ -299,7 +299,7 @@ def test_large_systems_take_the_sparse_way():
     check_same(m, random_states(m, 2), method="newton", max_iterations=20)
 
 
-def test_what_is_met_stays_to_the_last_bit():
+def test_a_start_that_is_met_is_bitwise_unchanged():
     mechanism = REGISTRY["bent_chain"].build()
     met = mechanism.assemble().state
     batch = mechanism.assemble_many([met, mechanism.state, met])
@@ -310,7 +310,7 @@ def test_what_is_met_stays_to_the_last_bit():
 
 @pytest.mark.parametrize("formulation", ["manifold", "relative", "relative_euler_parameters"])
 @pytest.mark.parametrize("name", ["lead_screw", "planetary_gear", "differential", "indexing_table"])
-def test_what_is_met_keeps_its_angles_too(name, formulation):
+def test_a_start_that_is_met_keeps_its_counted_angles(name, formulation):
     mechanism = REGISTRY[name].build()
     for state in random_states(mechanism, 6):
         met = mechanism.assemble(state, formulation=formulation).state
@@ -319,7 +319,7 @@ def test_what_is_met_keeps_its_angles_too(name, formulation):
         assert mechanism.assemble_many([met], formulation=formulation).state(0) == met
 
 
-def test_a_result_counts_and_tells():
+def test_a_result_has_counts_and_a_text():
     mechanism = REGISTRY["stewart_distance"].build()
     batch = mechanism.assemble_many(random_states(mechanism, 40), method="levenberg_marquardt")
     assert sum(batch.counts().values()) == len(batch) == 40
@@ -331,7 +331,7 @@ def test_a_result_counts_and_tells():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_progress_grows_to_the_whole(workers):
+def test_progress_increases_to_the_total(workers):
     mechanism = REGISTRY["rsur"].build()
     seen = []
     states = random_states(mechanism, 60)
@@ -342,7 +342,7 @@ def test_progress_grows_to_the_whole(workers):
     assert done[-1] == 60
 
 
-# -- what cannot be ----------------------------------------------------------------------------------------------------
+# -- invalid inputs ----------------------------------------------------------------------------------------------------
 
 GOOD = np.array([[[0.0, 0, 0, 1, 0, 0, 0]] * 3])
 
@@ -361,7 +361,7 @@ def bad(k, b, i, value):
         (GOOD[:, :, :6], {}, r"shape \(1, 3, 6\)"),
         (GOOD[:0], {}, "there are no starts"),
         ([], {}, "there are no starts"),
-        ([{}, GOOD[0]], {}, "start 1 is of type ndarray; among states it must be one too"),
+        ([{}, GOOD[0]], {}, "start 1 is of type ndarray; it must be a state or a dict of poses"),
         (GOOD, {"progress": 3}, "progress is 3; it must be a function"),
         (GOOD, {"workers": 5000}, "workers is 5000; it must be 1,024 at the most"),
         (None, {}, "they must be an array"),
@@ -369,8 +369,8 @@ def bad(k, b, i, value):
         ([["a"]], {}, "they must be an array"),
         (bad(3, 1, 0, np.nan), {}, "the pose of body 'coupler' in start 3 is .nan"),
         (bad(2, 2, 1, np.inf), {}, "the pose of body 'rocker' in start 2"),
-        (bad(4, 0, 3, 1.1), {}, "the pose of body 'crank' in start 4 .*its quaternion of length 1"),
-        (bad(4, 0, 3, 1 + 1e-8), {}, "the square of which may be off by 1e-09"),
+        (bad(4, 0, 3, 1.1), {}, "the pose of body 'crank' in start 4 .*its quaternion p must have length 1"),
+        (bad(4, 0, 3, 1 + 1e-8), {}, r"\|p\|² − 1 \| ≤ 1e-09"),
         (bad(0, 0, 0, 1e300), {}, "the pose of body 'crank' in start 0 .*its coordinates must not exceed 1e\\+150"),
         (GOOD + 0j, {}, "of type complex128; they must be an array .*, of real numbers"),
         ([GOOD[0] + 1j], {}, "of type complex128"),
@@ -390,13 +390,13 @@ def bad(k, b, i, value):
         ([{"nobody": ((0, 0, 0), (1, 0, 0, 0))}], {}, "'nobody'"),
     ],
 )
-def test_wrong_inputs_are_named_before_any_work(starts, options, message, monkeypatch):
+def test_invalid_inputs_are_reported_before_any_work(starts, options, message, monkeypatch):
     monkeypatch.setattr("cardan.analysis.batch.solve_piece", lambda *_: pytest.fail("work was done"))
     with pytest.raises(cd.ModelError, match=message):
         REGISTRY["rsur"].build().assemble_many(starts, **options)
 
 
-def test_more_iterations_than_anybody_waits_for_are_as_good_as_without_end():
+def test_a_huge_iteration_limit_is_accepted():
     mechanism = REGISTRY["rsur"].build()
     batch = check_same(mechanism, random_states(mechanism, 2), max_iterations=10**400)
     assert batch.ok.all()
@@ -414,11 +414,11 @@ def test_states_of_another_mechanism_are_refused():
         mechanism.assemble_many([mechanism.state, other.state])
 
 
-# -- clocks and interruptions ------------------------------------------------------------------------------------------
+# -- deadlines and interrupts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_when_time_is_up_what_is_left_is_said_to_be_so(workers):
+def test_starts_after_the_deadline_have_the_status_time_limit(workers):
     mechanism = REGISTRY["bent_chain"].build()
     starts = np.array([state.coordinates for state in random_states(mechanism, 200)])
     mechanism.assemble_many(starts[:2], method="gradient", max_iterations=2)  # loads the kernels
@@ -427,7 +427,7 @@ def test_when_time_is_up_what_is_left_is_said_to_be_so(workers):
         starts, method="gradient", tolerance=1e-12, max_iterations=10**7, max_seconds=0.5, workers=workers
     )
     assert time.perf_counter() - began < 5.0
-    assert set(batch.status) <= {"time limit", "assembled"}  # some may have arrived
+    assert set(batch.status) <= {"time limit", "assembled"}  # some may be finished
     assert (batch.status == "time limit").sum() > 100
     never = batch.iterations == 0
     assert never.any()
@@ -436,7 +436,7 @@ def test_when_time_is_up_what_is_left_is_said_to_be_so(workers):
 
 
 def sizeless():
-    """Two points that are to meet: lengths are measured in the spread of each start."""
+    """Two coincident points: the unit of length is the spread of each start."""
     m = cd.Mechanism()
     m.spherical("pivot", m.ground.point(), m.body("a", position=(1, 0, 0)).point())
     m.spherical("together", m["a"].point(), m.body("b", position=(0, 3, 0)).point())
@@ -447,7 +447,7 @@ def sizeless():
     ("build", "formulation"),
     [(REGISTRY["planetary_gear"].build, "manifold"), (REGISTRY["rsur"].build, "relative"), (sizeless, "manifold")],
 )
-def test_what_is_late_is_judged_in_bulk_as_one_by_one(build, formulation, monkeypatch):
+def test_starts_after_the_deadline_are_judged_together_with_the_same_results(build, formulation, monkeypatch):
     mechanism = build()
     system = mechanism.system
     states = random_states(mechanism, 40)
@@ -490,7 +490,7 @@ def test_ctrl_c_ends_a_batch(workers):
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)  # it is to be interrupted under way, not at its start
+        time.sleep(0.5)  # interrupt it while it runs, not at its start
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         assert process.stdout.readline() == "interrupted\n"

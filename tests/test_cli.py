@@ -1,4 +1,4 @@
-"""The command line: what it answers, where, and with which exit code."""
+"""The command line: output, streams and exit codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 def read_json(captured: Captured) -> Any:
-    """What is on stdout, which must be one JSON document and nothing else."""
+    """Read stdout, which must contain one JSON document and nothing else."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
@@ -47,7 +47,7 @@ def test_version(capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["examples"], ["solve", "no such"]])
-def test_what_needs_no_kernel_loads_none(arguments: list[str]) -> None:
+def test_commands_without_kernels_do_not_load_numba(arguments: list[str]) -> None:
     code = f"import sys; from cardan.cli import main; main({arguments!r}); sys.exit('numba' in sys.modules)"
     run = run_python(code)
     assert run.returncode == 0, run.stderr
@@ -82,7 +82,7 @@ def test_help_names_every_verb(capsys: Captured) -> None:
         (["examples", "--sol"], "unrecognized arguments: --sol"),
     ],
 )
-def test_wrong_use_is_said_on_stderr_with_code_2(arguments: list[str], message: str, capsys: Captured) -> None:
+def test_invalid_calls_are_reported_on_stderr_with_code_2(arguments: list[str], message: str, capsys: Captured) -> None:
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert message in captured.err
@@ -90,9 +90,7 @@ def test_wrong_use_is_said_on_stderr_with_code_2(arguments: list[str], message: 
     assert captured.out == ""
 
 
-def test_log_goes_to_stderr_while_a_verb_runs_and_no_longer(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_goes_to_stderr_only_while_a_verb_runs(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     log = logging.getLogger("cardan")
     before = log.level, list(log.handlers)
 
@@ -119,7 +117,7 @@ def test_interruptions_end_quietly(
         raise error
 
     monkeypatch.setattr(solve, "run", run)
-    monkeypatch.setattr("cardan.cli._discard_stdout", lambda: None)  # this process still wants its stdout
+    monkeypatch.setattr("cardan.cli._discard_stdout", lambda: None)  # this process still needs its stdout
     assert main(["solve", "rsur"]) == code
     assert capfd.readouterr().err == ("cardan: interrupted\n" if error is KeyboardInterrupt else "")
 
@@ -136,7 +134,7 @@ def test_closed_pipe_ends_quietly() -> None:
     assert process.wait() == 141
 
 
-def test_stdout_that_knows_only_ascii_is_no_error() -> None:
+def test_an_ascii_stdout_is_no_error() -> None:
     run = run_python("import sys; from cardan.cli import main; sys.exit(main(['examples']))", PYTHONIOENCODING="ascii")
     assert run.returncode == 0, run.stderr
     assert "bent 90? pieces" in run.stdout
@@ -216,7 +214,7 @@ def _conflicting() -> cardan.Mechanism:
     return m
 
 
-def test_examples_solve_tells_what_is_wrong(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_solve_reports_failures(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Example("rsur", "declared wrongly", rsur.build, rsur.check, dof=2, gruebler=1)
     conflict = Example("conflicting", "cannot be", _conflicting, lambda m, r: [], dof=3, gruebler=4)
     for example, status in ((wrong, "WRONG"), (conflict, "conflict")):
@@ -242,7 +240,7 @@ def test_examples_solve_tells_what_is_wrong(capsys: Captured, monkeypatch: pytes
 def test_ctrl_c_in_a_motion_stops_the_gallery(
     name: str, arguments: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A motion keeps what it reached and returns; the verb must not go on to the next mechanism."""
+    """An interrupted motion returns its states; the verb must not continue with the next mechanism."""
     original = _Path.advance
 
     def advance(self: _Path, target: float) -> Any:
@@ -314,12 +312,12 @@ def test_solve_that_does_not_assemble_exits_with_1(capsys: Captured) -> None:
     assert (document["ok"], document["status"]) == (False, "iteration limit")
 
 
-def test_json_has_no_numbers_that_json_does_not_know(capsys: Captured) -> None:
+def test_json_replaces_numbers_that_are_not_finite(capsys: Captured) -> None:
     output.print_json({"a": [float("inf"), float("nan"), 1.5], "b": (True, None, "ü", 3)})
     assert read_json(capsys) == {"a": [None, None, 1.5], "b": [True, None, "ü", 3]}
 
 
-def test_move_plays_what_a_driven_example_has_to_show(capsys: Captured) -> None:
+def test_move_runs_the_duration_of_a_driven_example(capsys: Captured) -> None:
     assert main(["move", "lead_screw", "--frames", "3", "--json"]) == 0
     document = read_json(capsys)
     duration = REGISTRY["lead_screw"].duration
@@ -391,7 +389,7 @@ def test_nothing_is_left_to_compile_after_warmup(own_cache: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_warmup_tells_its_progress_on_stderr(capsys: Captured) -> None:
+def test_warmup_reports_progress_on_stderr(capsys: Captured) -> None:
     assert main(["warmup"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("all kernels are ready: ")
@@ -402,7 +400,7 @@ def test_warmup_tells_its_progress_on_stderr(capsys: Captured) -> None:
         assert words in document["groups"]
 
 
-def test_warmup_names_no_group_that_took_no_time(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warmup_omits_groups_that_took_no_time(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "groups", lambda _: [("quick", lambda: None), ("slow", lambda: time.sleep(0.02))])
     assert main(["warmup"]) == 0
     (line,) = capsys.readouterr().err.splitlines()
@@ -417,14 +415,12 @@ def test_warmup_names_no_group_that_took_no_time(capsys: Captured, monkeypatch: 
         (["stewart_ups", "--drive", "S_1=1"], ["'S_1'", "spherical", "no coordinate that can be driven", "'P_1'"]),
     ],
 )
-def test_move_says_how_to_drive_what_has_no_driver(
-    arguments: list[str], fragments: list[str], capsys: Captured
-) -> None:
+def test_move_explains_how_to_add_a_driver(arguments: list[str], fragments: list[str], capsys: Captured) -> None:
     assert main(["move", *arguments]) == 2
     message = capsys.readouterr().err
     assert not [f for f in fragments if f not in message], message
 
 
-def test_move_prints_zeros_for_what_rounding_left_of_them(capsys: Captured) -> None:
+def test_move_prints_zeros_instead_of_rounding_errors(capsys: Captured) -> None:
     assert main(["move", "planetary_gear", "--frames", "3"]) == 0
     assert not re.search(r"\de-(1[3-9]|[2-9]\d)", capsys.readouterr().out.split("t [s]")[1])

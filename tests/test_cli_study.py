@@ -1,4 +1,4 @@
-"""``cardan study`` and ``cardan bench``: tables, documents, files and pictures; and what is refused before any work."""
+"""``cardan study`` and ``cardan bench``: tables, documents, files, pictures, and errors reported before any work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEW = ["--samples", "60", "--example", "1", "--example", "3"]
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command line in a process of its own."""
+    """Run a command line in its own process."""
     env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1]), **environment}
     return subprocess.run(
         [sys.executable, "-m", "cardan", *arguments], capture_output=True, text=True, env=env, check=False
@@ -50,11 +50,11 @@ def test_liu2013_prints_rows_beside_the_paper_with_errata_and_the_worked_iterati
     assert lines[0].startswith("60 starts each, seed 0, N = 100, ε = 1e-14, inverse lu")
     rows = [line for line in lines if line.startswith("Example ")]
     assert len(rows) == 3 * 2 * 4
-    assert sum("10,000" in row for row in rows) == 2  # of the paper
-    assert "  8,250" in run.stdout  # Example 3 beside what is printed as Example 4
+    assert sum("10,000" in row for row in rows) == 2  # the paper's number of starts
+    assert "  8,250" in run.stdout  # Example 3 compared with the row printed as Example 4
     for mark in "abcdeghij":
         assert sum(line.startswith(f"{mark}  ") for line in lines) == 1, mark
-    assert not any(line.startswith("f  ") for line in lines)  # of Example 2, which was not asked for
+    assert not any(line.startswith("f  ") for line in lines)  # a mark of Example 2, which was not requested
     assert "not reproduced: Example 1, body 1 box Peng (6b); " in run.stdout
     assert "       6.9282    1.1547    0.0000   -5.7735" in lines
     assert "q₁ =   0.3750   -0.6250   -0.8750    0.1250" in lines
@@ -92,7 +92,7 @@ def test_the_median_run_ends_at_epsilon() -> None:
     assert figures.median_run(runs[:1], 1e-2).tolist() == [1.0, 1e-3]
 
 
-def test_the_printed_box_can_be_asked_for(capsys: Captured) -> None:
+def test_the_printed_box_can_be_selected(capsys: Captured) -> None:
     assert main(["study", "liu2013", "--samples", "20", "--example", "1", "--region", "box", "--box", "printed"]) == 0
     text = capsys.readouterr().out
     assert "[−1, 1]⁴" in text
@@ -102,7 +102,7 @@ def test_the_printed_box_can_be_asked_for(capsys: Captured) -> None:
 # -- minima ------------------------------------------------------------------------------------------------------------
 
 
-def test_minima_prints_what_holds_a_descent() -> None:
+def test_minima_prints_why_descents_stop() -> None:
     run = command("study", "minima", "--mechanism", "rsur", "--starts", "3", "--iterations", "200")
     assert run.returncode == 0, run.stderr
     rows = [line.split() for line in run.stdout.splitlines() if line.startswith("rsur")]
@@ -126,7 +126,7 @@ def test_minima_as_json_and_as_a_picture(tmp_path: Path, capsys: Captured) -> No
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_every_mechanism_of_the_gallery_can_be_drawn_on_its_way(name: str, tmp_path: Path) -> None:
-    """Also those with drivers, limits and gears, which are between coordinates and have no place."""
+    """Also those with drivers, limits and gears, which relate coordinates and have no position."""
     pytest.importorskip("matplotlib")
     steps = minima.sequence(minima.Inputs((name,), starts=1, iterations=3))
     figures.save(figures.sequence(steps), tmp_path / "steps.svg")
@@ -162,9 +162,10 @@ def test_constant_time_is_claimed_where_it_was_measured(
 ) -> None:
     monkeypatch.setattr(bench, "core_count", lambda: 2)
     text = bench._text([timing(1000, 0.25e-3, several * 1e-3)], GROWN, 2)
-    assert f"an iteration takes {ratio} times as long on 2 cores as on one\n(1,000 bodies against 500 bodies," in text
-    assert ("that is the papers' constant time" in text) == is_constant
-    assert ("is not to be seen here" in text) != is_constant
+    assert f"an iteration takes {ratio} times as long on 2 cores as on one\n(1,000 bodies" in text
+    assert "(1,000 bodies against 500 bodies on one thread)" in text
+    assert ("this is the papers' constant time" in text) == is_constant
+    assert ("is not observed here" in text) != is_constant
     assert "from 80 to 160 links as N^1.8, towards N²" in text
 
 
@@ -176,7 +177,7 @@ def test_bodies_per_core_are_shared_by_the_cores_there_are(
     text = bench._text([timing(1000, 2e-4, 1e-4, threads)], GROWN, threads)
     assert text.splitlines()[0].endswith("; 1 core" if cores == 1 else f"; {cores} cores")
     assert text.splitlines()[3].split()[-3] == per_core
-    assert ("constant time" in text) == (cores >= threads)  # else the cores have more bodies each
+    assert ("constant time" in text) == (cores >= threads)  # else each core has more bodies
 
 
 def test_one_thread_is_not_compared_with_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +199,7 @@ def test_bench_parallel_as_json(capsys: Captured) -> None:
     assert [row["bodies"] for row in document["iterations"]] == [20, 40, 80, 160]
 
 
-def test_a_longer_chain_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_longer_chain_can_be_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parallel.growth_sizes(160) == parallel.GROWTH_SIZES
     assert parallel.growth_sizes(700) == (20, 40, 80, 160, 320, 640)
     longer = [*GROWN, parallel.Growth(320, 320, 11140)]
@@ -209,7 +210,7 @@ def test_a_longer_chain_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
-    """A line of the shell with ``cardan`` as its first word."""
+    """Run a shell line with ``cardan`` as its first word."""
     env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1])}
     full = line.replace("cardan", f"{sys.executable} -m cardan", 1)
     return subprocess.run(["bash", "-c", full], capture_output=True, text=True, env=env, check=False)
@@ -221,16 +222,16 @@ QUICK = "cardan study liu2013 --samples 3 --example 1 --region box"
 
 @needs_bash
 @pytest.mark.parametrize("line", [QUICK, "cardan solve rsur", "cardan examples"])
-def test_a_closed_stdout_is_told_before_any_work(line: str) -> None:
+def test_a_closed_stdout_is_reported_before_any_work(line: str) -> None:
     run = shell(f"{line} >&-")
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == (
-        "cardan: error: stdout is closed; the answer has no place to go: open it, or redirect it to a file\n"
+        "cardan: error: stdout is closed, so the result cannot be written: open it, or redirect it to a file\n"
     )
 
 
 @needs_bash
-def test_a_closed_stderr_is_no_hindrance_and_nothing_of_it_goes_elsewhere() -> None:
+def test_with_a_closed_stderr_messages_go_nowhere() -> None:
     run = shell(f"{QUICK} --json 2>&-")
     assert run.returncode == 0
     assert read_json(run.stdout)["samples"] == 3
@@ -245,7 +246,7 @@ def test_rows_can_go_to_a_pipe() -> None:
     assert "example,movable" in run.stdout.replace("\r", "") or "experiment" in run.stdout
 
 
-def test_what_is_asked_for_twice_is_done_once(capsys: Captured) -> None:
+def test_repeated_options_are_processed_once(capsys: Captured) -> None:
     twice = ["--samples", "2", "--example", "3", "--example", "3", "--region", "box", "--region", "box"]
     assert main(["study", "liu2013", *twice, "--json"]) == 0
     assert len(read_json(capsys.readouterr().out)["rows"]) == 4
@@ -258,7 +259,7 @@ def test_a_picture_of_no_convergent_run_is_drawn(tmp_path: Path, recwarn: pytest
     assert not [warning for warning in recwarn if issubclass(warning.category, UserWarning)]
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- invalid calls ----------------------------------------------------------------------------------------------------
 
 LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "parallel"]
 
@@ -303,14 +304,14 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
         ([*LIU, "--samples", "999999999"], "the number of starts is 999999999; it must be 1,000,000 at the most"),
         ([*LIU, "-N", str(2**63 - 1)], "N is 9223372036854775807; it must be 1,000,000,000 at the most"),
         ([*LIU, "--csv", ""], "the file has no name"),
-        ([*LIU, "--csv", "same.png", "--plot", "same.png"], "two outputs go to the file"),
+        ([*LIU, "--csv", "same.png", "--plot", "same.png"], "two outputs have the same path"),
         ([*MINIMA, "--iterations", "99999999999999999999"], "the number of iterations is 99999999999999999999; it"),
         ([*MINIMA, "--starts", "99999999999999999999"], "the number of starts is 99999999999999999999; it must be"),
         ([*MINIMA, "--gain", "0"], "k of the spring step is 0.0; it must be above zero"),
         ([*MINIMA, "--gain", "nan"], "k of the spring step is nan; it must be finite"),
     ],
 )
-def test_wrong_use_is_said_with_code_2_before_any_work(
+def test_invalid_calls_exit_with_2_before_any_work(
     arguments: list[str], message: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("cardan.study.liu2013.problem", "cardan.study.minima._descend", "cardan.study.parallel.Springs"):
@@ -331,11 +332,11 @@ def test_a_file_that_cannot_be_made_is_refused_before_any_work(
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert "/proc/x" in captured.err
-    assert "may not be written (No such file or directory)" in captured.err
+    assert "cannot be written (No such file or directory)" in captured.err
     assert captured.out == ""
 
 
-def test_to_check_a_file_leaves_no_trace(tmp_path: Path) -> None:
+def test_checking_a_file_leaves_no_trace(tmp_path: Path) -> None:
     new, old = tmp_path / "new.csv", tmp_path / "old.csv"
     old.write_text("of yesterday")
     for path in (new, old):
@@ -348,7 +349,7 @@ needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no devic
 
 
 @needs_full
-def test_a_file_that_takes_nothing_is_told_and_the_table_is_not_lost(capsys: Captured) -> None:
+def test_a_full_file_is_reported_and_the_table_is_printed(capsys: Captured) -> None:
     few = ["--samples", "10", "--example", "3", "--region", "box"]
     assert main([*LIU, *few, "--csv", "/dev/full"]) == 2
     captured = capsys.readouterr()
@@ -358,7 +359,7 @@ def test_a_file_that_takes_nothing_is_told_and_the_table_is_not_lost(capsys: Cap
 
 @needs_full
 @pytest.mark.parametrize("arguments", [["examples"], ["examples", "--json"], ["solve", "rsur"], LIU])
-def test_a_stdout_that_takes_nothing_is_told(arguments: list[str], tmp_path: Path) -> None:
+def test_a_full_stdout_is_reported(arguments: list[str], tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     if arguments is LIU:
         arguments = [*LIU, "--samples", "10", "--example", "3", "--region", "box", "--csv", str(rows)]
@@ -375,13 +376,13 @@ def test_a_stdout_that_takes_nothing_is_told(arguments: list[str], tmp_path: Pat
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_place_that_may_not_be_written_is_refused(tmp_path: Path, capsys: Captured) -> None:
+def test_a_path_without_write_permission_is_refused(tmp_path: Path, capsys: Captured) -> None:
     tmp_path.chmod(0o500)
     assert main(["study", "liu2013", "--csv", str(tmp_path / "rows.csv")]) == 2
-    assert "may not be written" in capsys.readouterr().err
+    assert "cannot be written" in capsys.readouterr().err
 
 
-def test_without_matplotlib_a_picture_is_refused_and_the_way_told(
+def test_without_matplotlib_a_picture_is_refused_with_advice(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda name: None)
@@ -393,7 +394,7 @@ def test_without_matplotlib_a_picture_is_refused_and_the_way_told(
 @pytest.mark.parametrize(
     "arguments", [["study", "--help"], ["bench", "--help"], [*LIU, "--samples", "0"], [*BENCH, "--bodies", "0"]]
 )
-def test_what_needs_no_kernel_loads_none(arguments: list[str]) -> None:
+def test_commands_without_kernels_do_not_load_numba(arguments: list[str]) -> None:
     code = f"import sys; from cardan.cli import main; main({arguments!r}); sys.exit('numba' in sys.modules)"
     env = {**os.environ, "PYTHONPATH": str(Path(cardan.__file__).parents[1])}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
@@ -434,7 +435,7 @@ def test_the_bar_keeps_to_the_width_of_the_terminal(columns: int, monkeypatch: p
         for k in range(5):
             bar.update(k, 4)
     drawn = terminal.text.split("\r")
-    assert max(map(len, drawn)) < columns  # in the last column a terminal may begin a new line
+    assert max(map(len, drawn)) < columns  # filling the last column may start a new line
     assert len(drawn[-2]) == max(map(len, drawn[:-2]))
     assert ("#" in terminal.text) == (columns > 28)
     if columns > 12:
@@ -451,7 +452,7 @@ def test_the_width_is_that_of_the_terminal_the_bar_is_drawn_on(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_the_bar_is_drawn_on_a_terminal_alone_and_wiped(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_is_drawn_only_on_a_terminal_and_erased(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(is_terminal)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "EACH", 0.0)

@@ -1,4 +1,4 @@
-"""Laws of the first diagnosis: freedom by rank, what counting hides, residuals in the units of a workshop."""
+"""Laws of the diagnosis: degrees of freedom by rank, redundant equations, residuals in millimetres and degrees."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("model", BENCHMARKS)
-def test_freedom_grueblers_count_and_redundancy_are_those_known(model):
+def test_freedom_grueblers_count_and_redundancy_have_known_values(model):
     assert set(KNOWN) == set(BENCHMARKS)
     built = BENCHMARKS[model]().build()
     for seed in range(5):
@@ -77,7 +77,7 @@ def test_freedom_does_not_depend_on_unit_place_order_or_origins(model):
 
 @pytest.mark.parametrize("model", ["RSUR", "planar 4R", "Bricard", "Stewart UPS"])
 def test_every_free_motion_keeps_the_joints_to_first_order(model):
-    """Bodies moved a step h along a motion open the joints by h² only; and the motions are independent."""
+    """A step h along a motion gives residuals of order h²; and the motions are independent."""
     built = BENCHMARKS[model]().build()
     m = built.mechanism
     result = m.assemble(built.near_start(3, 0.2))
@@ -99,7 +99,7 @@ def test_every_free_motion_keeps_the_joints_to_first_order(model):
         assert max(np.abs(state[n].position - result.state[n].position).max() for n in moved) > 1e-2 * h
 
 
-def test_a_free_body_has_six_degrees_of_freedom_and_nothing_to_hold_it():
+def test_a_free_body_has_six_degrees_of_freedom_and_is_unconnected():
     m = cd.Mechanism()
     m.body("free", position=(1, 2, 3))
     report = m.diagnose()
@@ -138,7 +138,7 @@ def test_a_joint_made_twice_is_redundant_under_its_second_name():
     }
     text = report.text()
     assert "redundant:          5" in text and text.count("second: ") == 5
-    assert "nothing dropped" not in text  # half of the equations were
+    assert "nothing dropped" not in text  # half of the equations were dropped
 
 
 def test_guard_rows_count_neither_as_equations_nor_as_redundant():
@@ -150,8 +150,8 @@ def test_guard_rows_count_neither_as_equations_nor_as_redundant():
     assert report.singular_values.size == 2
 
 
-def test_redundant_equations_follow_from_those_before_them():
-    """Without them the rows are independent and have the whole rank; they are of the joint that closes the loop."""
+def test_redundant_equations_depend_on_earlier_ones():
+    """The other rows are independent with full rank; the redundant ones belong to the joint that closes the loop."""
     for drawn in (planar_4r(), bricard()):
         m = drawn.build().mechanism
         report = m.diagnose()
@@ -170,7 +170,7 @@ def test_redundant_equations_follow_from_those_before_them():
         )
 
 
-def test_at_a_change_point_there_is_one_more_motion_and_one_more_equation_too_many():
+def test_a_change_point_has_one_more_motion_and_one_more_redundant_equation():
     """Both branches of the flat parallelogram are motions there."""
     m = change_point().build().mechanism
     flat = m.diagnose()
@@ -188,17 +188,17 @@ def test_at_a_change_point_there_is_one_more_motion_and_one_more_equation_too_ma
     assert (general.dof, general.gruebler, len(general.redundant)) == (1, -2, 3)
 
 
-def test_at_a_dead_point_the_freedom_of_the_instant_is_told():
-    """Stretched out the links cannot move, but to first order the two middle hinges can go aside, each by itself."""
+def test_a_dead_point_has_its_instantaneous_freedom():
+    """The stretched links cannot move, but to first order each of the two middle hinges can move sideways."""
     report = stretched().build().mechanism.diagnose()
     assert report.dof == 2 and report.certain
     sideways = np.abs(report.motions.reshape(2, 3, 6)).max(axis=(0, 1))
-    assert sideways[1] > 0.1 and sideways[5] > 0.1  # across the line, about the hinges
+    assert sideways[1] > 0.1 and sideways[5] > 0.1  # perpendicular to the line, about the hinges
     assert np.delete(sideways, [1, 5]).max() <= 1e-12
 
 
-def test_a_pose_that_may_be_singular_is_not_called_certain():
-    """Assembled to twelve digits the dead point is met to six: whether σ = 1e-7 is zero cannot be told from there."""
+def test_a_nearly_singular_pose_is_uncertain():
+    """Residuals of 1e-12 leave errors of 1e-6 at a dead point: whether σ = 1e-7 is zero cannot be decided."""
     built = stretched().build()
     for seed in range(5):
         result = built.mechanism.assemble(built.near_start(seed, 0.3))
@@ -217,8 +217,8 @@ def test_the_gap_is_the_ratio_of_the_singular_values_on_both_sides_of_the_cut():
         assert f"gap {report.gap:.1e}" in report.text()
 
 
-def test_singular_values_without_a_gap_are_called_uncertain():
-    """Three planes a point is in, at angles of 1e-8 and 3e-10: neither two equations nor three."""
+def test_singular_values_without_a_gap_are_uncertain():
+    """A point in three planes at angles of 1e-8 and 3e-10: the rank is between one and three."""
     m = cd.Mechanism()
     block = m.body("block")
     tilt = rotation([1, 0, 0], 1e-8)
@@ -231,7 +231,7 @@ def test_singular_values_without_a_gap_are_called_uncertain():
     assert "uncertain" in report.text()
 
 
-def test_residuals_are_told_in_millimetres_and_degrees_worst_first():
+def test_residuals_are_printed_in_millimetres_and_degrees_worst_first():
     m = cd.Mechanism()
     arm = m.body("arm", position=(0.001, 0, 0), orientation=(np.cos(np.pi / 360), np.sin(np.pi / 360), 0, 0))
     m.revolute("hinge", m.ground.frame(), arm.frame())
@@ -247,7 +247,7 @@ def test_residuals_are_told_in_millimetres_and_degrees_worst_first():
     assert "not assembled" in text and "rod: 250 mm" in text and "hinge: 1°" in text and "hinge: 1 mm" in text
 
 
-def test_residuals_at_an_assembled_pose_are_not_spelled_out():
+def test_residuals_at_an_assembled_pose_are_not_printed():
     built = rsur().build()
     report = built.mechanism.diagnose(built.mechanism.assemble(built.uniform_start(1)).state)
     assert report.assembled and "not assembled" not in report.text()
@@ -255,7 +255,7 @@ def test_residuals_at_an_assembled_pose_are_not_spelled_out():
     assert max(v.residual for v in report.residuals) <= 1e-11
 
 
-def test_bodies_apart_from_the_ground_are_named_and_keep_their_six_freedoms():
+def test_unconnected_bodies_are_named_and_keep_six_degrees_of_freedom():
     built = rsur().build()
     m = built.mechanism
     one, two = m.body("one"), m.body("two")
@@ -276,7 +276,7 @@ def test_only_bodies_that_can_move_are_called_free():
     assert report.dof == 1 and report.free == ("door",)
 
 
-def test_a_report_is_of_the_state_it_was_given():
+def test_a_diagnosis_is_that_of_the_given_state():
     built = planar_4r().build()
     m = built.mechanism
     before = m.state.coordinates.copy()
@@ -310,7 +310,7 @@ def pulleys(m, u):
     m.drive("d", first, 0.3)
 
 
-def held_slide(m, u):
+def fixed_slide(m, u):
     m.drive("d", m.prismatic("P", m.ground.frame(), m.body("b").frame()), 0.3 * u)
 
 
@@ -327,12 +327,12 @@ def swinging_slide(m, u):
     m.drive("d", m.prismatic("P", m.ground.frame(), m.body("b").frame()), lambda t: 0.3 * u * cd.sin(t))
 
 
-# What builds it, dof, what drivers leave of that, and its length in the unit, or None where the model has none.
+# Function that builds it, dof, dof with drivers, and its length in the unit, or None if the model has none.
 SIZELESS = {
     rack_and_pinion: (1, 0, 0.1 * 4 / 3),
     jack: (1, 1, 0.02 / (2 * math.pi)),
     pulleys: (1, 0, 0.5),
-    held_slide: (1, 0, 0.3),
+    fixed_slide: (1, 0, 0.3),
     points: (6, 6, None),
     resting_slide: (1, 0, None),
     swinging_slide: (1, 0, None),
@@ -342,7 +342,7 @@ SIZELESS = {
 @pytest.mark.parametrize("time", [0.0, 1e-9, 2.0, math.pi])
 @pytest.mark.parametrize("build", SIZELESS)
 def test_parts_without_a_size_are_diagnosed_as_assembled(build, time):
-    """In one point, where all that is left of a spread is rounding, as in any other pose."""
+    """With all parts in one point, where the spread is only rounding, as in any other pose."""
     dof, undriven, length = SIZELESS[build]
     for u in (1e-6, 1.0, 1e3):
         m = cd.Mechanism()
@@ -359,7 +359,7 @@ def test_parts_without_a_size_are_diagnosed_as_assembled(build, time):
             assert abs(m.system.length - length * u) <= 1e-12 * u
 
 
-@pytest.mark.parametrize("build", [rack_and_pinion, jack, pulleys, held_slide, points])
+@pytest.mark.parametrize("build", [rack_and_pinion, jack, pulleys, fixed_slide, points])
 def test_parts_without_a_size_take_the_same_iterations_in_every_unit(build):
     counts = set()
     for u in (1e-6, 1.0, 1e3):
@@ -372,15 +372,15 @@ def test_parts_without_a_size_take_the_same_iterations_in_every_unit(build):
 
 
 def bead(m, u):
-    """On a line of the ground, by one point: nothing but its place has a length."""
+    """A point on a line of the ground: only its position has a length."""
     body = m.body("bead", position=(2.1 * u, -2.8 * u, -0.2 * u), orientation=unit([0.3, 0.62, 0.7, -0.19]))
     wire = m.ground.frame((-0.8 * u, -1.1 * u, -0.9 * u), z=(0.65, -0.23, 0.72))
     m.point_on_line("wire", body.point((0.9 * u, -0.1 * u, -0.4 * u)), wire)
 
 
 @pytest.mark.parametrize("build", [jack, points, bead])
-def test_parts_without_a_size_are_held_to_their_own_spread_however_small(build):
-    """Below 1e-12 m the verdict was one of metres: an ok without a step, a part's own size beside the wire."""
+def test_parts_without_a_size_are_judged_by_their_own_spread(build):
+    """Below 1e-12 m the verdict was in metres: ok without a step, although the error was as large as the part."""
     found = set()
     for u in (1e-80, 1e-49, 1e-14, 1e-13, 1.0, 1e30):
         m = cd.Mechanism()
@@ -397,7 +397,7 @@ def test_parts_without_a_size_are_held_to_their_own_spread_however_small(build):
 
 @pytest.mark.parametrize("far", [0.0, 3.0, 6e3])
 def test_a_frame_that_only_gives_a_direction_gives_its_part_a_size(far):
-    """Parts of a millimetre thrown metres apart were held to a tolerance of metres."""
+    """Parts of a millimetre that started metres apart were judged relative to metres."""
     m = cd.Mechanism()
     a, b = m.body("a"), m.body("b", position=(far, -far, far), orientation=unit([0.8, -0.4, 0.3, 0.4]))
     m.parallel("along", a.frame((-1e-3, 0, 0), z=(0, 1, 0)), b.frame((3e-4, 0, 0)))
@@ -414,13 +414,13 @@ def test_a_frame_that_only_gives_a_direction_gives_its_part_a_size(far):
 
 @cd.primitive(i="point", j="point")
 def mean_height(i, j, *, height):
-    """Above the world's own origin."""
+    """Mean height above the world's origin."""
     return 0.5 * (i.z + j.z) - height
 
 
 @pytest.mark.parametrize("far", [0.0, 7.0])
-def test_the_worlds_origin_is_no_point_of_the_ground(far):
-    """Where a constraint knows of the world solvers count from there; a frame at the ground's point adds no size."""
+def test_the_worlds_origin_is_not_a_point_of_the_ground(far):
+    """If a constraint uses world coordinates, solvers measure from the origin; a frame at the ground adds no size."""
     m = cd.Mechanism()
     body = m.body("body", position=(far, far, far + 2.0))
     m.constrain("mean", mean_height, i=m.ground.point((far, far, far)), j=body.point(), height=far)
@@ -431,15 +431,15 @@ def test_the_worlds_origin_is_no_point_of_the_ground(far):
 
 
 @pytest.mark.parametrize("u", [1e-120, 1e-165, 1e-250])
-def test_a_spread_that_squares_cannot_hold_is_refused_not_forgotten(u):
+def test_a_spread_whose_square_overflows_or_underflows_is_refused(u):
     m = cd.Mechanism()
     bead(m, u)
     with pytest.raises(cd.ModelError, match=r"the extent of the mechanism is .* choose another unit"):
         m.assemble()
 
 
-def test_where_drivers_bring_lengths_a_spread_of_rounding_is_none():
-    """cos ½π is 6e-17: a part drawn there, at the origin, has no size by that."""
+def test_with_lengths_from_drivers_a_spread_of_rounding_is_ignored():
+    """cos ½π is 6e-17: a part at this position has no size."""
     m = cd.Mechanism()
     part = m.body("b", position=(math.cos(math.pi / 2), 0, 0))
     m.drive("d", m.prismatic("P", m.ground.frame(), part.frame()), lambda t: 0.3 * cd.sin(t))
@@ -448,7 +448,7 @@ def test_where_drivers_bring_lengths_a_spread_of_rounding_is_none():
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-def test_what_is_assembled_is_diagnosed_so_and_nothing_else(name):
+def test_a_diagnosis_is_assembled_exactly_if_the_assembly_is(name):
     m = REGISTRY[name].build()
     options = [{}, {"tolerance": 1e-3}, {"max_iterations": 1, "restarts": 0}]
     if len(m.bodies) > 40:

@@ -17,7 +17,7 @@ from linkages import X, Y, Z, about_z
 from mechanisms import matrix, random_quaternion
 
 TIMES = [-1.3, -0.4, 0.25, 0.9, 2.1]
-JETS = 1e-13  # relative: some roundings of double precision against 30 digits
+JETS = 1e-13  # relative: some rounding errors of double precision, compared with 30 digits
 
 
 class Namespace:
@@ -30,7 +30,7 @@ class Namespace:
 OURS = Namespace({name: getattr(cd, name) for name in (*DERIVATIVES, "atan2")} | {"pi": cd.pi})
 SYMBOLIC = Namespace({name: getattr(sympy, name) for name in (*DERIVATIVES, "atan2")} | {"pi": sympy.pi})
 
-# Each of t and of the functions; every function the library offers is among them, and every operator.
+# Laws of t and a namespace of functions; together they use every function and operator of the library.
 LAWS = {
     "a ramp": lambda t, f: 2 * f.pi * t,
     "operators": lambda t, f: -(3 - t) / (t * t + 2) + 4 / (1 + t**2) - +t * 0.5,
@@ -90,7 +90,7 @@ def test_numpy_functions_of_time_are_the_same(name):
     for time in (0.3, 1.2):
         ours, theirs = (Signal("d", f).jet(time) for f in (getattr(cd, name), ufunc))
         assert (ours.value, ours.rate, ours.acceleration) == (theirs.value, theirs.rate, theirs.acceleration)
-        plain = getattr(cd, name)(time)  # of a plain number they are the plain functions
+        plain = getattr(cd, name)(time)  # for a plain number they are the plain functions
         assert isinstance(plain, float) and plain == pytest.approx(ours.value, rel=1e-15)
 
 
@@ -117,7 +117,7 @@ def test_numpy_numbers_and_functions_mix_with_time(name):
 
 @pytest.mark.nojit
 def test_a_law_may_be_written_piece_by_piece():
-    """Comparisons look at the value, with numbers of any kind on either side; each piece has its own derivatives."""
+    """Comparisons use the value, with numbers of any type on either side; each piece has its own derivatives."""
     def law(t):
         if t < 0:
             return 0.0
@@ -133,7 +133,7 @@ def test_a_law_may_be_written_piece_by_piece():
 
 
 @pytest.mark.nojit
-def test_what_repeats_keeps_its_derivatives_within_the_period():
+def test_a_periodic_law_keeps_its_derivatives_within_the_period():
     signal = Signal("d", lambda t: (t % 2) ** 2 + 10 * (t // 2))
     jet = signal.jet(5.5)
     assert (jet.value, jet.rate, jet.acceleration) == (2.25 + 20, 3.0, 2.0)
@@ -172,7 +172,7 @@ def point_of(state):
     return state["b"].point((0, 0.2, 0)) - (0.1, 0, 0)
 
 
-# What is driven, by which law, and what NumPy reads off the pose for it.
+# Driven coordinate, its law, and a function that computes it from the pose with NumPy.
 DRIVEN = {
     "hinge": (
         lambda m: body_and(m, "revolute")[1],
@@ -262,7 +262,7 @@ def cross(m):
 
 
 @pytest.mark.parametrize("name", DRIVEN)
-def test_a_driven_coordinate_is_where_its_law_says(name):
+def test_a_driven_coordinate_has_the_value_of_its_law(name):
     make, law, read = DRIVEN[name]
     m = cd.Mechanism()
     m.drive("motor", make(m), law)
@@ -294,13 +294,13 @@ def test_a_driven_coordinate_is_reached_from_anywhere(name, formulation):
         assert min(abs(off), abs(abs(off) - 2 * np.pi)) <= 1e-11
 
 
-def test_a_driver_takes_a_freedom_but_is_no_equation_of_the_mechanism():
+def test_a_driver_removes_a_degree_of_freedom_but_is_no_equation_of_the_mechanism():
     m = cd.Mechanism()
     _, J = body_and(m, "cylindrical")
     m.drive("push", J, 0.5, of="displacement")
     report = m.diagnose(m.assemble().state)
     assert (report.dof, report.undriven, report.gruebler, report.equations) == (2, 1, 2, 4)
-    assert "left by the drivers" in report.text()
+    assert "with the drivers" in report.text()
     assert m["push"].equations == 0
 
 
@@ -333,7 +333,7 @@ def test_a_state_carries_its_time_and_an_assembly_takes_it_from_there():
     again = m.assemble(later)
     assert (again.state.time, again.iterations) == (0.75, 0)
     assert m.assemble(later, time=-0.25).state.time == -0.25
-    assert m.assemble({"arm": later["arm"]}).state.time == 0.0  # poses alone say nothing of time
+    assert m.assemble({"arm": later["arm"]}).state.time == 0.0  # poses alone have no time
     assert later.moved({}).time == 0.75
     assert m.diagnose(later).assembled and not m.diagnose(m.assemble(time=0.1).state.moved(dict(later))).assembled
     stepper = m.stepper(later, time=1.0)
@@ -359,7 +359,7 @@ def test_a_bad_time_is_refused(time, fragments):
 
 
 @pytest.mark.parametrize("value", [0.7, 1, np.float32(0.25), np.int64(2)])
-def test_a_number_holds_a_coordinate(value):
+def test_a_number_fixes_a_coordinate(value):
     m = hinge(value)
     for time in (0.0, 5.0):
         result = m.assemble(time=time)
@@ -394,14 +394,14 @@ BAD_LAWS = {
     "two arguments": (lambda t, u: t, ["driver 'new'", "TypeError", "'u'"]),
     "no function": ("fast", ["drive 'new'", "'fast'", "number"]),
     "no value": (None, ["drive 'new'", "None", "number"]),
-    "NaN to hold": (float("nan"), ["drive 'new'", "nan", "finite"]),
-    "a truth value to hold": (True, ["drive 'new'", "True", "number"]),
-    "a list to hold": ([1.0], ["drive 'new'", "[1.0]", "number"]),
+    "NaN as a constant": (float("nan"), ["drive 'new'", "nan", "finite"]),
+    "a truth value as a constant": (True, ["drive 'new'", "True", "number"]),
+    "a list as a constant": ([1.0], ["drive 'new'", "[1.0]", "number"]),
 }
 
 
 @pytest.mark.parametrize("case", BAD_LAWS)
-def test_a_bad_law_is_told_by_its_driver_and_leaves_nothing_behind(case):
+def test_an_invalid_law_is_reported_with_its_driver_and_not_added(case):
     law, fragments = BAD_LAWS[case]
     m = hinge()
     body = m.body("b")
@@ -420,7 +420,7 @@ def test_a_bad_law_is_told_by_its_driver_and_leaves_nothing_behind(case):
 @pytest.mark.parametrize(
     "law", [cd.sqrt, lambda t: 1 / t, cd.log, lambda t: (t - 0.5) ** 0.5, lambda t: t**1.5]
 )
-def test_a_law_need_only_be_defined_at_times_that_are_asked_for(law):
+def test_a_law_need_only_be_defined_at_the_given_times(law):
     m = hinge(law)
     motion = m.move([1.0, 1.5, 2.0])
     assert motion.ok and m["A"].coordinate(motion.state) == pytest.approx(law(Jet(2.0)).value, abs=1e-11)
@@ -429,7 +429,7 @@ def test_a_law_need_only_be_defined_at_times_that_are_asked_for(law):
         m.assemble()
 
 
-def test_a_time_beyond_all_numbers_is_answered_without_a_warning(recwarn):
+def test_an_overflow_of_time_gives_no_warning(recwarn):
     m = cd.Mechanism()
     slide = m.prismatic("P", m.ground.frame(), m.body("b").frame())
     m.drive("motor", slide, lambda t: t)
@@ -438,7 +438,7 @@ def test_a_time_beyond_all_numbers_is_answered_without_a_warning(recwarn):
     assert not recwarn.list
 
 
-def test_a_law_that_fails_later_is_told_with_its_time():
+def test_a_law_that_fails_later_is_reported_with_its_time():
     def law(t):
         return cd.sqrt(2 - t)
 
@@ -475,7 +475,7 @@ BAD_DRIVES = {
 
 
 @pytest.mark.parametrize("case", BAD_DRIVES)
-def test_a_bad_driver_says_what_is_wrong_and_leaves_nothing_behind(case):
+def test_an_invalid_driver_is_reported_and_not_added(case):
     call, fragments = BAD_DRIVES[case]
     m = hinge(0.0)
     body, ball = m.body("b"), m.body("ball")
@@ -537,7 +537,7 @@ def test_systems_with_other_laws_are_not_the_same():
     assert one.system != other.system and one != other
 
 
-def test_jets_say_what_they_are():
+def test_jets_have_a_readable_repr():
     assert repr(Jet(1.0, 2.0, 3.0)) == "Jet(1.0, 2.0, 3.0)"
     assert Jet(2.0) == 2 and Jet(2.0) != 3 and not Jet(0.0) and Jet(2.0) != "2"
     with pytest.raises(TypeError, match="numbers and time, not with 'a'"):

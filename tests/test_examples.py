@@ -1,4 +1,4 @@
-"""The gallery shows what it says: from the sketch at once, from random starts as well, in both formulations."""
+"""The facts of the gallery hold from the sketch and from random starts, in every formulation."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from cardan.examples import (
     scissor_lift,
     slider_crank,
 )
-from cardan.examples.registry import released
+from cardan.examples.registry import without_drivers
 from cardan.math import euler
 
 STARTS = 20
-FEW_STARTS, MANY_BODIES = 2, 100  # for mechanisms of that many bodies and more
+FEW_STARTS, MANY_BODIES = 2, 100  # mechanisms of MANY_BODIES or more bodies get FEW_STARTS
 FRAMES = 9
-NEAR = 0.1  # m and rad: how far parts are moved where the facts belong to the way of the sketch
+NEAR = 0.1  # m and rad: disturbance of the sketch if the facts hold only in its assembly mode
 
 every_example = pytest.mark.parametrize("example", REGISTRY.values(), ids=REGISTRY)
 
 
-def shaken(m: cd.Mechanism, seed: int) -> dict[str, cd.Pose]:
-    """Every part of the sketch moved and turned a little."""
+def disturbed(m: cd.Mechanism, seed: int) -> dict[str, cd.Pose]:
+    """The sketch with every part moved and rotated a little."""
     rng = np.random.default_rng(seed)
     near = NEAR * min(1.0, m.system.length)
     return {
@@ -74,9 +74,9 @@ def test_sketch_is_near_to_the_assembled_pose_but_not_in_it(example: Example) ->
     assert m.diagnose(m.state).residual > 1e-2
     state = m.assemble().state
     moved = np.linalg.norm(state.positions - m.state.positions, axis=1) / m.system.length
-    turned = 2.0 * np.arccos(np.minimum(1.0, np.abs((state.quaternions * m.state.quaternions).sum(axis=1))))
+    rotated = 2.0 * np.arccos(np.minimum(1.0, np.abs((state.quaternions * m.state.quaternions).sum(axis=1))))
     assert moved.max() < 0.25
-    assert turned.max() < np.pi / 4
+    assert rotated.max() < np.pi / 4
 
 
 @every_example
@@ -94,7 +94,7 @@ def test_facts_fail_where_the_counts_are_not_as_declared() -> None:
     rsur = REGISTRY["rsur"]
     wrong = Example("rsur", rsur.title, rsur.build, rsur.check, dof=2, gruebler=1)
     m = wrong.build()
-    with pytest.raises(ExampleError, match="degrees of freedom 1; it is there to show 2"):
+    with pytest.raises(ExampleError, match="degrees of freedom is 1, expected 2"):
         wrong.facts(m, m.assemble())
 
 
@@ -102,15 +102,15 @@ def test_facts_fail_where_the_counts_are_not_as_declared() -> None:
 @every_example
 def test_facts_hold_from_random_starts(example: Example, formulation: formulations.Formulation) -> None:
     driven = example.build()
-    free = released(driven)
+    free = without_drivers(driven)
     for seed in range(STARTS if len(driven.bodies) < MANY_BODIES else FEW_STARTS):
-        m = driven if seed % 2 else free  # without drivers it comes to rest wherever it may be assembled
+        m = driven if seed % 2 else free  # without drivers it may assemble in any pose
         result = m.assemble(random_start(m, seed), formulation=formulation)
         assert result.ok, f"seed {seed}: {result.text()}"
         if example.everywhere:
             example.facts(m, result)
         else:
-            near = m.assemble(shaken(m, seed), formulation=formulation)
+            near = m.assemble(disturbed(m, seed), formulation=formulation)
             assert near.ok, f"seed {seed}: {near.text()}"
             example.facts(m, near)
 
@@ -125,7 +125,7 @@ def test_facts_hold_over_the_motion(example: Example) -> None:
 
 
 @every_example
-def test_what_is_driven_can_be_played_and_has_a_duration(example: Example) -> None:
+def test_driven_examples_can_be_moved_and_have_a_duration(example: Example) -> None:
     m = example.build()
     drivers = [joint for joint in m.joints.values() if joint.kind.name == "drive"]
     assert bool(drivers) == (example.duration > 0.0)
@@ -151,9 +151,9 @@ def test_velocities_are_the_differences_of_the_poses(example: Example) -> None:
     before, now, after = m.move([0.0, middle - step, middle, middle + step]).states[1:]
     scale = max(1.0, float(np.abs(now.velocities).max()))
     v = (after.positions - before.positions) / (2 * step)
-    turn = euler.difference(before.quaternions, after.quaternions) / (2 * step)
+    omega = euler.difference(before.quaternions, after.quaternions) / (2 * step)
     assert np.abs(now.velocities[:, :3] - v).max() < 1e-6 * scale
-    assert np.abs(now.velocities[:, 3:] - turn).max() < 1e-6 * scale
+    assert np.abs(now.velocities[:, 3:] - omega).max() < 1e-6 * scale
     change = (after.velocities - before.velocities) / (2 * step)
     scale = max(1.0, float(np.abs(change).max()))
     assert np.abs(now.accelerations - change).max() < 1e-5 * scale
@@ -178,7 +178,7 @@ def test_random_starts_are_reproducible_and_far() -> None:
 
 
 @pytest.mark.parametrize("pieces", [6, 7, 12, 20])
-def test_bent_chain_of_any_length_has_five_freedoms_less_than_pieces(pieces: int) -> None:
+def test_bent_chain_of_any_length_has_five_freedoms_less_than_elbows(pieces: int) -> None:
     m = bent_chain.build(pieces)
     result = m.assemble()
     assert result.ok, result.text()
@@ -187,7 +187,7 @@ def test_bent_chain_of_any_length_has_five_freedoms_less_than_pieces(pieces: int
 
 
 def test_bent_chain_refuses_too_few_pieces() -> None:
-    with pytest.raises(cd.ModelError, match="5 pieces; it must have 6 or more"):
+    with pytest.raises(cd.ModelError, match="5 elbows; it must have 6 or more"):
         bent_chain.build(5)
 
 
@@ -207,7 +207,7 @@ def test_scissor_lift_refuses_no_stage() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, example in REGISTRY.items() if not example.everywhere])
-def test_facts_of_the_way_it_is_drawn_do_not_hold_in_other_ways(name: str) -> None:
+def test_facts_of_one_assembly_mode_do_not_hold_in_other_modes(name: str) -> None:
     example = REGISTRY[name]
     m = example.build()
     others = 0
@@ -219,17 +219,17 @@ def test_facts_of_the_way_it_is_drawn_do_not_hold_in_other_ways(name: str) -> No
     assert others > 0
 
 
-def test_circles_meet_on_the_side_that_is_asked_for() -> None:
-    left, right = (planar.meeting((0.0, 0.0), 5.0, (6.0, 0.0), 5.0, side) for side in (1.0, -1.0))
+def test_circles_intersect_on_the_requested_side() -> None:
+    left, right = (planar.intersect_circles((0.0, 0.0), 5.0, (6.0, 0.0), 5.0, side) for side in (1.0, -1.0))
     assert np.allclose((left, right), ((3.0, 4.0), (3.0, -4.0)))
     assert planar.side((0.0, 0.0), (6.0, 0.0), left) == 1.0
     assert planar.side((0.0, 0.0), (6.0, 0.0), right) == -1.0
-    with pytest.raises(ExampleError, match="do not meet"):
-        planar.meeting((0.0, 0.0), 1.0, (3.0, 0.0), 1.0)
+    with pytest.raises(ExampleError, match="do not intersect"):
+        planar.intersect_circles((0.0, 0.0), 1.0, (3.0, 0.0), 1.0)
 
 
 def test_slider_follows_its_closed_form_on_both_branches() -> None:
-    m = released(slider_crank.build())
+    m = without_drivers(slider_crank.build())
     sides = set()
     for seed in range(STARTS):
         state = m.assemble(random_start(m, seed)).state

@@ -1,4 +1,4 @@
-"""A thousand random mechanisms without a false verdict; and the fuzzer's own judge and proofs, put to the test."""
+"""The fuzzer on 1000 random mechanisms, and tests of its judge and its proofs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEED = 0
 CASES = 1000
 
 
-def test_no_verdict_is_false_and_what_can_be_assembled_is() -> None:
+def test_no_verdict_is_false_and_solvable_cases_are_assembled() -> None:
     summary = run.run(SEED, range(CASES))
     assert len(summary.outcomes) == CASES
     assert summary.passed, summary.text()
@@ -39,7 +39,7 @@ def test_every_family_and_every_kind_of_joint_is_drawn(drawn: list[Case]) -> Non
     assert {joint.kind for case in drawn for joint in case.joints} == between_frames == set(MISSES)
 
 
-def test_a_case_follows_from_its_numbers_and_survives_json(drawn: list[Case]) -> None:
+def test_a_case_is_determined_by_its_seed_and_index_and_round_trips_through_json(drawn: list[Case]) -> None:
     for case in drawn[:50]:
         assert generate(case.seed, case.index) == case
         assert Case.from_json(case.to_json()) == case
@@ -55,7 +55,7 @@ def test_reference_poses_satisfy_their_cases(drawn: list[Case]) -> None:
 def test_proofs_bound_the_misses_in_any_pose(drawn: list[Case]) -> None:
     rng = np.random.default_rng(5)
     proved = [case for case in drawn if case.proof is not None]
-    assert {case.proof["kind"] for case in proved} == {"polygon", "sets", "sphere", "turns"}
+    assert {case.proof["kind"] for case in proved} == {"polygon", "sets", "sphere", "rotations"}
     for case in proved:
         gap = proofs.bound(case)
         assert gap > 0, case.label
@@ -64,14 +64,14 @@ def test_proofs_bound_the_misses_in_any_pose(drawn: list[Case]) -> None:
             assert proofs.total(case, misses(case, poses_of(anywhere))) >= gap * (1 - 1e-9) - 1e-12, case.label
 
 
-def test_the_judge_sees_what_a_pose_off_by_a_millionth_misses(drawn: list[Case]) -> None:
+def test_the_judge_detects_a_pose_error_of_a_millionth(drawn: list[Case]) -> None:
     for case in drawn:
         if case.expect != "ok" or case.family != "consistent" or not any(j.kind == "fixed" for j in case.joints):
             continue
         fixed = next(j for j in case.joints if j.kind == "fixed")
         body = fixed.a.body if fixed.a.body != "ground" else fixed.b.body
-        position, turn = case.reference[body]
-        off = {**case.reference, body: [position, (np.array(turn) + 1e-6).tolist()]}
+        position, quaternion = case.reference[body]
+        off = {**case.reference, body: [position, (np.array(quaternion) + 1e-6).tolist()]}
         assert relative_miss(case, poses_of(off)) > 1e-7, case.label
 
 
@@ -83,7 +83,7 @@ def test_the_program_written_for_a_failure_rebuilds_it(drawn: list[Case], capsys
     assert "residual" in capsys.readouterr().out
 
 
-def test_shrinking_keeps_the_failure_and_drops_the_rest() -> None:
+def test_shrinking_preserves_the_failure_and_removes_the_rest() -> None:
     case = next(c for k in range(200) if len((c := generate(3, k)).joints) > 6 and c.expect == "ok")
     kind = case.joints[-1].kind
     small = shrink(case, "", fails=lambda c: any(j.kind == kind for j in c.joints), seconds=5.0)
@@ -92,7 +92,7 @@ def test_shrinking_keeps_the_failure_and_drops_the_rest() -> None:
     assert len(small.bodies) <= 2
 
 
-def test_a_false_claim_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_false_ok_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     case = next(c for k in range(200) if (c := generate(4, k)).expect == "not ok" and not c.options)
     assert judge.judge(case).kinds == []
     monkeypatch.setattr(cd.analysis.result.AssemblyResult, "ok", property(lambda self: True))

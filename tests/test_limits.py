@@ -1,4 +1,4 @@
-"""Laws of limits: a thousand random mechanisms, judged by coordinates that NumPy reads off the poses."""
+"""Laws of limits: a thousand random mechanisms, judged by coordinates that NumPy computes from the poses."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mechanisms import Local, random_quaternion, random_rotation
 
 TURN = 2 * np.pi
 INF = np.inf
-REUSE = 1e-11  # [rad] and, relative to the extent, [m]: ten times what an assembly is asked for
-REACHED = 1e-9  # what the library says of an active limit
+REUSE = 1e-11  # [rad] and, relative to the extent, [m]: ten times the tolerance of an assembly
+REACHED = 1e-9  # tolerance of the library for active limits
 CASES = 1000
 
 
-# --- coordinates, read off the poses ----------------------------------------------------------------------------------
+# --- coordinates, computed from poses ---------------------------------------------------------------------------------
 
 
 def angle(a, b, state):
@@ -54,7 +54,7 @@ def inclination(a, b, state):
 
 @dataclass
 class Limit:
-    """One limit and how its coordinate is read; ``turns`` names the joint whose whole turns are added."""
+    """One limit and a function that computes its coordinate; ``turns`` names the joint whose whole turns are added."""
 
     name: str
     lower: float
@@ -70,21 +70,21 @@ class Limit:
         if self.turns:
             counted = state.angles[self.turns]
             found += TURN * round((counted - found) / TURN)
-            assert abs(found - counted) <= 1e-9 * max(1.0, abs(found))  # the state counts what the pose shows
+            assert abs(found - counted) <= 1e-9 * max(1.0, abs(found))  # the counted angle agrees with the pose
         return found
 
 
 @dataclass
 class Case:
-    """A mechanism with limits: whether they can hold, and where to start."""
+    """A mechanism with limits: whether they can be met, and a start."""
 
     mechanism: cd.Mechanism
     feasible: bool
     limits: list[Limit] = field(default_factory=list)
-    checks: list = field(default_factory=list)  # equations between values: each gives what is amiss
+    checks: list = field(default_factory=list)  # equations between values: each gives a residual
     start: dict | None = None
     time: float | None = None
-    forced: tuple = ()  # bounds that every solution is at: (name, "lower" or "upper")
+    forced: tuple = ()  # bounds that every solution reaches: (name, "lower" or "upper")
 
     def limit(self, name, coordinate, lower, upper, read, a, b, unit_, turns=""):
         self.mechanism.limit(name, coordinate, lower=lower, upper=upper)
@@ -96,13 +96,13 @@ def anywhere(m, rng):
 
 
 def frames(body, rng, ground=False):
-    """A random frame on a body, and the same as NumPy sees it."""
+    """A random frame on a body, and the same for NumPy."""
     origin, R = rng.uniform(-1, 1, 3), random_rotation(rng)
     return body.frame(origin, z=R[:, 2], x=R[:, 0]), Local("ground" if ground else body.name, origin, R)
 
 
 def interval(rng, low, high):
-    """Some range with one bound or two, as wide as it happens to be."""
+    """A random range with one bound or two."""
     ends = np.sort(rng.uniform(low, high, 2))
     return [(ends[0], ends[1]), (ends[0], INF), (-INF, ends[1])][rng.integers(3)]
 
@@ -110,7 +110,7 @@ def interval(rng, low, high):
 # --- families ---------------------------------------------------------------------------------------------------------
 
 
-FREE = {  # joint: coordinates it leaves free, how each is read, and the range limits are drawn from
+FREE = {  # joint: free coordinates, how each is computed, and the range of random limits
     "revolute": {"angle": (angle, -3, 3, "rad")},
     "prismatic": {"displacement": (along(2), -2, 2, "m")},
     "cylindrical": {"angle": (angle, -3, 3, "rad"), "displacement": (along(2), -2, 2, "m")},
@@ -121,7 +121,7 @@ FREE = {  # joint: coordinates it leaves free, how each is read, and the range l
 
 
 def one_joint(rng):
-    """One joint to the ground, all its coordinates limited, from a pose anywhere."""
+    """One joint to the ground, all its coordinates limited, from a random pose."""
     kind = list(FREE)[rng.integers(len(FREE))]
     m = cd.Mechanism()
     body = m.body("b")
@@ -139,7 +139,7 @@ def one_joint(rng):
 
 
 def reach(rng):
-    """An arm on a hinge with its tip on a rope, or kept away by a bumper: how near the tip can come is known."""
+    """An arm on a hinge with limits on the distance of its tip from a point: the range of this distance is known."""
     m = cd.Mechanism()
     arm = m.body("arm")
     radius, R = rng.uniform(0.5, 1.5), random_rotation(rng)
@@ -164,7 +164,7 @@ def reach(rng):
 
 
 def cone(rng):
-    """A ball joint that may tilt so far; with a second cone about another axis, which it may or may not meet."""
+    """A ball joint with limited tilt, and a second cone about another axis; the cones may or may not intersect."""
     m = cd.Mechanism()
     stick = m.body("stick")
     m.spherical("J", m.ground.point(), stick.point())
@@ -173,7 +173,7 @@ def cone(rng):
     half = rng.uniform(0.3, 1.3, 2)
     feasible = bool(half.sum() > between)
     if abs(half.sum() - between) < 0.05:
-        return cone(rng)  # too near to tell
+        return cone(rng)  # too close to decide
     case = Case(m, feasible)
     for k, R in enumerate(axes_):
         tilt = cd.coordinate(m.ground.frame(z=R[:, 2], x=R[:, 0]), stick.frame(z=Z, x=X), "inclination")
@@ -210,7 +210,7 @@ def geared(rng):
 
 
 def touching(rng):
-    """Two hinges that turn as one, limited from above and from below by the same angle: there is just one pose."""
+    """Two hinges coupled 1:1, limited from above and from below by the same angle: there is only one pose."""
     m = cd.Mechanism()
     one, two = m.body("one"), m.body("two")
     A = m.revolute("A", m.ground.frame(x=X), one.frame(x=X))
@@ -227,7 +227,7 @@ def touching(rng):
 
 
 def driven(rng):
-    """A screw driven at a time: within its limits, beyond them, or exactly at one."""
+    """A driven screw: within its limits, beyond them, or exactly at one."""
     m = cd.Mechanism()
     nut = m.body("nut")
     (frame_a, a), (frame_b, b) = frames(m.ground, rng, True), frames(nut, rng)
@@ -252,7 +252,7 @@ def driven(rng):
 
 
 def rocker(rng):
-    """A crank-rocker whose rocker is limited within its swing, across one end of it, or outside."""
+    """A crank-rocker whose rocker is limited within its range, across one end of it, or outside."""
     bar = FourBar(1, 2.5, 2, 3)
     swing = [heading(bar.corner(t) - (bar.d, 0)) for t in np.linspace(0, TURN, 400)]
     low, high = min(swing), max(swing)
@@ -262,7 +262,7 @@ def rocker(rng):
         middle = rng.uniform(low, high)
         bounds = (middle - rng.uniform(0.05, 0.5), middle + rng.uniform(0.05, 0.5))
     else:
-        bounds = (high + 0.1, 3.1)  # nor in the swing of the other branch, which is its mirror image
+        bounds = (high + 0.1, 3.1)  # also outside the range of the other branch, its mirror image
     case = Case(m, feasible)
     ends = Local("ground", bar.d * X, np.eye(3)), Local("rocker", np.zeros(3), np.eye(3))
     case.limit("stop", m["D"], *bounds, angle, *ends, "rad", "D")
@@ -275,7 +275,7 @@ def rocker(rng):
 
 
 def stage(rng):
-    """Two slides and a slanted link: a point in a box, at a distance from another point outside it or inside."""
+    """Two slides and a link: a point in a box, at a distance from another point outside or inside the box."""
     m = cd.Mechanism()
     one, two = m.body("one"), m.body("two")
     m.prismatic("P", m.ground.frame(z=X, x=Y), one.frame(z=X, x=Y))
@@ -313,7 +313,7 @@ def test_no_limit_is_exceeded_and_the_active_ones_are_those_that_are_reached(fam
         verdicts[case.feasible] += 1
         assert result.ok == case.feasible, (index, result.text())
         if not result.ok:
-            assert result.residual > 1e-3  # what is missing is no matter of tolerance
+            assert result.residual > 1e-3  # far above any tolerance
             continue
         length = m.system.length or 1.0
         reached = set()
@@ -352,7 +352,7 @@ def slide(**bounds):
     return m
 
 
-def test_what_is_within_its_limits_is_left_alone():
+def test_a_coordinate_within_its_limits_is_unchanged():
     m = slide(lower=0.0, upper=1.0)
     result = m.assemble()
     assert (result.ok, result.iterations, result.active) == (True, 0, [])
@@ -360,7 +360,7 @@ def test_what_is_within_its_limits_is_left_alone():
 
 
 @pytest.mark.parametrize(("bound", "value"), [("lower", 0.5), ("upper", -2.0)])
-def test_what_is_beyond_a_limit_comes_back_to_it_and_no_further(bound, value):
+def test_a_coordinate_beyond_a_limit_is_moved_to_the_limit(bound, value):
     result = slide(**{bound: value}).assemble()
     assert result.ok
     (one,) = result.active
@@ -368,13 +368,13 @@ def test_what_is_beyond_a_limit_comes_back_to_it_and_no_further(bound, value):
     assert abs(one.value - value) <= 1e-11 and abs(result.state["block"].position[2] - value) <= 1e-11
 
 
-def test_two_bounds_that_are_one_hold_the_coordinate_and_are_both_active():
+def test_two_equal_bounds_fix_the_coordinate_and_are_both_active():
     result = slide(lower=0.7, upper=0.7).assemble()
     assert result.ok and abs(result.state["block"].position[2] - 0.7) <= 1e-11
     assert [one.bound for one in result.active] == ["lower", "upper"]
 
 
-def test_a_limit_takes_no_freedom_and_is_no_equation():
+def test_a_limit_removes_no_degree_of_freedom_and_is_no_equation():
     m = slide(lower=0.5)
     bare = slide(lower=0.5)
     bare.remove("stop")
@@ -386,13 +386,13 @@ def test_a_limit_takes_no_freedom_and_is_no_equation():
     assert not m.diagnose(m.state).assembled and m.diagnose(m.assemble().state).assembled
 
 
-def test_a_limit_that_cannot_hold_is_the_worst_and_says_by_how_much():
+def test_a_limit_that_cannot_be_met_is_the_worst_with_its_residual():
     m = slide(lower=0.5)
     m.drive("motor", m["P"], 0.2)
     result = m.assemble()
     assert not result.ok and result.status is cd.Status.CONFLICT
-    told = {v.name: v.residual for v in result.worst if v.unit == "m"}
-    assert told["stop"] + told["motor"] == pytest.approx(0.3, abs=1e-6)  # what is missing is shared between the two
+    found = {v.name: v.residual for v in result.worst if v.unit == "m"}
+    assert found["stop"] + found["motor"] == pytest.approx(0.3, abs=1e-6)  # the two share the error
     assert {v.name for v in result.worst[:2]} == {"stop", "motor"}
 
 
@@ -409,7 +409,7 @@ def test_limits_of_an_angle_hold_over_many_turns():
 
 
 def test_a_limit_of_a_small_piece_is_judged_by_the_size_of_that_piece():
-    """A gap of a hundredth of a micrometre is wide in a watch, though the watch is in a ship."""
+    """A gap of 10 nm is not active in a small piece, although another piece is large."""
     m = cd.Mechanism("ship")
     hull, hand = m.body("hull", position=(100, 0, 0)), m.body("hand", position=(0, 0, 1e-8))
     m.distance("tie", m.ground.point(), hull.point(), 100.0)
@@ -485,7 +485,7 @@ BAD_LIMITS = {
 
 
 @pytest.mark.parametrize("case", BAD_LIMITS)
-def test_a_bad_limit_says_what_is_wrong_and_leaves_nothing_behind(case):
+def test_an_invalid_limit_is_reported_and_not_added(case):
     call, fragments = BAD_LIMITS[case]
 
     def build():

@@ -1,4 +1,4 @@
-"""After hundreds of turns a mechanism is assembled and moved as sharply as after none."""
+"""After hundreds of turns a mechanism is assembled and moved as accurately as after none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cardan.examples import REGISTRY, lead_screw, slider_crank
 from cardan.math import euler
 
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
-FAR = 400  # turns, after which a rounded angle alone is beyond the usual tolerance
+FAR = 400  # turns: the rounding error of such an angle exceeds the usual tolerance
 
 
-def wound(m: cd.Mechanism, joints: dict[str, float], time: float) -> cd.State:
-    """The assembled state, its angles counted some turns further."""
+def with_added_turns(m: cd.Mechanism, joints: dict[str, float], time: float) -> cd.State:
+    """The assembled state, with some turns added to its counted angles."""
     state = m.assemble().state
     angles = [state.angles[key] + 2 * math.pi * joints.get(key, 0.0) for key in m.system.counted_angles]
     return m.system.state(state.coordinates.copy(), np.array(angles), time)
@@ -24,7 +24,7 @@ def wound(m: cd.Mechanism, joints: dict[str, float], time: float) -> cd.State:
 
 def test_a_motion_of_many_turns_is_not_lost() -> None:
     m = slider_crank.build()
-    start = wound(m, {"A": FAR, "B": -FAR}, FAR * slider_crank.DURATION)
+    start = with_added_turns(m, {"A": FAR, "B": -FAR}, FAR * slider_crank.DURATION)
     motion = m.move(np.linspace(start.time, start.time + 5 * slider_crank.DURATION, 101), start)
     assert motion.ok, motion.text()
     for state in motion.states:

@@ -1,4 +1,4 @@
-"""Laws of a driven motion: closed forms, one branch from end to end, and why it stops where it stops."""
+"""Laws of a driven motion: closed forms, one branch from end to end, and where and why it stops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cardan.analysis.motion import MotionStatus
 from linkages import GRASHOF, RSUR, FourBar, SliderCrank, X, Y, Z, about_z, heading, polar
 from mechanisms import matrix, quaternion, random_rotation, rotation, unit
 
-POSE = 1e-9  # of poses that are regular: residuals of 1e-12 over singular values of some 1e-2
-DEAD = 1e-6  # relative: when a dead point is reached
+POSE = 1e-9  # error of regular poses: residuals of 1e-12 divided by singular values of about 1e-2
+DEAD = 1e-6  # error of the time of a dead point
 TURN = 2 * np.pi
 
 
@@ -25,7 +25,7 @@ def with_motor(m, joint, law):
 
 
 def steadily(first, direction):
-    """A law: from a value on, at unit speed, one way or the other."""
+    """A driver function with unit rate, in either direction."""
     return lambda t: first + direction * t
 
 
@@ -63,12 +63,12 @@ def test_a_four_bar_of_any_type_stays_on_its_branch_until_its_dead_point(name, s
             assert len(motion.states) == sum(np.linspace(0, end, count) < dead)
         for state in motion.states:
             exact = bar.corner(theta + direction * state.time)
-            sharpness = min(1.0, 10 * abs(dead - state.time))  # towards a dead point σ falls with the root of the time
+            sharpness = min(1.0, 10 * abs(dead - state.time))  # near a dead point σ ∝ √(time left)
             assert np.abs(bar.corner_of(state) - exact).max() <= POSE / sharpness
             assert abs(m["A"].coordinate(state) - theta - direction * state.time) <= 1e-11
 
 
-def test_random_four_bars_turn_round_or_stop_at_the_closed_form_of_their_dead_point():
+def test_random_four_bars_rotate_fully_or_stop_at_the_closed_form_of_their_dead_point():
     rng = np.random.default_rng(1)
     seen = {}
     while sum(seen.values()) < 40:
@@ -100,7 +100,7 @@ def test_a_slider_crank_follows_its_closed_form_both_ways(crank):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_slider_that_is_pushed_takes_the_crank_to_its_dead_point(sign):
+def test_a_driven_slider_moves_the_crank_to_its_dead_point(sign):
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
     motion = with_motor(crank.build(0.6), "P", lambda t: first + sign * 0.5 * t).move([0.0, 0.1, 0.2, 10.0])
@@ -123,7 +123,7 @@ def test_a_spatial_four_bar_follows_its_closed_form(side):
                 assert np.abs(state["coupler"].matrix - linkage.coupler_axes(theta)).max() <= POSE
 
 
-# --- what must not matter ---------------------------------------------------------------------------------------------
+# --- invariances ------------------------------------------------------------------------------------------------------
 
 
 def swinging(first, swing, pace, phase):
@@ -131,7 +131,7 @@ def swinging(first, swing, pace, phase):
 
 
 def stewart(seed):
-    """A platform on six driven legs, all parts of it drawn at random around the usual shape."""
+    """A platform on six driven legs, with a random deviation from the usual shape."""
     rng = np.random.default_rng(seed)
     base = np.deg2rad([-10, 10, 110, 130, 230, 250]) + rng.uniform(-0.15, 0.15, 6)
     plate = np.deg2rad([-50, 50, 70, 170, 190, 290]) + rng.uniform(-0.15, 0.15, 6)
@@ -147,7 +147,7 @@ def stewart(seed):
 
 
 def rssr(seed):
-    """A spatial four-bar with two ball joints, whose coupler may spin about itself: one freedom is left undriven."""
+    """A spatial four-bar with two ball joints: the rotation of the coupler about its own axis is not driven."""
     rng = np.random.default_rng(seed)
     m = cd.Mechanism("RSSR")
     R, R2 = random_rotation(rng), random_rotation(rng)
@@ -167,7 +167,7 @@ def rssr(seed):
 
 
 def six_bar(seed):
-    """Two planar four-bars in a row, drawn at random: the rocker of the first is the crank of the second."""
+    """Two random planar four-bars in series: the rocker of the first is the crank of the second."""
     rng = np.random.default_rng(seed)
     while True:
         one, theta = FourBar(*rng.uniform(0.5, 2.0, 4), side=int(rng.choice([-1, 1]))), rng.uniform(-3, 3)
@@ -194,7 +194,7 @@ RANDOM = [(six_bar, seed, 1e-6) for seed in range(12)] + [(stewart, seed, 1e-8) 
 
 @pytest.mark.parametrize(("draw", "seed", "tolerance"), RANDOM)
 def test_a_motion_never_jumps(draw, seed, tolerance):
-    """Coarse and ten times finer lists of times end alike, and give the same poses where both have one."""
+    """A list of times and a ten times finer one give the same end and the same poses at common times."""
     coarse, fine = np.linspace(0, TURN, 9), np.linspace(0, TURN, 81)
     one, other = draw(seed).move(coarse), draw(seed).move(fine)
     assert one.status is other.status, (one.text(), other.text())
@@ -207,11 +207,11 @@ def test_a_motion_never_jumps(draw, seed, tolerance):
     steps = [pose_gap(a, b) for a, b in zip(other.states, other.states[1:], strict=False)]
     speed = [np.abs(state.velocities).max() * fine[1] for state in other.states]
     for step, before, after in zip(steps, speed, speed[1:], strict=False):
-        assert step <= 2.0 * max(before, after) + 1e-3  # as far as the velocities say, and no further
+        assert step <= 2.0 * max(before, after) + 1e-3  # consistent with the velocities
 
 
 @pytest.mark.parametrize("name", ["crank-rocker", "drag link"])
-def test_a_motion_and_its_way_back_are_the_same(name):
+def test_a_motion_and_its_reverse_are_the_same(name):
     bar, theta = GRASHOF[name]
     times = np.linspace(0, 9.0, 31)
     m = with_motor(bar.build(theta), "A", lambda t: theta + t + 0.3 * cd.sin(2 * t))
@@ -254,7 +254,7 @@ def test_unit_place_and_order_do_not_change_a_motion(formulate):
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, -1e9])
 def test_the_zero_of_time_does_not_matter(offset):
-    """Steps below an ulp of the time cannot be made; a motion must not wait for them."""
+    """Steps below an ulp of the time are impossible; the motion must not loop forever."""
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
     m = with_motor(crank.build(0.6), "P", lambda t: first + (t - offset))
@@ -267,12 +267,12 @@ def test_the_zero_of_time_does_not_matter(offset):
 
 
 def parallel(a, d):
-    """C of the parallelogram, and its velocity, with the crank at θ and turning at unit speed."""
+    """C of the parallelogram, and its velocity, with the crank at θ and at unit speed."""
     return lambda th: (polar(a, th) + d * X[:2], polar(a, th + np.pi / 2))
 
 
 def crossed(a, d):
-    """The same linkage with its links crossed: C is that of the parallelogram, mirrored at BD."""
+    """The antiparallelogram: C is that of the parallelogram, mirrored at BD."""
 
     def corner(th):
         B, D = polar(a, th), np.array([d, 0.0])
@@ -283,8 +283,10 @@ def crossed(a, d):
 
 
 def kite(a, b):
-    """A deltoid: crank and frame of length a, coupler and rocker of length b; C on the line across BD, at (a, 0) on
-    one side throughout though B passes through D."""
+    """A deltoid: crank and frame of length a, coupler and rocker of length b.
+
+    C is on the perpendicular bisector of BD, on the same side throughout, although B passes through D.
+    """
 
     def corner(th):
         half = th / 2  # BD = 2a sin(th/2) at the angle th/2 + π/2
@@ -307,7 +309,7 @@ CROSSINGS = {
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("name", CROSSINGS)
-def test_where_branches_cross_a_motion_goes_on_as_it_came(name, direction):
+def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
     bar, exact, singular = CROSSINGS[name]
     theta = -1.0 if direction > 0 else 1.1
     moments = np.sort([((s - theta) * direction) % TURN for s in singular])
@@ -332,8 +334,8 @@ def test_where_branches_cross_a_motion_goes_on_as_it_came(name, direction):
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
-def test_where_branches_only_come_near_each_other_a_motion_stays_on_its_own(gap):
-    """Lengths that are off those of a parallelogram by ``gap``: the branches pass at a distance of about its root."""
+def test_a_motion_stays_on_its_branch_where_branches_are_close(gap):
+    """Lengths that deviate from a parallelogram by ``gap``: the branches pass at a distance of about √gap."""
     for bar in (FourBar(1, 2, 1 + gap, 2), FourBar(1, 2, 1 + gap, 2, -1), FourBar(1, 2, 1, 2 + gap, -1)):
         for direction, count in ((1, 2), (-1, 40)):
             dead = bar.dead(1.0, direction)
@@ -344,7 +346,7 @@ def test_where_branches_only_come_near_each_other_a_motion_stays_on_its_own(gap)
                 assert np.abs(bar.corner_of(state) - bar.corner(1.0 + direction * state.time)).max() <= 1e-6
 
 
-def test_a_start_where_branches_cross_is_left_on_one_of_them_or_said_to_be_singular():
+def test_a_motion_from_a_crossing_follows_one_branch_or_is_reported_as_singular():
     exact = [parallel(1, 2), crossed(1, 2)]
     m = with_motor(FourBar(1, 2, 1, 2).build(0.0, np.array([3.0, 0.0])), "A", lambda t: t)
     motion = m.move(np.linspace(0, 2, 9))
@@ -360,8 +362,8 @@ def test_a_start_where_branches_cross_is_left_on_one_of_them_or_said_to_be_singu
 @pytest.mark.parametrize(
     ("count", "geared", "wheels"), [(2, False, 0), (2, True, 0), (4, True, 0), (14, True, 0), (1, True, 38)]
 )
-def test_linkages_do_not_jump_together_nor_in_a_crowd(count, geared, wheels, reach):
-    """Equal linkages come to their dead points at the same time; more than 240 unknowns are seen in another way."""
+def test_equal_linkages_do_not_jump_together(count, geared, wheels, reach):
+    """Equal linkages reach their dead points at the same time; SparseLinearization handles more than 240 unknowns."""
     bar = FourBar(1.0, 1.8, 1.2 + reach, 2.0)
     m = cd.Mechanism()
     for k in range(count):
@@ -389,19 +391,19 @@ SECOND = {0: -205 / 72, 1: 8 / 5, 2: -1 / 5, 3: 8 / 315, 4: -1 / 560}
 
 
 def by_differences(samples, h):
-    """Rates of the middle one of nine samples."""
+    """Rates at the middle of nine samples."""
     first = sum(w * (samples[4 + k] - samples[4 - k]) for k, w in FIRST.items()) / h
     second = sum(w * (samples[4 + k] + samples[4 - k]) / (2 if k == 0 else 1) for k, w in SECOND.items()) / h**2
     return first, second
 
 
 def axial(W):
-    """w of a skew matrix w̃; of a matrix that is not quite skew, of its skew part."""
+    """w of a skew matrix w̃, or of the skew part of a matrix."""
     return 0.5 * np.array([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
 
 
 def lead_screw():
-    """A screw turned by a motor lifts a nut that a slide keeps from turning."""
+    """A screw driven by a motor lifts a nut; a slide prevents the nut from rotating."""
     m = cd.Mechanism("lead screw")
     screw, nut = m.body("screw"), m.body("nut", position=(0, 0, 0.2))
     m.revolute("bearing", m.ground.frame(x=X), screw.frame(x=X))
@@ -412,7 +414,7 @@ def lead_screw():
 
 
 def universal_shaft():
-    """A shaft driven through a universal joint, at an angle."""
+    """A shaft driven through a universal joint with angled axes."""
     m = cd.Mechanism("shaft")
     axis = unit([0.0, 0.5, 1.0])
     one, cross, two = m.body("in"), m.body("cross"), m.body("out", orientation=quaternion(rotation(X, -np.arctan(0.5))))
@@ -457,7 +459,7 @@ def test_velocities_and_accelerations_are_the_derivatives_of_the_positions(name)
 
 
 def test_a_driver_may_be_given_with_its_derivatives_by_hand():
-    """A jet computed by hand from t.value, and the same by operators."""
+    """The same law with a jet computed by hand from t.value, and with operators."""
 
     def by_hand(t):
         s = t.value
@@ -478,7 +480,7 @@ def test_a_driver_may_be_given_with_its_derivatives_by_hand():
 
 
 def planetary():
-    """Sun 20, planet 15, ring 50 teeth: (ring − carrier)/(sun − carrier) = −20/50, the ring at rest."""
+    """Sun 20, planet 15, ring 50 teeth: (ring − carrier)/(sun − carrier) = −20/50, with a fixed ring."""
     m = cd.Mechanism("planetary")
     sun, planet, carrier = m.body("sun"), m.body("planet", position=(0.35, 0, 0)), m.body("carrier")
     m.revolute("carrier bearing", m.ground.frame(x=X), carrier.frame(x=X))
@@ -528,7 +530,7 @@ def test_a_lead_screw_is_counted_exactly_over_two_hundred_turns():
         assert state.turns["bearing"] == -state.time and state.turns["thread"] == state.time
 
 
-def test_parts_that_turn_against_each_other_are_counted_between_them():
+def test_the_angle_between_two_rotating_parts_is_counted():
     """No step may be so long that the angle between two parts goes through half a turn."""
     m = cd.Mechanism()
     one, two = m.body("one"), m.body("two")
@@ -561,7 +563,7 @@ def hinge(law=None):
 @pytest.mark.parametrize("count", [2, 50])
 def test_a_limit_ends_the_motion_when_it_is_reached(count):
     bar = FourBar(1, 2.5, 2, 3)
-    bound = heading(bar.corner(2.0) - (bar.d, 0))  # where the rocker is as the crank comes to 2 rad
+    bound = heading(bar.corner(2.0) - (bar.d, 0))  # angle of the rocker with the crank at 2 rad
     m = with_motor(bar.build(1.2), "A", lambda t: 1.2 + t)
     first = m["D"].coordinate(m.state)
     m.limit("stop", m["D"], **({"upper": bound} if bound > first else {"lower": bound}))
@@ -573,8 +575,8 @@ def test_a_limit_ends_the_motion_when_it_is_reached(count):
     assert all(state.time < 0.8 for state in motion.states)
 
 
-def test_a_limit_that_is_left_does_not_hold_the_motion_back():
-    """From a bound into the range, and along a bound that nothing pushes against."""
+def test_a_limit_that_is_left_does_not_stop_the_motion():
+    """Moving from a bound into the range, and along a bound without pushing against it."""
     m = hinge(lambda t: 1 + t)
     m.limit("stop", m["A"], lower=1.0, upper=3.0)
     rest = m.body("rest", position=(0, 0, 0.5))
@@ -586,7 +588,7 @@ def test_a_limit_that_is_left_does_not_hold_the_motion_back():
     assert not motion.velocities("rest").any() and np.abs(motion.positions("rest") - (0, 0, 0.5)).max() <= 1e-12
 
 
-def test_a_dead_point_is_not_taken_for_a_limit_that_happens_to_be_reached():
+def test_a_dead_point_is_not_mistaken_for_a_limit_that_is_reached():
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
     m = with_motor(crank.build(0.6), "P", lambda t: first + t)
@@ -608,8 +610,8 @@ SWINGS = {
 
 
 @pytest.mark.parametrize("name", SWINGS)
-def test_a_driver_that_swings_out_and_back_between_two_times_is_not_taken_for_one_at_rest(name):
-    """The slider is pushed beyond the reach of its crank and would be back in time."""
+def test_a_driver_that_moves_out_and_back_between_two_times_is_not_mistaken_for_a_constant(name):
+    """The slider is driven beyond the reach of its crank and back between two times."""
     crank = SliderCrank(1.0, 2.0)
     first = crank.place(0.6)
     law = SWINGS[name](first)
@@ -628,14 +630,14 @@ def test_a_driver_that_jumps_ends_the_motion_and_is_named():
     assert len(motion.states) == 3
 
 
-def test_kinks_and_dwells_of_a_driver_are_passed():
+def test_a_driver_may_have_kinks_and_dwells():
     m = hinge(lambda t: 0.0 if t < 0.5 else (t - 0.5 if t < 1.0 else 0.5 - (t - 1.0)))
     motion = m.move([0.0, 0.25, 0.75, 1.0, 1.5, 3.0])
     assert motion.ok, motion.text()
     assert np.abs(motion.coordinate(m["A"]) - [0, 0, 0.25, 0.5, 0.0, -1.5]).max() <= 1e-12
 
 
-def test_what_cannot_be_assembled_at_the_first_time_does_not_move():
+def test_a_mechanism_that_is_not_assembled_at_the_first_time_does_not_move():
     m = with_motor(SliderCrank(1, 2).build(0.6), "P", lambda t: 5.0 + t)
     motion = m.move([0.0, 1.0])
     assert motion.status is MotionStatus.NOT_ASSEMBLED and not motion.ok
@@ -644,7 +646,7 @@ def test_what_cannot_be_assembled_at_the_first_time_does_not_move():
 
 
 def test_a_motion_without_drivers_is_refused():
-    with pytest.raises(cd.ModelError, match=r"without drivers; add one with m\.drive"):
+    with pytest.raises(cd.ModelError, match=r"no drivers to move it; add one with m\.drive"):
         hinge().move([0.0, 1.0])
 
 
@@ -664,17 +666,17 @@ BAD_MOVES = {
 
 
 @pytest.mark.parametrize("case", BAD_MOVES)
-def test_a_bad_call_of_move_says_what_is_wrong(case):
+def test_an_invalid_call_of_move_is_reported(case):
     options, fragments = BAD_MOVES[case]
     with pytest.raises(cd.ModelError) as caught:
         hinge(lambda t: t).move(**options)
     assert not [f for f in fragments if f not in str(caught.value)], str(caught.value)
 
 
-# --- interrupted, timed, watched --------------------------------------------------------------------------------------
+# --- interrupts, deadlines, progress-----------------------------------------------------------------------------------
 
 
-def test_an_interrupt_keeps_what_was_reached():
+def test_an_interrupt_keeps_the_states_reached():
     def law(t):
         if t.value > 1.23:
             raise KeyboardInterrupt
@@ -687,7 +689,7 @@ def test_an_interrupt_keeps_what_was_reached():
     assert "interrupted" in motion.reason and "kept" in motion.reason
 
 
-def test_an_interrupt_while_progress_is_told_keeps_what_was_reached():
+def test_an_interrupt_in_the_progress_function_keeps_the_states_reached():
     def progress(part):
         if part > 0.5:
             raise KeyboardInterrupt
@@ -696,13 +698,13 @@ def test_an_interrupt_while_progress_is_told_keeps_what_was_reached():
     assert motion.status is MotionStatus.INTERRUPTED and len(motion.states) == 12
 
 
-def test_the_time_allowed_is_kept_and_said_to_be_over():
+def test_the_time_limit_is_kept_and_reported():
     def law(t):
         time.sleep(0.002)
         return t
 
     m = hinge(law)
-    m.move([0.0, 0.01])  # kernels are loaded now
+    m.move([0.0, 0.01])  # loads the kernels
     began = time.perf_counter()
     motion = m.move(np.linspace(0, 1000, 2001), max_seconds=0.2)
     elapsed = time.perf_counter() - began
@@ -712,13 +714,13 @@ def test_the_time_allowed_is_kept_and_said_to_be_over():
     assert motion.states[-1].time == motion.times[-1]
 
 
-def test_progress_goes_from_the_first_part_to_the_whole():
+def test_progress_increases_to_one():
     told = []
     hinge(lambda t: t).move(np.linspace(0, 1, 5), progress=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_failure_of_a_driver_on_the_way_is_its_error():
+def test_an_error_in_a_driver_during_a_motion_names_the_driver():
     def law(t):
         if t.value > 0.5:
             raise ValueError("no cam beyond")
@@ -728,10 +730,10 @@ def test_a_failure_of_a_driver_on_the_way_is_its_error():
         hinge(law).move([0.0, 1.0])
 
 
-# --- pieces, what is left undriven, size ------------------------------------------------------------------------------
+# --- pieces, undriven motions, size -----------------------------------------------------------------------------------
 
 
-def test_pieces_move_each_by_its_own_driver_and_what_has_none_stays():
+def test_each_piece_follows_its_own_driver_and_an_undriven_piece_stays():
     crank = SliderCrank(1, 3)
     m = with_motor(crank.build(0.4), "A", lambda t: 0.4 + t)
     arm = m.body("arm", position=(0, 9, 0))
@@ -764,8 +766,8 @@ def test_a_dead_point_of_one_piece_ends_the_motion_of_all():
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_what_the_drivers_leave_free_does_not_disturb_what_they_drive(seed):
-    """The coupler may spin about its two ball joints, and does so in other ways with other steps; nothing else does."""
+def test_undriven_motions_do_not_disturb_the_driven_ones(seed):
+    """The rotation of the coupler about its two ball joints depends on the steps; nothing else does."""
     free = rssr(seed)
     one, other = free.move(np.linspace(0, 4, 9)), free.move(np.linspace(0, 4, 81))
     assert one.ok and other.ok
@@ -776,11 +778,11 @@ def test_what_the_drivers_leave_free_does_not_disturb_what_they_drive(seed):
         length = free["C"].a.position[0]
         ends = state["coupler"].point((length, 0, 0)), state["rocker"].point((2, 0, 0))
         assert np.linalg.norm(ends[0] - ends[1]) <= 1e-11
-        assert np.abs(state.velocities).max() < 10.0  # of least norm: the spin is not stirred up
+        assert np.abs(state.velocities).max() < 10.0  # of least norm: the free rotation stays small
 
 
 def engine(count):
-    """Slider-cranks in a row on one crankshaft of gears: three parts each, in one piece."""
+    """Slider-cranks in a row, coupled by gears: three parts each, in one piece."""
     m = cd.Mechanism("engine")
     crank, lag = SliderCrank(1, 3), 0.05
     for k in range(count):
@@ -836,7 +838,7 @@ def test_a_motion_is_read_by_body_and_by_coordinate_and_copies_by_value():
     assert "done" in repr(motion) and "4 times" in motion.text()
     with pytest.raises(cd.UnknownNameError, match=r"'crnk'.*did you mean 'crank'"):
         motion.positions("crnk")
-    with pytest.raises(cd.ModelError, match=r"coordinate was given 'A'"):
+    with pytest.raises(cd.ModelError, match=r"coordinate got 'A'"):
         motion.coordinate("A")
 
 
@@ -846,7 +848,7 @@ def test_one_time_is_a_motion_of_one_state():
     assert np.abs(motion.velocities("arm") - [[0, 0, 0, 0, 0, 2]]).max() <= 1e-12
 
 
-def test_times_however_near_to_each_other_are_all_reached():
+def test_times_very_close_to_each_other_are_all_reached():
     times = [0.0, 1e-300, 1e-15, 1e-12, 1e-3, 1.0, 1.0 + 1e-15]
     motion = hinge(lambda t: t).move(times)
     assert motion.ok and motion.times.tolist() == times

@@ -1,4 +1,4 @@
-"""Laws of what happens between the poses of a motion: no bound is exceeded there, no turn miscounted."""
+"""Laws of the interior of motion steps: no bound is exceeded there, and no turn is miscounted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cardan.analysis.motion import MotionStatus
 from linkages import FourBar, SliderCrank, X, heading, polar
 
 TURN = 2 * np.pi
-CONTACT = 1e-8  # [s]: when a bound is reached, in motions of some seconds at some radians per second
+CONTACT = 1e-8  # [s] error of the time of contact, in motions of some seconds at some radians per second
 
 
 def hinge(law):
@@ -22,7 +22,7 @@ def hinge(law):
 
 
 def ends_at(m, times, contact, name):
-    """The motion ends when a limit is reached, and names it."""
+    """Check that the motion ends when a limit is reached, and names it."""
     motion = m.move(times)
     assert motion.status is MotionStatus.LIMIT, motion.text()
     assert abs(motion.state.time - contact) <= CONTACT, (motion.state.time, contact)
@@ -62,7 +62,7 @@ def test_a_stop_at_the_top_dead_centre_or_beyond_lets_the_crank_turn(beyond):
     m.limit("stop", m["P"], upper=crank.r + crank.l + beyond)
     motion = m.move([0, 30])
     assert motion.ok, motion.text()
-    assert motion.steps <= 100  # 63 where there is no stop
+    assert motion.steps <= 100  # 63 without a stop
 
 
 @pytest.mark.parametrize("place", [1.0, 1.23, 1.51])
@@ -95,7 +95,7 @@ def test_axes_that_come_too_near_to_each_other_end_the_motion():
 
 
 def random_obstacle(rng):
-    """A four-bar that turns round, and an obstacle near the path of a point of its coupler: lengths and points."""
+    """A four-bar with a rotating crank, and an obstacle near the path of a coupler point: lengths and points."""
     a, d = 1.0, rng.uniform(2.5, 4.0)
     b, c = rng.uniform(0.7, 1.2, 2) * (a + d) / 2 + a
     return FourBar(a, b, c, d), rng.uniform((0.5 * b - 1, -1), (0.5 * b + 1, 1)), rng.uniform(-3, 3, 2)
@@ -117,7 +117,7 @@ def test_obstacles_of_random_four_bars_are_reached_when_the_closed_form_says():
 
         gaps = np.array([gap(t) for t in times])
         least = gaps.min()
-        bound = least + rng.choice([-1e-3, 1e-5, 1e-3, 0.1])  # just out of reach, or as deep within
+        bound = least + rng.choice([-1e-3, 1e-5, 1e-3, 0.1])  # just out of reach, or within reach
         if not 0 < bound < gaps[0] - 1e-3:
             continue
         m = bar.build(0.0)
@@ -140,7 +140,7 @@ def test_obstacles_of_random_four_bars_are_reached_when_the_closed_form_says():
 
 
 def test_a_limit_is_kept_where_branches_cross():
-    """The flat pose of a parallelogram is bridged, and the bound lies under the bridge."""
+    """The flat pose of a parallelogram is bridged, and the bound is reached on the bridge."""
     for short in (1e-2, 1e-4, 1e-6):
         m = FourBar(1, 2, 1, 2).build(-1.0, polar(1, -1.0) + 2 * X[:2])
         m.drive("motor", m["A"], lambda t: t - 1.0)
@@ -149,7 +149,7 @@ def test_a_limit_is_kept_where_branches_cross():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.1, 0.01])
-def test_a_motion_ends_at_contact_also_where_a_limit_would_only_push_what_is_free(ratio):
+def test_a_motion_ends_at_contact_even_if_the_limit_would_only_push_a_free_body(ratio):
     m = hinge(lambda t: ratio * t)
     flap = m.body("flap")
     m.revolute("B", m.ground.frame(x=X), flap.frame(x=X))
@@ -167,7 +167,7 @@ def test_a_bound_may_be_reached_at_the_last_time(times):
     assert m.move(times).ok
 
 
-def test_what_rests_on_a_limit_costs_no_more_steps():
+def test_a_coordinate_that_stays_at_a_limit_takes_no_more_steps():
     m = hinge(lambda t: t)
     free = m.move([0, 30]).steps
     rest = m.body("rest", position=(0, 0, 0.5))
@@ -180,7 +180,7 @@ def test_what_rests_on_a_limit_costs_no_more_steps():
 
 
 def tilted(miss, law, count=True):
-    """A hinge, and the angle of an axis of its arm about another one that it passes at an angle, each turn."""
+    """A hinge, and the angle of an axis of its arm about another axis, passed at the angle miss in each turn."""
     lean = 0.5
     m = hinge(law)
     about = m.ground.frame(z=(0, np.sin(lean - miss), np.cos(lean - miss)), x=(1, 0, 0))
@@ -193,7 +193,7 @@ def tilted(miss, law, count=True):
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("miss", [0.3, 0.1, 0.01, 0.001, 1e-5, -0.1, -0.01, -1e-5])
 def test_an_axis_is_counted_round_another_however_close_it_passes(miss, direction):
-    """Its cone has the other axis inside, and it goes round it, or outside, and it does not."""
+    """The angle counts a turn if the other axis is inside the cone of the first, and none if it is outside."""
     m, angle = tilted(miss, lambda t: direction * TURN * t)
     motion = m.move([0, 1, 2, 3])
     assert motion.ok, motion.text()
@@ -203,35 +203,35 @@ def test_an_axis_is_counted_round_another_however_close_it_passes(miss, directio
     assert motion.steps <= 200
 
 
-def test_an_angle_that_comes_to_be_none_ends_the_motion_and_is_named():
+def test_an_angle_that_becomes_undefined_ends_the_motion_and_is_named():
     m, angle = tilted(0.0, lambda t: TURN * t)
     motion = m.move([0, 1, 2, 3])
     assert motion.status is MotionStatus.LOST
     assert abs(motion.state.time - 0.25) <= 1e-8
-    assert repr(angle.counted.key) in motion.reason and "not defined" in motion.reason
+    assert repr(angle.counted.key) in motion.reason and "undefined" in motion.reason
 
 
-# --- angles that the mechanism does not know --------------------------------------------------------------------------
+# --- angles that the mechanism does not count -------------------------------------------------------------------------
 
 
-def test_an_angle_nobody_counts_is_read_with_its_turns_where_times_are_dense():
+def test_an_uncounted_angle_is_read_with_its_turns_if_times_are_dense():
     m = hinge(lambda t: 2 * t)
     angle = cd.coordinate(m.ground.frame(x=X), m["arm"].frame(x=X))
     motion = m.move(np.linspace(0, 20, 41))
     assert np.abs(motion.coordinate(angle) - 2 * motion.times).max() <= 1e-9
 
 
-def test_an_angle_nobody_counts_is_refused_where_its_turns_cannot_be_told():
+def test_an_uncounted_angle_is_refused_if_its_turns_are_ambiguous():
     m = hinge(lambda t: 2 * t)
     angle = cd.coordinate(m.ground.frame(x=X), m["arm"].frame(x=X))
-    with pytest.raises(cd.ModelError, match=r"between t = 0 s and 5 s .* more times, .* m\.limit"):
+    with pytest.raises(cd.ModelError, match=r"between t = 0 s and 5 s; pass more times .* m\.limit"):
         m.move([0, 5, 10, 15, 20]).coordinate(angle)
     m.limit("count", angle, lower=-1e9)
     motion = m.move([0, 5, 10, 15, 20])
     assert np.abs(motion.coordinate(angle) - 2 * motion.times).max() <= 1e-9
 
 
-def test_what_an_angle_nobody_counts_reads_is_what_it_reads_where_it_is_counted():
+def test_an_uncounted_angle_has_the_same_values_as_a_counted_one():
     rng = np.random.default_rng(21)
     read = 0
     for count in (20, 60, 400):
@@ -248,8 +248,8 @@ def test_what_an_angle_nobody_counts_reads_is_what_it_reads_where_it_is_counted(
     assert read >= 8
 
 
-def test_a_joint_that_nothing_counts_is_read_with_its_turns_too():
-    """Driven by a slide alone, nothing in the mechanism depends on an angle."""
+def test_an_uncounted_joint_angle_is_read_with_its_turns_too():
+    """Only a slide is driven, so no constraint depends on an angle."""
     crank = SliderCrank(1.0, 3.0)
     m = crank.build(1.0)
     m.drive("hand", m["P"], lambda t: crank.place(1.0) - t)
@@ -259,12 +259,12 @@ def test_a_joint_that_nothing_counts_is_read_with_its_turns_too():
     assert np.abs(motion.coordinate(m["A"]) - [heading(p) for p in tip]).max() <= 1e-9
 
 
-# --- how a motion says why it ended -----------------------------------------------------------------------------------
+# --- reasons why a motion ended ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rate", [2.0, -1.0, 0.0])
 def test_drivers_that_contradict_each_other_are_named(rate):
-    """With opposite rates the best step is none at all."""
+    """With opposite rates the least-squares step is zero."""
     m = hinge(lambda t: t)
     m.drive("other", m["A"], lambda t: rate * t)
     motion = m.move([0, 1])
@@ -285,14 +285,14 @@ def test_a_driver_that_leaves_the_range_of_an_inclination_is_named(rate, end, wh
         assert part in motion.reason, motion.reason
 
 
-def test_a_driver_that_asks_for_a_negative_distance_is_named():
+def test_a_driver_with_a_negative_distance_is_named():
     m = cd.Mechanism()
     block = m.body("block", position=(1, 0, 0))
     m.prismatic("P", m.ground.frame(z=X), block.frame(z=X))
     m.drive("rope", cd.coordinate(m.ground.point(), block.point(), "distance"), lambda t: 1 - t)
     motion = m.move([0, 5])
     assert motion.status is MotionStatus.LOST and abs(motion.state.time - 1.0) <= 1e-6
-    for part in ("driver 'rope'", "distance of -", "never negative"):
+    for part in ("driver 'rope'", "distance of -", "must not be negative"):
         assert part in motion.reason, motion.reason
 
 
@@ -311,7 +311,7 @@ def test_times_out_of_order_are_named(times, parts):
     assert all(part in str(caught.value) for part in parts), str(caught.value)
 
 
-def test_a_motion_that_is_stopped_from_outside_ends_at_the_last_time_reached():
+def test_an_interrupted_motion_ends_at_the_last_time_reached():
     def law(t):
         if t.value > 0.55:
             raise KeyboardInterrupt

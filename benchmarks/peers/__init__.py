@@ -1,9 +1,9 @@
-"""Other programs on the same problems: one module each, imported only when asked for.
+"""Other programs on the same problems: one module each, imported on demand.
 
-A module here has ``name`` and ``tolerance`` for the tables, ``problems`` (names of the problems of ``run.py`` that
-the program can state), ``available() -> version | None``, and ``assemble(model, start) -> Answer``.  Whether an
-answer is right is not its business: the judge of ``problems.py`` decides on the poses.  ``stepper(model)``, where
-there is one, returns a function that makes one step of the program's own and a function that returns the poses.
+A module here has ``name`` and ``tolerance`` for the tables, ``problems`` (names of the problems of ``run.py`` that the
+program supports), ``available() -> version | None``, and ``assemble(model, start) -> Answer``.  It does not check the
+answer: the judge of ``problems.py`` checks the poses.  The optional ``stepper(model)`` returns a function that makes
+one step of the program and a function that returns the poses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHAINS = ("chain 1000, bad", "chain 1000, uniform")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Poses, and the seconds of the solve alone."""
+    """Poses, and the time of the solve only [s]."""
 
     poses: dict[int, Pose]
     seconds: float
@@ -50,7 +50,7 @@ def load(key: str) -> ModuleType:
 
 
 def version(distribution: str, module: str) -> str | None:
-    """The installed version, or None; nothing heavy is imported for the answer."""
+    """The installed version, or None; does not import the program."""
     try:
         found = util.find_spec(module)
         return metadata.version(distribution).removeprefix("v") if found else None
@@ -59,7 +59,7 @@ def version(distribution: str, module: str) -> str | None:
 
 
 def once_per_model(build: Callable[[Model], T]) -> Callable[[Model], T]:
-    """Remember what was built for the last model: building is not timed, but it need not be waited for either."""
+    """Cache the result of ``build`` for the last model; building is not timed."""
     last: list[tuple[Model, T]] = []
 
     @wraps(build)
@@ -72,7 +72,7 @@ def once_per_model(build: Callable[[Model], T]) -> Callable[[Model], T]:
 
 
 def across(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two unit vectors at right angles to an axis and to each other."""
+    """Two unit vectors perpendicular to an axis and to each other."""
     other = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(axis, other)
     first /= np.linalg.norm(first)

@@ -1,9 +1,9 @@
 """CadQuery: parts in an ``Assembly``, joints as its Point, Axis, PointOnLine and PointInPlane constraints.
 
-Timed: ``Assembly.solve``, which states the equations as a sum of squares and minimises it with IPOPT.  Not timed:
-making the parts and the constraints, anew for each start since a start is the location of the parts.  Its tolerance
-is 1e-14 on the gradient of the sum of squares and cannot be set.  Each part is a small box: its size enters
-CadQuery's unit of length.
+Timed: ``Assembly.solve``, which minimises the sum of squares of the equations with IPOPT.  Not timed: creating the
+parts and the constraints, repeated for each start because a start is the location of the parts.  Its tolerance is 1e-14
+on the gradient of the sum of squares and cannot be set.  Each part is a small box, whose size affects CadQuery's unit
+of length.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _vertex(at: np.ndarray) -> cq.Vertex:
 
 
 def _line(at: np.ndarray, axis: np.ndarray) -> cq.Edge:
-    """Centred on the point, which is where CadQuery takes a line to be."""
+    """A line centred on the point, because CadQuery uses the centre as the position of a line."""
     return cq.Edge.makeLine(cq.Vector(*map(float, at - axis)), cq.Vector(*map(float, at + axis)))
 
 
@@ -76,7 +76,7 @@ def build(model: Model, start: dict[int, Pose]) -> cq.Assembly:
         if c.kind == "prismatic":
             assembly.constrain(j, point_j, i, line_i, "PointOnLine")
             first, second = across(c.axis_i)
-            aside = _line(c.point_i, first), _line(c.point_j, c.turn.T @ second)
+            aside = _line(c.point_i, first), _line(c.point_j, c.rotation.T @ second)
             assembly.constrain(i, aside[0], j, aside[1], "Axis", RIGHT_ANGLE)
     return assembly
 

@@ -1,7 +1,7 @@
 """CasADi with IPOPT: r and p of every body that minimise the sum of squares of all joint equations and of |p|² − 1.
 
-Timed: the call of the solver.  Not timed: stating the equations, their derivatives, and making the solver, once per
-model. The Hessian is exact, as CasADi makes it where its user says nothing.
+Timed: the call of the solver.  Not timed: building the equations, their derivatives and the solver, once per model.
+The Hessian is exact, which is CasADi's default.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _joint(c: Joint, r: dict[int, ca.SX], p: dict[int, ca.SX]) -> list[ca.SX]:
     aligned = [ca.dot(u, axis_j), ca.dot(v, axis_j)]
     if c.kind == "revolute":
         return [gap, *aligned]
-    return [ca.dot(u, gap), ca.dot(v, gap), *aligned, ca.dot(u, turned(p[c.j], c.turn.T @ second))]
+    return [ca.dot(u, gap), ca.dot(v, gap), *aligned, ca.dot(u, turned(p[c.j], c.rotation.T @ second))]
 
 
 @once_per_model

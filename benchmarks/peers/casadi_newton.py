@@ -1,9 +1,9 @@
 """CasADi with IPOPT: r and p of every body such that all joint equations and |p|² = 1 hold, by short Newton steps.
 
-Timed: the call of the solver.  Not timed: stating the equations, their derivatives, and making the solver, once per
-model. The Hessian of the Lagrangian is replaced by a small multiple of the identity, so that a step is the shortest
-that solves the linearised equations.  With CasADi's own Hessian IPOPT needs 40 s for the chain.  IPOPT refuses more
-equations than unknowns; where redundant ones make it so, their sum of squares is minimised with JᵀJ for its Hessian.
+Timed: the call of the solver.  Not timed: building the equations, their derivatives and the solver, once per model.
+The Hessian of the Lagrangian is replaced by a small multiple of the identity, so that a step is the shortest that
+solves the linearised equations.  With CasADi's own Hessian IPOPT needs 40 s for the chain.  IPOPT rejects problems with
+more equations than unknowns; for those (redundant equations) the sum of squares is minimised, with JᵀJ as Hessian.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ name = "CasADi IPOPT, constraints"
 tolerance = "1e-10 on the equations"
 problems = SMALL + CHAINS
 
-WEIGHT = 1e-3  # of the identity in place of the Hessian
+WEIGHT = 1e-3  # factor of the identity that replaces the Hessian
 
 
 def available() -> str | None:

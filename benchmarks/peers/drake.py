@@ -1,8 +1,8 @@
 """Drake: free bodies in a ``MultibodyPlant``, joints as constraints of ``InverseKinematics``, solved by SNOPT.
 
 Timed: ``solver.Solve``.  Not timed: the plant and the program with its constraints, once per model.  The start is the
-initial guess.  Aligned axes: a second point of one body has no sideways coordinates in the other's joint frame.
-Chains of 1,000 links are left out: 100 links take 17 s.
+initial guess.  Aligned axes: a second point of one body has x = y = 0 in the other's joint frame.
+Chains of 1,000 links are omitted: 100 links take 17 s.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _constrain(ik: InverseKinematics, c: Joint, i, j) -> None:
         ik.AddPositionConstraint(j, c.point_j, i, at_i, np.zeros(3), np.zeros(3))
     else:
         ik.AddPositionConstraint(j, c.point_j, i, at_i, -along, along)
-        ik.AddAngleBetweenVectorsConstraint(i, first, j, c.turn.T @ second, np.pi / 2, np.pi / 2)
+        ik.AddAngleBetweenVectorsConstraint(i, first, j, c.rotation.T @ second, np.pi / 2, np.pi / 2)
     ik.AddPositionConstraint(j, c.point_j + c.axis_j, i, at_i, -along, along)
 
 

@@ -1,8 +1,8 @@
 """Exudyn: rigid bodies with Euler parameters, generic joints and distance constraints, assembled by its static solver.
 
-Timed: ``SolveStatic``.  Not timed: building the system, anew for each start since a start is the bodies' reference
-pose.  The static solver is full Newton, here with a dense factorisation that lets singular Jacobians pass (mechanisms
-can move).  Chains are left out: 100 links take more than a minute.
+Timed: ``SolveStatic``.  Not timed: building the system, repeated for each start because a start is the bodies'
+reference pose.  The static solver is full Newton, here with a dense factorisation that accepts singular Jacobians
+(mechanisms can move).  Chains are omitted: 100 links take more than a minute.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ name = "Exudyn"
 tolerance = "1e-14 relative on the equations"
 problems = SMALL
 
-# Constrained directions: x, y, z, then right angles of the axes (y_i, z_j), (x_i, z_j), (x_i, y_j).
+# Constrained directions: x, y, z, then perpendicularity of the axes (y_i, z_j), (x_i, z_j), (x_i, y_j).
 DIRECTIONS = {
     "spherical": [1, 1, 1, 0, 0, 0],
     "revolute": [1, 1, 1, 1, 1, 0],
@@ -36,7 +36,7 @@ def available() -> str | None:
 
 
 def _axes(c: Joint) -> tuple[np.ndarray, np.ndarray]:
-    """Of the joint in both bodies, as columns."""
+    """Axes of the joint in both bodies, as columns."""
     if c.axis_i is None:
         return np.eye(3), np.eye(3)
     first, second = across(c.axis_i)
@@ -44,7 +44,7 @@ def _axes(c: Joint) -> tuple[np.ndarray, np.ndarray]:
         axes_i = np.column_stack([c.axis_i, first, second])
     else:
         axes_i = np.column_stack([first, second, c.axis_i])
-    return axes_i, c.turn.T @ axes_i if c.kind == "prismatic" else np.column_stack([*across(c.axis_j), c.axis_j])
+    return axes_i, c.rotation.T @ axes_i if c.kind == "prismatic" else np.column_stack([*across(c.axis_j), c.axis_j])
 
 
 def build(model: Model, start: dict[int, Pose]):
@@ -100,7 +100,7 @@ def assemble(model: Model, start: dict[int, Pose]) -> Answer:
     _container, system, bodies = build(model, start)
     settings = _settings()
     began = time.perf_counter()
-    with contextlib.suppress(RuntimeError):  # a failure is for the judge to see
+    with contextlib.suppress(RuntimeError):  # the judge detects a failure
         system.SolveStatic(settings, showHints=False, updateInitialValues=True)
     seconds = time.perf_counter() - began
     poses = {}

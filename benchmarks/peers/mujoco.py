@@ -1,7 +1,7 @@
 """MuJoCo: no assembly, but one step of its dynamics on the RSUR four-bar, its loop closed by ``connect``.
 
-Timed: ``mj_step`` (1 ms, Newton solver, gravity).  Its constraints are soft: the residual under way is part of the
-figure.  The ball joint is the one that is cut; the universal joint is two hinges on one body.
+Timed: ``mj_step`` (1 ms, Newton solver, gravity).  Its constraints are soft, so the residual during the motion is
+reported too.  The loop is cut at the ball joint; the universal joint is two hinges on one body.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _body(number: int, pose: Pose, length: float, joints: list[tuple[np.ndarray,
 
 
 def stepper(model: Model) -> tuple[Callable[[], None], Callable[[], dict[int, Pose]]]:
-    """Of the RSUR four-bar, from rest in its reference pose."""
+    """Stepper of the RSUR four-bar, from rest in its reference pose."""
     pivot, ball, cross, hinge = model.joints
     crank, coupler, rocker = (model.reference[k] for k in (1, 2, 3))
     R_D, p_D = rocker

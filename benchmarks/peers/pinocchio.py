@@ -2,7 +2,7 @@
 constraint.
 
 Timed: ``constraintDynamics`` and ``integrate`` (1 ms, semi-implicit Euler, gravity, Baumgarte gains).  The residual
-under way is part of the figure.  The ball joint is the one that is cut; the universal joint is two hinges.
+during the motion is reported too.  The loop is cut at the ball joint; the universal joint is two hinges.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def available() -> str | None:
 
 
 def stepper(model: Model) -> tuple[Callable[[], None], Callable[[], dict[int, Pose]]]:
-    """Of the RSUR four-bar, from rest in its reference pose."""
+    """Stepper of the RSUR four-bar, from rest in its reference pose."""
     pivot, ball, cross, hinge = model.joints
     place = {k: pin.SE3(R, p) for k, (R, p) in model.reference.items()}
     lengths = {1: ball.point_i[0], 2: cross.point_i[0], 3: cross.point_j[0]}
@@ -46,7 +46,7 @@ def stepper(model: Model) -> tuple[Callable[[], None], Callable[[], dict[int, Po
     here = pin.SE3.Identity()
     crank = add(0, pivot.axis_j, place[1], "crank")  # its origin is on the axis
     rocker = add(0, hinge.axis_j, place[3], "rocker")
-    # The joint's frame has the coupler's axes and lies at the universal joint.
+    # The joint frame has the coupler's axes and its origin at the universal joint.
     at_cross = place[3].inverse() * place[2] * pin.SE3(np.eye(3), cross.point_i)
     yoke = add(rocker, at_cross.rotation.T @ cross.axis_j, at_cross, "yoke")
     coupler = add(yoke, cross.axis_i, here, "coupler")

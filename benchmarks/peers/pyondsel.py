@@ -1,9 +1,8 @@
 """OndselSolver, the engine of FreeCAD's assemblies, by pyondsel: parts, markers and joints, one frame at time zero.
 
-Timed: ``solve_asmt_raw``, text in and text out, in a process of its own that lives on between starts, because the
-solver may crash; its users pay some 40 ms more for a process for each solve.  Not timed: writing and reading the text.
-Its tolerance cannot be set.  Rods of fixed length are not implemented in it.  Chains are left out: 300 links end open
-after 13 s.
+Timed: ``solve_asmt_raw``, text in and text out, in a separate process that is reused between starts, because the solver
+may crash; a new process for each solve costs about 40 ms more.  Not timed: writing and reading the text.  Its tolerance
+cannot be set.  Rods of fixed length are not implemented.  Chains are omitted: 300 links are not assembled after 13 s.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def _text(model: Model, start: dict[int, Pose]) -> str:
 
     for k, c in enumerate(model.joints):
         axes_i = axes(c.axis_i)
-        axes_j = c.turn.T @ axes_i if c.kind == "prismatic" else axes(c.axis_j)
+        axes_j = c.rotation.T @ axes_i if c.kind == "prismatic" else axes(c.axis_j)
         ends = marker(c.i, f"i{k}", c.point_i, axes_i), marker(c.j, f"j{k}", c.point_j, axes_j)
         made.add_joint(Joint(f"joint{k}", KINDS[c.kind], *ends))
     made.simulation = Simulation(t_start=0.0, t_end=0.0, frames=1)
@@ -80,7 +79,7 @@ def _solve(text: str) -> tuple[str, float]:
 def assemble(model: Model, start: dict[int, Pose]) -> Answer:
     from pyondsel.asmt_solver import AsmtSolver, rotation_matrix
 
-    global _pool  # noqa: PLW0603  # the process is kept between starts
+    global _pool  # noqa: PLW0603  # the process is reused between starts
     if _pool is None:
         _pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     try:

@@ -1,9 +1,9 @@
 """SolveSpace's solver by ``slvs``: a body is a workplane (origin and normal), its points lie in the plane.
 
-Timed: ``solve_sketch``.  Not timed: adding entities and constraints, anew for each start since a start is part of
-them.  Axes are made parallel by right angles, which hold their form far from the solution; SolveSpace's own parallel
-constraint picks its equations from the start.  Its tolerance is 1e-8 in the unit of length and cannot be set.  It
-refuses chains of 1,000 links: too many unknowns.
+Timed: ``solve_sketch``.  Not timed: adding entities and constraints, repeated for each start because a start is part of
+them.  Axes are made parallel by perpendicular constraints, which remain valid far from the solution; SolveSpace's own
+parallel constraint selects its equations at the start.  Its tolerance is 1e-8 in the unit of length and cannot be set.
+It rejects chains of 1,000 links: too many unknowns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def available() -> str | None:
 
 
 class _Sketch:
-    """Points and directions of bodies in the one sketch that the module has; body 0 does not move."""
+    """Points and directions of bodies in the module's single sketch; body 0 is fixed."""
 
     def __init__(self, start: dict[int, Pose]) -> None:
         slvs.clear_sketch()
@@ -48,7 +48,7 @@ class _Sketch:
         return slvs.add_point_2d(GIVEN, float(at[0]), float(at[1]), self.bodies[body][2])
 
     def direction(self, body: int, along: np.ndarray) -> dict:
-        """A line, or the normal of the plane."""
+        """A line, or the normal of the body's plane."""
         if body and abs(along @ Z) > 1 - 1e-12:
             return self.bodies[body][1]
         return self.line(body, np.zeros(3), along)
@@ -58,7 +58,7 @@ class _Sketch:
         return slvs.add_line_2d(SOUGHT, *ends, self.bodies[body][2]) if body else slvs.add_line_3d(GIVEN, *ends)
 
     def constrain(self, kind: str, value: float = 0.0, **entities: dict) -> None:
-        """By the general call: the ones by name refuse a point in a plane and a normal, which the solver knows."""
+        """Use the general call: the specific ones reject a point in a plane and a normal, which the solver supports."""
         slvs.add_constraint(SOUGHT, slvs.ConstraintType[kind], slvs.E_FREE_IN_3D, value, **entities)
 
     def right_angle(self, first: dict, second: dict) -> None:
@@ -93,7 +93,7 @@ def assemble(model: Model, start: dict[int, Pose]) -> Answer:
             first, second = across(c.axis_i)
             line = sketch.line(c.i, c.point_i, c.axis_i)
             sketch.constrain("PT_ON_LINE", ptA=point_j, entityA=line)
-            sketch.right_angle(sketch.direction(c.i, first), sketch.direction(c.j, c.turn.T @ second))
+            sketch.right_angle(sketch.direction(c.i, first), sketch.direction(c.j, c.rotation.T @ second))
     began = time.perf_counter()
     slvs.solve_sketch(SOUGHT, False)
     seconds = time.perf_counter() - began

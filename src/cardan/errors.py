@@ -1,4 +1,4 @@
-"""What Cardan raises when a call was wrong.  A mechanism that cannot be assembled is not an error but a result."""
+"""Exceptions for invalid calls.  A mechanism that cannot be assembled is not an error but a result."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ class CardanError(Exception):
 
 
 class ModelError(CardanError, ValueError):
-    """A model or an option is invalid; the message names the item, its value, and what would be valid."""
+    """A model or an option is invalid; the message names the item, its value, and the valid values."""
 
 
 class UnknownNameError(ModelError, KeyError):
-    """No item has that name; the message lists near ones."""
+    """No item has this name; the message lists similar names."""
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])

@@ -1,9 +1,9 @@
-"""Modules of kernels that are loaded when first used, and compiled when it pays.
+"""Modules of kernels that are loaded at first use, and compiled when it saves time.
 
-Kernels need numba, which is heavy; and an import statement inside a function costs a microsecond each time it is run.
-Some kernels run once for each mechanism, not once for each iteration: for a small one the interpreter does what they do
-in a fraction of a millisecond, while to compile them takes seconds.  They are compiled when they have been called often
-enough, or for a large mechanism; a first solve does not wait for them.
+Kernels need numba, which is slow to import; an import statement inside a function takes a microsecond per call.
+Some kernels run once per mechanism, not once per iteration.  For a small mechanism they take a fraction of a
+millisecond in the interpreter, but seconds to compile.  They are compiled for large mechanisms, or after a number of
+calls, so that a first solve need not wait.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-SMALL = 4000  # numbers in all arrays of a call: so many the interpreter reads in some milliseconds
+SMALL = 4000  # numbers in all arrays of a call, which the interpreter processes in some milliseconds
 
 
 class LazyModule:
-    """Stands for a module: ``_blocks = LazyModule("cardan.solvers._blocks")``.  What was asked for once is kept."""
+    """A proxy of a module, ``_blocks = LazyModule("cardan.solvers._blocks")``, which stores attributes once used."""
 
     def __init__(self, name: str) -> None:
         self.__dict__["_name"] = name
@@ -34,9 +34,9 @@ class LazyModule:
 
 
 class TieredModule(LazyModule):
-    """A module whose kernels are interpreted for the first few small calls, unless their machine code is at hand."""
+    """A module whose kernels are interpreted for the first few small calls, unless their machine code is cached."""
 
-    patience = 30  # calls of a kernel that are interpreted; none once all shall be compiled, as by `cardan warmup`
+    patience = 30  # calls of a kernel that are interpreted; 0 to compile at once, as in `cardan warmup`
 
     def _find(self, attribute: str) -> Any:
         kernel = super()._find(attribute)
@@ -44,7 +44,7 @@ class TieredModule(LazyModule):
 
 
 class _Tiered:
-    """One kernel of such a module, until it is compiled."""
+    """One kernel of a :class:`TieredModule`, until it is compiled."""
 
     def __init__(self, module: TieredModule, attribute: str, kernel: Any) -> None:
         self._module = module
@@ -70,7 +70,7 @@ _copies: dict[str, ModuleType] = {}
 
 
 def _uncompiled(name: str) -> ModuleType:
-    """The module of that name, executed a second time with decorators that leave its functions as they are."""
+    """The module of this name, executed a second time with decorators that do not compile."""
     from cardan import _jit
 
     if name not in _copies:

@@ -1,4 +1,4 @@
-"""Each slip of [Liu2013] that was found by recomputing, shown: what is printed fails, what is meant holds."""
+"""The errata of [Liu2013]: each printed formula or value fails, and its correction holds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRINTED_A1 = np.array([[-0.25, 1.0, -0.8125], [1.1875, 0.5, 0.25], [0.5, -0.6875
 
 
 def matrix_22(movable, equations=None):
-    """Peng's Jacobian at q₀, normalisation first."""
+    """Peng's Jacobian at q₀, with the normalisation row first."""
     system = liu2013.system(1, movable, equations)
     q = liu2013.coordinates(WORKED_START)[0]
     J = formulations.problem(system, "virtual_rotation").jacobian(q)[1]
@@ -40,7 +40,7 @@ def matrix_22(movable, equations=None):
 
 
 @pytest.mark.nojit
-def test_the_worked_iteration_comes_out_to_the_printed_digits():
+def test_the_worked_iteration_agrees_with_the_printed_digits():
     worked = liu2013.worked_iteration()
     assert np.abs(worked.jacobian - PRINTED_22).max() <= DIGITS
     assert np.abs(worked.q_1 - PRINTED_Q1).max() <= DIGITS
@@ -76,7 +76,7 @@ def test_the_worked_iteration_has_body_1_movable_although_the_text_says_p2():
 def test_the_first_row_is_twice_q0_and_one_edition_has_a_wrong_sign():
     assert np.array_equal(matrix_22(1)[0], 2 * np.array(WORKED_START))
     misprinted = np.array([1.0, -1.0, 1.0, 1.0])
-    # with it the step would not lead to the printed q₁
+    # the misprinted row does not give the printed q₁
     found = liu2013.problem(1, 1, "virtual_rotation")
     f = np.roll(found.residual(liu2013.coordinates(WORKED_START)[0]), 1)
     for row, off in ((PRINTED_22[0], 0.0), (misprinted, 0.1)):
@@ -85,8 +85,8 @@ def test_the_first_row_is_twice_q0_and_one_edition_has_a_wrong_sign():
 
 
 @pytest.mark.parametrize("formulation", ["manifold", "euler_angles", "euler_parameters", "virtual_rotation"])
-def test_a_trace_is_the_run_that_is_counted(formulation):
-    """Also from starts that are no unit quaternions, which are normalised where p stands for a rotation."""
+def test_a_trace_equals_the_run_of_algorithm_1(formulation):
+    """Also from starts that are not unit quaternions, which are normalised if p is a rotation."""
     starts = table2.starts("box", -1.0, 40, 0, 4)
     counted = liu2013.algorithm_1(4, 2, formulation, starts)
     for k, start in enumerate(starts):
@@ -97,7 +97,7 @@ def test_a_trace_is_the_run_that_is_counted(formulation):
 
 
 def test_algorithm_1_must_run_while_the_norm_exceeds_epsilon():
-    """As printed, while ‖Φ‖ < ε, it would not take one step from q₀."""
+    """With the printed condition, ‖Φ‖ < ε, it takes no step from q₀."""
     norms = liu2013.trace(1, 1, "euler_parameters", WORKED_START)[1]
     assert not norms[0] < liu2013.EPSILON
     assert len(norms) > 2
@@ -110,7 +110,7 @@ SAMPLES = 4000
 
 
 def row(number, region, formula, *, low=None, settings=None, samples=SAMPLES, seed=1):
-    """One row of the table, compared with what is printed."""
+    """One row of the table, compared with the printed values."""
     experiment = table2.EXPERIMENTS[number]
     low = experiment.box if low is None else low
     p = table2.starts(region, low, samples, seed, number)
@@ -148,7 +148,7 @@ def test_the_boxes_of_examples_3_and_4_are_from_minus_one_to_one(number):
     assert any(abs(row(number, "box", f, low=0.0).deviation) > 3.0 for f in ("euler_parameters", "virtual_rotation"))
 
 
-def test_what_is_called_irreproducible_is_so_and_what_is_called_reproducible_too():
+def test_rows_are_reproducible_exactly_where_they_are_marked_so():
     for number, experiment in enumerate(table2.EXPERIMENTS):
         for region in table2.REGIONS:
             for formula in ("euler_parameters", "virtual_rotation"):
@@ -156,8 +156,8 @@ def test_what_is_called_irreproducible_is_so_and_what_is_called_reproducible_too
                 assert (abs(found.deviation) < 3.0) == found.reproducible, (experiment.printed, found)
 
 
-def test_one_row_is_at_the_edge_of_sampling_error():
-    """Example 1, body 1, sphere, formula (8): of many starts 28.0 % converge, and 26.66 % are printed."""
+def test_one_row_is_at_the_limit_of_sampling_error():
+    """Example 1, body 1, sphere, formula (8): 28.0 % of many starts converge; 26.66 % is printed."""
     starts = table2.starts("sphere", 0.0, 40_000, 4, 1)
     share = liu2013.algorithm_1(1, 1, "euler_parameters", starts, workers=None).count / 40_000
     assert abs(share - 0.2802) < 0.007
@@ -165,7 +165,7 @@ def test_one_row_is_at_the_edge_of_sampling_error():
     assert 1.5 < off < 4.5
 
 
-def test_mean_iterations_of_the_proposed_formula_come_out_about_a_half_lower():
+def test_mean_iterations_of_the_proposed_formula_are_about_a_half_lower():
     for number, region in ((0, "box"), (0, "sphere"), (1, "box"), (1, "sphere"), (3, "box"), (4, "box")):
         found = row(number, region, "euler_parameters")
         assert 0.1 < found.paper[1] - found.mean_iterations < 0.7
@@ -175,7 +175,7 @@ def test_mean_iterations_of_the_proposed_formula_come_out_about_a_half_lower():
 
 
 def test_example_2_has_a_singular_jacobian_everywhere():
-    """Its first distance is |Q₁|² − 1 = |p|⁴ − 1, whose row 4|p|²pᵀ is parallel to that of pᵀp − 1."""
+    """The row 4|p|²pᵀ of its first distance, |Q₁|² − 1 = |p|⁴ − 1, is parallel to that of pᵀp − 1."""
     rng = np.random.default_rng(6)
     problem = liu2013.problem(2, 2, "euler_parameters")
     for p in rng.uniform(-1, 1, (50, 4)):
@@ -188,13 +188,13 @@ def test_example_2_has_a_singular_jacobian_everywhere():
         assert abs(problem.residual(liu2013.coordinates(unit)[0])[0]) <= 1e-15
 
 
-def test_example_2_hangs_on_the_test_for_a_singular_matrix():
-    """With J⁺ in every step the proposed formula converges from all starts, with LU wherever it finds a pivot not."""
+def test_example_2_depends_on_the_test_for_a_singular_matrix():
+    """With J⁺ in every step the proposed formula converges from all starts; with LU it does not."""
     starts = table2.starts("sphere", -1.0, 2000, 3, 2)
-    always = liu2013.algorithm_1(2, 2, "euler_parameters", starts, Settings(inverse="pseudo"))
-    where = liu2013.algorithm_1(2, 2, "euler_parameters", starts, Settings(inverse="lu"))
-    assert always.count == 2000
-    assert where.count < 2000
+    pseudo = liu2013.algorithm_1(2, 2, "euler_parameters", starts, Settings(inverse="pseudo"))
+    lu = liu2013.algorithm_1(2, 2, "euler_parameters", starts, Settings(inverse="lu"))
+    assert pseudo.count == 2000
+    assert lu.count < 2000
 
 
 def test_on_the_manifold_plain_newton_converges_from_more_starts_or_as_many():
@@ -219,7 +219,7 @@ def difference(f, q, h=1e-5):
 
 
 class Tree:
-    """Ground, a body on a cylindrical joint (θ, d), and on that a body on a ball joint with Euler parameters.
+    """Ground, body 1 on a cylindrical joint (θ, d), and body 2 on body 1 by a ball joint with Euler parameters.
 
     Equations (9), (10) and (12) to (16) in the symbols of the paper; q = (θ, d, p).
     """
@@ -251,13 +251,13 @@ class Tree:
         A12 = self.joint(self.q)[2]
         if body == 1:
             w, s, c = self.C10.T @ u, np.sin(self.q[0]), np.cos(self.q[0])
-            turned = np.array([-s * w[0] - c * w[1], c * w[0] - s * w[1], 0.0])
-            return np.column_stack([self.C01 @ turned, np.zeros((3, 5))])
+            rotated = np.array([-s * w[0] - c * w[1], c * w[0] - s * w[1], 0.0])
+            return np.column_stack([self.C01 @ rotated, np.zeros((3, 5))])
         own = self.poses(self.q)[1] @ self.C12 @ euler.K(self.C21.T @ u, self.q[2:])
         return self.J(1, self.C12 @ A12 @ self.C21.T @ u) + np.column_stack([np.zeros((3, 2)), own])
 
     def Jr(self, body, *, printed=False):
-        """J_i^r with δr_i = J_i^r δq, by (16); printed: with J_i in the second term, as it stands there."""
+        """J_i^r with δr_i = J_i^r δq, by (16); printed: with J_i in the second term, as in the paper."""
         if body == 0:
             return np.zeros((3, 6))
         if body == 1:
@@ -276,7 +276,7 @@ def test_the_recursion_of_j_is_the_derivative_of_a_rotated_vector(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_in_equation_16_the_second_term_is_that_of_the_body_before(seed):
+def test_in_equation_16_the_second_term_is_that_of_the_previous_body(seed):
     """s_{i−1,i} is fixed on body i − 1."""
     tree = Tree(seed)
     for body, at in ((1, 0), (2, 2)):
@@ -296,9 +296,9 @@ def test_in_equation_17_each_vector_has_the_matrix_of_its_own_body(seed):
 
     _, A1, _, A2 = tree.poses(tree.q)
     derivative = difference(f, tree.q)
-    meant = (A2 @ tree.v2) @ tree.J(1, tree.v1) + (A1 @ tree.v1) @ tree.J(2, tree.v2)
+    correct = (A2 @ tree.v2) @ tree.J(1, tree.v1) + (A1 @ tree.v1) @ tree.J(2, tree.v2)
     printed = (A2 @ tree.v2) @ tree.J(1, tree.v1) + (A1 @ tree.v1) @ tree.J(1, tree.v2)
-    assert np.abs(meant - derivative).max() <= 1e-8
+    assert np.abs(correct - derivative).max() <= 1e-8
     assert np.abs(printed - derivative).max() > 0.1
 
 
@@ -335,17 +335,17 @@ def test_in_equations_19g_and_19k_the_point_on_body_j_is_q(seed):
 
 
 def test_the_second_skew_term_of_k_is_that_of_the_product():
-    """One edition prints −ẽũ twice; the second is −tilde(ẽu).  More of K in the tests of the Euler parameters."""
+    """One edition prints −ẽũ twice; the second is −tilde(ẽu).  Other tests check the rest of K."""
     rng = np.random.default_rng(7)
     u, p = rng.normal(size=3), rng.normal(size=4)
     e0, e = p[0], p[1:]
     derivative = difference(lambda p: euler.matrix(p) @ u, p)
     head = 2 * (euler.tilde(e) + e0 * np.eye(3)) @ u
     common = (e @ u) * np.eye(3) + np.outer(e, u) - euler.tilde(e) @ euler.tilde(u) - 2 * e0 * euler.tilde(u)
-    meant = np.column_stack([head, common - euler.tilde(euler.tilde(e) @ u)])
-    lost = np.column_stack([head, common - euler.tilde(e) @ euler.tilde(u)])
-    assert np.abs(meant - derivative).max() <= 1e-7
-    assert np.abs(lost - derivative).max() > 0.1
+    correct = np.column_stack([head, common - euler.tilde(euler.tilde(e) @ u)])
+    printed = np.column_stack([head, common - euler.tilde(e) @ euler.tilde(u)])
+    assert np.abs(correct - derivative).max() <= 1e-7
+    assert np.abs(printed - derivative).max() > 0.1
 
 
 def test_virtual_rotations_are_exactly_right_on_the_manifold():

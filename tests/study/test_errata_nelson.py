@@ -1,4 +1,4 @@
-"""Each slip of [NelsonCohen1998] and [Nelson1998] that was found, shown: what is printed fails, what is meant holds."""
+"""The errata of [NelsonCohen1998] and [Nelson1998]: each printed formula fails, and its correction holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRINTED_K = 0.1
 
 
 def printed_16(q, v):
-    """The matrix (16), columns by (q₀, q_x, q_y, q_z)."""
+    """The matrix (16) as printed, columns for (q₀, q_x, q_y, q_z)."""
     q0, qx, qy, qz = q
     vx, vy, vz = v
     along = qx * vx + qy * vy + qz * vz
@@ -30,13 +30,13 @@ def printed_16(q, v):
 
 
 def rotated(q, v):
-    """q v q*, as the paper writes it above (16)."""
+    """q v q*, as in the paper above (16)."""
     q0, e = q[0], q[1:]
     return (q0 * q0 - e @ e) * v + 2 * q0 * np.cross(e, v) + 2 * e * (e @ v)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_16_lacks_a_factor_two_and_a_term_of_its_first_entry(seed):
+def test_equation_16_lacks_a_factor_two_and_a_term_of_its_first_entry(seed):
     rng = np.random.default_rng(seed)
     q, v = rng.normal(size=4), rng.normal(size=3)
     h = 1e-6
@@ -50,7 +50,7 @@ def test_16_lacks_a_factor_two_and_a_term_of_its_first_entry(seed):
 
 
 def test_the_unit_norm_has_the_square_of_q0_too():
-    """A third of a turn, q₀ = ½, is a rotation; as printed, ‖q₀ + q_x² + q_y² + q_z²‖ = 1, it is none."""
+    """A third of a turn, q₀ = ½, is a rotation, but violates the printed ‖q₀ + q_x² + q_y² + q_z²‖ = 1."""
     q = np.full(4, 0.5)
     assert np.abs(euler.matrix(q) @ euler.matrix(q).T - np.eye(3)).max() <= 1e-15
     assert q @ q == 1.0
@@ -61,20 +61,20 @@ def test_the_unit_norm_has_the_square_of_q0_too():
 
 
 def jacobian_at_origins(system, formulation, coordinates):
-    """J in metres and radians, of the poses of the bodies' own origins as the papers have them, unscaled.
+    """Unscaled J in metres and radians, with respect to the bodies' origins as in the papers.
 
-    Solvers move reference points r + A c in place of r: δ(r + A c) = δr − A c̃ δθ, or δr + K(c, p) δp.
+    Solvers use reference points r + A c instead of r: δ(r + A c) = δr − A c̃ δθ, or δr + K(c, p) δp.
     """
     J = formulations.problem(system, formulation).jacobian(formulations.to_reference(system, coordinates))[1]
     width = formulations.REGISTRY[formulation].width
     for b, (c, p) in enumerate(zip(system.reference_points, coordinates[:, 3:], strict=True)):
-        turned = -euler.matrix(p) @ euler.tilde(c) if width == 6 else euler.K(c, p)
-        J[:, width * b + 3 : width * (b + 1)] += J[:, width * b : width * b + 3] @ turned
+        rotation_part = -euler.matrix(p) @ euler.tilde(c) if width == 6 else euler.K(c, p)
+        J[:, width * b + 3 : width * (b + 1)] += J[:, width * b : width * b + 3] @ rotation_part
     return J
 
 
 def bound(unit, formulation):
-    """2/λ_max(C_qᵀC_q) of the RSUR four-bar where it is assembled."""
+    """2/λ_max(C_qᵀC_q) of the assembled RSUR four-bar."""
     built = BENCHMARKS["RSUR"]().build(unit=unit)
     state = built.mechanism.state.moved(built.drawn)
     return 2.0 / np.linalg.norm(jacobian_at_origins(built.mechanism.system, formulation, state.coordinates), 2) ** 2
@@ -85,14 +85,14 @@ def bound(unit, formulation):
     [(1.0, "manifold", 0.09), (1.0, "euler_parameters", 0.023), (10.0, "manifold", 0.001)],
 )
 def test_k_is_not_safe_in_general(unit, formulation, expected):
-    """It was found stable "for the examples encountered so far"; of the papers' own four-bar it exceeds the bound."""
+    """Stable "for the examples encountered so far"; for the papers' own four-bar it exceeds the bound."""
     found = bound(unit, formulation)
     assert found < PRINTED_K
     assert found == pytest.approx(expected, rel=0.05)
 
 
-def test_15_as_printed_diverges_in_quaternions():
-    """From an assembled four-bar moved by a hundredth."""
+def test_equation_15_as_printed_diverges_in_quaternions():
+    """The start is an assembled four-bar disturbed by 0.01."""
     built = BENCHMARKS["RSUR"]().build()
     system = built.mechanism.system
     problem = formulations.problem(system, "euler_parameters")
@@ -116,7 +116,7 @@ def test_15_as_printed_diverges_in_quaternions():
 
 
 def geared(ratio):
-    """Wheels whose gear makes a stiff row: λ_max is about ratio²."""
+    """Two wheels with a gear, which is a stiff row: λ_max is about ratio²."""
     m = cd.Mechanism()
     hinges = []
     for k, x in enumerate((0.0, 3.0)):
@@ -127,7 +127,7 @@ def geared(ratio):
 
 
 def descent(problem, q, gain, steps=60):
-    """½|r|² after each spring step of the kernel from q, and k by the λ_max of NumPy at each."""
+    """½|r|² after each spring step of the kernel from q; the k it used and NumPy's λ_max at each step."""
     job = Job(problem, methods.load("_gradient"), {abi.STEP_GAIN: gain})
     job.start(0.0)
     rows, columns = problem.scales[: problem.rows], problem.scales[problem.rows :]
@@ -148,7 +148,7 @@ def descent(problem, q, gain, steps=60):
 @pytest.mark.parametrize("gain", [methods.SPRING_GAIN, methods.FULL_GAIN])
 @pytest.mark.parametrize("ratio", [-2.0, 40.0])
 def test_the_step_of_the_library_is_clipped_to_the_bound(gain, ratio):
-    """κ = min(k, 1/λ_max), λ_max as NumPy has it; so |C| falls at every step, also where k = 0.1 is far beyond."""
+    """κ = min(k, 1/λ_max) with λ_max by NumPy; |C| decreases at every step, even if k = 0.1 is unstable."""
     m = geared(ratio)
     problem = formulations.problem(m.system, "manifold")
     q = formulations.to_reference(m.system, m.state.coordinates)
@@ -159,7 +159,7 @@ def test_the_step_of_the_library_is_clipped_to_the_bound(gain, ratio):
     assert (2.0 / used[:, 1] < PRINTED_K).all() == (ratio == 40.0)
 
 
-def test_without_the_clip_it_would_diverge():
+def test_without_clipping_the_iteration_diverges():
     m = geared(40.0)
     problem = formulations.problem(m.system, "manifold")
     q = formulations.to_reference(m.system, m.state.coordinates)

@@ -1,4 +1,4 @@
-"""What holds a gradient descent: a minimum, or the unknowns it is made in."""
+"""The causes that stop a gradient descent: a local minimum or the chart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def found():
     return minima.minima(Inputs(("stewart_distance", "rsur"), 20, 6000, 1e-2, 1))
 
 
-def test_every_start_is_met_or_held_by_something(found):
+def test_every_start_is_met_or_has_a_cause_of_failure(found):
     assert len(found) == 2 * 3
     for row in found:
         assert row.met + row.minimum + row.by_chart + row.slow == row.starts == 20
@@ -29,7 +29,7 @@ def test_every_start_is_met_or_held_by_something(found):
 
 
 def test_iterations_are_the_first_that_meet_the_tolerance():
-    """And not those to what the solver would aim at: a run that goes one step less far is not met."""
+    """A run with one step less does not meet it; the solver's stricter target is not used."""
     mechanism = REGISTRY["rsur"].build()
     system = mechanism.system
     starts = minima.starting_poses(mechanism, 6, 0)
@@ -43,7 +43,7 @@ def test_iterations_are_the_first_that_meet_the_tolerance():
                 assert (other.met[0], other.iterations[0]) == (met, most)
             found, bound = verdict.judge(system, whole.coordinates[k], 1e-2)
             assert found <= bound == 1e-2
-            assert found >= 0.9e-2  # a step of the spring is short
+            assert found >= 0.9e-2  # a spring step is short
 
 
 def test_a_run_that_meets_the_tolerance_at_the_limit_counts():
@@ -64,7 +64,7 @@ def test_the_number_of_threads_changes_nothing():
         assert np.array_equal(getattr(one, field), getattr(two, field)), field
 
 
-def test_whole_turns_are_no_hindrance():
+def test_counted_angles_are_supported():
     mechanism = REGISTRY["planetary_gear"].build()
     assert mechanism.system.counted_angles
     found = descend(mechanism.system, "manifold", minima.starting_poses(mechanism, 2, 0), 0.1, 3000)
@@ -78,20 +78,20 @@ def test_minima_do_not_depend_on_the_chart(found):
     assert all(row.minimum > 0 for row in rows)
     known = rows[2].residuals  # on the manifold
     apart = np.diff(np.sort(known)) / known.min()
-    assert (apart > 1e-2).sum() >= 2  # three minima at the least
-    assert ((apart < 1e-3) | (apart > 1e-2)).all()  # so that the comparison tells them apart
+    assert (apart > 1e-2).sum() >= 2  # at least three minima
+    assert ((apart < 1e-3) | (apart > 1e-2)).all()  # minima are clearly separated
     for row in rows[:2]:
         assert all(np.abs(known / r - 1.0).min() <= 1e-3 for r in row.residuals)
 
 
-def hindered(mechanism, chart, iterations, starts=None):
-    """What holds up the descent of one mechanism from its authored poses, or from some."""
+def descent_of(mechanism, chart, iterations, starts=None):
+    """Result of the descent of one mechanism from its authored poses or from given starts."""
     poses = mechanism.state.coordinates[None] if starts is None else starts
     return minima._descend(mechanism, chart, poses, Inputs(("rsur",), 1, iterations, 1e-3), 1, None)
 
 
 def contradictory():
-    """Two distances that cannot both be met: the least |r| is half way between them."""
+    """Two contradictory distances: |r| has its minimum half way between them."""
     m = cd.Mechanism()
     body = m.body("body", position=(1.7, 0, 0))
     m.distance("short", m.ground.point(), body.point(), 1.0)
@@ -100,7 +100,7 @@ def contradictory():
 
 
 def at_the_pole(tilt=0.0):
-    """A body whose axis must turn about y, with θ = tilt at the start: at zero the manifold turns it, angles cannot."""
+    """A body that must rotate about y, with θ = tilt at the start: ZXZ angles cannot start this rotation at θ = 0."""
     m = cd.Mechanism()
     body = m.body("body", orientation=(np.cos(tilt / 2), np.sin(tilt / 2), 0, 0))
     m.spherical("pivot", m.ground.point(), body.point())
@@ -109,41 +109,41 @@ def at_the_pole(tilt=0.0):
 
 
 @pytest.mark.parametrize("chart", minima.CHARTS)
-def test_a_contradiction_is_held_by_a_minimum_in_every_chart(chart):
-    row = hindered(contradictory(), chart, 2000)
+def test_a_contradiction_ends_in_a_minimum_in_every_chart(chart):
+    row = descent_of(contradictory(), chart, 2000)
     assert (row.met, row.minimum, row.by_chart, row.slow) == (0, 1, 0, 0)
 
 
 @pytest.mark.parametrize("chart", minima.CHARTS)
-def test_what_is_under_way_is_slow(chart):
-    """Not held by a minimum: its gradient is large."""
+def test_an_unfinished_descent_is_slow(chart):
+    """It is not in a minimum: its gradient is large."""
     mechanism = REGISTRY["rsur"].build()
-    row = hindered(mechanism, chart, 5, minima.starting_poses(mechanism, 4, 0))
+    row = descent_of(mechanism, chart, 5, minima.starting_poses(mechanism, 4, 0))
     assert (row.met, row.minimum, row.by_chart, row.slow) == (0, 0, 0, 4)
 
 
-def test_a_pole_holds_up_angles_and_nothing_else():
+def test_a_pole_stops_angles_and_no_other_chart():
     for chart in minima.CHARTS:
-        row = hindered(at_the_pole(), chart, 2000)
-        held = int(chart == "euler_angles")
-        assert (row.met, row.minimum, row.by_chart, row.slow) == (1 - held, 0, held, 0)
-        assert row.left.tolist() == [0.0] * held
-        assert row.median_left == (0.0 if held else None)
+        row = descent_of(at_the_pole(), chart, 2000)
+        stopped = int(chart == "euler_angles")
+        assert (row.met, row.minimum, row.by_chart, row.slow) == (1 - stopped, 0, stopped, 0)
+        assert row.left.tolist() == [0.0] * stopped
+        assert row.median_left == (0.0 if stopped else None)
 
 
 def test_near_a_pole_little_of_the_gradient_is_left():
-    """They creep there, and are not held: with more iterations they arrive."""
+    """The descent is slow there but not stuck: with more iterations it converges."""
     tilted = at_the_pole(1e-3)
     free = descend(tilted.system, "manifold", tilted.state.coordinates[None], 1e-3, 1000)
     few = int(free.iterations[0]) + 5
-    row = hindered(tilted, "euler_angles", few)
+    row = descent_of(tilted, "euler_angles", few)
     assert (row.by_chart, row.slow) == (1, 0)
     assert 0.0 < row.left[0] < 0.1
     assert descend(tilted.system, "euler_angles", tilted.state.coordinates[None], 1e-3, 20 * few).met[0]
 
 
 def test_a_larger_k_takes_fewer_iterations_to_the_same_ends():
-    """As large as is stable; k beyond that is the same as that."""
+    """k is clipped to the largest stable value."""
     mechanism = REGISTRY["rsur"].build()
     starts = minima.starting_poses(mechanism, 5, 0)
     small, full, beyond = (
@@ -154,7 +154,7 @@ def test_a_larger_k_takes_fewer_iterations_to_the_same_ends():
     assert np.array_equal(full.iterations, beyond.iterations)
 
 
-def test_the_spatial_four_bar_has_none(found):
+def test_the_spatial_four_bar_has_no_minima(found):
     for row in found:
         if row.mechanism == "rsur":
             assert row.minimum == 0
@@ -171,7 +171,7 @@ def test_the_slope_vanishes_at_a_local_minimum_and_not_elsewhere():
     assert np.isfinite(minima.slope(problem, met))
 
 
-def test_zxz_angles_are_held_at_their_poles():
+def test_zxz_angles_stall_at_their_poles():
     m = at_the_pole()
     angles = m.assemble(formulation="euler_angles", method="gradient", tolerance=1e-3)
     free = m.assemble(formulation="manifold", method="gradient", tolerance=1e-3)
@@ -185,7 +185,7 @@ def test_zxz_angles_are_held_at_their_poles():
 
 
 def gap(mechanism, state):
-    """Largest opening of a swivel [m], from the frames alone."""
+    """Largest gap of a joint [m], computed from the frames."""
     return max(
         np.linalg.norm(state[j.a.body].point(j.a.origin) - state[j.b.body].point(j.b.origin))
         for j in mechanism.joints.values()
@@ -203,11 +203,11 @@ def test_the_sequence_ends_where_the_tolerance_is_met():
     assert gaps[-1] <= np.sqrt(3) * 1e-2 * steps.mechanism.system.length < 1.0 < gaps[0]  # 1 % along each axis
     assert 100 < steps.iterations[-1] < 8000
     assert steps.met and steps.residual <= 1e-2
-    starts = minima.starting_poses(steps.mechanism, 10, 0)  # it is one of those that are counted
+    starts = minima.starting_poses(steps.mechanism, 10, 0)  # it is a start of the study
     assert any(np.array_equal(steps.states[0].coordinates, start) for start in starts)
 
 
-def test_a_sequence_that_does_not_arrive_says_so():
+def test_a_sequence_that_does_not_converge_is_not_met():
     steps = minima.sequence(Inputs(("rsur",), starts=2, iterations=20))
     assert steps.mechanism.name == "rsur"
     assert (steps.iterations, steps.met) == ((0, 10, 20), False)
@@ -233,7 +233,7 @@ def test_wrong_inputs_are_named(options, message):
         Inputs(**options)
 
 
-def test_starts_know_nothing_of_the_answer_and_repeat():
+def test_starts_are_random_and_reproducible():
     mechanism = REGISTRY["rsur"].build()
     first, again, other = (minima.starting_poses(mechanism, 5, seed) for seed in (0, 0, 1))
     assert first.shape == (5, 3, 7)

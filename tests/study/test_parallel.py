@@ -1,4 +1,4 @@
-"""The spring iteration by blocks: the same as on the whole, on any number of threads."""
+"""The spring iteration by blocks equals the iteration on the whole chain, for any number of threads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def whole(poses, iterations):
 
 @pytest.mark.parametrize("links", [1, 2, 3, 25, 26, 60])
 @pytest.mark.parametrize("block", [1, 2, 7, 25, 100])
-def test_blocks_do_what_the_whole_does(links, block):
+def test_blocks_give_the_same_result_as_the_whole(links, block):
     poses = parallel.scattered(links, links)
     springs = Springs(poses, block)
     residual = springs.run(4)
@@ -41,7 +41,7 @@ def test_blocks_do_what_the_whole_does(links, block):
 
 
 @pytest.mark.nojit
-def test_blocks_do_what_the_whole_does_in_pure_python_too():
+def test_blocks_give_the_same_result_in_pure_python():
     poses = parallel.scattered(5, 3)
     springs = Springs(poses, 2)
     springs.run(2)
@@ -51,14 +51,14 @@ def test_blocks_do_what_the_whole_does_in_pure_python_too():
 @pytest.mark.nojit
 @pytest.mark.parametrize("link", [0, 3, 7])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_pose_that_is_no_number_has_no_residual(link, threads):
+def test_a_nan_pose_has_a_nan_residual(link, threads):
     poses = parallel.scattered(8, 3)
     poses[link, 4] = np.nan
     assert np.isnan(Springs(poses, 2).run(1, threads))
 
 
 @pytest.mark.nojit
-def test_poses_may_lie_in_memory_as_they_like():
+def test_poses_may_have_any_memory_layout():
     poses = parallel.scattered(5, 1)
     expected = Springs(poses, 2)
     residual = expected.run(2)
@@ -79,14 +79,14 @@ def test_poses_of_another_shape_are_refused(shape):
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
-def test_the_number_of_threads_changes_no_bit(threads):
+def test_results_are_bitwise_equal_for_any_number_of_threads(threads):
     poses = parallel.scattered(90, 1)
     one, many = Springs(poses, 8), Springs(poses, 8)
     assert one.run(7) == many.run(7, threads)
     assert np.array_equal(one.poses, many.poses)
 
 
-def test_more_threads_than_blocks_do_no_harm():
+def test_more_threads_than_blocks_give_the_same_result():
     poses = parallel.scattered(5, 1)
     one, many = Springs(poses), Springs(poses)
     one.run(3)
@@ -94,14 +94,14 @@ def test_more_threads_than_blocks_do_no_harm():
     assert np.array_equal(one.poses, many.poses)
 
 
-def test_the_zigzag_is_assembled_and_stays():
+def test_the_zigzag_is_assembled_and_does_not_move():
     springs = Springs(parallel.zigzag(40), 9)
     assert springs.run(3) <= 1e-14
     assert np.abs(springs.poses - parallel.zigzag(40)).max() <= 1e-14
     assert parallel.chain(7).assemble().iterations == 0
 
 
-def test_every_step_brings_the_joints_nearer_whatever_the_number_of_links():
+def test_residuals_decrease_for_any_number_of_links():
     for links in (5, 40, 300):
         springs = Springs(parallel.scattered(links, 2))
         residuals = [springs.run(20) for _ in range(12)]
@@ -121,21 +121,21 @@ def test_the_gain_lies_within_the_bound_of_stability():
         assert 1.0 / bound > parallel.GAIN
 
 
-def test_iterations_grow_with_the_chain_where_all_of_it_must_move():
+def test_iterations_grow_with_the_length_of_a_compressed_chain():
     short, long = parallel.growth(40), parallel.growth(160)
     assert 0.5 < long.scattered / short.scattered < 2.0
     assert long.compressed > 6 * short.compressed
     assert 1.3 < parallel.exponent([40, 160], [short.compressed, long.compressed]) < 2.2
 
 
-def test_a_compressed_chain_overlaps_at_its_joints_and_misses_its_far_pin_by_all_of_it():
+def test_a_compressed_chain_overlaps_at_its_joints_and_has_their_sum_as_gap_at_its_far_pin():
     links = 30
     poses = parallel.compressed(links)
     ends = np.array([[Pose(p[:3], p[3:]).point((x, 0, 0)) for x in (-0.5, 0.5)] for p in poses])
-    lack = (1 - parallel.STRETCH) * parallel.ALONG
-    assert np.abs(ends[:-1, 1] - ends[1:, 0] - [lack, 0, 0]).max() <= 1e-14
-    assert np.abs(ends[0, 0] + [lack / 2, 0, 0]).max() <= 1e-14
-    assert np.abs(parallel.far_end(links) - ends[-1, 1] - [lack * (links - 0.5), 0, 0]).max() <= 1e-13
+    overlap = (1 - parallel.STRETCH) * parallel.ALONG
+    assert np.abs(ends[:-1, 1] - ends[1:, 0] - [overlap, 0, 0]).max() <= 1e-14
+    assert np.abs(ends[0, 0] + [overlap / 2, 0, 0]).max() <= 1e-14
+    assert np.abs(parallel.far_end(links) - ends[-1, 1] - [overlap * (links - 0.5), 0, 0]).max() <= 1e-13
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -177,7 +177,7 @@ def test_identical_blocks_share_their_tables():
     small, large = Springs(parallel.scattered(1000, 0), 100), Springs(parallel.scattered(100_000, 0), 100)
     assert large.block_count == 1000
     size = [sum(t.nbytes for t in s._tables if isinstance(t, np.ndarray)) for s in (small, large)]
-    assert size[1] - size[0] == 16 * (1000 - 10)  # two integers for each block more
+    assert size[1] - size[0] == 16 * (1000 - 10)  # two integers for each additional block
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Table 2 of [Liu2013]: its rows beside the paper, and what cannot be asked for."""
+"""Table 2 of [Liu2013]: comparison of the rows with the paper, and invalid inputs."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_reproducible_rows_agree_within_three_sigma(table):
     rows = [row for row in table.rows if row.reproducible]
     assert len(rows) == 4 + 2 + 4
     for row in rows:
-        assert abs(row.deviation) < (4.0 if "j" in row.marks else 3.0), row  # one row is at the edge, and said to be
+        assert abs(row.deviation) < (4.0 if "j" in row.marks else 3.0), row  # one row is marked as being at the limit
         assert abs(row.mean_iterations - row.paper[1]) < 0.7 + 3.0 * row.iterations.std() / np.sqrt(row.converged)
 
 
-def test_errata_are_marked_in_the_rows_they_bear_on(table):
+def test_errata_are_marked_in_the_rows_they_apply_to(table):
     for row in table.rows:
         example = row.experiment.example
         assert ("a" in row.marks) == (example == 1)
@@ -59,21 +59,21 @@ def test_errata_are_marked_in_the_rows_they_bear_on(table):
     assert all(len(text) < 240 and "\n" not in text for text in table2.MARKS.values())
 
 
-def test_the_same_seed_gives_the_same_table_and_another_another():
+def test_tables_depend_on_the_seed_only():
     few = {"samples": 200, "examples": (3,), "regions": ("sphere",)}
     first, again, other = (table2.table_2(seed=seed, **few) for seed in (1, 1, 2))
     counts = [[row.converged for row in t.rows] for t in (first, again, other)]
     assert counts[0] == counts[1] != counts[2]
 
 
-def test_an_example_gets_the_same_starts_whichever_others_are_asked_for():
+def test_starts_of_an_example_do_not_depend_on_the_other_examples():
     alone = table2.table_2(samples=100, examples=(4,), regions=("box",))
     among = table2.table_2(samples=100, examples=(1, 4), regions=("sphere", "box"))
     rows = [row for row in among.rows if row.experiment.example == 4 and row.region == "box"]
     assert [row.converged for row in alone.rows] == [row.converged for row in rows]
 
 
-def test_starts_lie_where_they_are_said_to():
+def test_starts_lie_in_their_region():
     box = table2.starts("box", 0.0, 2000, 0, 0)
     assert box.shape == (2000, 4)
     assert box.min() >= 0.0
@@ -130,7 +130,7 @@ def test_wrong_inputs_are_named(options, message):
         table2.table_2(**{"samples": 10, **options})
 
 
-def test_plain_values_say_it_all(table):
+def test_as_dict_contains_all_values(table):
     document = table.as_dict()
     assert document["samples"] == SAMPLES
     assert document["N"] == 100
@@ -142,7 +142,7 @@ def test_plain_values_say_it_all(table):
     assert first["box"] == [0.0, 1.0]
 
 
-def test_settings_reach_the_iteration():
+def test_settings_are_passed_to_the_iteration():
     strict = table2.table_2(samples=50, examples=(3,), regions=("box",), settings=Settings(iterations=3))
     assert all(row.converged == 0 for row in strict.rows if row.formula != "auto")
     assert all(np.isnan(row.mean_iterations) for row in strict.rows if row.formula != "auto")

@@ -1,6 +1,6 @@
-"""The kernel that draws poses for restarts: SplitMix64 of each body's seed.  [Steele2014]
+"""The kernel that draws random poses for restarts, with SplitMix64 seeded for each body.  [Steele2014]
 
-A draw has the same bits wherever it is made, since restarts begin there: every operation is rounded as it is written.
+Draws are bitwise reproducible: every operation is rounded as written, on every machine.
 """
 
 from math import cos, pi, sin, sqrt
@@ -13,12 +13,12 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
-DRAWS = 64  # numbers set aside for each attempt
-TURNS = 1.5  # angles begin to be counted from within ± so many turns of where the first start was
+DRAWS = 64  # random numbers reserved for each attempt
+TURNS = 1.5  # counted angles are drawn within ± this many turns of the first start
 
-# operations, and what their tables hold
+# operations, and the fields of their tables
 NEAR, ANYWHERE = 0, 1
-SEEDS = 2  # behind the numbers of bodies and of counted angles
+SEEDS = 2  # after the numbers of bodies and of counted angles
 ATTEMPT = 0
 REACH, CENTER = 1, 2
 SIZE, LENGTH = 1, 2
@@ -27,7 +27,7 @@ FLOATS = 5
 
 @exact_inner
 def uniform(seed, index):
-    """Number of that index in [0, 1)."""
+    """The random number with this index, in [0, 1)."""
     z = seed + np.uint64(index) * _GOLDEN
     z = (z ^ (z >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
@@ -58,9 +58,9 @@ def place(o, q, shift, rotation, center, out):
 
 @exact_inner
 def draw_anywhere(bodies, angles, seeds, attempt, q, reach, center, out):
-    """Uniform orientations, positions within ± reach of the centre along the axes of the authored body in q.
+    """Uniform orientations; positions within ± reach of the centre, along the axes of the authored body in q.
 
-    Every other time the counted angles are drawn too: a screw may need another turn than the start has.
+    Odd attempts draw the counted angles too: a screw may need another number of turns than the start has.
     """
     for b in range(bodies):
         k = attempt * DRAWS + 1

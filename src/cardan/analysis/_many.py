@@ -1,10 +1,10 @@
-"""Attempts from many starts in one jitted call: those of :mod:`cardan.analysis.attempts`, in the same order.
+"""Attempts from many starts in one jitted call: the attempts of :mod:`cardan.analysis.attempts`, in the same order.
 
-Solvers and draws are called by address, so that the machine code is that of a single assembly and the iterates agree to
-the last bit; what is tried next is decided by the same policy.  The kernel returns when it has used its allowance of
-iterations, and continues at the next call: so Ctrl-C is noticed and the clock is read, however large the system.
+Solvers and draws are called by address.  So the machine code is that of a single assembly, and the iterates agree
+bitwise; the same policy chooses the next attempt.  The kernel returns after a given number of iterations (ALLOWANCE)
+and continues in the next call, so that the caller can handle Ctrl-C and check the deadline for systems of any size.
 
-Read: the table of addresses and sizes (T_…), the options, the starts.  Written: the memo, the workspace, the results.
+Reads the table of addresses and sizes (T_…), the options and the starts.  Writes the memo, workspace and results.
 """
 
 from math import pi
@@ -14,11 +14,11 @@ from cardan.analysis._draws import ANYWHERE, ATTEMPT, CENTER, LENGTH, NEAR, REAC
 from cardan.analysis._policy import (
     ATTEMPTS,
     CONFLICT,
+    CONTINUE,
     COST,
     COST_BEFORE,
     DISTURB,
     END,
-    GO_ON,
     HAS_ANGLES,
     IS_BEST,
     IS_LATE,
@@ -46,64 +46,62 @@ CHUNK, COST_ENTRY, ITERATIONS, RESIDUAL_MAX, STATUS, TOLERANCE = (
 )
 
 # table: addresses
-T_JOB = 0  # of the first solver of an attempt, its control vector at the beginning of a run, its workspace
+T_JOB = 0  # first solver of an attempt; its initial control vector and its workspace follow
 T_BEGIN = 1
 T_WORK = 2
-T_SECOND_JOB = 3  # the same of the solver that follows; 0 where none does
+T_SECOND_JOB = 3  # the same for the second solver; 0 if there is none
 T_SECOND_BEGIN = 4
 T_SECOND_WORK = 5
-T_OTHER_JOB = 6  # the first solver with lengths measured in the other unit; 0 where it is never used
-T_WHOLE = 7  # the problem on the manifold, which takes any poses, in the same unit of length
+T_OTHER_JOB = 6  # the first solver with lengths in the other unit; 0 if it is never used
+T_WHOLE = 7  # the problem on the manifold, which accepts any poses, in the same unit of length
 T_JUDGE = 8
 T_BOUNDS = 9
 T_JUDGE_WORK = 10
-T_ASKING = 11  # rows that ask for whole turns
-T_DRIVERS = 12  # rows of the drivers of angles
-T_DRAW = 13  # the kernel of the draws, and its table
+T_TURN_ROWS = 11  # rows that determine whole turns
+T_DRIVERS = 12  # rows of drivers of angles
+T_DRAW = 13  # the kernel of the random draws, and its table
 T_DRAW_TABLE = 14
 T_AUTHORED = 15
 T_STARTS = 16  # solver coordinates, one row per start
-T_ENDS = 17  # likewise, where each start ended
+T_ENDS = 17  # solver coordinates at the end, one row per start
 T_RESULTS = 18
 FIRST_PLACES = (T_JOB, T_BEGIN, T_WORK)
 SECOND_PLACES = (T_SECOND_JOB, T_SECOND_BEGIN, T_SECOND_WORK)
 # sizes
-T_SIZE = 19  # of solver coordinates
+T_SIZE = 19  # number of solver coordinates
 T_BODIES = 20
 T_ANGLES = 21
 T_CONTROL = 22
 T_DRIVER_COUNT = 23
-T_PIECES = 24  # offsets of the pieces of the workspace, and of their end
+T_PIECES = 24  # offsets of the pieces of the workspace, and its end
 
 # pieces of the workspace
-Q, BEST, SPARE, FIRST, BEFORE, X, ROWS, CONTROL, DRAWN, VERDICT, ZEROS, EVALUATION, COSTS = map(
-    plain, range(13)
-)
+Q, BEST, SPARE, FIRST, BEFORE, X, ROWS, CONTROL, DRAWN, VERDICT, ZEROS, EVALUATION, COSTS = map(plain, range(13))
 
 # options
 IS_AUTO = 0
-MOST = 1  # iterations of an attempt
-MOST_FIRST = 2  # iterations of the solver before the other
-FIRST_RESIDUAL = 3  # what the solver before the other aims at, if that is more
-EACH = 4  # iterations between two looks at the allowance
-ALLOWANCE = 5  # iterations in one call
+MOST = 1  # iterations of an attempt, at most
+MOST_FIRST = 2  # iterations of the first of two solvers, at most
+FIRST_RESIDUAL = 3  # residual at which the first of two solvers stops, if above TARGET
+EACH = 4  # iterations between two checks of ALLOWANCE
+ALLOWANCE = 5  # iterations in one call, at most
 RESTARTS = 6
-NEAR_RESIDUAL = 7  # the verdict is asked below it
+NEAR_RESIDUAL = 7  # below it, the verdict is computed
 DISTURBANCE = 8
-UNIT = 9  # [m] that lengths are measured in
-MOST_REACH = 10  # [m] of the draws
-PROJECTS = 11  # poses are entered into coordinates of the formulation, and left, since these cannot hold every pose
-MOST_STAGED = 12  # rad that a driven angle is moved through in stages
-TARGET = 13  # scaled residual that an attempt aims at
+UNIT = 9  # [m] unit of length
+MOST_REACH = 10  # [m] largest distance of a drawn position from MIDDLE, along each axis
+PROJECTS = 11  # the formulation cannot represent every pose, so poses are projected onto its coordinates
+MOST_STAGED = 12  # [rad] a driven angle is moved this far in stages, at most
+TARGET = 13  # scaled residual at which an attempt stops
 MIDDLE = 14  # [m] centre of the draws, three floats
 OPTIONS = 17
 
-# memo between calls: that of the policy, then
+# memo between calls: the fields of the policy, then
 START = POLICY + 0  # number of the start
 STAGE = POLICY + 1
 USED = POLICY + 2  # iterations of all attempts
-LEFT = POLICY + 3  # iterations of this solver
-EARLIER = POLICY + 4  # iterations of the solver before it in this attempt
+LEFT = POLICY + 3  # iterations left for this solver
+EARLIER = POLICY + 4  # iterations of the previous solver in this attempt
 BEST_OUTCOME = POLICY + 5
 BEST_RESIDUAL = POLICY + 6
 IS_OTHER = POLICY + 7  # lengths are measured in the other unit
@@ -115,8 +113,8 @@ NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
 # result of a start
 R_OUTCOME, R_RESIDUAL, R_ATTEMPTS, R_ITERATIONS, R_CONFLICT, R_MOVED, RESULT = range(7)
 
-ASIDE = -1  # outcome of a start whose drivers must be moved in stages, each an assembly: it is left to the caller
-MET = -1  # beside the actions of the policy: the attempt has met the tolerance
+NEEDS_STAGES = -1  # outcome of a start whose drivers must be moved in stages: the caller solves it
+MET = -1  # in addition to the actions of the policy: the attempt has met the tolerance
 
 
 @inner
@@ -153,14 +151,14 @@ def enter(table, options, q, work):
 
 @inner
 def begin_solver(begin, tolerance, control, size):
-    """The control vector at the beginning of a run."""
+    """control ← its values at the beginning of a run."""
     copy(size, begin, control)
     control[TOLERANCE] = tolerance
 
 
 @inner
-def largest_miss(table, q, work):
-    """How far the driven angle that is farthest from its value is from it [rad]."""
+def largest_error(table, q, work):
+    """Largest deviation of a driven angle from the value of its driver [rad]."""
     rows = piece(table, ROWS, work)
     evaluate(integers_at(table[T_WHOLE]), RESIDUAL, q, q, rows, rows, piece(table, EVALUATION, work))
     drivers = integers_at(table[T_DRIVERS])
@@ -172,7 +170,7 @@ def largest_miss(table, q, work):
 
 @inner
 def update_own_angles(table, q, work):
-    """Counted angles in q ← those of its poses, within half a turn of what q says."""
+    """Counted angles in q ← the angles of its poses, within half a turn of their previous values."""
     whole = integers_at(table[T_WHOLE])
     update_angles(
         whole[EVALUATOR],
@@ -189,7 +187,7 @@ def update_own_angles(table, q, work):
 
 @inner
 def begin_start(table, options, memo, work):
-    """q ← the next start; returns whether it is met as it is, which only formulations that move starts ask."""
+    """q ← the next start; returns whether it is met already, checked only if the formulation projects poses."""
     k = int(memo[START])
     size = table[T_SIZE]
     q = piece(table, Q, work)
@@ -215,7 +213,7 @@ def begin_start(table, options, memo, work):
 
 @inner
 def begin_attempt(table, options, memo, work):
-    """An attempt from q."""
+    """Begin an attempt from q."""
     if memo[STAGE] == NEW:
         copy(table[T_SIZE], piece(table, Q, work), piece(table, FIRST, work))
     enter(table, options, piece(table, Q, work), work)
@@ -231,7 +229,7 @@ def begin_attempt(table, options, memo, work):
 
 @inner
 def run_chunk(table, options, memo, work):
-    """Some iterations of the solver that is at work; returns their number."""
+    """Run some iterations of the current solver; returns their number."""
     control = piece(table, CONTROL, work)
     address = table[T_OTHER_JOB] if memo[IS_OTHER] != 0.0 else table[T_JOB]
     own_work = table[T_WORK]
@@ -250,7 +248,7 @@ def run_chunk(table, options, memo, work):
 
 @inner
 def has_ended(table, options, memo, work):
-    """Whether the attempt has ended; where a solver follows, that one begins instead."""
+    """Whether the attempt has ended; if a second solver follows, that one begins instead."""
     control = piece(table, CONTROL, work)
     late = memo[IS_LATE] != 0.0
     if control[STATUS] == RUNNING and memo[LEFT] > 0.0 and not late:
@@ -268,7 +266,7 @@ def has_ended(table, options, memo, work):
 
 @inner
 def end_attempt(table, options, memo, work):
-    """What to do after an attempt: MET, or what the policy says."""
+    """Evaluate an attempt; returns MET or the action that the policy chooses."""
     job = integers_at(table[T_JOB])
     control = piece(table, CONTROL, work)
     q = piece(table, Q, work)
@@ -309,7 +307,7 @@ def end_attempt(table, options, memo, work):
 
 @inner
 def draw(table, options, memo, action, work):
-    """q ← the first start moved a little, or random poses."""
+    """q ← the first start disturbed, or random poses."""
     size = table[T_SIZE]
     first = POSE * table[T_BODIES]
     q = piece(table, Q, work)
@@ -338,12 +336,12 @@ def draw(table, options, memo, action, work):
 
 
 @inner
-def make_turns(table, options, work):
-    """q ← with its whole turns made; returns whether drivers must be moved in stages instead."""
+def add_turns(table, options, work):
+    """Add whole turns to q; returns whether drivers must be moved in stages instead."""
     q = piece(table, Q, work)
     count_turns(
         integers_at(table[T_WHOLE]),
-        integers_at(table[T_ASKING]),
+        integers_at(table[T_TURN_ROWS]),
         POSE * table[T_BODIES],
         table[T_SIZE],
         q,
@@ -354,13 +352,13 @@ def make_turns(table, options, work):
     )
     if options[IS_AUTO] == 0.0 or table[T_DRIVER_COUNT] == 0:
         return False
-    miss = largest_miss(table, q, work)
-    return miss > pi and miss <= options[MOST_STAGED]
+    error = largest_error(table, q, work)
+    return error > pi and error <= options[MOST_STAGED]
 
 
 @inner
 def write_result(table, options, memo, action, work):
-    """How the start ended, and where."""
+    """Write the outcome and the final pose of a start."""
     k = int(memo[START])
     size = table[T_SIZE]
     control = piece(table, CONTROL, work)
@@ -373,15 +371,17 @@ def write_result(table, options, memo, action, work):
     result[R_ATTEMPTS] = memo[ATTEMPTS]
     result[R_ITERATIONS] = memo[USED]
     result[R_CONFLICT] = 0.0
-    if action == CONFLICT:  # not where no attempt got as far as the drivers ask
-        late = table[T_DRIVER_COUNT] > 0 and largest_miss(table, piece(table, FIRST, work), work) > options[MOST_STAGED]
-        result[R_CONFLICT] = 0.0 if late else 1.0
+    if action == CONFLICT:  # no conflict if a driver is too far away to be reached in stages
+        too_far = table[T_DRIVER_COUNT] > 0 and (
+            largest_error(table, piece(table, FIRST, work), work) > options[MOST_STAGED]
+        )
+        result[R_CONFLICT] = 0.0 if too_far else 1.0
     result[R_MOVED] = memo[MOVED] if options[PROJECTS] != 0.0 or memo[USED] > 0.0 else 0.0
 
 
 @jit
 def solve_many(table, options, memo, work, last):
-    """Solve from the starts memo[START] … last − 1; returns 1 where the allowance ended before them, else 0."""
+    """Solve from the starts memo[START] … last − 1; returns 1 if the allowance was used up before the last, else 0."""
     table = pointer(table)
     options = pointer(options)
     memo = pointer(memo)
@@ -405,14 +405,14 @@ def solve_many(table, options, memo, work, last):
             if action == OTHER_LENGTH:
                 memo[IS_OTHER] = 1.0
                 copy(table[T_SIZE], piece(table, FIRST, work), piece(table, Q, work))
-            elif not ended and action != GO_ON:
+            elif not ended and action != CONTINUE:
                 draw(table, options, memo, action, work)
                 is_drawn = True
         if ended:
             write_result(table, options, memo, action, work)
-        elif is_drawn and table[T_ANGLES] > 0 and make_turns(table, options, work):
+        elif is_drawn and table[T_ANGLES] > 0 and add_turns(table, options, work):
             result = cut(floats_at(table[T_RESULTS]), RESULT * int(memo[START]), RESULT)
-            result[R_OUTCOME] = ASIDE
+            result[R_OUTCOME] = NEEDS_STAGES
             result[R_MOVED] = 0.0
             ended = True
         else:

@@ -1,7 +1,7 @@
-"""Whole turns in kernels: see :mod:`cardan.analysis.whole_turns` for which rows ask for them.
+"""Whole turns in kernels; :mod:`cardan.analysis.whole_turns` defines which rows determine them.
 
-Table: the number of levels; per level the number of angles that it settles, and for each ANGLE, ROW, IS_LIMIT.
-Read: that table and the problem on the manifold, by the table of its addresses; written: counted angles in q.
+Table: the number of levels; per level the number of angles that it determines, and for each ANGLE, ROW, IS_LIMIT.
+Reads this table and the problem on the manifold, by its table of addresses.  Writes the counted angles in q.
 """
 
 from math import pi
@@ -13,16 +13,16 @@ from cardan.solvers._job import evaluate, scales_of
 from cardan.solvers.abi import RESIDUAL
 
 ANGLE = 0  # number of the angle
-ROW = 1  # that says how often it has turned
+ROW = 1  # that determines its number of turns
 IS_LIMIT = 2
 READER = 3
 
-MET = 1e-6  # in the unit of a row, lengths in L: a residual below it asks for no turn
+MET = 1e-6  # in the unit of a row, lengths in L: a residual below it requires no turn
 
 
 @inner
-def is_asked_for(scales, table, rows):
-    """Whether any residual asks for a whole turn."""
+def is_required(scales, table, rows):
+    """Whether any residual requires a whole turn."""
     at = 1
     for _ in range(table[0]):
         count = table[at]
@@ -37,7 +37,7 @@ def is_asked_for(scales, table, rows):
 
 @inner
 def with_turns(angle, f, slope, is_limit):
-    """An angle [rad] with the turns that its row asks for, of the residual f and of its change in one turn."""
+    """An angle [rad] with the turns that its row requires; f: residual of the row, slope: its change per turn."""
     if is_limit:  # within one turn of the bound
         whole = np.floor(abs(f) / (2.0 * pi))
         return angle - 2.0 * pi * (whole if f > 0.0 else -whole)
@@ -48,13 +48,13 @@ def with_turns(angle, f, slope, is_limit):
 
 @inner
 def count_turns(problem, table, first, size, q, moved, before, rows, work):
-    """q ← with the whole turns that its rows ask for; counted angles are those from q[first] to q[size − 1].
+    """Add the whole turns that the rows require to the counted angles q[first] … q[size − 1].
 
-    A turn that would not reduce the residual of its row is not made.  moved: room for q; before: for the residuals of
-    one level; rows: for all residuals.
+    A turn that would not reduce the residual of its row is not added.  Workspace: moved for q, before for the
+    residuals of one level, rows for all residuals.
     """
     evaluate(problem, RESIDUAL, q, q, rows, rows, work)
-    if not is_asked_for(scales_of(problem), table, rows):
+    if not is_required(scales_of(problem), table, rows):
         return
     at = 1
     for _ in range(table[0]):
@@ -84,6 +84,6 @@ def count_turns(problem, table, first, size, q, moved, before, rows, work):
 
 @jit
 def update_turns(problem, table, first, q, moved, before, rows, work):
-    """:func:`count_turns`, from Python."""
+    """:func:`count_turns`, called from Python."""
     count_turns(problem, table, first, q.size, q, moved, before, rows, work)
     return first

@@ -1,4 +1,4 @@
-"""Assembly from one start: poses that satisfy every constraint, with a verdict on the poses that are returned."""
+"""Assembly from one start: find poses that satisfy every constraint, and judge the poses that are returned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cardan.system.system import System
 
 STATUS: Final = {
     Outcome.RUNNING: Status.ITERATION_LIMIT,
-    Outcome.CONVERGED: Status.STALLED,  # the solver met its target but the verdict did not: never reported as met
+    Outcome.CONVERGED: Status.STALLED,  # the solver met its target, but the verdict is not met
     Outcome.STALLED: Status.STALLED,
     Outcome.BROKEN: Status.DIVERGED,
 }
@@ -32,7 +32,7 @@ def assemble(system: System, start: Start, at_time: float | None, options: Assem
     near = start_angles(system, start)
     if system.in_one_piece:
         end = attempts.solve(system, formulations.to_reference(system, coordinates, near), task)
-        # what was met at the start stays as it is, to the last bit
+        # a start that is met is returned bitwise unchanged
         moved = formulations.from_reference(system, end.q) if end.moved else coordinates.copy()
         return _result(system, moved, _angles(system, end, near), [end], task, began)
     moved = coordinates.copy()
@@ -49,7 +49,7 @@ def assemble(system: System, start: Start, at_time: float | None, options: Assem
 
 
 def _angles(system: System, end: End, near: FloatArray) -> FloatArray:
-    """Counted angles where it ended; those of the start, to the last bit, where it did not move."""
+    """Final counted angles; bitwise those of the start if it was not moved."""
     found = formulations.angles(system, end.q)
     return found if end.moved else formulations.same_angles(found, near)
 
@@ -57,7 +57,7 @@ def _angles(system: System, end: End, near: FloatArray) -> FloatArray:
 def _result(
     system: System, coordinates: FloatArray, angles: FloatArray, ends: list[End], task: Task, began: float
 ) -> AssemblyResult:
-    """Evaluate every constraint at the poses that are returned; only that decides."""
+    """Evaluate every constraint at the poses that are returned; this alone decides the verdict."""
     options = task.options
     found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
     if found.met:

@@ -1,8 +1,8 @@
-"""The attempts at one connected piece of a mechanism, from one start.
+"""The attempts to assemble one connected piece of a mechanism from one start.
 
-``auto`` is Levenberg–Marquardt with lengths measured in L, the extent of the mechanism.  Where it does not meet the
-tolerance, :mod:`cardan.analysis._policy` says what is tried next: the start moved a little, another L, or reproducible
-random poses.
+``auto`` is Levenberg–Marquardt with lengths measured in L, the extent of the mechanism.  If an attempt does not meet
+the tolerance, :mod:`cardan.analysis._policy` chooses the next one: the start slightly disturbed, another L, or
+reproducible random poses.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from cardan.system.system import System
 _blocks = LazyModule("cardan.solvers._blocks")
 _policy = TieredModule("cardan.analysis._policy")
 
-TARGET = 0.25  # of the tolerance: what the solvers aim at, so that rounding in the final poses does not decide
-NEAR = 1e-5  # a residual that may be met as far as rounding allows: the verdict is asked
-# Of the target, where the model has no length: such a system is solved in units of the spread of its start and judged
-# in metres.  This is enough up to a spread of 400 m, so that the same iterations are made in every unit.
+TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
+NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed
+# Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
+# judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
 POINTS_TARGET = 1e-2
 LEAST_TARGET = 1e-15  # residuals are not computed more accurately than this
-DISTURBANCE = 0.05  # rad, and in units of L: how far a start is moved that began at a saddle
-OTHER_LENGTH = 0.25  # of L, tried where the first attempt was slow until its iteration limit
-COSTS = 128  # attempts that are remembered at first; more are made room for
+DISTURBANCE = 0.05  # [rad], and in units of L: disturbance of a start at a saddle point
+OTHER_LENGTH = 0.25  # of L: unit of length of the second attempt if the first reached its iteration limit
+COSTS = 128  # initial capacity of the list of costs; it grows when needed
 
 
 class Task(NamedTuple):
@@ -48,12 +48,12 @@ class Task(NamedTuple):
 
     @property
     def budget(self) -> Budget:
-        """What one attempt may use."""
+        """The limits of one attempt: iterations and deadline."""
         return Budget(self.options.iterations, self.deadline)
 
 
 class End(NamedTuple):
-    """Where the attempts at one piece ended: the best of them, and what all took."""
+    """Result of the attempts at one piece: the best attempt, and the totals of all."""
 
     run: Run
     q: FloatArray
@@ -72,7 +72,7 @@ def solve(system: System, q: FloatArray, task: Task) -> End:
     end = _solve_once(system, q, task)
     if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
         return end
-    # Its lengths were measured in the spread of its start, which is larger than the length that it is judged by.
+    # The unit of length was the spread of the start, which is larger than the length used by the verdict.
     again = _solve_once(system, end.q.copy(), task)
     iterations, projected = end.iterations + again.iterations, end.projected or again.projected
     return again._replace(attempts=end.attempts, iterations=iterations, projected=projected)
@@ -85,12 +85,12 @@ def target_residual(system: System, length: float, tolerance: float) -> float:
 
 
 def _solve_once(system: System, q: FloatArray, task: Task) -> End:
-    """Solve it with lengths measured in its extent, or in the spread of its start."""
+    """Solve with lengths measured in the extent of the piece, or in the spread of its start."""
     options = task.options
     attempt = _auto if options.method == AUTO else _attempt
     if not formulations.projects(options.formulation):
         return attempt(system, q, task)
-    # A start that is met is left alone; any other begins where the joints of the tree are met.
+    # A start that is met stays unchanged; any other is projected so that the joints of the tree are met.
     length = system.extent_at(q)
     run = _measured(formulations.problem(system, "manifold", length, task.time), q, Outcome.CONVERGED, 0)
     if run.residual <= target_residual(system, length, options.tolerance):
@@ -99,7 +99,7 @@ def _solve_once(system: System, q: FloatArray, task: Task) -> End:
 
 
 def _attempt(system: System, q: FloatArray, task: Task) -> End:
-    """One attempt by the method that was asked for, in place."""
+    """One attempt by the chosen method; q is updated in place."""
     options = task.options
     length = system.extent_at(q)
     q = with_whole_turns(system, q, length, task.time)
@@ -136,10 +136,10 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
         if action in (_policy.END, _policy.CONFLICT):
             conflict = action == _policy.CONFLICT
             if conflict and system.counted_angles and has_too_many_turns(system, first, length, task.time):
-                conflict = False  # no attempt got as far as the drivers ask
+                conflict = False  # the drivers are too many turns away to be reached in stages
             return End(*best, attempts, iterations, conflict)
         trial = job
-        if action == _policy.GO_ON:
+        if action == _policy.CONTINUE:
             q = q.copy()
         elif action == _policy.OTHER_LENGTH:
             q = first.copy()
@@ -162,7 +162,7 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
 
 
 class _History:
-    """The attempts so far, as the policy reads them."""
+    """The attempts so far, in the form that the policy reads."""
 
     def __init__(self, restarts: int, has_angles: bool, cost_before: float) -> None:
         self._restarts = restarts
@@ -173,7 +173,7 @@ class _History:
         self.attempts = 0
 
     def next_action(self, run: Run, is_late: bool) -> int:
-        """What to do after an attempt: see :mod:`cardan.analysis._policy`."""
+        """The action after an attempt; see :mod:`cardan.analysis._policy`."""
         self.attempts += 1
         if self.attempts > self._costs.size:
             self._costs = np.concatenate([self._costs, np.empty_like(self._costs)])
@@ -200,9 +200,10 @@ def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> 
 
 
 def _in_stages(system: System, q: FloatArray, length: float, task: Task) -> tuple[FloatArray, int]:
-    """A start with its whole turns made, and the iterations that took.
+    """A start with its whole turns, and the iterations used.
 
-    Turns are counted where they can be; else the drivers are moved to their values in stages, each of them solved.
+    Turns are added to the counted angles if possible; otherwise the drivers are moved to their values in stages, and
+    the system is solved at each stage.
     """
     q = with_whole_turns(system, q, length, task.time)
     values = stages(system, q, length, task.time)
@@ -225,7 +226,7 @@ def _in_stages(system: System, q: FloatArray, length: float, task: Task) -> tupl
 
 
 def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
-    """Whether the solver has met its target, or came as near to it as rounding allows and the verdict is met."""
+    """Whether the solver has met its target, or is close to it and the verdict is met."""
     if run.outcome is Outcome.CONVERGED:
         return True
     return run.residual <= NEAR and _is_met(system, q, task)
@@ -238,7 +239,7 @@ def _is_met(system: System, q: FloatArray, task: Task) -> bool:
 
 
 def _measured(problem: Problem, x: FloatArray, outcome: Outcome, iterations: int) -> Run:
-    """A run that ended at x, with residual and cost in the units of a problem."""
+    """A run that ended at x, with residual and cost in the units of the problem."""
     residual = problem.residual(x)
     with np.errstate(over="ignore"):
         cost = float(_blocks.scale_residuals(problem.structure, problem.scales, residual))

@@ -1,7 +1,7 @@
 """Assembly from many starts: the work of :mod:`cardan.analysis.assemble` in jitted calls, on one core or on all.
 
-Every start gets the attempts, and then the verdict, that a call of ``assemble`` would give it; how many threads share
-the work changes nothing.
+Every start gets the same attempts and the same verdict as from ``assemble``.  The result does not depend on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cardan.analysis.chunks import Progress, worker_count
 from cardan.analysis.many import Ends, solve_piece
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import Status
-from cardan.analysis.starts import POSE_ASKED, UNIT, start_angles, start_coordinates, start_time
+from cardan.analysis.starts import UNIT, VALID_POSE, start_angles, start_coordinates, start_time
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.solvers.abi import Outcome
@@ -30,7 +30,7 @@ from cardan.system.system import System
 
 _many = LazyModule("cardan.analysis._many")
 
-MOST_RESTARTS = 1_000_000  # every thread remembers how each attempt ended
+MOST_RESTARTS = 1_000_000  # every thread stores the final cost of each attempt
 
 
 def assemble_many(
@@ -46,21 +46,21 @@ def assemble_many(
     check.count(options.restart_count, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
     if progress is not None and not callable(progress):
-        raise ModelError(f"progress is {progress!r}; it must be a function of what is done and of how much there is")
+        raise ModelError(f"progress is {progress!r}; it must be a function (done, total)")
     moment = _time(starts, at_time)
     coordinates, near = _starts(system, starts)
     deadline = None if options.max_seconds is None else began + options.max_seconds
     task = Task(options, deadline, moment)
     ends = []
     for k, piece in enumerate(system.pieces):
-        tell = _share(progress, k, len(system.pieces))
+        own_progress = _share(progress, k, len(system.pieces))
         own = piece.take(coordinates), piece.take_angles(near)
-        ends.append((piece, solve_piece(piece.system, *own, task, threads, tell)))
+        ends.append((piece, solve_piece(piece.system, *own, task, threads, own_progress)))
     return _verdict(system, coordinates, near, ends, task, began)
 
 
 def _share(progress: Progress | None, k: int, count: int) -> Progress | None:
-    """Progress of one piece as progress of all of them."""
+    """The progress function of one piece, as a share of the progress of all pieces."""
     if progress is None:
         return None
     return lambda done, total: progress(k * total + done, count * total)
@@ -74,7 +74,7 @@ def _verdict(
     task: Task,
     began: float,
 ) -> BatchResult:
-    """Of every start, from those of the connected pieces: as a single assembly puts them together."""
+    """Combine the results of the connected pieces for every start, as a single assembly does."""
     count = len(coordinates)
     moved, angles = coordinates.copy(), near.copy()
     residual, allowed = np.zeros(count), np.full(count, task.options.tolerance)
@@ -93,7 +93,7 @@ def _verdict(
         with np.errstate(over="ignore"):  # a ratio that overflows is worse too
             worse = (found / bound > residual / allowed) | ~np.isfinite(found)
         residual[worse], allowed[worse] = found[worse], bound[worse]
-        # a failure is that of the piece whose run ended farthest from its target
+        # the status of a failure is that of the piece with the largest final residual
         own, run = end.column(_many.R_OUTCOME), end.results[:, _many.R_RESIDUAL]
         rank = np.where(own == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(run), np.inf, run))
         further = rank > farthest
@@ -120,7 +120,7 @@ def _verdict(
 
 
 def _time(starts: Any, at_time: Any) -> float:
-    """The time of the drivers [s]: the one asked for, or that of all states among the starts."""
+    """The time of the drivers [s]: the given one, or that of all states among the starts."""
     if at_time is not None or not isinstance(starts, Sequence):
         return start_time(None, at_time)
     times = {start_time(start, None) for start in starts}
@@ -130,23 +130,23 @@ def _time(starts: Any, at_time: Any) -> float:
 
 
 def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
-    """r and p of every body, shape (n, bodies, 7), and angles that turns count from, shape (n, turns); checked."""
+    """r and p of every body, shape (n, bodies, 7), and initial counted angles, shape (n, counted angles); checked."""
     bodies = len(system.names)
     wanted = f"an array of shape (n, {bodies}, 7), r and p of every body, or a list of states"
     if isinstance(starts, State | Mapping | str):
         raise ModelError(f"the starts are {starts!r}; they must be {wanted}")
     if isinstance(starts, Sequence) and not len(starts):
-        raise ModelError(f"there are no starts; they must be {wanted}, one at least")
+        raise ModelError(f"there are no starts; they must be {wanted}, with n ≥ 1")
     if isinstance(starts, Sequence) and any(start is None or isinstance(start, State | Mapping) for start in starts):
         for k, start in enumerate(starts):
             if not (start is None or isinstance(start, State | Mapping)):
-                raise ModelError(f"start {k} is of type {type(start).__name__}; among states it must be one too")
+                raise ModelError(f"start {k} is of type {type(start).__name__}; it must be a state or a dict of poses")
         listed = [start_coordinates(system, start) for start in starts]
         near = np.array([start_angles(system, start) for start in starts])
         return np.array(listed), near.reshape(len(listed), len(system.counted_angles))
     try:
         given = np.asarray(starts)
-        is_real = given.dtype.kind in "iufO"  # of complex numbers a part would be dropped, of texts none is asked for
+        is_real = given.dtype.kind in "iufO"  # complex numbers would lose a part; texts are not accepted
         coordinates: FloatArray = np.array(given if is_real else np.nan, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f"the starts are {type(starts).__name__}; they must be {wanted}") from None
@@ -155,12 +155,12 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
     if coordinates.ndim != 3 or coordinates.shape[1:] != (bodies, layout.POSE):
         raise ModelError(f"the starts have shape {coordinates.shape}; they must be {wanted}")
     if not len(coordinates):
-        raise ModelError(f"there are no starts; they must be {wanted}, one at least")
+        raise ModelError(f"there are no starts; they must be {wanted}, with n ≥ 1")
     squares = np.einsum("kij,kij->ki", coordinates[:, :, 3:], coordinates[:, :, 3:])
     within = (np.abs(coordinates[:, :, :3]) <= check.LARGEST).all(axis=2)
     fine = np.isfinite(coordinates).all(axis=2) & (np.abs(squares - 1.0) <= UNIT)
     if not (within & fine).all():
         k, b = np.argwhere(~(within & fine))[0]
-        asked = POSE_ASKED if not fine[k, b] else f"its coordinates must not exceed {check.LARGEST}"
-        raise ModelError(f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {asked}")
+        valid = VALID_POSE if not fine[k, b] else f"its coordinates must not exceed {check.LARGEST}"
+        raise ModelError(f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {valid}")
     return coordinates, np.zeros((len(coordinates), len(system.counted_angles)))

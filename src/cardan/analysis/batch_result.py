@@ -1,4 +1,4 @@
-"""What an assembly from many starts returns: verdicts as arrays."""
+"""The result of an assembly from many starts: verdicts as arrays."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NUMBERS = ("coordinates", "angles", "residual", "tolerance", "iterations", "res
 class BatchResult:
     """Verdicts of many assemblies, as arrays of the length of the batch.
 
-    ``ok``: every constraint met.  ``status``: words of :class:`Status`.  ``residual``: the largest for what it may be;
-    ``tolerance``: what bounds it.  ``iterations`` of all attempts together; ``restarts``: attempts after the first.
-    ``coordinates`` [m, 1], shape (n, bodies, 7).  ``angles`` [rad], shape (n, turns): where whole turns are counted.
+    ``ok``: every constraint is met.  ``status``: values of :class:`Status`.  ``residual``: the largest in relation to
+    its bound; ``tolerance``: this bound.  ``iterations``: sum over all attempts; ``restarts``: attempts after the
+    first.  ``coordinates`` [m, 1], shape (n, bodies, 7).  ``angles`` [rad], shape (n, counted angles).
     """
 
     __slots__ = (
@@ -71,33 +71,33 @@ class BatchResult:
         return len(self.ok)
 
     def __eq__(self, other: object) -> bool:
-        """Equal in all but the time it took."""
+        """Equal in everything except the computing time."""
         if not isinstance(other, BatchResult):
             return NotImplemented
         same = all(np.array_equal(getattr(self, a), getattr(other, a), equal_nan=True) for a in _NUMBERS)
-        said = all(getattr(self, a) == getattr(other, a) for a in ("time", "method", "formulation"))
+        same_options = all(getattr(self, a) == getattr(other, a) for a in ("time", "method", "formulation"))
         mine, theirs = self._system, other._system
-        alike = mine.names == theirs.names and mine.counted_angles == theirs.counted_angles
-        return same and said and alike and np.array_equal(self.status, other.status)
+        same_model = mine.names == theirs.names and mine.counted_angles == theirs.counted_angles
+        return same and same_options and same_model and np.array_equal(self.status, other.status)
 
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def state(self, k: int) -> State:
-        """The state in which the assembly from start ``k`` ended; a negative number counts from the last."""
+        """The final state of the assembly from start ``k``; a negative number counts from the end."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
             valid = f"from 0 to {len(self) - 1}, or from {-len(self)} to −1 counted from the end"
-            raise ModelError(f"the number of the start is {k!r}; it must be a whole number {valid}")
+            raise ModelError(f"the index of the start is {k!r}; it must be a whole number {valid}")
         angles = self.angles[k].copy() if self._system.counted_angles else None
         return self._system.state(self.coordinates[k].copy(), angles, self.time)
 
     def counts(self) -> dict[str, int]:
-        """How many starts ended in which way, the most frequent first."""
+        """Number of starts per status, the most frequent first."""
         words, numbers = np.unique(self.status, return_counts=True)
         pairs = sorted(zip(words.tolist(), numbers.tolist(), strict=True), key=lambda pair: -pair[1])
         return dict(pairs)
 
     def text(self) -> str:
-        """The batch in a line."""
+        """A summary in one line."""
         ended = ", ".join(f"{count} {word}" for word, count in self.counts().items())
         restarted = int((self.restarts > 0).sum())
         return (

@@ -1,6 +1,6 @@
-"""Work in chunks, on one thread or on several, so that Ctrl-C and a progress bar get their turn.
+"""Work in chunks, on one thread or several, so that Ctrl-C and the progress are handled between chunks.
 
-Kernels release the GIL, so plain threads use all cores; nothing here is needed for speed on one.
+Kernels release the GIL, so plain threads use all cores.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any
 
 from cardan.system import check
 
-Progress = Callable[[int, int], None]  # done, of how many
-Worker = Callable[[int, int], Any]  # does the items first … last − 1
+Progress = Callable[[int, int], None]  # done, total
+Worker = Callable[[int, int], Any]  # processes the items first … last − 1
 
-MOST_WORKERS = 1024  # threads; they are made at once
-LOOK = 0.05  # s between two looks of the waiting thread at the others
+MOST_WORKERS = 1024  # threads, all created at once
+POLL_INTERVAL = 0.05  # [s] between two checks of the workers by the waiting thread
 
 
 def core_count() -> int:
-    """Cores this process may use."""
+    """Number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def worker_count(workers: Any) -> int:
-    """A number of threads, checked; None: one for each core."""
+    """The number of threads, checked; None: one per core."""
     if workers is None:
         return core_count()
     return check.count(workers, "workers", 1, MOST_WORKERS, instead="without it all cores are used")
@@ -40,10 +40,10 @@ def run_chunks(
     workers: int,
     progress: Progress | None = None,
 ) -> None:
-    """Do the items 0 … count − 1 in chunks of ``size``; every thread makes a worker of its own, for its workspace.
+    """Process the items 0 … count − 1 in chunks of ``size``; every thread makes its own worker, with its workspace.
 
-    With one worker all happens in the calling thread.  An exception of a worker, or Ctrl-C, ends all after the chunks
-    they are at; a worker whose chunks are long looks now and then whether the event it was made with is set.
+    One worker runs in the calling thread.  After an exception in a worker, or Ctrl-C, all workers stop at the end of
+    their current chunk; a worker with long chunks should regularly check the event that it was made with.
     """
     stop = threading.Event()
     if workers == 1 or count <= size:
@@ -75,7 +75,7 @@ def run_chunks(
         waiting = {pool.submit(work) for _ in range(min(workers, -(-count // size)))}
         try:
             while waiting:
-                finished, waiting = wait(waiting, LOOK)
+                finished, waiting = wait(waiting, POLL_INTERVAL)
                 for future in finished:
                     future.result()
                 if progress is not None:

@@ -1,11 +1,11 @@
-"""Where two branches of a motion cross: the pose is singular, and yet each branch goes on as it came.
+"""Crossings of two branches of a motion: the pose is singular, but each branch continues smoothly through it.
 
-Towards such a pose, at t*, the least singular value σ falls as |t − t*|, and with it the steps that Newton's iteration
-can be trusted with.  So the motion is bridged.  From q₀, at t₀, still some steps away, it is continued by its rates to
-t₁ behind t*, and corrected there to q₁.  In between it is the curve of fifth degree (:mod:`cardan.analysis.curve`),
-provided that this curve is the motion: that it needs no correction where it is regular, and meets all constraints where
-it is singular.  Two branches that pass each other at a distance ε leave a residual there, of about ε², and no bridge is
-built: whoever mistakes them for one jumps.
+Near such a pose, at t*, the least singular value σ decreases as |t − t*|, and the steps for which Newton's iteration is
+reliable decrease with it.  So the motion is bridged.  From q₀ at t₀, some steps before t*, it is extrapolated by its
+rates to t₁ after t*, and corrected there to q₁.  In between, the motion is the curve of fifth degree
+(:mod:`cardan.analysis.curve`), provided that this curve agrees with the motion: it needs no correction at regular
+poses, and meets all constraints at the singular one.  Two branches that pass each other at a distance ε leave a
+residual of about ε² there; then no bridge is built, since it would jump from one branch to the other.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
-MOST_UNKNOWNS: Final = 240  # a singular value decomposition at every step takes 20 ms then; 200 ms for 600
-STRAIGHT: Final = 0.1  # of the way: how far the pose found behind the crossing may be from where the rates lead
-BEHIND: Final = 0.3  # of σ(t₀): less at t₁ is not yet behind the crossing
-ACCURATE: Final = 1e-8  # rad, lengths in L: how far the curve may be from the motion
-CHECKED: Final = (0.15, 0.85)  # of the bridge: where it is compared with the motion; t* is often near its middle
+MOST_UNKNOWNS: Final = 240  # more are not decomposed: an SVD takes 20 ms for 240 unknowns, 200 ms for 600
+STRAIGHT: Final = 0.1  # of the step: largest distance of the pose after the crossing from the extrapolated one
+PASSED: Final = 0.3  # of σ(t₀): with a smaller σ(t₁) the crossing is not yet passed
+ACCURATE: Final = 1e-8  # [rad], lengths in L: largest distance between the curve and the motion
+CHECKED: Final = (0.15, 0.85)  # fractions of the bridge where it is compared with the motion; t* is often near 0.5
 TINY: Final = 1e-300
-REAL: Final = 1e-6  # of an eigenvalue: an imaginary part up to this is rounding, of two that are equal
-POWERS: Final = 12
-GROWN: Final = 0.8  # below 1, since the powers are few
-WIDE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
-NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and of the differences that find it
-# Of the largest singular value: directions below it are left as the curve has them, in poses and in rates, since what
-# rounding leaves of a residual, 1e-14, would be divided by σ, or by σ² and σ³.
+REAL: Final = 1e-6  # of an eigenvalue: a smaller imaginary part is a rounding error of a double eigenvalue
+POWERS: Final = 12  # power iterations
+GROWN: Final = 0.8  # bound on the spectral radius; below 1, since there are few power iterations
+SPARSE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
+NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and step of the finite differences for it
+# Of the largest singular value: directions with a smaller one are not corrected, in poses and in rates.  There the
+# rounding error of a residual, 1e-14, would be divided by σ, or by σ² and σ³.
 POSE_CUT: Final = 1e-5
 RATE_CUT: Final = 1e-3
 CORRECTIONS: Final = 3
@@ -43,25 +43,25 @@ Drive = Callable[[float], None]
 Newton = Callable[[FloatArray, float], FloatArray | None]
 
 
-class View:
-    """The equations as they are seen from one regular pose: J₀ = U S Vᵀ there, scaled, with the zeros left out.
+class Linearization:
+    """The equations linearised at one regular pose: J₀ = U S Vᵀ, scaled, without zero singular values.
 
-    On the way to another pose nearby, eigenvalues of S⁻¹UᵀJV go from 1 to what they are there.  J is singular where one
-    of them is zero.  So one that is real and negative tells of a singular pose in between: of another branch.  (The
-    sign of the determinant would not: of two equal linkages that jump together it stays the same.)
+    On the path to a pose nearby, the eigenvalues of S⁻¹UᵀJV start at 1.  J is singular where one of them is zero.  So
+    a real negative eigenvalue at the other pose shows that a singular pose lies in between, and that the other pose is
+    on another branch.  (The sign of the determinant is not enough: it is unchanged if two equal linkages both jump.)
     """
 
     def __init__(self, system: System, problem: Problem, q: FloatArray, rank: int = 0) -> None:
-        """rank: that of poses before, which is kept where it falls."""
+        """rank: that of earlier poses, used if it is larger than the rank here."""
         found = rates.Decomposition(system, problem, q)
         self.decomposition = found
         self._scaled = found.scaled
         self.rank = max(rank, found.rank(rates.RANK_RTOL))
         self._u, self._values, self._v = found.u[:, : self.rank], found.values[: self.rank], found.v[: self.rank]
-        self.least = float(self._values[-1] / self._values[0]) if self.rank else 1.0  # that counts, of the largest
+        self.least = float(self._values[-1] / self._values[0]) if self.rank else 1.0  # nonzero, relative to the largest
 
-    def is_opposed(self, other: Any) -> bool:
-        """Whether a singular pose lies between this and another view."""
+    def crosses_singularity(self, other: Any) -> bool:
+        """Whether a singular pose lies between this and another linearization."""
         change = self._u.T @ (other._scaled - self._scaled) @ self._v.T / np.maximum(self._values, TINY)[:, None]
         if np.linalg.norm(change) < 1.0:
             return False
@@ -69,15 +69,15 @@ class View:
         return bool(np.any((np.abs(found.imag) <= REAL * np.abs(found)) & (found.real <= -1.0)))
 
 
-class WideView:
-    """The same of a system that is too large to decompose, on the safe side.
+class SparseLinearization:
+    """A conservative version of :class:`Linearization` for a system that is too large for a decomposition.
 
-    While all eigenvalues of J₀⁺(J − J₀) are below 1 no singular pose can lie in between.  Powers of it applied to a
-    vector tell the largest.
+    While all eigenvalues of J₀⁺(J − J₀) are below 1, no singular pose can lie in between.  The largest is estimated by
+    power iteration.
     """
 
     rank = 0
-    least = 1.0  # nothing is known of it
+    least = 1.0  # not computed
     decomposition = None
 
     def __init__(self, system: System, problem: Problem, q: FloatArray) -> None:
@@ -89,13 +89,13 @@ class WideView:
         scales = np.concatenate([rates.weights(system, problem), problem.scales[problem.rows :]])
         _blocks.scale(problem.structure, scales, np.zeros(problem.rows), self._entries)
 
-    def is_opposed(self, other: Any) -> bool:
-        """Whether a singular pose may lie between this and another view."""
+    def crosses_singularity(self, other: Any) -> bool:
+        """Whether a singular pose may lie between this and another linearization."""
         p, kernels = self._problem, self._kernels
         change = other._entries - self._entries
         image, gradient, step = np.zeros(p.rows), np.zeros(p.unknowns), np.zeros(p.unknowns)
         control, work = np.zeros(abi.CONTROL), np.empty(p.linear.work)
-        control[abi.DAMPING] = WIDE_DAMPING
+        control[abi.DAMPING] = SPARSE_DAMPING
         arrays = (p.linear.pattern, control, image, gradient, step, self._entries, work)
         if kernels.call_at(p.linear.address, abi.FACTOR, *arrays):
             return True
@@ -140,7 +140,7 @@ class Crossing:
 
     @property
     def end(self) -> tuple[float, FloatArray]:
-        """Time and pose behind the crossing."""
+        """Time and pose after the crossing."""
         return self._start + self._span, self._end
 
     def covers(self, time: float) -> bool:
@@ -148,27 +148,27 @@ class Crossing:
         return 0.0 <= (time - self._start) / self._span <= 1.0
 
     def build(self, newton: Newton) -> bool:
-        """Find the other end and the curve; False where no branches cross, or the motion does not go on that way."""
+        """Find the other end and the curve; False if no branches cross or the motion leaves the curve."""
         v, a = rates.solver_rates(self._system, self._problem, self._first, self._start)
-        way = self._span * v + 0.5 * self._span**2 * a
-        guess = self._problem.retract(self._first, way)
+        step = self._span * v + 0.5 * self._span**2 * a
+        guess = self._problem.retract(self._first, step)
         found = newton(guess, self._start + self._span)
-        if found is None or self._apart(guess, found) > STRAIGHT * np.linalg.norm(way / self._columns):
+        if found is None or self._apart(guess, found) > STRAIGHT * np.linalg.norm(step / self._columns):
             return False
-        before, behind = self._singular_values(self._first), self._singular_values(found)
+        before, after = self._singular_values(self._first), self._singular_values(found)
         last = int((before > rates.RANK_RTOL * before[0]).sum()) - 1
-        if behind[last] < BEHIND * before[last]:
+        if after[last] < PASSED * before[last]:
             return False
         self._end = found
         end = self._start + self._span
         v1, a1 = rates.solver_rates(self._system, self._problem, found, end)
         ends = End(self._start, self._first, v, a), End(end, found, v1, a1)
         self._curve = Curve(self._system, self._problem, *ends)
-        time = self._singular_time(last, float(before[last] / (before[last] + behind[last])))
+        time = self._singular_time(last, float(before[last] / (before[last] + after[last])))
         return time is not None and self._is_met(time) and self._is_accurate(newton)
 
     def pose(self, time: float) -> FloatArray:
-        """The pose at a time on the bridge, corrected in all directions but those that are singular."""
+        """The pose at a time on the bridge, corrected in all directions except the singular ones."""
         self._drive(time)
         q = self._on_curve(time)
         for _ in range(CORRECTIONS):
@@ -181,10 +181,8 @@ class Crossing:
         """Velocities and accelerations of every body at a time on the bridge, shape (bodies, 6) each."""
         h = PROBE * self._span
         here = self._on_curve(time)
-        before, behind = (
-            rates.difference(self._system, here, self._on_curve(time + sign * h)) for sign in (-1.0, 1.0)
-        )
-        along = (behind - before) / (2.0 * h), (behind + before) / h**2
+        before, after = (rates.difference(self._system, here, self._on_curve(time + sign * h)) for sign in (-1.0, 1.0))
+        along = (after - before) / (2.0 * h), (after + before) / h**2
         return rates.rates(self._system, self._problem, q, time, along, RATE_CUT)
 
     def _on_curve(self, time: float) -> FloatArray:
@@ -204,7 +202,7 @@ class Crossing:
         return values
 
     def _singular_time(self, k: int, part: float) -> float | None:
-        """t*, by Newton's iteration for uᵀJv = 0 with the singular vectors of σ_k, from a part of the bridge on."""
+        """t*, by Newton's iteration for uᵀJv = 0 with the singular vectors of σ_k; part: first guess of s."""
         time, h = self._start + self._span * part, NEARBY * self._span
         for _ in range(8):
             u, values, v = np.linalg.svd(self._scaled(self._on_curve(time)), full_matrices=False)

@@ -1,8 +1,8 @@
-"""The curve of fifth degree between two poses of a motion, which stands for the motion in between.
+"""The curve of fifth degree between two poses of a motion, which approximates the motion in between.
 
     q(t) = q₀ ⊕ φ(s),  s = (t − t₀)/(t₁ − t₀),
 
-with the values and the first two derivatives that the poses and the rates at both ends ask for.
+with the values and the first two derivatives given by the poses and the rates at both ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
-PROBE: Final = 1e-3  # of the curve: differences that give the derivatives of φ at its end
+PROBE: Final = 1e-3  # of the curve: step of the finite differences for the derivatives of φ at its end
 
 
 class End(NamedTuple):
-    """A pose of a motion in solver coordinates, at a time [s], with v and v̇ there, flat."""
+    """A pose of a motion in solver coordinates at a time [s], with v and v̇, flat."""
 
     time: float
     q: FloatArray
@@ -37,11 +37,11 @@ class Curve:
         T = last.time - first.time
         h = PROBE * T
         around = [problem.retract(last.q, s * h * last.v + 0.5 * (s * h) ** 2 * last.a) for s in (-1.0, 0.0, 1.0)]
-        before, end, behind = rates.differences(system, first.q, around)
+        before, end, after = rates.differences(system, first.q, around)
         c1, c2 = T * first.v, 0.5 * T * T * first.a
         value = end - c1 - c2
-        slope = (behind - before) / (2.0 * PROBE) - c1 - 2.0 * c2
-        bend = (behind - 2.0 * end + before) / PROBE**2 - 2.0 * c2
+        slope = (after - before) / (2.0 * PROBE) - c1 - 2.0 * c2
+        bend = (after - 2.0 * end + before) / PROBE**2 - 2.0 * c2
         c3 = 10.0 * value - 4.0 * slope + 0.5 * bend
         c4 = -15.0 * value + 7.0 * slope - bend
         c5 = 6.0 * value - 3.0 * slope + 0.5 * bend
@@ -50,10 +50,10 @@ class Curve:
         self._terms: FloatArray = np.array([c1, c2, c3, c4, c5])
 
     def pose(self, part: float) -> FloatArray:
-        """The pose at a part s of the way."""
+        """The pose at s = part."""
         return self._problem.retract(self._first, self.steps(np.array([part]))[0])
 
     def steps(self, parts: FloatArray) -> FloatArray:
-        """φ at parts of the way, shape (parts, unknowns)."""
+        """φ(s) at s = parts, shape (parts, unknowns)."""
         found: FloatArray = parts[:, None] ** np.arange(1, 6) @ self._terms
         return found

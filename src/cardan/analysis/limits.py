@@ -1,4 +1,4 @@
-"""Which limits a state has reached."""
+"""Limits that a state has reached."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cardan.system import layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import Row, System, ints_at
 
-# A coordinate this near to a bound, lengths relative to the extent of its piece, angles in radians, has reached it: far
-# above what an assembly leaves open, far below what a designer would call a gap.
+# A bound is reached if its coordinate is this close to it, lengths relative to the extent of the piece, angles in
+# radians: far above the residuals of an assembly, far below any gap that matters in a design.
 REACHED = 1e-9
 
 
@@ -26,7 +26,7 @@ class ActiveLimit(NamedTuple):
 
 
 def active_limits(system: System, state: State) -> list[ActiveLimit]:
-    """Limits whose bound is reached, or exceeded, in a state."""
+    """Limits whose bound is reached or exceeded in a state."""
     found = []
     every = limited(system, state)
     pieces = [piece.system for piece in system.pieces] if every else []
@@ -56,9 +56,11 @@ def limited(system: System, state: State) -> list[tuple[str, float, float, float
     return [(row.constraint, float(values[row.start]), *bounds[row.start], row.primitive.unit) for row, _ in rows]
 
 
-def loosen(system: System, floats: FloatArray, length: float, slack: float, rounding: float) -> None:
-    """Move every bound in floats outwards by a slack, lengths in ``length``, or by its rounding: what just touches it
-    is then within."""
+def relax_bounds(system: System, floats: FloatArray, length: float, slack: float, rounding: float) -> None:
+    """Move every bound in floats outwards by a slack, lengths in units of ``length``, or by its rounding error.
+
+    A coordinate that just touches a bound is then within it.
+    """
     for row, par in limit_rows(system):
         unit = length if row.primitive.unit == "m" else 1.0
         for bound, sign in ((par, -1.0), (par + 1, 1.0)):
@@ -67,6 +69,6 @@ def loosen(system: System, floats: FloatArray, length: float, slack: float, roun
 
 
 def limit_rows(system: System) -> list[tuple[Row, int]]:
-    """Rows of limits, and where in the floats their bounds are."""
+    """Rows of limits, with the positions of their bounds in the floats."""
     places = zip(system.rows, ints_at(system, layout.PAR), strict=True)
     return [(row, par) for row, par in places if row.primitive.code >= 0 and not row.primitive.equations]

@@ -28,16 +28,16 @@ from cardan.system.system import IntArray, System
 _draws = LazyModule("cardan.analysis._draws")
 _many = LazyModule("cardan.analysis._many")
 
-CHUNKS_PER_WORKER = 16  # so that threads end together although starts differ
+CHUNKS_PER_WORKER = 16  # so that all threads finish at about the same time
 MOST_STARTS = 256  # in one chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where the starts of a piece ended, as arrays of one length.
+    """Results of the starts of a piece, as arrays of one length.
 
     ``coordinates``, shape (n, bodies, 7); ``q``: solver coordinates; ``verdicts``, shape (n, 2): residual and bound.
-    ``results``: how the attempts ended, by the columns of :mod:`cardan.analysis._many`.  ``late``: time was up.
+    ``results``: outcomes, with the columns of :mod:`cardan.analysis._many`.  ``late``: the deadline had passed.
     """
 
     coordinates: FloatArray
@@ -49,7 +49,7 @@ class Ends:
 
     @classmethod
     def of(cls, coordinates: FloatArray, q: FloatArray, angle_count: int) -> Ends:
-        """Room for the ends of starts that are not yet solved."""
+        """Empty results, for starts that are not yet solved."""
         count = len(q)
         results = np.zeros((count, _many.RESULT))
         results[:, _many.R_RESIDUAL] = np.inf
@@ -57,7 +57,7 @@ class Ends:
         return cls(coordinates, q, angle_count, np.zeros((count, 2)), results, np.zeros(count, dtype=bool))
 
     def put(self, k: int, end: End) -> None:
-        """Take over how a single assembly ended."""
+        """Store the result of a single assembly."""
         self.q[k] = end.q
         run = end.run
         self.results[k] = run.outcome, run.residual, end.attempts, end.iterations, end.conflict, end.moved
@@ -68,7 +68,7 @@ class Ends:
         return self.q[:, self.q.shape[1] - self.angle_count :]
 
     def column(self, number: int) -> IntArray:
-        """A column of the results that holds whole numbers."""
+        """A column of the results that contains integers."""
         return self.results[:, number].astype(np.int64)
 
 
@@ -80,7 +80,7 @@ def solve_piece(
     threads: int,
     progress: Progress | None,
 ) -> Ends:
-    """Solve from r and p of every body, shape (n, bodies, 7); whole turns are counted from near [rad], (n, angles)."""
+    """Solve from r and p of every body, shape (n, bodies, 7), and initial counted angles near [rad], (n, angles)."""
     count = len(coordinates)
     own: FloatArray = np.ascontiguousarray(coordinates).reshape(count, -1)
     starts: FloatArray = np.hstack([own, near])
@@ -92,12 +92,12 @@ def solve_piece(
     def make_worker(stop: Event) -> Worker:
         solve = solver.make_worker(stop)
 
-        def worker(first: int, last: int) -> None:  # chunk by chunk, so that the clock is read between chunks
+        def worker(first: int, last: int) -> None:  # all steps per chunk, so that the deadline is checked often
             shift(piece, starts[first:last], 1.0)
             update_angles(piece, starts[first:last])
             ends.q[first:last] = starts[first:last]
             solve(first, last)
-            still = ends.results[first:last, _many.R_MOVED] == 0  # met at the start: stays as it is, to the last bit
+            still = ends.results[first:last, _many.R_MOVED] == 0  # met at the start: bitwise unchanged
             ends.angles[first:last][still] = same_angles(ends.angles[first:last][still], near[first:last][still])
             final = ends.q[first:last].copy()
             shift(piece, final, -1.0)
@@ -112,11 +112,11 @@ def solve_piece(
 
 
 class _OneByOne:
-    """Solves as single assemblies do: for starts whose lengths are measured in the spread of each."""
+    """Solves each start as a single assembly: for systems whose unit of length is the spread of each start."""
 
     def __init__(self, piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> None:
         self.piece, self.starts, self.ends, self.judge, self.task = piece, starts, ends, judge, task
-        if formulations.projects(task.options.formulation):  # tables and kernels, before threads share them
+        if formulations.projects(task.options.formulation):  # make tables and kernels before threads share them
             formulations.enter(piece, task.options.formulation, formulations.to_reference(piece, piece.authored))
 
     def make_worker(self, stop: Event) -> Worker:
@@ -131,16 +131,16 @@ class _OneByOne:
         return worker
 
     def solve(self, k: int) -> None:
-        """One start; when time is up it stays where it is."""
+        """Solve one start; after the deadline it stays unchanged."""
         if not self.task.is_late():
             self.ends.put(k, attempts.solve(self.piece, self.starts[k].copy(), self.task))
         self.ends.late[k] = self.task.is_late()
 
 
 class _Shared(_OneByOne):
-    """Solves many in one jitted call, with lengths measured in one unit: what the threads share.
+    """Solves many starts in one jitted call with a common unit of length; holds the data that the threads share.
 
-    Where drivers must be moved in stages, a start is solved as a single assembly after all.
+    A start whose drivers must be moved in stages is solved as a single assembly.
     """
 
     def __init__(self, piece: System, starts: FloatArray, ends: Ends, judge: Judge, task: Task) -> None:
@@ -154,10 +154,10 @@ class _Shared(_OneByOne):
         self.drivers: IntArray = np.array(whole_turns.driven_rows(piece), dtype=np.int64)
         self.options = self._options()
         k = _many
-        self.shared = {  # arrays of which the tables of the workers hold the addresses
+        self.shared = {  # arrays whose addresses are in the tables of the workers
             k.T_JUDGE: judge.table,
             k.T_BOUNDS: judge.bounds,
-            k.T_ASKING: whole_turns.table(piece),
+            k.T_TURN_ROWS: whole_turns.table(piece),
             k.T_DRIVERS: self.drivers,
             k.T_DRAW_TABLE: self.restarts.table,
             k.T_AUTHORED: self.restarts.authored,
@@ -165,39 +165,39 @@ class _Shared(_OneByOne):
             k.T_ENDS: ends.q.reshape(-1),
             k.T_RESULTS: ends.results.reshape(-1),
         }
-        self.jobs()  # kernels are compiled, and problems that cannot be solved are refused, before threads begin
+        self.jobs()  # compile kernels, and reject problems that cannot be solved, before threads begin
 
     def jobs(self) -> list[Any]:
-        """The solvers of an attempt at work, one after the other."""
+        """Jobs of the solvers of an attempt, in order."""
         return [stage.job(self.problem) for stage in self.task.options.solver.stages]
 
     def _options(self) -> FloatArray:
-        """The options as the kernel reads them."""
-        asked, k = self.task.options, _many
-        first = asked.solver.stages[0]
+        """The options in the form that the kernel reads."""
+        options, k = self.task.options, _many
+        first = options.solver.stages[0]
         out: FloatArray = np.zeros(k.OPTIONS)
         for at, value in {
-            k.IS_AUTO: asked.method == AUTO,
-            k.MOST: asked.iterations,
-            k.MOST_FIRST: asked.iterations if first.iterations is None else first.iterations,
+            k.IS_AUTO: options.method == AUTO,
+            k.MOST: options.iterations,
+            k.MOST_FIRST: options.iterations if first.iterations is None else first.iterations,
             k.FIRST_RESIDUAL: first.residual,
             k.EACH: chunk_size(self.problem),
             k.ALLOWANCE: allowance(self.problem),
-            k.RESTARTS: asked.restart_count,
+            k.RESTARTS: options.restart_count,
             k.NEAR_RESIDUAL: attempts.NEAR,
             k.DISTURBANCE: attempts.DISTURBANCE,
             k.UNIT: self.piece.length,
             k.MOST_REACH: REACH * self.piece.length,
-            k.PROJECTS: formulations.projects(asked.formulation),
+            k.PROJECTS: formulations.projects(options.formulation),
             k.MOST_STAGED: whole_turns.MOST_STAGES * whole_turns.STAGE,
-            k.TARGET: attempts.target_residual(self.piece, self.piece.length, asked.tolerance),
+            k.TARGET: attempts.target_residual(self.piece, self.piece.length, options.tolerance),
         }.items():
             out[at] = value
         out[k.MIDDLE : k.MIDDLE + 3] = self.restarts.center
         return out
 
     def _table(self, own: dict[int, Any]) -> IntArray:
-        """What the kernel reads, for one worker; own: arrays that the worker keeps alive, by their place."""
+        """The table that the kernel reads, for one worker; own: arrays that the worker keeps alive, by position."""
         from cardan._jit import address_of
 
         k, size = _many, self.starts.shape[1]
@@ -231,11 +231,11 @@ class _Shared(_OneByOne):
         work, memo = np.zeros(table[-1]), np.zeros(k.MEMO)
 
         def solve(last: int) -> bool:
-            """Whether there is more to do."""
-            with np.errstate(all="ignore"):  # as in compiled kernels, also where they are interpreted
+            """Run the kernel; returns whether there is more to do."""
+            with np.errstate(all="ignore"):  # compiled kernels do not warn either
                 return bool(k.solve_many(table, self.options, memo, work, last))
 
-        def worker(first: int, last: int, own: Any = own) -> None:  # own: the table has only addresses
+        def worker(first: int, last: int, own: Any = own) -> None:  # own: kept alive; the table has only addresses
             memo[k.START], memo[k.STAGE], memo[k.IS_LATE] = first, k.NEW, 0.0
             more = not self.task.is_late()
             while more and (more := solve(last)) and not stop.is_set() and not self.task.is_late():
@@ -243,10 +243,10 @@ class _Shared(_OneByOne):
             at = int(memo[k.START])
             if at < last:
                 ends.late[at:last] = True
-                if memo[k.STAGE] != k.NEW:  # the one that was under way ends where it is
+                if memo[k.STAGE] != k.NEW:  # the current start ends at its current pose
                     memo[k.IS_LATE] = 1.0
                     solve(at + 1)
-            for number in np.flatnonzero(ends.results[first:last, k.R_OUTCOME] == k.ASIDE).tolist():
+            for number in np.flatnonzero(ends.results[first:last, k.R_OUTCOME] == k.NEEDS_STAGES).tolist():
                 ends.results[first + number, k.R_OUTCOME] = int(Outcome.RUNNING)
                 if stop.is_set():
                     return

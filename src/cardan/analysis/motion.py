@@ -1,4 +1,4 @@
-"""What a motion returns: states at the times asked for, as far as they were reached, and why it ended."""
+"""The result of a motion: states at the given times, as far as they were reached, and why it ended."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-ARC = 1.25  # of the turn that Newton's iteration made of a body: what the motion makes, at the most
+ARC = 1.25  # rotation of a body in the motion, at most, relative to its rotation by Newton's iteration
 
 
 class MotionStatus(StrEnum):
     """How a motion ended."""
 
-    DONE = "done"  # every time asked for was reached
-    NOT_ASSEMBLED = "not assembled"  # at the first time already
-    DEAD_POINT = "dead point"  # the drivers can take it no further
-    LIMIT = "limit"  # a limit was run into
-    LOST = "lost"  # no pose was found next to the last one
+    DONE = "done"  # every given time was reached
+    NOT_ASSEMBLED = "not assembled"  # no assembly at the first time
+    DEAD_POINT = "dead point"  # the drivers cannot move the mechanism any further
+    LIMIT = "limit"  # a coordinate reached its limit
+    LOST = "lost"  # no pose was found near the last one
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
 
@@ -33,10 +33,10 @@ class MotionStatus(StrEnum):
 class Motion:
     """States along a driven motion.
 
-    ``ok``: all times were reached.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s] that were reached,
-    and the ``states`` there, each with velocities.  ``state``: where it ended, which is between two times at a dead
-    point, at a limit and where it was lost; the last of the states where all were reached, time ran out or it was
-    interrupted; None where it was not assembled.  ``steps``: how many were made in all.
+    ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
+    reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
+    for the statuses dead point, limit and lost; it is None if not assembled, otherwise the last of the states.
+    ``steps``: total number of steps.
     """
 
     __slots__ = ("_rotation", "_system", "reason", "state", "states", "status", "steps")
@@ -51,7 +51,7 @@ class Motion:
         steps: int = 0,
         rotation: Sequence[float] = (),
     ) -> None:
-        """rotation [rad]: from each state to the next, how far any body has turned on the way, at the most."""
+        """rotation [rad]: largest rotation of any body from each state to the next."""
         self._system = system
         self.states = tuple(states)
         self.status = status
@@ -62,7 +62,7 @@ class Motion:
 
     @property
     def ok(self) -> bool:
-        """Every time asked for was reached."""
+        """Every given time was reached."""
         return self.status is MotionStatus.DONE
 
     @property
@@ -71,11 +71,11 @@ class Motion:
         return np.array([state.time for state in self.states])
 
     def positions(self, body: str | Body) -> FloatArray:
-        """Of a body's origin [m] in world, shape (times, 3)."""
+        """Positions of a body's origin [m] in world, shape (times, 3)."""
         return self._of(body, lambda state, k: state.positions[k], 3)
 
     def quaternions(self, body: str | Body) -> FloatArray:
-        """Of a body, shape (times, 4)."""
+        """Quaternions of a body, shape (times, 4)."""
         return self._of(body, lambda state, k: state.quaternions[k], 4)
 
     def velocities(self, body: str | Body) -> FloatArray:
@@ -89,28 +89,28 @@ class Motion:
     def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint over the motion, shape (times,): [m], or [rad] with whole turns.
 
-        Turns that the mechanism does not count, since nothing in it depends on the angle, are counted from the first
-        time on; a ModelError where two times are so far apart that there may have been more of them than can be told.
+        If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
+        the first time.  Raises ModelError if two times are too far apart to count the turns in between.
         """
         if isinstance(joint, Joint):
             words = tuple(joint.kind.coordinates)
-            joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]  # it says so
+            joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
         if not isinstance(joint, Coordinate):
-            raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate of the mechanism")
+            raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
         values = np.array([joint.value(state) for state in self.states])
         is_counted = joint.counted is None or joint.counted.key in self._system.counted_angles
         return values if is_counted else self._unwrapped(joint, values)
 
     def _unwrapped(self, angle: Coordinate, values: FloatArray) -> FloatArray:
-        """An angle without the jumps by whole turns from one time to the next; see :mod:`cardan.analysis.within`."""
+        """An angle without jumps by whole turns between two times; see :mod:`cardan.analysis.within`."""
         sizes = np.array([angle.projection(state) for state in self.states])
         sides = sum(not body.is_ground for body in angle.bodies)
         unsure = np.flatnonzero(ARC * sides * np.array(self._rotation) >= sizes[:-1] + sizes[1:])
         if unsure.size:
             before, after = self.times[unsure[0] : unsure[0] + 2]
             raise ModelError(
-                f"{angle!r} may have made whole turns between t = {before:g} s and {after:g} s that nobody counted; "
-                "ask move for more times, or let it count them: m.limit(name, coordinate, lower=-1e9)"
+                f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s; "
+                "pass more times to move, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)"
             )
         found: FloatArray = np.unwrap(values)
         return found
@@ -123,7 +123,7 @@ class Motion:
         return np.array([read(state, k) for state in self.states]).reshape(len(self.states), width)
 
     def text(self) -> str:
-        """How far it came, and why it ended."""
+        """The status, the times reached, and why the motion ended."""
         if not self.states:
             return f"{self.status}: {self.reason}"
         span = f"t = {self.states[0].time:g} … {self.states[-1].time:g} s, {len(self.states)} times, {self.steps} steps"

@@ -1,15 +1,15 @@
-"""Positions along a driven motion: continuation that keeps the branch, or stops and says why.
+"""Positions along a driven motion: continuation that stays on one branch, or stops and reports why.
 
-From one time to the next Newton's iteration starts where the mechanism is.  Its first step is the tangent of the
-motion; how much smaller the second one is tells whether the step stayed where the linear model holds.  Steps in time
-are chosen so that it does:  |δ₂| ≤ CONTRACTION·|δ₁|, no body turning by more than TURN at once.  [Deuflhard2011]
-They are also chosen so that what the drivers do within a step is known from its ends: a driver that swings out and
-back would otherwise seem to stand still.
+From one time to the next, Newton's iteration starts at the current pose.  Its first step is the tangent of the motion;
+the ratio of the second step to the first shows whether the linear model is valid.  Time steps are chosen such that it
+is:  |δ₂| ≤ CONTRACTION·|δ₁|, and no body rotates by more than MOST_ROTATION in a step.  [Deuflhard2011]
+They are also chosen such that the driver values within a step are known from its ends: otherwise a driver that moves
+out and back within a step would seem to be constant.
 
-Two things can end a motion.  At a *dead point* the drivers can take the mechanism no further: the Jacobian becomes
-singular and the rates grow beyond bounds, so that ever smaller steps are refused.  A *limit* that a driver runs into
-leaves no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is singular as well,
-but the motion goes on: see :mod:`cardan.analysis.crossing`.
+Two things can end a motion.  At a *dead point* the drivers cannot move the mechanism any further: the Jacobian becomes
+singular and the rates become unbounded, so that ever smaller steps are rejected.  If a driver pushes a coordinate
+against a *limit*, there is no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is
+singular as well, but the motion continues: see :mod:`cardan.analysis.crossing`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.attempts import TARGET
-from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, View, WideView
+from cardan.analysis.crossing import MOST_UNKNOWNS, Crossing, Linearization, SparseLinearization
 from cardan.analysis.curve import End
-from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, loosen
+from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, relax_bounds
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, out_of_range
-from cardan.analysis.within import AGAIN, AnglesCounted, Limits
+from cardan.analysis.within import RETRY, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
 from cardan.coordinates import formulations, rates, verdict
@@ -41,26 +41,26 @@ from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at the most
+CONTRACTION: Final = 0.25  # |δ₂|/|δ₁| of Newton's steps, at most
 MOST_ROTATION: Final = 0.7  # rad per step of any body, so that whole turns are never miscounted
 MOST_ITERATIONS: Final = 12  # of Newton in one step
-SLOW: Final = 0.5  # |δ| of a later step of Newton, of the one before: slower is no convergence
-ROUNDED: Final = 1e-9  # a step of Newton this small may be rounding
-DENSE: Final = 20_000  # entries of J up to which a step decomposes it whole, in some milliseconds
-LEAST_STEP: Final = 1e-11  # of the time span: a step refused at this size ends the motion
+SLOW: Final = 0.5  # ratio of two later steps of Newton; above it the iteration does not converge
+ROUNDED: Final = 1e-9  # a step of Newton this small may be a rounding error
+DENSE: Final = 20_000  # entries of J up to which a step decomposes the dense matrix, in some milliseconds
+LEAST_STEP: Final = 1e-11  # of the time span: a step rejected at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
-# A driver must move as its derivatives at the start of a step say, but for this part of it and, lengths in L, so much.
-FORESEEN: Final = 0.5
-UNFORESEEN: Final = 1e-6
-TURNING: Final = 1e-9  # lengths in L: how far beyond the ends of a step a driver may have been within it
-LOOK: Final = 0.382  # of a step: drivers are looked at there too, so that a whole period does not pass for rest
-BRIDGE: Final = 4.0  # steps that were refused, from before a crossing to behind it
-APPROACHED: Final = 0.1  # of the least singular value: a step that takes it below has come upon a singular pose
-LEAST_APPROACH: Final = 1e-7  # of the time span: a step that does so is made if it is no longer than this
-SINGULAR: Final = 1e-3  # least singular value, of the largest: below it a pose that ends a motion is a dead point
+# Largest deviation of a driver in a step from its Taylor series at the start: relative, and absolute (lengths in L).
+DRIVER_RTOL: Final = 0.5
+DRIVER_ATOL: Final = 1e-6
+OVERSHOOT: Final = 1e-9  # lengths in L: largest excess of a driver within a step over its values at the ends
+INSIDE: Final = 0.382  # of a step: drivers are also evaluated there, so that a full period is not taken for a constant
+BRIDGE: Final = 4.0  # length of a bridge over a crossing, in rejected steps
+APPROACHED: Final = 0.1  # of the least singular value: if a step reduces it below this, a singular pose is near
+LEAST_APPROACH: Final = 1e-7  # of the time span: such a step is accepted only if it is no longer than this
+SINGULAR: Final = 1e-3  # least singular value relative to the largest: below it, a motion ends at a dead point
 
-SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate by then ends the motion
-AHEAD: Final = 1e-6  # rad, lengths in L: how far to look for what a limit keeps the motion from
+SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate within it ends the motion
+AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to find limits that stop the motion
 
 Progress = Callable[[float], None]
 
@@ -78,11 +78,11 @@ def move(
     began = clock.perf_counter()
     wanted = _check_times(times)
     if not system.signals:
-        raise ModelError("move was asked of a mechanism without drivers; add one with m.drive(name, joint, function)")
+        raise ModelError("the mechanism has no drivers to move it; add one with m.drive(name, joint, function)")
     tolerance = check.positive(tolerance, "tolerance")
     deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
     if progress is not None and not callable(progress):
-        raise ModelError(f"progress is {progress!r}; it must be a function of the part done, from 0 to 1")
+        raise ModelError(f"progress is {progress!r}; it must be a function of the fraction done, from 0 to 1")
     options = AssemblyOptions(tolerance=tolerance, max_seconds=max_seconds)
     first = assemble(system, start, float(wanted[0]), options)
     if not first.ok:
@@ -102,7 +102,7 @@ def move(
             if progress is not None:
                 progress(k / (len(wanted) - 1))
     except KeyboardInterrupt:
-        status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; what was reached is kept"
+        status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
     last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
     return Motion(system, states, status, reason, last, path.steps, rotation)
 
@@ -113,7 +113,7 @@ def _check_times(times: Any) -> FloatArray:
     except TypeError:
         raise ModelError(f"times is {times!r}; it must be a list of times [s]") from None
     if not wanted.size:
-        raise ModelError("times is empty; it must hold at least one time [s]")
+        raise ModelError("times is empty; it must contain at least one time [s]")
     steps = np.sign(np.diff(wanted))
     wrong = np.flatnonzero((steps != steps[:1]) | (steps == 0.0))
     if wrong.size:
@@ -125,7 +125,7 @@ def _check_times(times: Any) -> FloatArray:
 
 
 class _Path:
-    """Where a motion has come to, and how it goes on."""
+    """The current point of a motion, and its continuation."""
 
     def __init__(
         self, system: System, state: State, times: FloatArray, tolerance: float, deadline: float | None
@@ -140,20 +140,20 @@ class _Path:
         self._length = system.extent_at(self.q)
         problem = formulations.problem(system, "manifold", self._length, self.time)
         self.problem = problem.with_floats(problem.floats.copy())
-        # what touches a bound must be free to leave it: rounding would make of the bound an equation
-        loosen(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
+        # a coordinate that touches a bound must be able to leave it, in spite of rounding errors
+        relax_bounds(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
         self._signals = [(position, Remembered(signal)) for position, signal in system.signals]
         self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
         self._limits = Limits(system, self.problem, self._signals) if limit_rows(system) else None
-        self._end: End | None = None  # the last pose with its rates, where limits are followed
+        self._end: End | None = None  # the last pose with its rates, if there are limits
         self._angles = AnglesCounted(system)
-        self._rotation = 0.0  # by the body that turned most in Newton's last run [rad]
-        self._rotation_sum = 0.0  # the same, over the steps made since it was last asked for
-        self._crossing: Crossing | None = None  # while the motion is at one
-        self._view = self._seen_from(self.q, 0)
+        self._rotation = 0.0  # [rad] largest of any body in Newton's last run
+        self._rotation_sum = 0.0  # [rad] sum over the steps since the last take_rotation()
+        self._crossing: Crossing | None = None  # while the motion is on a bridge
+        self._linearization = self._linearize(self.q, 0)
         settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0}
         self._job = Job(self.problem, methods.load("_newton"), settings)
         self._control = self._job.control
@@ -163,22 +163,22 @@ class _Path:
         if self._crossing is not None:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
-            known = self._view.decomposition
+            known = self._linearization.decomposition
             velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
-        return self._bare(self.q).with_rates(velocities, accelerations)
+        return self._pose_state(self.q).with_rates(velocities, accelerations)
 
     def take_rotation(self) -> float:
-        """How far the body that turned most in each step has turned [rad] since this was asked for last."""
+        """Sum of the largest rotations of a body in each step [rad] since the last call."""
         rotation, self._rotation_sum = self._rotation_sum, 0.0
         return rotation
 
-    def _bare(self, q: FloatArray) -> State:
+    def _pose_state(self, q: FloatArray) -> State:
         poses = formulations.from_reference(self.system, q)
         angles = formulations.angles(self.system, q).copy() if self.system.counted_angles else None
         return self.system.state(poses, angles, self.time)
 
     def advance(self, target: float) -> tuple[MotionStatus, str] | None:
-        """Go on to a time; None when it is reached, else why not."""
+        """Continue to a time; None when it is reached, else status and reason."""
         sign = 1.0 if target >= self.time else -1.0
         while self.time != target:
             if self._deadline is not None and clock.perf_counter() >= self._deadline:
@@ -188,29 +188,29 @@ class _Path:
                     pose = self._crossing.pose(target)
                     self._accept(pose, target, self._rotation_to(pose))
                 else:
-                    end, behind = self._crossing.end
+                    end, pose = self._crossing.end
                     self._crossing = None
-                    self._accept(behind, end, self._rotation_to(behind))
-                    self._view = self._seen_from(behind, self._view.rank)
+                    self._accept(pose, end, self._rotation_to(pose))
+                    self._linearization = self._linearize(pose, self._linearization.rank)
                 continue
             left = abs(target - self.time)
-            step = self._resolved(sign, min(self._step, left))
+            step = self._resolved_step(sign, min(self._step, left))
             time = target if step == left else self.time + sign * step
             if step < left and (step < LEAST_STEP * self._span or time == self.time):
                 return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
-            ahead = self._view if found is None else self._seen_from(found, self._view.rank)
+            ahead = self._linearization if found is None else self._linearize(found, self._linearization.rank)
             if not self._continues(ahead, step):
                 found = None
             if found is None and self._rotation <= MOST_ROTATION and self._bridge(sign, step):
                 continue
             if found is not None:
-                part = self._followed(found, time, ahead)
+                part = self._kept_part(found, time, ahead)
                 if part < 1.0:
                     self._step = part * step
                     continue
                 self._accept(found, time, self._rotation)
-                self._view = ahead
+                self._linearization = ahead
                 ease = min(0.9 * CONTRACTION / max(contraction, 1e-6), 0.95 * MOST_ROTATION / max(self._rotation, 1e-6))
                 grown = step * min(2.0, max(1.0, ease))
                 self._step = max(grown, self._step) if step == left else grown
@@ -224,42 +224,43 @@ class _Path:
         self.steps += 1
 
     def _rotation_to(self, q: FloatArray) -> float:
-        """How far the body that turns most turns on the way to a pose [rad]."""
+        """Largest rotation of a body from the current pose to another [rad]."""
         return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
-    def _seen_from(self, q: FloatArray, rank: int) -> View | WideView:
-        wide = self.problem.unknowns > MOST_UNKNOWNS
-        return WideView(self.system, self.problem, q) if wide else View(self.system, self.problem, q, rank)
+    def _linearize(self, q: FloatArray, rank: int) -> Linearization | SparseLinearization:
+        if self.problem.unknowns > MOST_UNKNOWNS:
+            return SparseLinearization(self.system, self.problem, q)
+        return Linearization(self.system, self.problem, q, rank)
 
-    def _followed(self, q: FloatArray, time: float, view: View | WideView) -> float:
-        """The part of a step to a pose over which turns are counted and limits kept: all of it, or what to try next."""
+    def _kept_part(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> float:
+        """1.0 if turns are counted and limits kept in a step to a pose; else the fraction of the step to try next."""
         if self._angles and not self._angles.are_counted(self.q, q, self._rotation):
-            return AGAIN
+            return RETRY
         if self._limits is None:
             return 1.0
         if self._end is None or self._end.time != self.time:
-            self._end = self._with_rates(self.q, self.time, self._view)
-        end = self._with_rates(q, time, view)
+            self._end = self._with_rates(self.q, self.time, self._linearization)
+        end = self._with_rates(q, time, linearization)
         part = self._limits.part(self._end, end)
         if part == 1.0:
             self._end = end
         return part
 
-    def _with_rates(self, q: FloatArray, time: float, view: View | WideView) -> End:
-        known = view.decomposition
+    def _with_rates(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> End:
+        known = linearization.decomposition
         return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, known=known))
 
-    def _resolved(self, sign: float, step: float) -> float:
-        """The step, or as much of it as the drivers can be foreseen for."""
+    def _resolved_step(self, sign: float, step: float) -> float:
+        """The step, shortened until its ends determine the drivers within it."""
         for row, signal in self._drivers:
             scale = float(self.problem.scales[row])
             here = signal.jet(self.time)
             while step >= LEAST_STEP * self._span:
-                steps = sign * LOOK * step, sign * step
-                parts = [_foreseen(here, signal.jet(self.time + h), h, scale) for h in steps]
+                steps = sign * INSIDE * step, sign * step
+                parts = [_predicted_part(here, signal.jet(self.time + h), h, scale) for h in steps]
                 if min(parts) == 1.0:
                     break
-                step *= LOOK * parts[0] if parts[0] < 1.0 else parts[1]
+                step *= INSIDE * parts[0] if parts[0] < 1.0 else parts[1]
         return step
 
     def _drive(self, time: float) -> None:
@@ -267,7 +268,7 @@ class _Path:
             self.problem.floats[position] = signal.value(time)
 
     def _newton(self, start: FloatArray, time: float, strict: bool = True) -> tuple[FloatArray | None, float]:
-        """The pose at a time by Newton from a pose, or None where it leaves the linear model; and its contraction."""
+        """The pose at a time by Newton from a pose, or None if the linear model is not valid; and its contraction."""
         self._drive(time)
         q = start.copy()
         control = self._control
@@ -294,24 +295,24 @@ class _Path:
                 last = size
             if outcome is Outcome.CONVERGED:
                 if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance:
-                    # as many turns let an angle be met, but rows that read no angle are judged more sharply
+                    # the target allows for the rounding of large angles; rows without angles have a smaller bound
                     control[abi.TOLERANCE] = 0.0
                     self._job.iterate(q, 1)
                 return q, contraction
-        as_near_as_rounding_lets = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
-        return (q if as_near_as_rounding_lets else None), contraction
+        is_limited_by_rounding = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
+        return (q if is_limited_by_rounding else None), contraction
 
-    def _continues(self, ahead: View | WideView, step: float) -> bool:
-        """Whether a step stays on its branch: no singular pose was passed, and none come upon, on the way."""
-        here = self._view
+    def _continues(self, ahead: Linearization | SparseLinearization, step: float) -> bool:
+        """Whether a step stays on its branch: it neither passes nor suddenly approaches a singular pose."""
+        here = self._linearization
         if ahead is here:
             return True
-        if here.is_opposed(ahead):
+        if here.crosses_singularity(ahead):
             return False
         return step <= LEAST_APPROACH * self._span or ahead.least >= APPROACHED * here.least
 
     def _bridge(self, sign: float, step: float) -> bool:
-        """Whether branches cross within some steps like the one refused; then the bridge over the crossing is built."""
+        """Whether branches cross within some steps of the rejected size; if so, build the bridge over the crossing."""
         if self.problem.unknowns > MOST_UNKNOWNS:
             return False
 
@@ -323,66 +324,66 @@ class _Path:
         try:
             if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
-        except ModelError:  # a driver need not be defined beyond the times asked for
+        except ModelError:  # a driver need not be defined beyond the given times
             pass
         return self._crossing is not None
 
     def _is_within_limits(self, time: float, q: FloatArray) -> bool:
-        """Whether limits are kept on the bridge from here to a pose."""
+        """Whether limits are kept on the bridge from the current pose to another."""
         if self._limits is None:
             return True
-        here = self._with_rates(self.q, self.time, self._view)
-        return self._limits.part(here, self._with_rates(q, time, self._seen_from(q, self._view.rank))) == 1.0
+        here = self._with_rates(self.q, self.time, self._linearization)
+        return self._limits.part(here, self._with_rates(q, time, self._linearize(q, self._linearization.rank))) == 1.0
 
     def _is_met(self) -> bool:
         """The verdict on the pose."""
         poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
         return verdict.judge_system(self.system, poses, angles, self._tolerance, self.time)[0].met
 
-    def _ended(self, refused: float) -> tuple[MotionStatus, str]:
+    def _ended(self, rejected: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""
         drivers = ", ".join(repr(signal.name) for _, signal in self.system.signals)
         where = f"at t = {self.time:.9g} s"
-        pushed = self._pushed(refused)
-        if pushed:
-            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in pushed)
+        limits = self._limits_reached(rejected)
+        if limits:
+            names = ", ".join(f"{limit.name!r} ({limit.bound})" for limit in limits)
             text = f"{where} the limit {names} is reached, and a motion ends at contact"
             return MotionStatus.LIMIT, f"{text}; drivers: {drivers}"
         undefined = self._angles.undefined(self.q) if self._angles else []
         if undefined:
-            text = f"{where} the angle {', '.join(map(repr, undefined))} is not defined: the axis whose angle it is"
-            return MotionStatus.LOST, f"{text} comes to lie along the one it turns about, and turns cannot be counted"
-        soon = float(np.copysign(SOON * self._span, refused - self.time))
-        asked = out_of_range(self.system, self.time, soon)
-        if asked:
-            return MotionStatus.LOST, f"{where} the {asked}"
+            text = f"{where} the angle {', '.join(map(repr, undefined))} is undefined"
+            return MotionStatus.LOST, f"{text}: its vector is parallel to its axis, and turns cannot be counted"
+        soon = float(np.copysign(SOON * self._span, rejected - self.time))
+        outside = out_of_range(self.system, self.time, soon)
+        if outside:
+            return MotionStatus.LOST, f"{where} the {outside}"
         for row, signal in self._drivers:
-            before, after = signal.value(self.time), signal.value(refused)
-            if self.problem.scales[row] * abs(after - before) > UNFORESEEN:
+            before, after = signal.value(self.time), signal.value(rejected)
+            if self.problem.scales[row] * abs(after - before) > DRIVER_ATOL:
                 text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
-        least = self._view.least if self._view.decomposition is not None else self._least()
+        least = self._linearization.least if self._linearization.decomposition is not None else self._least()
         if least < SINGULAR:
             return (
                 MotionStatus.DEAD_POINT,
                 f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
-                f"{drivers} can take the mechanism no further",
+                f"{drivers} cannot move the mechanism any further",
             )
         unmet = contradiction(self.system, self.problem, self.q, self.time)
         if unmet:
-            text = f"{where} the drivers {drivers} ask for what cannot be"
-            return MotionStatus.LOST, f"{text}: of the rates that they and the joints want, these are short, {unmet}"
-        return MotionStatus.LOST, f"{where} no pose near the last one was found {refused - self.time:+.1e} s from it"
+            text = f"{where} the drivers {drivers} are inconsistent with the joints or with each other"
+            return MotionStatus.LOST, f"{text}: no velocities satisfy all constraints (residual rates: {unmet})"
+        return MotionStatus.LOST, f"{where} no pose near the last one was found {rejected - self.time:+.1e} s later"
 
-    def _pushed(self, refused: float) -> list[ActiveLimit]:
-        """Limits that are reached, or would be by the least of steps, and that the motion goes on beyond."""
+    def _limits_reached(self, rejected: float) -> list[ActiveLimit]:
+        """Limits that are reached now or after the least step, and that the velocities would exceed."""
         if self._limits is None:
             return []
         velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
-        turning = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
-        step = np.sign(refused - self.time) * max(abs(refused - self.time), AHEAD / max(turning, 1e-300))
+        speed = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
+        step = np.sign(rejected - self.time) * max(abs(rejected - self.time), AHEAD / max(speed, 1e-300))
         now, then, ahead = (
-            self._bare(self.problem.retract(self.q, h * velocity)) for h in (0.0, refused - self.time, step)
+            self._pose_state(self.problem.retract(self.q, h * velocity)) for h in (0.0, rejected - self.time, step)
         )
         before, after = ({name: value for name, value, *_ in limited(self.system, state)} for state in (now, ahead))
         reached = {(one.name, one.bound): one for state in (then, now) for one in active_limits(self.system, state)}
@@ -390,21 +391,21 @@ class _Path:
         return [one for one in reached.values() if (after[one.name] - before[one.name]) * outward[one.bound] > 0.0]
 
     def _least(self) -> float:
-        """The least singular value that counts, of the largest, body by body."""
+        """The least nonzero singular value relative to the largest, by elimination body by body."""
         kept = set(np.flatnonzero(rates.weights(self.system, self.problem)).tolist())
         parts = elimination.fronts(self.problem, self.q, kept)
         rank, values = elimination.pivots(parts, rates.RANK_RTOL * elimination.largest_block(parts))
         return float(values[rank - 1] / values[0])
 
 
-def _foreseen(here: Jet, there: Jet, step: float, scale: float) -> float:
-    """The part of a step [s] over which a driver does as it is foreseen where the step begins: all of it, or less."""
+def _predicted_part(here: Jet, there: Jet, step: float, scale: float) -> float:
+    """1.0 if a driver agrees with its Taylor series over a step [s]; else the fraction of the step to try next."""
     expected = step * (here.rate + 0.5 * step * here.acceleration)
     size = abs(step) * (abs(here.rate) + 0.5 * abs(step * here.acceleration))
-    if scale * abs(there.value - here.value - expected) > UNFORESEEN + FORESEEN * scale * size:
+    if scale * abs(there.value - here.value - expected) > DRIVER_ATOL + DRIVER_RTOL * scale * size:
         return 0.5
-    if here.rate * there.rate < 0.0:  # it turns back within the step, which is to end where it does
+    if here.rate * there.rate < 0.0:  # it reverses within the step, which should end there
         part = here.rate / (here.rate - there.rate)
-        if scale * part * abs(step * here.rate) > TURNING:
+        if scale * part * abs(step * here.rate) > OVERSHOOT:
             return min(part, 0.9)
     return 1.0

@@ -1,4 +1,4 @@
-"""What an assembly may be asked for, as one record."""
+"""The options of an assembly, as one record."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cardan.system import check
 AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
-RESTARTS: Final = 100  # where the user says nothing
-MOST_ITERATIONS: Final = 10**15  # nobody waits for more, and kernels count in floats
+RESTARTS: Final = 100  # default
+MOST_ITERATIONS: Final = 10**15  # kernels count in floats, which are exact up to 2⁵³
 
 
 class OptionArguments(TypedDict, total=False):
@@ -37,11 +37,11 @@ class AssemblyOptions:
 
     method: ``"auto"`` (Levenberg–Marquardt with retries and restarts), ``"levenberg_marquardt"``, ``"newton"``
     (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where J is singular), ``"gradient"`` or ``"hybrid"``.
-    formulation: what the unknowns are: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row),
+    formulation: the choice of unknowns: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row),
     ``"relative"`` (coordinates of the joints of a spanning tree) or ``"relative_euler_parameters"`` (the same in the
     paper's form); for comparison ``"virtual_rotation"`` and ``"euler_angles"``.
     tolerance: on every residual; lengths relative to the mechanism's extent, angles in radians.
-    max_iterations: per attempt; None for the method's own number.  max_seconds: for the whole call.
+    max_iterations: per attempt; None for the default of the method.  max_seconds: for the whole call.
     restarts: attempts after the first, with ``"auto"`` only; None for 100.  seed: of the random restarts.
     """
 
@@ -54,21 +54,21 @@ class AssemblyOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check every field, and keep numbers as plain ones."""
+        """Check every field, and convert numbers to int and float."""
         check.choice(self.method, "method", [AUTO, *methods.REGISTRY])
         check.choice(self.formulation, "formulation", formulations.CHOICES)
-        kept = {"tolerance": verdict.checked_tolerance(self.tolerance), "seed": check.count(self.seed, "seed", 0)}
+        checked = {"tolerance": verdict.checked_tolerance(self.tolerance), "seed": check.count(self.seed, "seed", 0)}
         if self.max_iterations is not None:
-            kept["max_iterations"] = check.count(self.max_iterations, "max_iterations", 1)
+            checked["max_iterations"] = check.count(self.max_iterations, "max_iterations", 1)
         if self.restarts is not None and self.method != AUTO:
             raise ModelError(
                 f"restarts is {self.restarts}, but method {self.method!r} makes one attempt; use method='auto'"
             )
         if self.restarts is not None:
-            kept["restarts"] = check.count(self.restarts, "restarts", 0)
+            checked["restarts"] = check.count(self.restarts, "restarts", 0)
         if self.max_seconds is not None:
-            kept["max_seconds"] = check.positive(self.max_seconds, "max_seconds")
-        for name, value in kept.items():
+            checked["max_seconds"] = check.positive(self.max_seconds, "max_seconds")
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -78,14 +78,14 @@ class AssemblyOptions:
 
     @property
     def iterations(self) -> int:
-        """Iterations of an attempt, at the most."""
+        """Iterations of an attempt, at most."""
         if self.max_iterations is None:
             return self.solver.iterations
         return min(self.max_iterations, MOST_ITERATIONS)
 
     @property
     def restart_count(self) -> int:
-        """Attempts after the first, at the most."""
+        """Attempts after the first, at most."""
         if self.method != AUTO:
             return 0
         return RESTARTS if self.restarts is None else self.restarts
@@ -96,7 +96,7 @@ _NAMES: Final = tuple(field.name for field in fields(AssemblyOptions))
 
 
 def assembly_options(options: AssemblyOptions | None, changes: OptionArguments | dict[str, Any]) -> AssemblyOptions:
-    """A record with some of its fields changed; the default one where none is given."""
+    """The given options, or the default ones, with some fields changed."""
     if options is None:
         options = _DEFAULT
     elif not isinstance(options, AssemblyOptions):
@@ -108,10 +108,10 @@ def assembly_options(options: AssemblyOptions | None, changes: OptionArguments |
             raise check.unknown(name, "option of an assembly", _NAMES)
     try:
         return _changed(options, tuple(changes.items()))
-    except TypeError:  # a value without a hash is not valid either: the check says so
+    except TypeError:  # an unhashable value is not valid either: replace() raises the ModelError
         return replace(options, **changes)
 
 
-@lru_cache(maxsize=64, typed=True)  # the same few options are asked for again and again
+@lru_cache(maxsize=64, typed=True)  # the same few options are used again and again
 def _changed(options: AssemblyOptions, changes: tuple[tuple[str, Any], ...]) -> AssemblyOptions:
     return replace(options, **dict(changes))

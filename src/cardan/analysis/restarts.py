@@ -1,8 +1,8 @@
-"""Where to begin again: poses drawn per body, from its name and the seed alone, in the mechanism's own frame.
+"""Random poses for restarts, drawn per body from its name and the seed, relative to its authored pose.
 
-Neither the order of the bodies, nor the unit of length, nor a rigid motion of the whole mechanism changes them: a
-draw turns a body from its authored orientation and moves its reference point along its authored axes, in units of L,
-about the centre of the ground's points (or of the bodies, where the ground has none).
+A draw rotates a body from its authored orientation, and moves its reference point along its authored axes, in units of
+L, about the centre of the ground's points (or of the bodies, if the ground has none).  So draws do not depend on the
+order of the bodies, the unit of length, or a rigid motion of the whole mechanism.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from cardan.system.system import IntArray, System
 _blocks = LazyModule("cardan.solvers._blocks")
 _draws = LazyModule("cardan.analysis._draws")
 
-REACH = 2.0  # restarts place reference points within ± this many L
+REACH = 2.0  # in L: draws place reference points within ± this distance, along each axis
 
 
 class Restarts:
-    """Reproducible random poses of a system; ``table``: what the kernel of the draws reads."""
+    """Reproducible random poses of a system; ``table``: input of the kernel."""
 
     def __init__(self, system: System, authored: FloatArray, length: float, seed: int) -> None:
         """authored: solver coordinates of the authored poses, flat; length [m]: the unit of distances."""
@@ -46,6 +46,6 @@ class Restarts:
 
     def _draw(self, op: int, q: FloatArray, given: list[float]) -> FloatArray:
         out: FloatArray = np.empty_like(self.authored)
-        with np.errstate(over="ignore"):  # seeds are multiplied modulo 2⁶⁴, which the interpreter warns of
+        with np.errstate(over="ignore"):  # products modulo 2⁶⁴ overflow, which the interpreter warns of
             _blocks.call_at(_draws.DRAW, op, self.table, np.array(given, dtype=np.float64), q, q, out, q, q)
         return out

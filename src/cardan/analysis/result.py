@@ -1,4 +1,4 @@
-"""What an assembly returns: a verdict, and the state it speaks of."""
+"""The result of an assembly: a verdict and the final state."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class Status(StrEnum):
     """How an assembly ended."""
 
-    ASSEMBLED = "assembled"  # every constraint met, judged anew at the final pose
-    CONFLICT = "conflict"  # many starts end at the same least residual: the constraints seem to contradict each other
-    STALLED = "stalled"  # stationary, yet not met: a local minimum, as far as the attempts can tell
+    ASSEMBLED = "assembled"  # every constraint is met at the final pose
+    CONFLICT = "conflict"  # many attempts end at the same nonzero residual: the constraints seem inconsistent
+    STALLED = "stalled"  # a local minimum of the residuals, not met
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
-    DIVERGED = "diverged"  # numbers grew beyond all bounds
+    DIVERGED = "diverged"  # numbers became infinite or NaN
 
 
 _ADVICE = {
@@ -38,10 +38,10 @@ _ADVICE = {
 class AssemblyResult:
     """The verdict of an assembly, and its state.
 
-    ``ok``: every constraint met.  ``residual``: the largest for what it may be, lengths relative to the extent of the
-    piece, angles in radians; it is what ``tolerance`` bounds.  ``iterations`` of all attempts together; ``restarts``:
+    ``ok``: every constraint is met.  ``residual``: the largest in relation to its bound, lengths relative to the extent
+    of the piece, angles in radians; ``tolerance``: this bound.  ``iterations``: sum over all attempts; ``restarts``:
     attempts after the first.  ``worst``: (name, residual, unit) in metres and radians, largest first.
-    ``active``: limits that are reached.  ``unconnected``: bodies that nothing connects to the ground.
+    ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
     """
 
     __slots__ = (
@@ -108,7 +108,7 @@ class AssemblyResult:
         return self._system.unconnected
 
     def text(self) -> str:
-        """The verdict in words: what was reached, what is worst, and the way out."""
+        """A report: status, residual, the worst constraints, and advice."""
         lines = [
             f"{self.status}: residual {self.residual:.1e} (tolerance {self.tolerance:.1e}), "
             f"{self.iterations} iterations, {self.restarts} restarts, {1e3 * self.seconds:.2f} ms"
@@ -119,11 +119,11 @@ class AssemblyResult:
         for limit in self.active if self.ok else ():
             lines.append(f"  limit {limit.name!r} is at its {limit.bound} bound")
         if self.unconnected:
-            lines.append(f"  not connected to the ground: {_few(self.unconnected)}")
+            lines.append(f"  not connected to the ground: {_listed(self.unconnected)}")
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; a number that is not finite is None."""
+        """Plain values for JSON; a number that is not finite becomes None."""
         return {
             "ok": self.ok,
             "status": str(self.status),
@@ -147,7 +147,7 @@ class AssemblyResult:
         }
 
     def __eq__(self, other: object) -> bool:
-        """Equal verdicts and states; the time taken is no part of it."""
+        """Equal verdicts and states; the computing time is not compared."""
         if not isinstance(other, AssemblyResult):
             return NotImplemented
         mine, theirs = (
@@ -166,7 +166,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _few(names: Iterable[str], most: int = 8) -> str:
+def _listed(names: Iterable[str], most: int = 8) -> str:
     listed = list(names)
     tail = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(map(repr, listed[:most])) + tail

@@ -1,4 +1,4 @@
-"""Where an assembly, a motion or a stepper begins: poses, counted angles and the time of the drivers, checked."""
+"""The start of an assembly, a motion or a stepper: poses, counted angles and the time of the drivers, checked."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-UNIT = 1e-9  # how far the square of a quaternion's length may be from one
-POSE_ASKED = f"its numbers must be finite and its quaternion of length 1, the square of which may be off by {UNIT}"
+UNIT = 1e-9  # largest deviation of |p|² from one
+VALID_POSE = f"its numbers must be finite, and its quaternion p must have length 1 (| |p|² − 1 | ≤ {UNIT})"
 
 Start = State | Mapping[Any, Any] | None
 
 
 def start_coordinates(system: System, start: Start) -> FloatArray:
-    """r and p of every body, shape (bodies, 7): the authored poses, a state's, or the authored with some replaced."""
+    """r and p of every body, shape (bodies, 7): authored poses, those of a state, or authored with some replaced."""
     if start is None:
         return system.authored
     if isinstance(start, State):
@@ -39,14 +39,14 @@ def start_coordinates(system: System, start: Start) -> FloatArray:
 
 
 def start_time(start: Any, at_time: Any) -> float:
-    """The time asked for [s], or that of the start, or zero."""
+    """The given time [s], or that of the start, or zero."""
     if at_time is None:
         return start.time if isinstance(start, State) else 0.0
     return check.number(at_time, "time")
 
 
 def start_angles(system: System, start: Any) -> FloatArray:
-    """Angles [rad], shape (counted angles,), that whole turns are counted from: those of a state, or zero."""
+    """Initial counted angles [rad], shape (counted angles,): those of a state, or zero."""
     if not system.counted_angles:
         return _NO_ANGLES
     known = start.angles if isinstance(start, State) else {}
@@ -65,4 +65,4 @@ def _check_poses(state: State) -> None:
     bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
     if bad.size:
         name = state.names[bad[0]]
-        raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {POSE_ASKED}")
+        raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {VALID_POSE}")

@@ -1,4 +1,4 @@
-"""One solver step at a time: for loops that must return within microseconds, and for watching an assembly happen."""
+"""One solver step at a time: for real-time loops, and to show the iterations of an assembly."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
 
-_CONVERGED = int(Outcome.CONVERGED)  # a plain number: comparing with an enum member costs more than half a step
+_CONVERGED = int(Outcome.CONVERGED)  # an int: comparing with an enum member takes longer than half a step
 
 
 class Stepper:
-    """Levenberg–Marquardt, step by step, in a workspace made once.  Not to be shared between threads.
+    """Levenberg–Marquardt, step by step, in a workspace made once.  Do not share it between threads.
 
     >>> stepper = mechanism.stepper()            # doctest: +SKIP
     >>> while not stepper.step():                # doctest: +SKIP
@@ -49,16 +49,16 @@ class Stepper:
         self._control[abi.CHUNK] = 1.0
         self._run: Any = _blocks.run
         self._arguments = (self._job.table, self._control, self._q, self._job.work)
-        self._is_short = False  # the solver has met its target, but the verdict is not met
+        self._is_stuck = False  # the solver has met its target, but the verdict is not met
 
     def step(self) -> bool:
-        """One damped step from where it is; True once every constraint is met, judged as an assembly is."""
+        """Make one damped step; True once every constraint is met, by the same verdict as an assembly."""
         if self._run(*self._arguments) != _CONVERGED:
             return False
         state = self.state
         angles = formulations.angles(self._system, self._poses)
         found, _ = verdict.judge_system(self._system, state.coordinates, angles, self._tolerance, self._time)
-        self._is_short = not found.met
+        self._is_stuck = not found.met
         return found.met
 
     @property
@@ -68,24 +68,24 @@ class Stepper:
 
     @property
     def iterations(self) -> int:
-        """Steps made."""
+        """Number of steps made."""
         return int(self._control[abi.ITERATIONS])
 
     @property
     def stalled(self) -> bool:
         """Whether another step would not reduce the residuals."""
-        return self._is_short or int(self._control[abi.STATUS]) in (Outcome.STALLED, Outcome.BROKEN)
+        return self._is_stuck or int(self._control[abi.STATUS]) in (Outcome.STALLED, Outcome.BROKEN)
 
     @property
     def state(self) -> State:
-        """The poses now."""
+        """The current poses."""
         formulations.leave(self._system, self._formulation, self._q, self._poses)
         angles = formulations.angles(self._system, self._poses).copy() if self._system.counted_angles else None
         return self._system.state(formulations.from_reference(self._system, self._poses), angles, self._time)
 
 
 def _target(system: System, length: float, tolerance: float) -> float:
-    """The scaled residual at which the verdict on every piece, by its own extent, is met."""
+    """The scaled residual at which the verdict on every piece, relative to its own extent, is met."""
     if system.in_one_piece:
         return target_residual(system, length, tolerance)
     sizes = [piece.system.judged_length for piece in system.pieces]

@@ -1,14 +1,14 @@
-"""Whole turns before a solve: those that drivers, what is coupled to them, and limits ask for are counted at once.
+"""Whole turns before a solve: set the number of turns of angles that have drivers, couplings to them, or limits.
 
-A pose tells an angle but for whole turns, θ = θ₀ + 2πn.  A solver turns a body by a radian at a time, which takes it
-thousands of steps to where a motor is after a thousand seconds, in a pose that it may have had all along.  So the n of
-a driven angle is taken from its driver,  n = round(−f/Δf)  with the change Δf of its residual f in one turn; those of
-angles that are coupled to it follow, one after the other; and an angle that is turns away from its limits is brought
-within one turn of them.
+A pose determines an angle only up to whole turns, θ = θ₀ + 2πn.  A solver rotates a body by about one radian per
+iteration; to reach the angle of a motor after a thousand seconds would take thousands of iterations, although the pose
+may hardly change.  So n of a driven angle is computed from its driver,  n = round(−f/Δf)  with the change Δf of its
+residual f per turn.  Then n is computed for the angles coupled to it, one after the other.  An angle that is several
+turns beyond its limits is set within one turn of them.
 
-That is done only where every angle that an equation reads gets its count so.  The wheels of an epicyclic train turn on
-a carrier that turns, a nut is kept from turning by a slide: how often they do follows from the parts in between, and
-only making the turns tells.  There the drivers are led to their values in stages, each an assembly by itself.
+This is done only if it determines every angle that an equation reads.  In an epicyclic train the wheels rotate about a
+moving carrier, and a slide can prevent a nut from rotating: there the number of turns follows from other constraints,
+and the turns must be made.  Then the drivers are moved to their values in stages, each of them an assembly.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cardan.system.system import IntArray, System
 
 _whole_turns = LazyModule("cardan.analysis._whole_turns")
 
-STAGE: Final = 1.0  # rad: a solver makes it in one step
-MOST_STAGES: Final = 20_000  # some three thousand turns, and a second
+STAGE: Final = 1.0  # [rad] a solver needs about one step for it
+MOST_STAGES: Final = 20_000  # about 3000 turns, computed in about a second
 
 
 class Reader(NamedTuple):
-    """A row that reads angles: their numbers, and whether it is a driver's or a limit's."""
+    """A row that reads angles: their numbers, and whether it belongs to a driver or a limit."""
 
     row: int
     angles: tuple[int, ...]
@@ -40,11 +40,11 @@ class Reader(NamedTuple):
     is_limit: bool
 
 
-Level = dict[int, Reader]  # by the number of an angle, the row that says how often it has turned
+Level = dict[int, Reader]  # maps the number of an angle to the row that determines its turns
 
 
 def table(system: System) -> IntArray:
-    """Which rows ask for turns, as the kernels read it; empty levels where none does.  Made once."""
+    """The rows that determine turns, in the form that the kernels read; no levels if there are none.  Cached."""
     found: IntArray = system.cached("turns to count", lambda: _table(_levels(_readers(system))))
     return found
 
@@ -59,47 +59,47 @@ def _table(levels: list[Level]) -> IntArray:
 
 
 def with_whole_turns(system: System, q: FloatArray, length: float, time: float) -> FloatArray:
-    """q with the whole turns that drivers, what is coupled to them, and limits ask for; its poses as they are.
+    """q with the whole turns that drivers, couplings to them, and limits require; its poses are unchanged.
 
-    length [m]: that lengths are measured in.  time [s]: of the drivers.
+    length [m]: unit of length.  time [s]: of the drivers.
     """
     if not system.counted_angles:
         return q
-    asking = table(system)
-    if not asking[0]:
+    turn_rows = table(system)
+    if not turn_rows[0]:
         return q
     p = formulations.problem(system, "manifold", length, time)
     first, moved = layout.POSE * len(system.names), q.copy()
     spare, before = np.empty_like(q), np.empty(len(system.counted_angles))
     rows, work = np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
-    _whole_turns.update_turns(p.table(), asking, first, moved, spare, before, rows, work)
+    _whole_turns.update_turns(p.table(), turn_rows, first, moved, spare, before, rows, work)
     return moved
 
 
 def stages(system: System, q: FloatArray, length: float, time: float) -> list[list[tuple[int, float]]]:
-    """Values that lead driven angles to where they belong, one list after the other, each with its place in the floats.
+    """Stages of the drivers of angles: for each stage, (position in the floats, value) of every driver.
 
-    Empty where none is more than half a turn away, and where there are too many turns to make.
+    Empty if no angle is more than half a turn away from its driver, or if there are too many turns.
     """
     drivers = _drivers(system)
     if not drivers:
         return []
     f = formulations.problem(system, "manifold", length, time).residual(q)
-    short = _short(drivers, f)
-    if not math.pi < short <= MOST_STAGES * STAGE:
+    error = _largest_error(drivers, f)
+    if not math.pi < error <= MOST_STAGES * STAGE:
         return []
     places = {signal.name: place for place, signal in system.signals}
     names = {row.start: row.constraint for row in system.rows}
     floats = system.floats_at(time)
-    count = math.ceil(short / STAGE)
+    count = math.ceil(error / STAGE)
     targets = [(places[names[reader.row]], float(f[reader.row])) for reader in drivers]
-    return [[(place, float(floats[place]) + miss * (1.0 - k / count)) for place, miss in targets] for k in range(count)]
+    return [[(place, float(floats[place]) + f_i * (1.0 - k / count)) for place, f_i in targets] for k in range(count)]
 
 
 def has_too_many_turns(system: System, q: FloatArray, length: float, time: float) -> bool:
-    """Whether drivers ask for more turns from q than are made."""
+    """Whether the drivers require more turns from q than stages can make."""
     f = formulations.problem(system, "manifold", length, time).residual(q)
-    return _short(_drivers(system), f) > MOST_STAGES * STAGE
+    return _largest_error(_drivers(system), f) > MOST_STAGES * STAGE
 
 
 def driven_rows(system: System) -> list[int]:
@@ -111,30 +111,30 @@ def _drivers(system: System) -> list[Reader]:
     return [reader for reader in _readers(system) if reader.is_driver]
 
 
-def _short(drivers: list[Reader], f: FloatArray) -> float:
-    """How far the angle that is farthest from what its driver asks for is from it [rad]."""
+def _largest_error(drivers: list[Reader], f: FloatArray) -> float:
+    """Largest deviation of a driven angle from the value of its driver [rad]."""
     return max((abs(float(f[reader.row])) for reader in drivers), default=0.0)
 
 
 def _levels(readers: list[Reader]) -> list[Level]:
-    """Angles in the order in which their turns follow: driven ones, those coupled to them, …, limited ones.
+    """Angles in the order in which their turns are determined: driven ones, those coupled to them, …, limited ones.
 
-    None where an equation reads an angle that no driver settles.
+    Empty if an equation reads an angle that no driver determines.
     """
     levels: list[Level] = []
-    settled: set[int] = set()
+    known: set[int] = set()
     level = {reader.angles[0]: reader for reader in readers if reader.is_driver}
     while level:
         levels.append(level)
-        settled |= level.keys()
+        known |= level.keys()
         level = {}
         for reader in readers:
-            left = [angle for angle in reader.angles if angle not in settled]
+            left = [angle for angle in reader.angles if angle not in known]
             if len(left) == 1 < len(reader.angles) and not reader.is_limit:
                 level.setdefault(left[0], reader)
-    if any(angle not in settled for reader in readers if not reader.is_limit for angle in reader.angles):
+    if any(angle not in known for reader in readers if not reader.is_limit for angle in reader.angles):
         return []
-    limited = {reader.angles[0]: reader for reader in readers if reader.is_limit and reader.angles[0] not in settled}
+    limited = {reader.angles[0]: reader for reader in readers if reader.is_limit and reader.angles[0] not in known}
     return [*levels, limited] if limited else levels
 
 

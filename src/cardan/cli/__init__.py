@@ -1,8 +1,7 @@
 """The command line: ``cardan VERB``.  One module per verb; a new verb is a module and its name in ``VERBS``.
 
-Exit codes: 0 done, 1 the answer is no (a mechanism is not assembled), 2 the call was wrong or an answer could not be
-written, 130 interrupted.
-Answers go to stdout, everything else to stderr.
+Exit codes: 0 success, 1 negative result (a mechanism is not assembled), 2 invalid call, or the output could not be
+written, 130 interrupted.  Results go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 class Verb(Protocol):
-    """What the module of a verb holds."""
+    """The contents of the module of a verb."""
 
     HELP: str
 
@@ -38,24 +37,24 @@ class Verb(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line, that of the process where none is given; returns the exit code, and raises nothing."""
-    if sys.stderr is None:  # closed by the caller, who wants to hear nothing
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # it lives as long as the process
+    """Run a command line, by default that of the process; returns the exit code, and raises nothing."""
+    if sys.stderr is None:  # closed by the caller
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # open until the process ends
     if sys.stdout is None:
-        _say("error: stdout is closed; the answer has no place to go: open it, or redirect it to a file")
+        _print_error("error: stdout is closed, so the result cannot be written: open it, or redirect it to a file")
         return WRONG_USE
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without ° or ü gets a question mark, not a traceback
+        sys.stdout.reconfigure(errors="replace")  # print ? if the terminal has no ° or ü
     try:
         code = _run(argv)
-        sys.stdout.flush()  # a closed pipe or a full disk shows here, not in the interpreter's last breath
+        sys.stdout.flush()  # raises here, not at exit, for a closed pipe or a full disk
         return code
     except CardanError as error:
         _discard_stdout_if_full()
-        _say(f"error: {error}")
+        _print_error(f"error: {error}")
         return WRONG_USE
     except KeyboardInterrupt:
-        _say("interrupted")
+        _print_error("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _discard_stdout()
@@ -63,29 +62,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _discard_stdout()
         where = "to stdout" if error.filename is None else repr(error.filename)
-        _say(f"error: cannot write {where}: {error.strerror or error}")
+        _print_error(f"error: cannot write {where}: {error.strerror or error}")
         return WRONG_USE
 
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
         args = _parser().parse_args(argv)
-    except SystemExit as stop:  # argparse has said what there is to say
+    except SystemExit as stop:  # argparse has printed the message
         return stop.code if isinstance(stop.code, int) else WRONG_USE
     verb: Verb = args.verb
     with _logging_to_stderr(logging.DEBUG if "verbose" in args else logging.INFO):
         return verb.run(args)
 
 
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError):  # a stderr that takes nothing leaves the exit code to tell
+def _print_error(text: str) -> None:
+    with contextlib.suppress(OSError):  # if stderr cannot be written, only the exit code remains
         print(f"cardan: {text}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
-        "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log what happens inside, to stderr"
+        "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="write a detailed log to stderr"
     )
     parser = argparse.ArgumentParser(
         prog="cardan", description="Assembles, diagnoses and moves mechanisms.", parents=[common], allow_abbrev=False
@@ -102,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextlib.contextmanager
 def _logging_to_stderr(level: int) -> Iterator[None]:
-    """The library's log on stderr while a verb runs; afterwards as before."""
+    """Write the library's log to stderr while a verb runs."""
     log = logging.getLogger("cardan")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("cardan: %(message)s"))
@@ -117,7 +116,7 @@ def _logging_to_stderr(level: int) -> Iterator[None]:
 
 
 def _discard_stdout_if_full() -> None:
-    """Where stdout took nothing either, beside the error that is told."""
+    """Discard stdout if it cannot be written; another error has already been reported."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -125,7 +124,7 @@ def _discard_stdout_if_full() -> None:
 
 
 def _discard_stdout() -> None:
-    """What is still buffered has no reader: without this the interpreter complains when it exits."""
+    """Discard buffered output; otherwise the interpreter reports an error at exit."""
     with contextlib.suppress(OSError, ValueError):  # ValueError: a stdout without a file, in tests
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -13,7 +13,7 @@ from cardan.study.parallel import Growth, Timing
 
 HELP = "measure the library on this machine"
 
-CONSTANT = 1.25  # times as long, and an iteration still counts as taking constant time
+CONSTANT = 1.25  # ratio of times up to which an iteration counts as taking constant time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def _exponents(grown: list[Growth]) -> tuple[float, float]:
 
 
 def _cores(threads: int) -> int:
-    """Cores that so many threads can be on at once."""
+    """Number of cores that the threads can use at once."""
     return min(threads, core_count())
 
 
@@ -124,9 +124,9 @@ def _text(timings: list[Timing], grown: list[Growth], threads: int) -> str:
             f"iterations until every joint is closed to {parallel.TOLERANCE:g} link lengths:",
             table(titles_grown, rows_grown, left=0),
             "",
-            f"From links scattered about their places the count hardly depends on their number (∝ N^{local:.1f}).",
-            f"Where the whole chain is too short it grows, from {before} to {last} links as N^{whole:.1f}, towards N²:",
-            "what is missing spreads along the chain as heat does.  So the time to assemble is constant on no number",
+            f"For links scattered about their places the count hardly depends on their number (∝ N^{local:.1f}).",
+            f"If the whole chain is too short it grows, from {before} to {last} links as N^{whole:.1f}, towards N²:",
+            "the error diffuses along the chain, like heat.  So the time of an assembly is not constant, on any number",
             "of cores.",
         ]
     )
@@ -156,26 +156,26 @@ def _speed_up(t: Timing, threads: int) -> tuple[str, ...]:
 
 
 def _scaling(timings: list[Timing], threads: int) -> list[str]:
-    """What was measured of the papers' constant time: as many bodies on each of the cores, and their time."""
+    """Compare with the papers' claim of constant time, for the same number of bodies per core."""
     lines = [
-        f"separate: {threads} chains that share nothing, each with its part of the bodies and on a thread of its own.",
-        "That is what the cores give, now, to threads that do not take over each other's work.",
+        f"separate: {threads} independent chains, each with its share of the bodies and on its own thread.",
+        "This is the speed-up that the cores currently give to threads that do not exchange data.",
     ]
     cores = _cores(threads)
-    if cores < threads:  # then more bodies are on each of the cores
+    if cores < threads:  # then each core has more bodies
         return lines
     largest = max(timings, key=lambda t: t.links)
     longer = largest.constancy(threads)
-    claim = f"With as many bodies per core, an iteration takes {longer:.2f} times as long on {cores} cores as on one"
+    claim = f"At equal bodies per core, an iteration takes {longer:.2f} times as long on {cores} cores as on one"
     half = _counted(largest.links // threads, "body", "bodies")
     lines.append(claim)
-    lines.append(f"({_counted(largest.links, 'body', 'bodies')} against {half}, which one thread has alone):")
+    lines.append(f"({_counted(largest.links, 'body', 'bodies')} against {half} on one thread):")
     if longer <= CONSTANT:
-        lines.append("that is the papers' constant time, of one iteration and given the cores.")
+        lines.append("this is the papers' constant time, of one iteration, with enough cores.")
     else:
-        lines.append("the papers' constant time of an iteration is not to be seen here, now.")
+        lines.append("the papers' constant time of an iteration is not observed here.")
     return lines
 
 
-def _counted(count: int, what: str, several: str = "") -> str:
-    return f"{count:,} {what if count == 1 else several or what + 's'}"
+def _counted(count: int, noun: str, plural: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

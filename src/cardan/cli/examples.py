@@ -1,4 +1,4 @@
-"""``cardan examples``: list the gallery, or assemble all of it and check what it shows."""
+"""``cardan examples``: list the gallery, or assemble all mechanisms and check their facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPEATS = 5  # assemblies whose median time is shown
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one example did."""
+    """The results of one example."""
 
     example: Example
     result: AssemblyResult
@@ -70,7 +70,7 @@ TITLES = ("mechanism", "status", "dof", "Grübler", "redundant", "residual", "it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--solve", action="store_true", help="assemble every mechanism and check what it shows")
+    parser.add_argument("--solve", action="store_true", help="assemble every mechanism and check its facts")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
             for example in REGISTRY.values():
                 print(f"{example.name:{width}}  {example.title}")
         return 0
-    next(iter(REGISTRY.values())).build().assemble()  # loads the kernels, so that the first row is not charged for it
+    next(iter(REGISTRY.values())).build().assemble()  # loads the kernels, so that the first time does not include it
     shown = [show(example) for example in REGISTRY.values()]
     if args.json:
         print_json([item.as_dict() for item in shown])
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(example: Example) -> Shown:
-    """Assemble an example and check its facts; what fails is part of the answer."""
+    """Assemble an example and check its facts; a failure is part of the result."""
     times = []
     for _ in range(REPEATS):
         mechanism = example.build()

@@ -1,4 +1,4 @@
-"""``cardan move NAME``: a driven mechanism of the gallery along its motion, on one branch."""
+"""``cardan move NAME``: move a driven mechanism of the gallery, on one branch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cardan.system import check
 
 HELP = "move a driven mechanism of the gallery through time"
 
-# Values this small, beside the largest of their column or at all, are what rounding leaves of zero; JSON keeps them.
+# Values this small, relative to the largest of their column or absolute, are printed as zero; JSON keeps them.
 ZERO_RTOL = 1e-12
 ZERO = 1e-15
 
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the mechanism; `cardan examples` lists them")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--from", dest="first", type=float, default=0.0, metavar="T", help="s; default: %(default)s")
-    parser.add_argument("--until", type=float, metavar="T", help="s; default: as long as it has something to show")
-    parser.add_argument("--frames", type=int, default=21, metavar="N", help="times shown; default: %(default)s")
+    parser.add_argument("--until", type=float, metavar="T", help="s; default: the duration of the example")
+    parser.add_argument("--frames", type=int, default=21, metavar="N", help="number of times; default: %(default)s")
     parser.add_argument(
         "--drive",
         action="append",
         default=[],
         metavar="JOINT[.COORDINATE]=RATE",
-        help="drive a joint at a constant rate [rad/s or m/s] from where it is assembled; may be given again",
+        help="drive a joint at a constant rate [rad/s or m/s] from its assembled position; may be repeated",
     )
 
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         if not math.isfinite(value):
             raise ModelError(f"{option} is {value}; it must be finite")
     if until == args.first and args.frames > 1:
-        raise ModelError(f"--from and --until are both {args.first} s; there is no time between them")
+        raise ModelError(f"--from and --until are both {args.first} s; they must differ")
     mechanism = example.build()
     drive(mechanism, args.drive, args.first)
     if not mechanism.system.signals:
@@ -82,53 +82,53 @@ def run(args: argparse.Namespace) -> int:
         print()
         print(table(("t [s]", *columns), rows, left=0))
     if motion.status is MotionStatus.INTERRUPTED:
-        raise KeyboardInterrupt  # what was reached is shown
+        raise KeyboardInterrupt  # after the states reached are printed
     return 0 if motion.ok else 1
 
 
-def drive(mechanism: Mechanism, wishes: list[str], first: float) -> None:
-    """Add the drivers asked for on the command line."""
-    if not wishes:
+def drive(mechanism: Mechanism, options: list[str], first: float) -> None:
+    """Add the drivers given on the command line."""
+    if not options:
         return
     start = mechanism.assemble(time=first)
-    for wish in wishes:
-        where, sign, rate = wish.partition("=")
+    for option in options:
+        where, sign, rate = option.partition("=")
         joint, _, word = where.partition(".")
         try:
             speed = float(rate)
         except ValueError:
             speed = math.nan
         if not sign or not math.isfinite(speed):
-            raise ModelError(f"--drive is {wish!r}; it must be JOINT=RATE or JOINT.COORDINATE=RATE with a finite rate")
+            raise ModelError(f"--drive is {option!r}; it must be JOINT=RATE or JOINT.COORDINATE=RATE with finite RATE")
         if joint not in mechanism.joints:
             raise check.unknown(joint, f"joint of {mechanism.name!r}", mechanism.joints)
         chosen = mechanism.joints[joint]
         offered = tuple(chosen.kind.coordinates)
         if not offered:
             text = f"joint {joint!r} ({chosen.kind.name}) has no coordinate that can be driven"
-            raise ModelError(f"--drive is {wish!r}: {text}; {_drivable(mechanism)}")
+            raise ModelError(f"--drive is {option!r}: {text}; {_drivable(mechanism)}")
         if not word and len(offered) > 1:
             ways = " or ".join(f"--drive {joint}.{name}={rate}" for name in offered)
             text = f"joint {joint!r} ({chosen.kind.name}) has {len(offered)} coordinates"
-            raise ModelError(f"--drive is {wish!r}: {text}; choose one, {ways}")
+            raise ModelError(f"--drive is {option!r}: {text}; choose one, {ways}")
         coordinate = chosen.of(word or offered[0])
-        mechanism.drive(f"drive of {where}", coordinate, _steady(coordinate.value(start.state), speed, first))
+        mechanism.drive(f"drive of {where}", coordinate, _constant_rate(coordinate.value(start.state), speed, first))
 
 
 def _drivable(mechanism: Mechanism) -> str:
-    """The joints that can be driven, in words."""
+    """A list of the joints that can be driven, for messages."""
     names = [joint.name for joint in mechanism.joints.values() if joint.kind.coordinates]
     listed = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
     return f"joints that can be driven: {listed or 'none'}"
 
 
 def _without_rounding(column: Any) -> Any:
-    """A column with zeros in place of what rounding left of them."""
+    """A column with rounding errors of zero replaced by zero."""
     size = np.abs(column)
     return np.where(size <= max(ZERO, ZERO_RTOL * float(size.max(initial=0.0))), 0.0, column)
 
 
-def _steady(begin: float, speed: float, first: float) -> Callable[[Any], Any]:
+def _constant_rate(begin: float, speed: float, first: float) -> Callable[[Any], Any]:
     return lambda t: begin + speed * (t - first)
 
 

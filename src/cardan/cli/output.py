@@ -1,4 +1,4 @@
-"""How answers are printed: tables for people, one JSON document for machines."""
+"""Output of results: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout; numbers that JSON does not know (NaN, infinities) become null."""
+    """Print one JSON document on stdout; NaN and infinities become null."""
     json.dump(_finite(document), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 

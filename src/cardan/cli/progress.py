@@ -1,4 +1,4 @@
-"""A progress bar on stderr, for people at a terminal; elsewhere nothing."""
+"""A progress bar on stderr, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 import time
 from types import TracebackType
 
-WIDTH = 30  # characters, where the terminal has room for them
-LEAST_WIDTH = 5  # a shorter bar tells nothing
-EACH = 0.1  # s between two drawings
+WIDTH = 30  # characters, if the terminal is wide enough
+LEAST_WIDTH = 5  # a shorter bar is not drawn
+EACH = 0.1  # [s] between two updates
 
 
 class Bar:
-    """``with Bar("study") as bar: work(progress=bar.update)``: the line is wiped at the end."""
+    """``with Bar("study") as bar: work(progress=bar.update)``: the line is erased at the end."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -24,7 +24,7 @@ class Bar:
         self._longest = 0
 
     def update(self, done: int, total: int) -> None:
-        """Draw how much is done, now and then."""
+        """Redraw the bar, at most every EACH seconds."""
         now = time.perf_counter()
         if not self._shown or now < self._drawn + EACH:
             return
@@ -44,7 +44,7 @@ class Bar:
 
 
 def _columns() -> int:
-    """That can be written without a new line: a terminal may begin one when its last column is filled."""
+    """Usable columns: one less than the width, since filling the last may start a new line."""
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns  # stdout may be a file
     except (AttributeError, OSError, ValueError):
@@ -53,10 +53,10 @@ def _columns() -> int:
 
 
 def _line(title: str, part: float, seconds: float, columns: int) -> str:
-    """The bar with its words, in so many columns: a shorter bar, then none, then no title."""
-    told = f"{100.0 * part:3.0f} %  {seconds:.0f} s"
-    room = min(WIDTH, columns - len(title) - len(told) - len(" [] "))
+    """The bar with its title and numbers; if columns are few: a shorter bar, then none, then no title."""
+    numbers = f"{100.0 * part:3.0f} %  {seconds:.0f} s"
+    room = min(WIDTH, columns - len(title) - len(numbers) - len(" [] "))
     if room >= LEAST_WIDTH:
-        return f"{title} [{('#' * round(room * part)).ljust(room, '-')}] {told}"
-    line = f"{title} {told}"
-    return line if len(line) <= columns else told[: max(columns, 0)]
+        return f"{title} [{('#' * round(room * part)).ljust(room, '-')}] {numbers}"
+    line = f"{title} {numbers}"
+    return line if len(line) <= columns else numbers[: max(columns, 0)]

@@ -1,4 +1,4 @@
-"""``cardan solve NAME``: assemble one mechanism of the gallery, and say what was reached."""
+"""``cardan solve NAME``: assemble one mechanism of the gallery and report the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of lengths relative to the extent, of angles in radians; default: %(default)s",
     )
     parser.add_argument("--max-iterations", type=int, metavar="N", help="for each attempt")
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="for the whole")
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="for the whole assembly")
     parser.add_argument("--restarts", type=int, metavar="N", help="attempts after the first (method auto)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the restarts; default: %(default)s")
     parser.add_argument("--random-start", type=int, metavar="SEED", help="start from random poses, not from the sketch")
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         "restarts": args.restarts,
         "seed": args.seed,
     }
-    # once for nothing: loading or compiling kernels counts neither as time taken nor against --max-seconds
+    # a first call loads or compiles the kernels, so that this does not count as computing time or for --max-seconds
     mechanism.assemble(start, **{**options, "max_iterations": 1})
     result = mechanism.assemble(start, **options)
     finite = bool(np.isfinite(result.state.coordinates).all())

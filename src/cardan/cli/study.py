@@ -1,4 +1,4 @@
-"""``cardan study NAME``: repeat an experiment of the papers, and set it beside what they printed."""
+"""``cardan study NAME``: repeat an experiment of the papers and compare it with the published results."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _run_liu2013(args: argparse.Namespace) -> int:
         )
     try:
         _print_liu2013(found, args.json)
-    finally:  # a run takes long: what one of its outputs cannot take is not lost to the others
+    finally:  # a run takes long: if one output fails, the others are still written
         if rows is not None:
             _write_csv([row.as_dict() for row in found.rows], rows)
         if picture is not None:
@@ -125,8 +125,8 @@ def _text(found: Table2) -> str:
         "",
         table(TITLES, map(_cells, found.rows), left=3),
         "",
-        "paper: Table 2 of [Liu2013], of 10,000; σ: difference of the shares, in standard deviations of such a one",
-        "restarts: of auto, all starts together; they are drawn from the seed alone, so a good draw serves every start",
+        "paper: Table 2 of [Liu2013], of 10,000; σ: difference of the shares, in its standard deviations",
+        "restarts: total of auto; they depend on the seed only, so one good draw helps every start",
         *(f"{mark}  {MARKS[mark]}" for mark in marks),
     ]
     named = [f"{row.experiment.name} {row.region} {FORMULAS[row.formula]}" for row in found.rows if "g" in row.marks]
@@ -207,7 +207,7 @@ def _add_minima(studies: Any) -> None:
         type=float,
         default=SPRING_GAIN,
         metavar="K",
-        help="k of the spring step, clipped to what is stable; inf: as large as that; default: %(default)s",
+        help="k of the spring step, at most the stability bound; inf: this bound; default: %(default)s",
     )
     parser.set_defaults(study=_run_minima)
 
@@ -238,7 +238,7 @@ def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_jso
                 "iterations": inputs.iterations,
                 "tolerance": inputs.tolerance,
                 "seed": inputs.seed,
-                "gain": inputs.gain if math.isfinite(inputs.gain) else None,  # null: as large as is stable
+                "gain": inputs.gain if math.isfinite(inputs.gain) else None,  # null: the stability bound
                 "rows": [row.as_dict() for row in found],
             }
         )
@@ -266,11 +266,11 @@ def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_jso
     )
     print(table(titles, rows, left=2))
     print(
-        "\nA run that is unmet goes on for as many iterations, in its unknowns and on the manifold:\n"
-        "minimum  neither arrives, and the gradient on the manifold vanishes: no choice of unknowns helps\n"
-        f"chart    on the manifold it arrives; in its unknowns not, or in over {minima.SLOWED:g} times the iterations\n"
-        "slow     all else: it was under way\n"
-        "iterations: to the tolerance, median of the runs that met it\n"
+        "\nA run that is not met continues for the same number of iterations, in its unknowns and on the manifold:\n"
+        "minimum  neither is met, and the gradient on the manifold is zero: no choice of unknowns helps\n"
+        f"chart    met on the manifold; not in its unknowns, or in over {minima.SLOWED:g} times the iterations\n"
+        "slow     all others: still converging\n"
+        "iterations: until the tolerance was met, median of these runs\n"
         "slope left: of the gradient on the manifold, in the unknowns of the runs counted under chart, median",
         flush=True,
     )

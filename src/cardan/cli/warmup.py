@@ -1,4 +1,4 @@
-"""``cardan warmup``: compile all kernels now, so that no later call has to wait for it."""
+"""``cardan warmup``: compile all kernels, so that no later call has to wait."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from cardan.coordinates.formulations import Formulation
 from cardan.lazy import TieredModule
 from cardan.mechanism import Mechanism
 
-HELP = "compile all kernels ahead, once for this version of the library"
+HELP = "compile all kernels in advance, once for this version of the library"
 
 
-NO_TIME = f"{0.0:6.2f} s"  # as printed: such a group had nothing to compile
+NO_TIME = f"{0.0:6.2f} s"  # a group with this printed time had nothing to compile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Kernels by what calls them, each with a call that compiles or loads them."""
+    """Groups of kernels, each with a call that compiles or loads them."""
     yield "tables of a mechanism", lambda: mechanism.system
     for formulation in get_args(Formulation):
         yield f"equations in {formulation}", partial(formulations.problem, mechanism.system, formulation)
@@ -64,7 +64,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
     for method in get_args(Method):
         many = partial(mechanism.assemble_many, [mechanism.state], method=method, max_iterations=2)
         yield f"{method} from many starts", many
-    yield "many starts with turns", _turn
+    yield "many starts with counted angles", _count_turns
     yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
 
@@ -117,8 +117,8 @@ def _studies() -> None:
     parallel.Springs(parallel.zigzag(3)).run(1)
 
 
-def _turn() -> None:
-    """Turns that a limit asks for are wound, angles of many starts read at once, and what is late judged at once."""
+def _count_turns() -> None:
+    """Kernels for whole turns required by a limit, counted angles of many starts, and starts after the deadline."""
     m = Mechanism("door")
     hinge = m.revolute("hinge", m.ground.frame(), m.body("leaf", position=(0.1, 0.0, 0.3)).frame())
     m.limit("stop", hinge, upper=1.0)
@@ -127,7 +127,7 @@ def _turn() -> None:
 
 
 def _swing() -> Mechanism:
-    """A pendulum on a stay.  It has a size: without one many starts would be solved one by one, by other kernels."""
+    """A pendulum on a stay.  It has lengths: without them many starts are solved one by one, by other kernels."""
     m = Mechanism("swing")
     bob = m.body("bob", position=(0.5, 0.2, -0.8))
     m.spherical("pivot", m.ground.point(), bob.point((0, 0, 1)))

@@ -1,14 +1,14 @@
 """Rank and redundancy of a large sparse Jacobian, body by body, without a dense matrix of the whole.
 
-Bodies are eliminated in an order with little fill.  The front of a body holds all rows left that touch it,
+Bodies are eliminated in an order with little fill.  The front of a body contains all remaining rows that involve it,
 F = [F₁ F₂], its own six columns first.
 
 Rank: of the singular values of F₁ = U S Vᵀ, r are above the cut.  So r equations determine r motions of this body from
-those of its neighbours, 6 − r motions of it disturb nothing, and the rows Uᵀ[r:] F₂ remain for the neighbours.  Then
-nullity(J) = Σ (6 − r) and rank(J) = Σ r.  Every step is orthogonal: nothing is squared, and no digit is lost.
+those of its neighbours, 6 − r motions of it are free, and the rows Uᵀ[r:] F₂ remain for the neighbours.  Then
+nullity(J) = Σ (6 − r) and rank(J) = Σ r.  Every step is orthogonal, and J is not squared, so no accuracy is lost.
 
-Redundancy: the same by Gaussian elimination, which keeps rows apart.  The pivot is the earliest row that is not much
-smaller than the largest; rows that vanish follow from the pivots.
+Redundancy: the same by Gaussian elimination, which keeps the rows separate.  The pivot is the earliest row that is not
+much smaller than the largest; rows that vanish depend on the pivots.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cardan.solvers.linear import elimination_order
 from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 
-EARLY_PIVOT = 0.1  # of the largest entry: an earlier row is preferred down to here
+EARLY_PIVOT = 0.1  # of the largest entry: an earlier row with at least this is preferred
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of some equations: their numbers, the places of the bodies they touch, their entries."""
+    """Rows of some equations: their numbers, the bodies they involve (by place in the elimination order), entries."""
 
     rows: list[int]
     places: list[int]
@@ -37,14 +37,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Fronts:
-    """A Jacobian ready to be eliminated: unknowns per place, and the blocks that wait at the first place they touch."""
+    """A Jacobian before elimination: unknowns per place, and the blocks stored at the first place they involve."""
 
     widths: list[int]
-    waiting: list[list[Block]]
+    blocks: list[list[Block]]
 
 
 def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
-    """The scaled Jacobian at q, with only the rows in ``kept``, long ones shortened."""
+    """The scaled Jacobian at q, with only the rows in ``kept``; long rows are shortened."""
     _, entries = problem.entries(q)
     structure = problem.structure.tolist()
     rows, columns = problem.scales[: problem.rows], problem.scales[problem.rows :]
@@ -53,7 +53,7 @@ def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     widths = [offsets[b + 1] - offsets[b] for b in order.tolist()]
-    waiting: list[list[Block]] = [[] for _ in widths]
+    pending: list[list[Block]] = [[] for _ in widths]
     at = abi.HEADER
     for _ in range(structure[abi.CONSTRAINTS]):
         row, count, start, slots = structure[at : at + 4]
@@ -65,27 +65,27 @@ def fronts(problem: Problem, q: FloatArray, kept: set[int]) -> Fronts:
             numbers = [row + i for i in mine]
             places = [int(place[b]) for b in touched]
             scaled = matrix[mine] * scale * rows[numbers][:, None]
-            waiting[min(places)].append(Block(numbers, places, scaled * shortening(scaled)[:, None]))
+            pending[min(places)].append(Block(numbers, places, scaled * shortening(scaled)[:, None]))
         at += 4 + slots
-    return Fronts(widths, waiting)
+    return Fronts(widths, pending)
 
 
 def largest_block(parts: Fronts) -> float:
-    """Largest norm of a block of rows: the measure of what is small."""
-    return max((float(np.linalg.norm(b.entries)) for blocks in parts.waiting for b in blocks), default=0.0)
+    """Largest norm of a block of rows: the scale for the cut."""
+    return max((float(np.linalg.norm(b.entries)) for blocks in parts.blocks for b in blocks), default=0.0)
 
 
 def pivots(parts: Fronts, cut: float) -> tuple[int, FloatArray]:
-    """Rank, and the singular values of all F₁, largest first, with zeros for motions that nothing resists."""
-    waiting = [list(blocks) for blocks in parts.waiting]
+    """Rank, and the singular values of all F₁, largest first, with zeros for unconstrained motions."""
+    pending = [list(blocks) for blocks in parts.blocks]
     rank = 0
     values = []
     for k, width in enumerate(parts.widths):
-        if not waiting[k]:
+        if not pending[k]:
             values.append(np.zeros(width))
             continue
-        front, _, rest = _front(waiting[k], parts.widths)
-        waiting[k] = []
+        front, _, rest = _front(pending[k], parts.widths)
+        pending[k] = []
         u, s, _ = np.linalg.svd(front[:, :width], full_matrices=True)
         s = np.concatenate([s, np.zeros(width - s.size)])
         values.append(s)
@@ -95,19 +95,19 @@ def pivots(parts: Fronts, cut: float) -> tuple[int, FloatArray]:
         if left.shape[0] > left.shape[1]:
             left = np.asarray(np.linalg.qr(left, mode="r"))
         if left.size:
-            waiting[rest[0]].append(Block([], rest, left))
+            pending[rest[0]].append(Block([], rest, left))
     return rank, np.sort(np.concatenate(values))[::-1]
 
 
 def redundant_rows(parts: Fronts, cut: float) -> list[int]:
-    """Numbers of rows that follow from the others, ascending."""
-    waiting = [list(blocks) for blocks in parts.waiting]
+    """Numbers of rows that depend on the others, ascending."""
+    pending = [list(blocks) for blocks in parts.blocks]
     found: list[int] = []
     for k, width in enumerate(parts.widths):
-        if not waiting[k]:
+        if not pending[k]:
             continue
-        front, numbers, rest = _front(waiting[k], parts.widths)
-        waiting[k] = []
+        front, numbers, rest = _front(pending[k], parts.widths)
+        pending[k] = []
         left = np.argsort(numbers, kind="stable")
         for _ in range(min(width, left.size)):
             own = np.abs(front[left, :width])
@@ -121,14 +121,14 @@ def redundant_rows(parts: Fronts, cut: float) -> list[int]:
             front[left] -= np.outer(front[left, column] / pivot[column], pivot)
         size = np.abs(front[left, width:]).max(axis=1, initial=0.0)
         found += [numbers[i] for i in left[size <= cut]]
-        going = left[size > cut]
-        if going.size:
-            waiting[rest[0]].append(Block([numbers[i] for i in going], rest, front[going, width:]))
+        remaining = left[size > cut]
+        if remaining.size:
+            pending[rest[0]].append(Block([numbers[i] for i in remaining], rest, front[remaining, width:]))
     return sorted(found)
 
 
 def _front(blocks: list[Block], widths: list[int]) -> tuple[FloatArray, list[int], list[int]]:
-    """All rows that wait, in the columns of all places they touch; their numbers; and those places but the first."""
+    """All rows of the blocks, in the columns of all places they involve; their numbers; all places but the first."""
     places = sorted({place for block in blocks for place in block.places})
     starts = dict(zip(places, np.concatenate([[0], np.cumsum([widths[p] for p in places])]).tolist(), strict=False))
     front = np.zeros((sum(len(block.entries) for block in blocks), sum(widths[p] for p in places)))

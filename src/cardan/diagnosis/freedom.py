@@ -1,10 +1,10 @@
-"""Degrees of freedom by rank, and what the count of equations hides.
+"""Degrees of freedom from the rank of the Jacobian, and redundant equations.
 
-The Jacobian of each connected piece is taken on the manifold with lengths in its own L, guard rows left out, so that
-its singular values compare lengths and angles in one measure, and long rows (of gears of large ratio) shortened, so
-that they do not make the rest look small.  rank J = number of singular values above
-RANK_RTOL·σ_max; dof = 6·bodies − rank; redundant equations = equations − rank.  The gap between the last value counted
-and the first one dropped says how far the answer can be trusted.
+The Jacobian of each connected piece is that on the manifold, without guard rows.  Lengths are in units of the piece's
+own L, so that lengths and angles are comparable.  Long rows (of gears with large ratios) are shortened, so that other
+rows do not look small beside them.  rank J = number of singular values above RANK_RTOL·σ_max; dof = 6·bodies − rank;
+redundant equations = equations − rank.  The gap between the last counted and the first dropped singular value shows how
+reliable the answer is.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from cardan.system.system import System
 log = logging.getLogger("cardan")
 
 RANK_RTOL = 1e-9  # of the largest singular value; residuals of 1e-12 perturb the zero ones far less than this
-UNSURE_GAP = 1e3  # a gap below this factor is called uncertain
-# At a dead point residuals of 1e-12 leave the pose uncertain by their root, and with it the singular value that
-# vanishes there: one counted, but below this part of the largest, makes the answer uncertain too.
+UNSURE_GAP = 1e3  # with a smaller gap the answer is uncertain
+# At a dead point residuals of 1e-12 leave errors of their square root in the pose, and in the singular value that is
+# zero there.  So the answer is uncertain too if a counted value is below this fraction of the largest.
 NEARLY_SINGULAR = 1e-5
-DENSE_UNKNOWNS = 600  # up to here the whole matrix is decomposed; beyond, body by body
-ROUNDED = 1e-11  # of the largest: what a pose met to 1e-12 leaves of a value that is zero; more makes it uncertain
-MOVES = 1e-6  # of a unit motion, scaled: a body that moves less stands still
+DENSE_UNKNOWNS = 600  # up to this the dense matrix is decomposed; above, body by body
+ROUNDED = 1e-11  # of the largest: a zero value at a pose met to 1e-12 is below; a larger dropped value is uncertain
+MOVES = 1e-6  # of a unit motion, scaled: a body that moves less does not move
 
 
 class Equation(NamedTuple):
-    """One scalar equation: the constraint it belongs to, the primitive, and which of its rows."""
+    """One scalar equation: its constraint, the primitive, and the number of its row."""
 
     constraint: str
     primitive: str
@@ -47,16 +47,16 @@ class Equation(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """What a mechanism can do in one pose.
+    """The mobility of a mechanism in one pose.
 
-    ``dof``: independent motions there, drivers and limits not counted; ``undriven``: those that drivers leave.
-    ``gruebler``: 6·bodies − equations.  ``rank`` of the Jacobian, with
-    ``singular_values`` (scaled, largest first) and ``gap``, the ratio on both sides of the cut, the smallest of all
-    pieces (inf where nothing was dropped).  For large mechanisms the values are those of the elimination, body by body.
-    ``certain``: the values leave no doubt.  ``redundant``: equations that follow from others, the later ones named.
-    ``residuals``: every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it is
-    met, so that the rank is that of a real pose.  ``unconnected``: bodies that nothing connects to the ground.
-    ``free``: bodies that can move at all.
+    ``dof``: independent motions there, without drivers and limits; ``undriven``: those left with the drivers.
+    ``gruebler``: 6·bodies − equations.  ``rank``: of the Jacobian.  ``singular_values``: scaled, largest first; for
+    large mechanisms those of the elimination, body by body.  ``gap``: ratio of the last counted value to the first
+    dropped one, the smallest of all pieces (inf if nothing was dropped).  ``certain``: the rank is clear from the
+    values.  ``redundant``: equations that depend on earlier ones.
+    ``residuals``: of every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it
+    is met, so that the rank is that of a real pose.  ``unconnected``: bodies that are not connected to the ground.
+    ``free``: bodies that can move.
     """
 
     dof: int
@@ -77,11 +77,11 @@ class Diagnosis:
 
     @property
     def free(self) -> tuple[str, ...]:
-        """Bodies that some free motion moves."""
+        """Bodies that can move."""
         if not self.dof:
             return ()
         if self.motions is None:
-            raise ModelError(f"free is not known for {len(self.names)} bodies: too many for a basis of free motions")
+            raise ModelError(f"free is not available for {len(self.names)} bodies: too many for a basis of motions")
         size = np.abs(self.motions).reshape(self.dof, len(self.names), -1).max(axis=(0, 2))
         return tuple(name for name, s in zip(self.names, size, strict=True) if s > MOVES)
 
@@ -102,7 +102,7 @@ class Diagnosis:
         if self.rank == self.singular_values.size:
             gap = "nothing dropped"
         else:
-            gap = "those dropped are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
+            gap = "dropped values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
         lines = [
             f"degrees of freedom: {self.dof} (rank {self.rank} of {self.equations} equations; {gap})",
             f"Grübler count:      {self.gruebler}",
@@ -110,7 +110,7 @@ class Diagnosis:
             + "".join(f"\n  {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant),
         ]
         if self.undriven != self.dof:
-            lines.insert(1, f"left by the drivers:  {self.undriven}")
+            lines.insert(1, f"with the drivers:   {self.undriven}")
         if not self.certain:
             lines.append("  uncertain: the singular values show no clear gap; the pose may be near a singular one")
         if not self.assembled:
@@ -126,7 +126,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     tolerance = verdict.checked_tolerance(tolerance)
     if set(state.names) != set(system.names):
         raise ModelError(
-            f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; diagnose a "
+            f"the state has the bodies {list(state.names)[:5]}, the mechanism {list(system.names)[:5]}; pass a "
             "state of this mechanism"
         )
     for name, row in zip(state.names, state.coordinates, strict=True):
@@ -164,14 +164,14 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class _Freedom:
-    """What one connected piece can do."""
+    """The mobility of one connected piece."""
 
     rank: int
     driven_rank: int  # with the drivers
     values: FloatArray
     redundant: list[Equation]
     motions: FloatArray | None
-    judged: tuple[float, float]  # its worst residual, and what that may be
+    judged: tuple[float, float]  # its worst residual, and its bound
 
     @property
     def dropped(self) -> float:
@@ -183,7 +183,7 @@ class _Freedom:
 
     @property
     def certain(self) -> bool:
-        """Values fall into two groups far apart, none counted is close to zero, and none dropped is above rounding."""
+        """The gap is large, no counted value is close to zero, and no dropped value is above rounding errors."""
         if not self.rank:
             return True
         largest, least = float(self.values[0]), float(self.values[self.rank - 1])
@@ -210,7 +210,7 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
 
 
 def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
-    """The free motions of all pieces, and the six of every body in none, in the unknowns of the whole."""
+    """The free motions of all pieces, and six of every body in no piece, in the unknowns of the whole mechanism."""
     if any(f.motions is None for f in found):
         return None
     count = len(system.names)
@@ -236,12 +236,12 @@ def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     """By the singular values of the whole Jacobian."""
     _, jacobian = problem.jacobian(q)
     scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
-    kept = scaled[rows] * shortening(scaled[rows])[:, None]
+    shortened = scaled[rows] * shortening(scaled[rows])[:, None]
     if not rows:
         return 0, np.zeros(0), [], np.eye(problem.unknowns)
-    _, values, right = np.linalg.svd(kept, full_matrices=True)
+    _, values, right = np.linalg.svd(shortened, full_matrices=True)
     rank = int((values > RANK_RTOL * values[0]).sum())
-    return rank, values, [rows[i] for i in dependent_rows(kept, rank)], right[rank:]
+    return rank, values, [rows[i] for i in dependent_rows(shortened, rank)], right[rank:]
 
 
 def _sparse(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
@@ -251,27 +251,27 @@ def _sparse(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
     rank, values = elimination.pivots(parts, cut)
     redundant = elimination.redundant_rows(parts, cut) if rank < len(rows) else []
     if len(redundant) != len(rows) - rank:
-        log.warning("rank leaves %d redundant equations, but %d were found", len(rows) - rank, len(redundant))
+        log.warning("the rank implies %d redundant equations, but %d were found", len(rows) - rank, len(redundant))
     return rank, values, redundant, None
 
 
 def dependent_rows(matrix: FloatArray, rank: int) -> list[int]:
-    """Rows that depend on the rows before them, as many as the rank leaves: modified Gram–Schmidt, twice per row.
+    """The len(matrix) − rank rows that depend on the rows before them: modified Gram–Schmidt, twice per row.
 
-    Rows are taken in their order as long as they bring a new direction.  Where rounding leaves the count other than the
-    rank says, those that bring least are dropped, or those that bring most are kept.
+    A row is independent if it has a component orthogonal to the rows before it.  If rounding makes their number differ
+    from the rank, the rows with the largest components count as independent.
     """
     space = np.empty((min(matrix.shape), matrix.shape[1]))
     found = 0
-    brought = np.zeros(matrix.shape[0])
+    component = np.zeros(matrix.shape[0])
     size = float(np.sqrt((matrix * matrix).sum(axis=1)).max(initial=0.0))
     for i, row in enumerate(matrix):
         basis = space[:found]
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
-        brought[i] = float(np.sqrt(rest @ rest))
-        if brought[i] > RANK_RTOL * size and found < len(space):
-            space[found] = rest / brought[i]
+        component[i] = float(np.sqrt(rest @ rest))
+        if component[i] > RANK_RTOL * size and found < len(space):
+            space[found] = rest / component[i]
             found += 1
-    order = np.argsort(-brought, kind="stable")
+    order = np.argsort(-component, kind="stable")
     return sorted(int(i) for i in order[rank:])

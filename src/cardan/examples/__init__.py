@@ -1,6 +1,6 @@
-"""The gallery: mechanisms that show what the library can do, and say so in facts that are checked.
+"""The gallery: example mechanisms, each with facts that are checked against closed-form results.
 
-A new example is one module with an ``EXAMPLE``, and its name in the tuple below.
+To add an example, write a module that defines ``EXAMPLE`` and add the module to the tuple below.
 """
 
 from cardan.examples import (

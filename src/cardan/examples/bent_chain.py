@@ -1,13 +1,13 @@
-"""Chain of bent 90° pieces between two flanges on the ground, as in the figure of [Nelson1998].
+"""Chain of 90° elbows between two flanges on the ground, as in the figure of [Nelson1998].
 
-Each piece is an elbow with two arms of 0.5 m; neighbours swivel on the line of the arms that meet, as pipes do, and the
-first and the last piece swivel on flanges fixed to the ground.  n pieces and n + 1 revolutes leave
-6 n − 5 (n + 1) = n − 5 degrees of freedom: three for the eight pieces here.
+Each elbow has two arms of 0.5 m.  Neighbours rotate about the common line of their arms, like pipes in a swivel joint;
+the first and the last elbow rotate on flanges fixed to the ground.  n elbows and n + 1 revolutes give
+6 n − 5 (n + 1) = n − 5 degrees of freedom: three for the eight elbows here.
 
-Seen from outside, the corners are the vertices of a polyline with edges of 1 m and right angles, and a swivel is the
-torsion of an edge.  With unit edge t_k and normal b_k of the corner behind it, torsion θ gives the next corner:
-b_{k+1} = cos θ b_k + sin θ t_k × b_k,  t_{k+1} = b_{k+1} × t_k.  Run from one flange through all the torsions, the
-polyline must end in the other.
+The corners are the vertices of a polyline with edges of 1 m and right angles; a joint angle is the torsion of an edge.
+With unit edge t_k and normal b_k of the previous corner, torsion θ gives the next corner:
+b_{k+1} = cos θ b_k + sin θ t_k × b_k,  t_{k+1} = b_{k+1} × t_k.  The polyline that starts at one flange and follows all
+torsions must end at the other.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from cardan.examples.registry import Example, ExampleError, expect
 from cardan.math import euler
 
 ARM = 0.5  # m
-PIECES = 8
-FEWEST = 6  # fewer have no freedom to reach a flange that stands anywhere
+ELBOWS = 8
+FEWEST = 6  # fewer cannot reach a flange in a general pose
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-WAVE = np.array([Z, X, (0.0, 0.0, -1.0), Y])  # directions in which the sketch runs, over and over
-MISSED = (-0.3, 0.15, 0.2)  # m: where the far flange stands, seen from the end of the sketch
-TILTED = (0.1, 0.25, -0.15)  # rotation vector [rad] of the far flange, against the end of the sketch
+WAVE = np.array([Z, X, (0.0, 0.0, -1.0), Y])  # directions of the edges in the sketch, repeated
+MISSED = (-0.3, 0.15, 0.2)  # m: position of the far flange relative to the end of the sketch
+TILTED = (0.1, 0.25, -0.15)  # rad: rotation vector of the far flange relative to the end of the sketch
 
 
-def build(pieces: int = PIECES) -> cd.Mechanism:
-    """A square wave along the axes: it begins on the first flange and misses the other."""
+def build(pieces: int = ELBOWS) -> cd.Mechanism:
+    """A square wave along the axes that starts at the first flange and does not reach the other."""
     if pieces < FEWEST:
-        raise cd.ModelError(f"the chain has {pieces} pieces; it must have {FEWEST} or more")
+        raise cd.ModelError(f"the chain has {pieces} elbows; it must have {FEWEST} or more")
     m = cd.Mechanism("bent_chain")
     directions = np.array([WAVE[k % len(WAVE)] for k in range(pieces + 1)])
     corner = ARM * directions[0]
@@ -53,7 +53,7 @@ def build(pieces: int = PIECES) -> cd.Mechanism:
 
 
 def _polyline(mechanism: cd.Mechanism, state: cd.State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where the chain ends and in which direction, from the first flange and the angles of the swivels alone."""
+    """End point and end direction of the chain, computed from the first flange and the joint angles only."""
     near = mechanism["swivel_1"].a
     t, b = np.array(near.z), np.array(near.x)
     point = np.array(near.origin)
@@ -67,7 +67,7 @@ def _polyline(mechanism: cd.Mechanism, state: cd.State) -> tuple[NDArray[np.floa
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The polyline of the torsions ends in the far flange; the freedom is n − 5."""
+    """The polyline of the torsions ends at the far flange; there are n − 5 degrees of freedom."""
     pieces = len(mechanism.bodies)
     far = mechanism[f"swivel_{pieces + 1}"].b
     point, direction = _polyline(mechanism, result.state)
@@ -75,12 +75,12 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     expect("direction of its last arm", direction, far.z)
     found = mechanism.diagnose(result.state)
     if not found.dof == found.gruebler == pieces - 5:
-        raise ExampleError(f"{pieces} pieces have {found.dof} degrees of freedom, {found.gruebler} by count")
+        raise ExampleError(f"{pieces} elbows: {found.dof} degrees of freedom, Grübler count {found.gruebler}")
     reach = float(np.linalg.norm(point))
     return [
-        f"through {pieces} torsions the chain ends in the far flange, {reach:.4f} m away, square to it",
-        f"{pieces} pieces leave {found.dof} = {pieces} − 5 degrees of freedom",
+        f"the polyline of {pieces} joint angles ends at the far flange, {reach:.4f} m away",
+        f"{pieces} elbows have {found.dof} = {pieces} − 5 degrees of freedom",
     ]
 
 
-EXAMPLE = Example("bent_chain", "chain of bent 90° pieces between two flanges", build, check, dof=3, gruebler=3)
+EXAMPLE = Example("bent_chain", "chain of 90° elbows between two flanges", build, check, dof=3, gruebler=3)

@@ -1,11 +1,11 @@
-"""Five-bar: two cranks that put one pin where it is wanted, the parallel robot of the plane.
+"""Five-bar: a planar parallel robot in which two cranks position one pin.
 
-Cranks of 0.4 m on pivots 0.5 m apart, links of 0.6 m that meet in the hand.  24 − 25 = −1 by count, two degrees of
-freedom.
+Two cranks of 0.4 m rotate about pivots 0.5 m apart; two links of 0.6 m join them at the hand.  The Grübler count is
+24 − 25 = −1; the linkage has two degrees of freedom.
 
-Forwards, with the elbows at B = A + 0.4 (cos α, sin α) and D = E + 0.4 (cos ε, sin ε), the hand is where the circles
-of 0.6 m about B and D meet.  Backwards, for a hand H, each elbow is where the circles of 0.4 m about its pivot and of
-0.6 m about H meet.
+Forward kinematics: with the elbows at B = A + 0.4 (cos α, sin α) and D = E + 0.4 (cos ε, sin ε), the hand is an
+intersection of the circles of 0.6 m about B and D.  Inverse kinematics: for a hand H, each elbow is an intersection of
+the circles of 0.4 m about its pivot and of 0.6 m about H.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import Plane, flat, link, meeting, pin, side
-from cardan.examples.registry import Example, expect, placed, played, velocity
+from cardan.examples.planar import Plane, flat, intersect_circles, link, pin, side
+from cardan.examples.registry import Example, expect, placed, run_move, velocity
 
 CRANK, LINK, BASE = 0.4, 0.6, 0.5  # m
 A, E = (0.0, 0.0), (BASE, 0.0)
-MIDDLE, RADIUS = (0.25, 0.65), 0.12  # m: the circle that the hand is to draw
-DURATION, POSES = 2.0, 24  # s, once around
+MIDDLE, RADIUS = (0.25, 0.65), 0.12  # m: the circle that the hand follows
+DURATION, POSES = 2.0, 24  # s, for one circle
 
 
 def circle(t: Any) -> tuple[Any, Any]:
-    """Where the hand is wanted [m] at a time [s]."""
-    turn = 2 * cd.pi * t / DURATION
-    return MIDDLE[0] + RADIUS * cd.cos(turn), MIDDLE[1] + RADIUS * cd.sin(turn)
+    """Desired position [m] of the hand at time t [s]."""
+    angle = 2 * cd.pi * t / DURATION
+    return MIDDLE[0] + RADIUS * cd.cos(angle), MIDDLE[1] + RADIUS * cd.sin(angle)
 
 
 def angle_a(t: Any) -> Any:
-    """α [rad] at a time [s]."""
+    """α [rad] at time t [s]."""
     return crank_angles(circle(t))[0]
 
 
 def angle_e(t: Any) -> Any:
-    """ε [rad] at a time [s]."""
+    """ε [rad] at time t [s]."""
     return crank_angles(circle(t))[1]
 
 
 def build() -> cd.Mechanism:
-    """Elbows out, the links drawn to a point they do not quite reach."""
+    """Elbows outwards, the links drawn to a point that they do not quite reach."""
     m = cd.Mechanism("five_bar")
     left, right, hand = (-0.2, 0.36), (0.72, 0.35), (0.3, 0.72)
     crank_a, crank_e = link(m, "crank_a", A, left), link(m, "crank_e", E, right)
@@ -58,44 +58,44 @@ def build() -> cd.Mechanism:
 
 
 def elbow(pivot: Plane, angle: float) -> Plane:
-    """End of a crank on a pivot at an angle [rad]."""
+    """End of a crank on a pivot, for a crank angle [rad]."""
     return pivot[0] + CRANK * cos(angle), pivot[1] + CRANK * sin(angle)
 
 
 def crank_angles(hand: tuple[Any, Any]) -> tuple[Any, Any]:
-    """α and ε [rad] that put the hand there, with the elbows out."""
-    b, d = meeting(A, CRANK, hand, LINK, 1.0), meeting(E, CRANK, hand, LINK, -1.0)
+    """α and ε [rad] for a position of the hand, with the elbows outwards."""
+    b, d = intersect_circles(A, CRANK, hand, LINK, 1.0), intersect_circles(E, CRANK, hand, LINK, -1.0)
     return cd.atan2(b[1] - A[1], b[0] - A[0]), cd.atan2(d[1] - E[1], d[0] - E[0])
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The hand where the circles about the elbows meet."""
+    """The hand is at the intersection of the circles about the elbows."""
     state = result.state
     alpha, epsilon = mechanism["A"].coordinate(state), mechanism["E"].coordinate(state)
     b, d = elbow(A, alpha), elbow(E, epsilon)
     hand = placed(state["link_d"], (LINK, 0.0, 0.0))
     expect("elbow B", placed(state["link_b"], (0, 0, 0)), (*b, 0.0))
     expect("elbow D", placed(state["link_d"], (0, 0, 0)), (*d, 0.0))
-    expect("hand", hand, (*meeting(b, LINK, d, LINK, side(b, d, flat(hand))), 0.0))
+    expect("hand", hand, (*intersect_circles(b, LINK, d, LINK, side(b, d, flat(hand))), 0.0))
     return [
-        f"cranks at {degrees(alpha):.4f}° and {degrees(epsilon):.4f}° put the hand at ({hand[0]:.6f}, {hand[1]:.6f}) m,"
-        " where the circles about the elbows meet"
+        f"with the cranks at {degrees(alpha):.4f}° and {degrees(epsilon):.4f}° the hand is at "
+        f"({hand[0]:.6f}, {hand[1]:.6f}) m, as the forward kinematics gives"
     ]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """The hand draws a circle, by cranks driven through the inverse closed form."""
-    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
-        turn = 2 * pi * pose.time / DURATION
+    """The hand follows a circle; the cranks are driven by the inverse kinematics."""
+    for pose in run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+        angle = 2 * pi * pose.time / DURATION
         hand = placed(pose["link_b"], (LINK, 0.0, 0.0))
-        expect("hand on the circle", hand, (MIDDLE[0] + RADIUS * cos(turn), MIDDLE[1] + RADIUS * sin(turn), 0.0))
+        expect("hand on the circle", hand, (MIDDLE[0] + RADIUS * cos(angle), MIDDLE[1] + RADIUS * sin(angle), 0.0))
         speed = 2 * pi * RADIUS / DURATION
-        along = (-speed * sin(turn), speed * cos(turn), 0.0)
+        along = (-speed * sin(angle), speed * cos(angle), 0.0)
         for name in ("link_b", "link_d"):
             expect(f"velocity of the hand on {name}", velocity(pose, name, hand), along)
     return [
-        f"cranks driven by the inverse closed form make the hand draw a circle of {RADIUS:g} m, in {POSES} poses, at "
-        f"an even {speed:.6f} m/s"
+        f"cranks driven by the inverse kinematics move the hand along a circle of {RADIUS:g} m, in {POSES} poses, at "
+        f"a constant {speed:.6f} m/s"
     ]
 
 

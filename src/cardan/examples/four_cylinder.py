@@ -1,11 +1,13 @@
-"""Engine with four pistons in line: a crankshaft with flat throws, and the firing order 1-3-4-2.
+"""Engine with four pistons in line: a flat-plane crankshaft and the firing order 1-3-4-2.
 
-Throws of r = 0.045 m at 0°, 180°, 180°, 0°, rods of l = 0.14 m, cylinders 0.1 m apart.  A piston may turn in its
-cylinder, were it not for its pin: 6·9 − 5·(1 + 4 + 4) − 4·4 = −7 by count, one degree of freedom.
+Throws of r = 0.045 m at 0°, 180°, 180°, 0°, rods of l = 0.14 m, cylinders 0.1 m apart.  The cylinders are cylindrical
+joints; the pins prevent the pistons from rotating.  The Grübler count is 6·9 − 5·(1 + 4 + 4) − 4·4 = −7; the engine has
+one degree of freedom.
 
-At crank angle φ, counted from upright, the piston on a throw at δ stands r cos (φ + δ) + √(l² − r² sin² (φ + δ)) over
-the shaft.  The cosines of the four cancel: together the pistons stand 4 √(l² − r² sin² φ) high, and swing twice a turn.
-A cycle of four strokes is two turns; each half turn of it one piston is at the top to fire.  [Heywood1988]
+At crank angle φ, measured from the vertical, the height of the piston on a throw at δ above the shaft is
+r cos (φ + δ) + √(l² − r² sin² (φ + δ)).  The four cosines cancel, so the sum of the heights is 4 √(l² − r² sin² φ),
+which has a period of half a turn.  A four-stroke cycle takes two turns; in each half turn one piston is at top dead
+centre and fires.  [Heywood1988]
 """
 
 from __future__ import annotations
@@ -16,42 +18,42 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, played, rates, rotated
+from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
-THROW, ROD, PITCH = 0.045, 0.14, 0.1  # m: r, l, and from cylinder to cylinder
+THROW, ROD, PITCH = 0.045, 0.14, 0.1  # m: r, l, and distance between cylinders
 THROWS = (0.0, pi, pi, 0.0)  # rad
 FIRING = (1, 3, 4, 2)  # half a turn apart
-TURNED = radians(35.0)  # the crank in the sketch
+DRAWN = radians(35.0)  # crank angle in the sketch
 START = radians(30.0)  # φ at t = 0
-DURATION, POSES = 2.0, 48  # s of two turns
+DURATION, POSES = 2.0, 48  # s for two turns
 
-X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)  # the shaft lies along x, the cylinders stand along z
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)  # the shaft lies along x, the cylinders along z
 
 
 def piston_height(angle: float, side: float = 1.0) -> float:
-    """Height [m] of a piston over the shaft with its throw at an angle [rad]; side −1 for one below the shaft."""
+    """Height [m] of a piston above the shaft for the angle [rad] of its throw; side −1 for one below the shaft."""
     return THROW * cos(angle) + side * sqrt(ROD**2 - (THROW * sin(angle)) ** 2)
 
 
 def piston_speed(angle: float) -> float:
-    """Of a piston [m/s] per rad/s of the crank: dh/dφ."""
+    """Speed of a piston [m/s] per rad/s of the crank: dh/dφ."""
     return -THROW * sin(angle) * (1.0 + THROW * cos(angle) / sqrt(ROD**2 - (THROW * sin(angle)) ** 2))
 
 
 def crank_angle(t: Any) -> Any:
-    """φ [rad] at a time [s]."""
+    """φ [rad] at time t [s]."""
     return START + 4 * cd.pi * t / DURATION
 
 
 def build() -> cd.Mechanism:
-    """Rods upright on their throws, pistons somewhat too high."""
+    """Rods vertical on their throws, pistons slightly too high."""
     m = cd.Mechanism("four_cylinder")
-    shaft = m.body("crankshaft", orientation=euler.from_axis_angle(X, TURNED))
+    shaft = m.body("crankshaft", orientation=euler.from_axis_angle(X, DRAWN))
     m.drive("starter", m.revolute("main", m.ground.frame(z=X, x=Z), shaft.frame(z=X, x=Z)), crank_angle)
     for k, throw in enumerate(THROWS):
         x = PITCH * k
-        pin = (x, -THROW * sin(TURNED + throw), THROW * cos(TURNED + throw))
+        pin = (x, -THROW * sin(DRAWN + throw), THROW * cos(DRAWN + throw))
         rod = m.body(f"rod_{k + 1}", position=pin)
         piston = m.body(f"piston_{k + 1}", position=(x, 0.0, pin[2] + ROD + 0.005))
         m.revolute(f"big_end_{k + 1}", shaft.frame((x, 0.0, THROW * cos(throw)), z=X, x=Z), rod.frame(z=X, x=Z))
@@ -61,7 +63,7 @@ def build() -> cd.Mechanism:
 
 
 def _heights(mechanism: cd.Mechanism, state: cd.State) -> list[float]:
-    """Heights [m] of the four pistons, each against its closed form; one may hang below the shaft."""
+    """Heights [m] of the four pistons; checks each against its closed form.  A piston may be below the shaft."""
     phi = mechanism["main"].coordinate(state)
     heights = []
     for k, throw in enumerate(THROWS):
@@ -76,18 +78,18 @@ def _heights(mechanism: cd.Mechanism, state: cd.State) -> list[float]:
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The pistons where the closed form puts them."""
+    """The heights of the pistons against the closed form."""
     heights = _heights(mechanism, result.state)
     phi = mechanism["main"].coordinate(result.state)
     at = ", ".join(f"{height:.6f}" for height in heights)
-    return [f"at crank angle {degrees(phi):.4f}° the pistons stand at {at} m, as the closed form says"]
+    return [f"at crank angle {degrees(phi):.4f}° the pistons are at {at} m, as the closed form gives"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Two turns: the order in which pistons come to the top, their speeds, and the sum of their heights."""
+    """Two turns: the firing order, the speeds of the pistons, and the sum of their heights."""
     omega = 4 * pi / DURATION
     fired = []
-    for k, pose in enumerate(played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states):
+    for k, pose in enumerate(run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states):
         phi = START + 4 * pi * k / POSES
         heights = _heights(mechanism, pose)
         expect("sum of the heights", sum(heights), 4 * sqrt(ROD**2 - (THROW * sin(phi)) ** 2))
@@ -100,9 +102,9 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
             expect(f"piston {number} when it fires", heights[number - 1], THROW + ROD)
             fired.append(number)
     return [
-        f"fired in the order {'-'.join(map(str, fired))}, half a turn apart, each piston is at the top, "
-        f"{THROW + ROD:g} m over the shaft",
-        f"through two turns, in {POSES} poses, the four heights add up to 4√(l² − r² sin² φ): no swing once a turn",
+        f"in the firing order {'-'.join(map(str, fired))}, half a turn apart, each piston is at top dead centre, "
+        f"{THROW + ROD:g} m above the shaft",
+        f"over two turns, in {POSES} poses, the four heights add up to 4√(l² − r² sin² φ)",
     ]
 
 

@@ -1,13 +1,14 @@
-"""Hoberman's ring: it opens and closes, and every pivot stays on its ray.  [Hoberman1991]
+"""Hoberman's ring: it opens and closes while every pivot stays on a fixed ray.  [Hoberman1991]
 
-Twelve pairs of bent bars, two to each sector of α = 30°.  A bar has arms of p = 0.25 m that meet at π − α; the two of a
-pair are pinned at their bends, and meet the pairs beside them in an inner and an outer pivot on the rays between
-sectors.  Three inner pivots slide in radial slots of the ground.  6·24 − 5·36 − 2·3 = −42 by count, one degree of
-freedom.
+Twelve pairs of bent bars, one pair in each sector of α = 30°.  A bar has two arms of p = 0.25 m at an angle of π − α.
+The two bars of a pair are pinned at their bends.  They are pinned to the neighbouring pairs at an inner and an outer
+pivot on the rays between sectors.  Three inner pivots slide in radial slots of the ground.  The Grübler count is
+6·24 − 5·36 − 2·3 = −42; the ring has one degree of freedom.
 
-Let β be the angle between a bar's arms and the rays they end on.  A bend at radius R is R sin α/2 = p sin β away from
-either ray of its sector, and the pivots of a ray lie p cos β to either side of its foot.  Hence the radii
-R = p sin β / sin α/2 of the bends and p sin (β ∓ α/2) / sin α/2 of the inner and outer pivots.  [You1997]
+Let β be the angle between a bar's arms and the rays on which they end.  The distance from a bend at radius R to each
+ray of its sector is R sin α/2 = p sin β, and the pivots on the ray lie p cos β to each side of the foot of that
+perpendicular.  Hence the bends have radius R = p sin β / sin α/2, and the inner and outer pivots
+p sin (β ∓ α/2) / sin α/2.  [You1997]
 """
 
 from __future__ import annotations
@@ -19,37 +20,37 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import Plane, link, pin
-from cardan.examples.registry import Example, expect, placed, played, rotated
+from cardan.examples.registry import Example, expect, placed, rotated, run_move
 
 SECTORS = 12
 ALPHA = 2 * pi / SECTORS  # rad
 ARM = 0.25  # m
-DRAWN = radians(42.0)  # β in the sketch, in which the bends lie on too wide a circle
-BENDS = 0.71  # m
-SLOTS = (0, 4, 8)  # rays
-MIDDLE, SWING = radians(52.5), radians(27.5)  # of β while it opens and closes
+DRAWN = radians(42.0)  # β in the sketch
+BENDS = 0.71  # m: radius of the bends in the sketch, too large for that β
+SLOTS = (0, 4, 8)  # rays with a slot
+MIDDLE, SWING = radians(52.5), radians(27.5)  # mean and amplitude of β
 DURATION, POSES = 4.0, 16  # s
-NARROW = radians(-20.0)  # of that swing: where it begins
+NARROW = radians(-20.0)  # initial phase of the oscillation
 
 
 def inner_radius(t: Any) -> Any:
-    """Of the inner pivots [m] at a time [s]: in and out."""
+    """Radius [m] of the inner pivots at time t [s]: an oscillation."""
     beta = MIDDLE + SWING * cd.sin(2 * cd.pi * t / DURATION + NARROW)
     return ARM * cd.sin(beta - ALPHA / 2) / sin(ALPHA / 2)
 
 
 def arm(angle: float) -> Plane:
-    """End of an arm [m] of a bar, in its axes: the origin in the bend, y between the arms or away from them."""
+    """End [m] of a bar's arm in bar axes: origin at the bend, y along the bisector of the arms."""
     return ARM * cos(angle), ARM * sin(angle)
 
 
-# The bar that leans left goes from the inner pivot on the ray before its sector to the outer one on the ray behind.
+# The left bar of sector k goes from the inner pivot on ray k to the outer pivot on ray k + 1.
 LEFT_INNER, LEFT_OUTER = arm(pi - ALPHA / 2), arm(ALPHA / 2)
 RIGHT_INNER, RIGHT_OUTER = arm(ALPHA / 2 - pi), arm(-ALPHA / 2)
 
 
 def build() -> cd.Mechanism:
-    """Half open, with the bends on too wide a circle for the angle of the bars."""
+    """Half open, with the bends on too large a circle for the angle of the bars."""
     m = cd.Mechanism("hoberman_ring")
     left: list[cd.Body] = []
     right: list[cd.Body] = []
@@ -71,7 +72,7 @@ def build() -> cd.Mechanism:
 
 
 def _check_rays(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float, float]:
-    """β [rad], inner and outer radius [m], after a look at every pivot."""
+    """β [rad], inner and outer radius [m]; checks every pivot."""
     along = rotated(state["left_0"], (1.0, 0.0, 0.0))
     beta = atan2(along[1], along[0]) - ALPHA / 2
     bend, inner, outer = (ARM * sin(beta + shift) / sin(ALPHA / 2) for shift in (0.0, -ALPHA / 2, ALPHA / 2))
@@ -91,23 +92,23 @@ def _check_rays(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float,
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """All pivots on their rays, at the radii of the closed form."""
+    """All pivots are on their rays, at the radii of the closed form."""
     beta, inner, outer = _check_rays(mechanism, result.state)
     return [
         f"at β = {degrees(beta):.4f}° all pivots lie on rays {degrees(ALPHA):g}° apart, {inner:.6f} and {outer:.6f} m "
-        "from the middle"
+        "from the centre"
     ]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Opened and closed by one inner pivot."""
+    """The ring driven at one inner pivot."""
     outer = []
-    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+    for pose in run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
         found, _, radius = _check_rays(mechanism, pose)
         expect("β", found, MIDDLE + SWING * sin(2 * pi * pose.time / DURATION + NARROW))
         outer.append(radius)
     return [
-        f"opened from {min(outer):.4f} to {max(outer):.4f} m outside and closed again, every pivot keeps to its ray, "
+        f"while the outer radius varies from {min(outer):.4f} to {max(outer):.4f} m every pivot stays on its ray, "
         f"in {POSES} poses"
     ]
 

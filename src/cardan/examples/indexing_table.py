@@ -1,12 +1,12 @@
-"""Indexing table with a press: a cam turns evenly, the table goes on by a sixth and rests, and the ram strikes.
+"""Indexing table with a press: a cam at constant speed advances the table in steps and moves the ram.
 
-Per turn of the cam the table moves on by one of six stations within 120°, by the cycloidal law [Norton2009], and rests
-for the other 240°; in the middle of the rest the ram comes down.  Both follow the cam by couplers, functions of its
-angle whose first two derivatives have no jump.  6·3 − 3·5 − 2 = 1 degree of freedom.
+In each turn of the cam the table advances by one of six stations within 120°, by the cycloidal law [Norton2009], and
+dwells for the other 240°.  In the middle of the dwell the ram comes down.  Both follow the cam through couplers:
+functions of its angle whose first two derivatives are continuous.  6·3 − 3·5 − 2 = 1 degree of freedom.
 
-With n whole turns of the cam and φ beyond them, u = (φ − 180°)/120° + ½ within [0, 1], the table stands at
-ψ = 60° (n + u − sin(2πu)/2π): at rest exactly on its stations.  The ram stands at  h − 0.08 m (1 − (φ/75°)²)³  where
-|φ| < 75°, else at h.
+With n whole turns of the cam, the remaining angle φ, and u = (φ − 180°)/120° + ½ clipped to [0, 1], the table is at
+ψ = 60° (n + u − sin(2πu)/2π), which is exactly a station during the dwell.  The ram is at
+h − 0.08 m (1 − (φ/75°)²)³ where |φ| < 75°, else at h.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, ExampleError, expect, placed, played, rates, rotated
+from cardan.examples.registry import Example, ExampleError, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 STATIONS = 6
 STEP = 2 * pi / STATIONS  # rad
-INDEX = radians(120.0)  # of the cam, while the table moves
-PRESS = radians(75.0)  # of the cam to either side, while the ram is on its way
-RADIUS = 0.3  # m, of the stations
-TOP, STROKE = 0.2, 0.08  # m: height of the ram, and how far it comes down
+INDEX = radians(120.0)  # range of the cam angle in which the table moves
+PRESS = radians(75.0)  # the ram moves while the cam angle is within ± this
+RADIUS = 0.3  # m, radius of the stations
+TOP, STROKE = 0.2, 0.08  # m: upper position of the ram, and its stroke
 CAM = (-0.15, -0.3, 0.0)  # m: its shaft lies along x, beside the table
 START = radians(20.0)  # φ at t = 0
 DURATION = 3.0  # s, of three turns of the cam
-TURNS, POSES = 12, 20  # of the cam, and how often to look in each
-RESTS = 1e-12  # rad and m: how exact a rest is
+TURNS, POSES = 12, 20  # of the cam, and poses to check per turn
+DWELL_TOLERANCE = 1e-12  # rad, m and per second
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 STATION = (RADIUS, 0.0, 0.0)  # where the ram strikes
 
 
 def cam_angle(t: Any) -> Any:
-    """φ [rad] at a time [s]: a turn a second."""
+    """φ [rad] at time t [s]: one turn per second."""
     return START + 2 * cd.pi * t
 
 
 def index(cam: Any) -> Any:
     """Angle [rad] of the table at an angle of the cam [rad]."""
-    behind = cd.atan2(-cd.sin(cam), -cd.cos(cam))  # from the middle of the index, within half a turn
-    turns = (cam - cd.pi - behind) / (2 * cd.pi)
-    u = cd.clip(behind / INDEX + 0.5, 0.0, 1.0)
+    offset = cd.atan2(-cd.sin(cam), -cd.cos(cam))  # from the middle of the step, within half a turn
+    turns = (cam - cd.pi - offset) / (2 * cd.pi)
+    u = cd.clip(offset / INDEX + 0.5, 0.0, 1.0)
     return STEP * (turns + u - cd.sin(2 * cd.pi * u) / (2 * cd.pi))
 
 
@@ -56,7 +56,7 @@ def strike(cam: Any) -> Any:
 
 
 def build() -> cd.Mechanism:
-    """Cam and table turned a little too far, the ram beside its station."""
+    """Cam and table rotated slightly too far, the ram displaced from its station."""
     m = cd.Mechanism("indexing_table")
     cam = m.body("cam", position=CAM, orientation=euler.from_axis_angle(X, radians(30.0)))
     table = m.body("table", position=(0.0, 0.0, 0.01), orientation=euler.from_axis_angle(Z, radians(8.0)))
@@ -71,7 +71,7 @@ def build() -> cd.Mechanism:
 
 
 def law(cam: float) -> tuple[float, float, float]:
-    """Angle [rad] of the table and its first two derivatives by the angle of the cam [rad]."""
+    """Angle [rad] of the table and its first two derivatives with respect to the angle of the cam [rad]."""
     turns, beyond = divmod(cam, 2 * pi)
     u = min(max((beyond - pi) / INDEX + 0.5, 0.0), 1.0)
     return (
@@ -82,14 +82,14 @@ def law(cam: float) -> tuple[float, float, float]:
 
 
 def ram_height(cam: float) -> tuple[float, float]:
-    """Height [m] of the ram and its derivative by the angle of the cam [rad]."""
+    """Height [m] of the ram and its derivative with respect to the angle of the cam [rad]."""
     u = (cam + pi) % (2 * pi) - pi
     u = min(max(u / PRESS, -1.0), 1.0)
     return TOP - STROKE * (1.0 - u**2) ** 3, STROKE / PRESS * 6 * u * (1.0 - u**2) ** 2
 
 
 def _check_pose(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float, float]:
-    """Angles [rad] of cam and table and height [m] of the ram, each by its law."""
+    """Angles [rad] of cam and table and height [m] of the ram; checks each against its law."""
     cam, table = mechanism["camshaft"].coordinate(state), mechanism["pivot"].coordinate(state)
     expect("angle of the table", table, law(cam)[0])
     expect("x axis of the table", rotated(state["table"], X), (cos(table), sin(table), 0.0))
@@ -99,18 +99,16 @@ def _check_pose(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float,
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """Table and ram by the angle of the cam."""
+    """Table and ram against the angle of the cam."""
     cam, table, ram = _check_pose(mechanism, result.state)
-    return [
-        f"with the cam at {degrees(cam):.4f}° the table stands at {degrees(table):.4f}°, the ram {ram:.6f} m above it"
-    ]
+    return [f"with the cam at {degrees(cam):.4f}° the table is at {degrees(table):.4f}°, the ram {ram:.6f} m above it"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Two turns of the table: speeds and accelerations by the law, rests on the stations, the ram only in them."""
+    """Two turns of the table: velocities and accelerations, dwells on the stations, strikes only in dwells."""
     omega = 2 * pi
-    moved = played(mechanism, np.linspace(0.0, TURNS, TURNS * POSES + 1), state)
-    rests, off, struck = 0, 0.0, 0
+    moved = run_move(mechanism, np.linspace(0.0, TURNS, TURNS * POSES + 1), state)
+    dwells, off, struck = 0, 0.0, 0
     for pose, acceleration in zip(moved.states, moved.accelerations("table"), strict=True):
         cam, table, ram = _check_pose(mechanism, pose)
         _, slope, curve = law(cam)
@@ -122,25 +120,25 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
         if abs(cam % (2 * pi) - pi) > INDEX / 2:
             station = round(table / STEP)
             off = max(off, abs(table - STEP * station), abs(spin[2]))
-            expect("table at rest on its station", (table - STEP * station, spin[2]), (0, 0), RESTS)
-            rests += 1
+            expect("table in a dwell on its station", (table - STEP * station, spin[2]), (0, 0), DWELL_TOLERANCE)
+            dwells += 1
             struck += ram < TOP - STROKE / 2
         else:
-            expect("ram out of the way while the table moves", (ram - TOP, fall[2]), (0, 0), RESTS)
+            expect("ram at its upper position while the table moves", (ram - TOP, fall[2]), (0, 0), DWELL_TOLERANCE)
     counted = {name: moved.states[-1].turns[name] for name in ("camshaft", "pivot")}
     if counted != {"camshaft": TURNS, "pivot": TURNS // STATIONS}:
-        raise ExampleError(f"after {TURNS} turns of the cam the turns counted are {counted}")
-    if not rests or not struck:
-        raise ExampleError(f"in {len(moved.states)} poses the table rests {rests} times, and the ram strikes {struck}")
+        raise ExampleError(f"after {TURNS} turns of the cam the counted turns are {counted}")
+    if not dwells or not struck:
+        raise ExampleError(f"in {len(moved.states)} poses the table dwells in {dwells} and the ram strikes in {struck}")
     return [
-        f"in {TURNS} turns of the cam the table makes {TURNS // STATIONS}; in {rests} of {len(moved.states)} poses it "
-        f"rests, on a station and without speed within {off:.0e}, and only then the ram leaves its top"
+        f"in {TURNS} turns of the cam the table makes {TURNS // STATIONS}; in {dwells} of {len(moved.states)} poses it "
+        f"dwells on a station, at zero speed within {off:.0e}, and the ram moves only then"
     ]
 
 
 EXAMPLE = Example(
     "indexing_table",
-    "indexing table and press, by couplers with dwells",
+    "indexing table and press: couplers with dwells",
     build,
     check,
     dof=1,

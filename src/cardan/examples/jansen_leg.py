@@ -1,12 +1,12 @@
-"""Jansen's leg: one crank, and a foot that walks.  [Jansen2007]
+"""Jansen's leg: a walking linkage driven by one crank.  [Jansen2007]
 
-Seven bodies with the thirteen published lengths a … m, here in centimetres.  The crank of length m turns about O; the
+Seven bodies with the thirteen published lengths a … m, here in centimetres.  The crank of length m rotates about O; the
 pivot B lies a to the left of O and l below.  Two rods lead from the crank pin P: j to the knee T of the upper triangle
-BTE (sides b, e, d), k to the knee K at the end of the rod c on B.  The rod f goes from E to the ankle G, and the lower
-triangle KGF (sides g, h, i) carries the foot F.  42 − 10·5 = −8 by count, one degree of freedom.
+BTE (sides b, e, d), and k to the knee K at the end of the rod c on B.  The rod f joins E to the ankle G, and the lower
+triangle KGF (sides g, h, i) carries the foot F.  The Grübler count is 42 − 10·5 = −8; there is one degree of freedom.
 
-Everything follows from the crank by circles: T from P and B, K from B and P, E from T and B, G from E and K, F from K
-and G.
+The crank angle determines all pins by intersections of circles: T from P and B, K from B and P, E from T and B, G from
+E and K, F from K and G.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.planar import Plane, flat, link, meeting, pin, side
-from cardan.examples.registry import Example, ExampleError, expect, placed, played
+from cardan.examples.planar import Plane, flat, intersect_circles, link, pin, side
+from cardan.examples.registry import Example, ExampleError, expect, placed, run_move
 
 CENTIMETRE = 0.01  # m
-HOLY = (38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 65.7, 49.0, 50.0, 61.9, 7.8, 15.0)  # cm: a … m, as published
-LENGTH = {name: CENTIMETRE * value for name, value in zip("abcdefghijklm", HOLY, strict=True)}  # m
+PUBLISHED = (38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 65.7, 49.0, 50.0, 61.9, 7.8, 15.0)  # cm: a … m, as published
+LENGTH = {name: CENTIMETRE * value for name, value in zip("abcdefghijklm", PUBLISHED, strict=True)}  # m
 O, B = (0.0, 0.0), (-LENGTH["a"], -LENGTH["l"])
 
-# Pins of the sketch [m], with the crank at about 30°.
+# Pins of the sketch [m], for a crank angle of about 30°.
 SKETCH = {"P": (0.13, 0.08), "T": (-0.33, 0.32), "K": (-0.24, -0.46), "E": (-0.78, 0.0), "G": (-0.59, -0.3)}
-# On which side of the way from the first pin to the second the third lies; those of the triangles cannot change.
+# Side of the third pin relative to the line from the first to the second; rigid triangles (TBE, KGF) cannot flip.
 SIDES = {"PBT": -1.0, "BPK": -1.0, "TBE": -1.0, "EKG": -1.0, "KGF": 1.0}
 START = radians(30.0)  # crank angle at t = 0
-DURATION, POSES = 2.0, 48  # s of a turn
-FLAT = 0.005  # m: how level the foot goes on the lowest part of its way, where it carries
+DURATION, POSES = 2.0, 48  # s of one turn
+FLAT = 0.005  # m: the foot is on the ground while it is within this height of its lowest point
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A leg of a mechanism: names begin with the prefix; a mirrored one stands to the right of its crank."""
+    """A leg of a mechanism: names start with the prefix; a mirrored leg is to the right of its crank."""
 
     prefix: str = ""
     mirrored: bool = False
 
-    def seen(self, point: Plane) -> Plane:
-        """A point of the drawing where this leg has it, and the other way round."""
+    def reflect(self, point: Plane) -> Plane:
+        """Map a point between the drawing and this leg: a reflection for a mirrored leg, else the identity."""
         return (-point[0], point[1]) if self.mirrored else point
 
     def pins(self, crank: float, sides: dict[str, float] = SIDES) -> dict[str, Plane]:
-        """Pins [m] by circles alone, with the crank at an angle [rad]."""
+        """Pins [m] from the crank angle [rad], by intersections of circles."""
         if self.mirrored:
             crank = pi - crank
         p = {"B": B, "P": (LENGTH["m"] * cos(crank), LENGTH["m"] * sin(crank))}
         for third, lengths in (("PBT", "jb"), ("BPK", "ck"), ("TBE", "ed"), ("EKG", "fg"), ("KGF", "ih")):
             radii = LENGTH[lengths[0]], LENGTH[lengths[1]]
-            p[third[2]] = meeting(p[third[0]], radii[0], p[third[1]], radii[1], sides[third])
-        return {name: self.seen(point) for name, point in p.items()}
+            p[third[2]] = intersect_circles(p[third[0]], radii[0], p[third[1]], radii[1], sides[third])
+        return {name: self.reflect(point) for name, point in p.items()}
 
     def add(self, m: cd.Mechanism, shaft: cd.Body, on_shaft: Plane, *, sketch: dict[str, Plane], layer: float) -> None:
-        """Six bodies and nine pins, beside a crank that is there: drawn from pin to pin of a sketch."""
-        at = {name: self.seen(point) for name, point in {**sketch, "B": B}.items()}
+        """Add six bodies and nine pins to an existing crank, drawn from pin to pin of a sketch."""
+        at = {name: self.reflect(point) for name, point in {**sketch, "B": B}.items()}
 
         def drawn(name: str, first: str, second: str) -> cd.Body:
             return link(m, self.prefix + name, at[first], at[second], layer=layer)
@@ -73,10 +73,10 @@ class Leg:
         def along(name: str) -> Plane:
             return LENGTH[name], 0.0
 
-        def third(first: str, second: str, base: str, handed: float) -> Plane:
-            """Third pin of a triangle, in its axes: x along its base."""
-            handed = -handed if self.mirrored else handed
-            return meeting((0.0, 0.0), LENGTH[first], along(base), LENGTH[second], handed)
+        def third(first: str, second: str, base: str, side_sign: float) -> Plane:
+            """Third pin of a triangle, in its axes, with x along its base."""
+            side_sign = -side_sign if self.mirrored else side_sign
+            return intersect_circles((0.0, 0.0), LENGTH[first], along(base), LENGTH[second], side_sign)
 
         upper_rod, lower_rod = drawn("upper_rod", "P", "T"), drawn("lower_rod", "P", "K")
         upper, rocker = drawn("upper_triangle", "B", "T"), drawn("rocker", "B", "K")
@@ -93,21 +93,21 @@ class Leg:
 
     def foot_on_triangle(self) -> tuple[float, float, float]:
         """The foot [m] in the axes of the lower triangle."""
-        handed = -SIDES["KGF"] if self.mirrored else SIDES["KGF"]
-        return *meeting((0.0, 0.0), LENGTH["i"], (LENGTH["g"], 0.0), LENGTH["h"], handed), 0.0
+        side_sign = -SIDES["KGF"] if self.mirrored else SIDES["KGF"]
+        return *intersect_circles((0.0, 0.0), LENGTH["i"], (LENGTH["g"], 0.0), LENGTH["h"], side_sign), 0.0
 
     def foot(self, state: cd.State) -> Plane:
-        """Where the foot is [m]."""
+        """World position of the foot [m]."""
         return flat(placed(state[self.prefix + "lower_triangle"], self.foot_on_triangle()))
 
     def sides(self, state: cd.State) -> dict[str, float]:
-        """Which of the two meetings each pin is, in a state."""
+        """Which of the two circle intersections each pin is, in a state."""
         local = {
             "P": ("upper_rod", 0.0), "T": ("upper_rod", LENGTH["j"]), "K": ("lower_triangle", 0.0),
             "E": ("back_rod", 0.0), "G": ("back_rod", LENGTH["f"]),
         }  # fmt: skip
-        p = {pin: self.seen(flat(placed(state[self.prefix + name], (x, 0, 0)))) for pin, (name, x) in local.items()}
-        p["B"], p["F"] = B, self.seen(self.foot(state))
+        p = {pin: self.reflect(flat(placed(state[self.prefix + name], (x, 0, 0)))) for pin, (name, x) in local.items()}
+        p["B"], p["F"] = B, self.reflect(self.foot(state))
         return {key: side(p[key[0]], p[key[1]], p[key[2]]) for key in SIDES}
 
 
@@ -115,12 +115,12 @@ LEG = Leg()
 
 
 def crank_angle(t: Any) -> Any:
-    """At a time [s]: an even turn."""
+    """Crank angle [rad] at time t [s]: constant speed."""
     return START + 2 * cd.pi * t / DURATION
 
 
 def build() -> cd.Mechanism:
-    """Drawn to two digits, in layers."""
+    """A sketch with two-digit coordinates."""
     m = cd.Mechanism("jansen_leg")
     crank = link(m, "crank", O, SKETCH["P"])
     m.drive("motor", pin(m, "O", m.ground, O, crank), crank_angle)
@@ -129,37 +129,37 @@ def build() -> cd.Mechanism:
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The foot from the crank, through five meetings of circles."""
+    """The foot against five intersections of circles."""
     state = result.state
     phi = mechanism["O"].coordinate(state)
     x, y = LEG.foot(state)
     expect("foot", (x, y), LEG.pins(phi, LEG.sides(state))["F"])
     expect("height of the foot over the plane", placed(state["lower_triangle"], (0, 0, 0))[2], 0.0)
-    return [f"at crank angle {degrees(phi):.4f}° the foot stands at ({x:.6f}, {y:.6f}) m, where five circles put it"]
+    return [f"at crank angle {degrees(phi):.4f}° the foot is at ({x:.6f}, {y:.6f}) m, as the circle intersections give"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """A whole turn of the crank: every foot print by circles."""
+    """One turn of the crank: every position of the foot against the circles."""
     feet = []
-    for pose in played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
+    for pose in run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states:
         angle = START + 2 * pi * pose.time / DURATION
         feet.append(LEG.foot(pose))
         expect(f"foot at crank angle {degrees(angle):.1f}°", feet[-1], LEG.pins(angle)["F"])
-    expect("foot after a whole turn", feet[-1], feet[0])
+    expect("foot after one turn", feet[-1], feet[0])
     xs, ys = np.array(feet).T
     down = ys < ys.min() + FLAT
     stride, lift = float(np.ptp(xs[down])), float(np.ptp(ys))
     if down[:-1].sum() < POSES // 3:
-        raise ExampleError(f"the foot is down for {down[:-1].sum()} of {POSES} poses only")
+        raise ExampleError(f"the foot is on the ground in only {down[:-1].sum()} of {POSES} poses")
     return [
-        f"through a turn of the crank the foot follows the circles, in {POSES} poses; it strides {stride:.3f} m within "
-        f"{1e3 * FLAT:g} mm of the ground, and lifts by {lift:.3f} m"
+        f"over one turn the foot follows the closed form, in {POSES} poses; its stride is {stride:.3f} m within "
+        f"{1e3 * FLAT:g} mm of the ground, its lift {lift:.3f} m"
     ]
 
 
 EXAMPLE = Example(
     "jansen_leg",
-    "Jansen's walking leg, the holy numbers",
+    "Jansen's walking leg, with the published lengths",
     build,
     check,
     dof=1,

@@ -1,10 +1,10 @@
-"""Peaucellier's inversor: seven bars that draw an exact straight line.  [Peaucellier1873]
+"""Peaucellier's inversor: seven bars that trace an exact straight line.  [Peaucellier1873]
 
-Two arms OA = OB of l = 1 m on the pivot O, a rhombus ACBD of side k = 0.4 m at their ends, and a crank MC of
-0.4 m on the pivot M, as far from O as it is long.  42 − 50 = −8 by count, one degree of freedom.
+Two arms OA = OB of l = 1 m on the pivot O, a rhombus ACBD of side k = 0.4 m at their ends, and a crank MC of r = 0.4 m
+on the pivot M, with OM = MC.  The Grübler count is 42 − 50 = −8; the linkage has one degree of freedom.
 
-C and D stay in line with O, and OC · OD = l² − k²: D is the inverse of C.  C runs on a circle through O, so D runs on
-its inverse, the line x = (l² − k²)/2r.  With the crank at angle φ, D = (l² − k²)/2r · (1, tan φ/2).
+C and D are collinear with O, and OC · OD = l² − k²: D is the inverse of C.  C moves on a circle through O, so D moves
+on its inverse, the line x = (l² − k²)/2r.  At crank angle φ, D = (l² − k²)/2r · (1, tan φ/2).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import flat, link, pin
-from cardan.examples.registry import Example, expect, placed, played
+from cardan.examples.registry import Example, expect, placed, run_move
 
 ARM, SIDE, CRANK = 1.0, 0.4, 0.4  # m: l, k, r
 POWER = ARM**2 - SIDE**2  # m²: OC · OD
 LINE = POWER / (2 * CRANK)  # m: x of the line
-SWING = radians(75.0)  # of the crank to either side
-DURATION, POSES = 3.0, 60  # s of a swing to both sides
-RAISED = radians(12.0)  # of that swing: where it begins
+SWING = radians(75.0)  # amplitude of the crank
+DURATION, POSES = 3.0, 60  # s of one oscillation
+RAISED = radians(12.0)  # initial phase of the oscillation
 EXACT = 1e-10  # m
 
 O, M = (0.0, 0.0), (CRANK, 0.0)
 
 
 def crank_angle(t: Any) -> Any:
-    """φ [rad] at a time [s]: to and fro, a little raised to begin with."""
+    """φ [rad] at time t [s]: an oscillation that starts above the axis."""
     return SWING * cd.sin(2 * cd.pi * t / DURATION + RAISED)
 
 
 def build() -> cd.Mechanism:
-    """Drawn to two digits, with the crank a little raised."""
+    """A sketch with two-digit coordinates, the crank slightly raised."""
     m = cd.Mechanism("peaucellier")
     a, b, c, d = (0.84, 0.54), (0.98, -0.2), (0.78, 0.11), (1.04, 0.17)
     upper, lower = link(m, "upper_arm", O, a), link(m, "lower_arm", O, b)
@@ -55,38 +55,38 @@ def build() -> cd.Mechanism:
 
 
 def _check_line(mechanism: cd.Mechanism, state: cd.State) -> float:
-    """y [m] of D, after a look at the inversion and at the line."""
+    """y [m] of D; checks the inversion and the line."""
     phi = mechanism["M"].coordinate(state)
     pen = placed(state["far_lower"], (SIDE, 0.0, 0.0))
     (cx, cy), (dx, dy) = flat(placed(state["crank"], (CRANK, 0.0, 0.0))), flat(pen)
     expect("OC · OD", hypot(cx, cy) * hypot(dx, dy), POWER, EXACT)
-    expect("C and D in line with O", cx * dy - cy * dx, 0.0, EXACT)
+    expect("C and D collinear with O", cx * dy - cy * dx, 0.0, EXACT)
     expect("D", pen, (LINE, LINE * tan(phi / 2), 0.0), EXACT)
     return dy
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """Where it was assembled: the inversion, and the pen on its line."""
+    """The inversion, and D on its line, in the assembled pose."""
     y = _check_line(mechanism, result.state)
-    return [f"OC · OD = {POWER:g} m², and D stands on the line x = {LINE:g} m, at y = {y:.9f} m = x tan φ/2"]
+    return [f"OC · OD = {POWER:g} m², and D is on the line x = {LINE:g} m, at y = {y:.9f} m = x tan φ/2"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """The line, over the swing of the crank."""
-    poses = played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
+    """The line over one oscillation of the crank."""
+    poses = run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
     heights = [_check_line(mechanism, pose) for pose in poses]
     low, high = min(heights), max(heights)
-    return [f"from y = {low:.3f} to {high:.3f} m D keeps to the line within {EXACT:g} m, in {POSES} poses"]
+    return [f"from y = {low:.3f} to {high:.3f} m D stays on the line within {EXACT:g} m, in {POSES} poses"]
 
 
 EXAMPLE = Example(
     "peaucellier",
-    "Peaucellier's inversor, an exact straight line",
+    "Peaucellier's inversor: an exact straight line",
     build,
     check,
     dof=1,
     gruebler=-8,
     motion=motion,
     duration=DURATION,
-    everywhere=False,  # a rhombus folded flat draws a circle, or has a freedom more
+    everywhere=False,  # with the rhombus folded flat, D moves on a circle or has an additional freedom
 )

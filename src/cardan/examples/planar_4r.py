@@ -1,10 +1,10 @@
-"""Planar four-bar in space: four parallel hinges, of which the count of equations says that they cannot move.
+"""Planar four-bar in space: four parallel hinges; it moves although its Grübler count is −2.
 
-Three links and four revolutes give Grübler 18 − 20 = −2; the axes being parallel, three equations follow from the
-others, and the linkage has one degree of freedom.  Crank 1 m, coupler 3 m, rocker 2 m, hinges on the ground 3 m apart.
+Three links and four revolutes give the Grübler count 18 − 20 = −2.  The axes are parallel, so three equations are
+redundant, and the linkage has one degree of freedom.  Crank 1 m, coupler 3 m, rocker 2 m, ground hinges 3 m apart.
 
-With the crank at angle φ the crank pin is B = (cos φ, sin φ), and the rocker pin C is an intersection of the circles of
-radius 3 about B and 2 about D:
+At crank angle φ the crank pin is B = (cos φ, sin φ), and the rocker pin C is an intersection of the circles of radius 3
+about B and 2 about D:
 C = B + a e ± h e⊥,  e = (D − B)/d,  d = |D − B|,  a = (3² − 2² + d²)/2d,  h = √(3² − a²).
 """
 
@@ -22,7 +22,7 @@ AXIS = (0.0, 0.0, 1.0)
 
 
 def build() -> cd.Mechanism:
-    """Links drawn in layers, 0.1 m apart, with ends that do not yet meet."""
+    """Links in layers 0.1 m apart, whose ends do not coincide."""
     m = cd.Mechanism("planar_4r")
 
     def link(name: str, position: tuple[float, float, float], angle: float) -> cd.Body:
@@ -39,7 +39,7 @@ def build() -> cd.Mechanism:
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The rocker pin against the intersection of the two circles, and all pins in one plane."""
+    """The rocker pin against the intersection of the two circles; all pins in one plane."""
     state = result.state
     pins = {
         "A": placed(state["crank"], (0, 0, 0)),
@@ -62,9 +62,9 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     branch = "open" if side > 0.0 else "crossed"
     return [
         "the four pins lie in one plane",
-        f"at crank angle {degrees(phi):.4f}° the rocker pin stands at ({x:.6f}, {y:.6f}) m, the {branch} intersection "
+        f"at crank angle {degrees(phi):.4f}° the rocker pin is at ({x:.6f}, {y:.6f}) m, the {branch} intersection "
         "of the two circles",
     ]
 
 
-EXAMPLE = Example("planar_4r", "planar four-bar in space, three equations too many", build, check, dof=1, gruebler=-2)
+EXAMPLE = Example("planar_4r", "planar four-bar in space, three redundant equations", build, check, dof=1, gruebler=-2)

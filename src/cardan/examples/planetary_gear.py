@@ -1,13 +1,13 @@
-"""Planetary gear train: a sun, three planets on a carrier, and a ring that a brake holds.  [Muller1982]
+"""Planetary gear train: a sun, three planets on a carrier, and a ring fixed by a brake.  [Muller1982]
 
-Teeth 24, 36 and 96, of module 2.5 mm.  All of them mesh on the carrier, so their angles are counted there: against the
-carrier planet and sun turn as −24 to 36, planet and ring as 96 to 36.  6·6 − 6·5 − 6 = 0 by count; two of the planets
-repeat what the first one says, and two degrees of freedom are left.
+Sun, planets and ring have 24, 36 and 96 teeth of module 2.5 mm.  The planet axes are fixed to the carrier, so the gear
+ratios apply to angles relative to the carrier: −24/36 from sun to planet, 96/36 from ring to planet.  The Grübler count
+is 6·6 − 6·5 − 6 = 0.  The equations of the second and third planet are redundant: there are two degrees of freedom.
 
-Willis: seen from the carrier, sun and ring turn as in any train that stands,  (ω_sun − ω_carrier) 24 + (ω_ring −
-ω_carrier) 96 = 0.  With the ring held the sun turns 1 + 96/24 = 5 times as fast as the carrier.
+Willis equation: relative to the carrier, sun and ring form an ordinary gear train,
+(ω_sun − ω_carrier) 24 + (ω_ring − ω_carrier) 96 = 0.  With the ring fixed, ω_sun = (1 + 96/24) ω_carrier = 5 ω_carrier.
 
-Where two pitch circles touch, a tooth of one gear meets a gap of the other, and both run at the same speed.
+At the contact point of two pitch circles, a tooth of one gear is in a gap of the other; both have the same velocity.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import X, Z
-from cardan.examples.registry import Example, ExampleError, expect, played, released, rotated, velocity
+from cardan.examples.registry import Example, ExampleError, expect, rotated, run_move, velocity, without_drivers
 from cardan.math import euler
 
 SUN, PLANET, RING = 24, 36, 96  # teeth
 MODULE = 0.0025  # m of pitch diameter per tooth
 PLANETS = 3
-ARM = MODULE * (SUN + PLANET) / 2  # m, of the carrier
-DURATION = 5.0  # s in which the carrier turns once
-TURNS, POSES = 200, 40  # of the sun, and where to look on the way
-# The other two ways to hold one: what is held, driven, and free, and how fast the last turns for the second.
+ARM = MODULE * (SUN + PLANET) / 2  # m, radius of the planet axes
+DURATION = 5.0  # s for one turn of the carrier
+TURNS, POSES = 200, 40  # of the sun, and poses to check
+# The other two modes: fixed, driven and free member, and the speed of the free one relative to the driven one.
 OTHERS = (("carrier", "sun", "ring", -SUN / RING), ("sun", "ring", "carrier", RING / (SUN + RING)))
-FEW = 5  # turns, and seconds, of these
+FEW = 5  # turns, and seconds, in these modes
 
 
 def motor_angle(t: Any) -> Any:
-    """Of the sun [rad] at a time [s]: a turn a second."""
+    """Angle [rad] of the sun at time t [s]: one turn per second."""
     return 2 * cd.pi * t
 
 
 def azimuth(k: int) -> float:
-    """Of a planet on the carrier [rad]."""
+    """Azimuth [rad] of a planet on the carrier."""
     return 2 * pi * k / PLANETS
 
 
 def phase(k: int) -> float:
-    """Angle [rad] of a planet on its arm that lets its teeth meet the gaps of sun and ring, all of them at zero.
+    """Angle [rad] of a planet on the carrier at which it meshes with sun and ring, with all other angles zero.
 
     With a tooth on the x axis of every gear, sun and planet mesh at azimuth α where
-    SUN·α + PLANET·(α + π − θ) = π but for whole turns; the ring then meshes too, as SUN + RING is a multiple of the
-    planets' number and PLANET is even.
+    SUN·α + PLANET·(α + π − θ) = π modulo 2π; the ring then meshes too, because SUN + RING is a multiple of the
+    number of planets and PLANET is even.
     """
     return remainder((SUN + PLANET) * azimuth(k) / PLANET + pi - pi / PLANET, 2 * pi / PLANET)
 
 
 def build() -> cd.Mechanism:
-    """Gears in layers, turned a little from where they mesh, the planets somewhat too far out."""
+    """Gears in layers, rotated slightly out of mesh, the planets slightly too far out."""
     m = cd.Mechanism("planetary_gear")
     sun = m.body("sun", position=(0.002, 0.0, 0.0), orientation=euler.from_axis_angle(Z, radians(8.0)))
     ring = m.body("ring", position=(0.0, 0.003, 0.002), orientation=euler.from_axis_angle(Z, radians(-5.0)))
@@ -77,21 +77,21 @@ def build() -> cd.Mechanism:
 
 
 def _angle(state: cd.State, body: str) -> float:
-    """Of a body's x axis [rad], after a look at its z axis."""
+    """Angle [rad] of a body's x axis; checks its z axis."""
     expect(f"axis of {body}", rotated(state[body], Z), Z)
     x, y, _ = rotated(state[body], X)
     return atan2(y, x)
 
 
 def _check_teeth(state: cd.State) -> None:
-    """At every mesh a tooth meets a gap, seen from the poses alone."""
+    """At every mesh a tooth is in a gap, computed from the poses only."""
     sun, ring, carrier = (_angle(state, name) for name in ("sun", "ring", "carrier"))
     for k in range(PLANETS):
         name = f"planet_{k + 1}"
         x, y, z = state[name].position
         at, planet = atan2(y, x), _angle(state, name)
         arm = (ARM * cos(carrier + azimuth(k)), ARM * sin(carrier + azimuth(k)), 0.0)
-        expect(f"middle of {name}", (x, y, z), arm)
+        expect(f"centre of {name}", (x, y, z), arm)
         outside = SUN * (at - sun) + PLANET * (at + pi - planet)
         inside = PLANET * (at - planet) - RING * (at - ring)
         expect(f"mesh of {name} with the sun", (cos(outside), sin(outside)), (-1.0, 0.0))
@@ -99,30 +99,30 @@ def _check_teeth(state: cd.State) -> None:
 
 
 def _check_rolling(state: cd.State) -> None:
-    """Where pitch circles touch, both gears have one velocity."""
+    """At the contact points of the pitch circles, both gears have the same velocity."""
     for k in range(PLANETS):
         name = f"planet_{k + 1}"
         middle = state[name].position
         for other, teeth in (("sun", SUN), ("ring", RING)):
             touch = middle * (MODULE * teeth / 2 / ARM)
-            expect(f"speed where {other} and {name} touch", velocity(state, other, touch), velocity(state, name, touch))
+            expect(f"contact of {other} and {name}", velocity(state, other, touch), velocity(state, name, touch))
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The planets on their arms, their teeth in the gaps of sun and ring."""
+    """The planets are on their axes and mesh with sun and ring."""
     _check_teeth(result.state)
     return [f"{PLANETS} planets of {PLANET} teeth mesh with a sun of {SUN} and a ring of {RING}, tooth in gap"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """Many turns with the ring held, then the two other ways to hold one of the three."""
-    moved = played(mechanism, np.linspace(0.0, TURNS, POSES + 1), state)
+    """Many turns with the ring fixed, then with the carrier and with the sun fixed."""
+    moved = run_move(mechanism, np.linspace(0.0, TURNS, POSES + 1), state)
     found = {name: moved.coordinate(mechanism[f"{name}_bearing"]) for name in ("sun", "carrier")}
     sun = 2 * pi * moved.times
     carrier = sun * SUN / (SUN + RING)
     expect("angle of the sun", found["sun"], sun)
     expect("angle of the carrier", found["carrier"], carrier)
-    for pose in moved.states[-2:]:  # where angles are largest
+    for pose in moved.states[-2:]:  # where the angles are largest
         _check_teeth(pose)
         _check_rolling(pose)
     on_arm = [-(SUN / PLANET) * (1.0 - SUN / (SUN + RING)) * TURNS + phase(k) / (2 * pi) for k in range(PLANETS)]
@@ -130,27 +130,27 @@ def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
     counts |= {f"planet_bearing_{k + 1}": ceil(turns - 0.5) for k, turns in enumerate(on_arm)}
     counted = {name: moved.states[-1].turns[name] for name in counts}
     if counted != counts:
-        raise ExampleError(f"after {TURNS} turns of the sun the turns counted are {counted}, not {counts}")
+        raise ExampleError(f"after {TURNS} turns of the sun the counted turns are {counted}, not {counts}")
     error = max(np.abs(found["sun"] - sun).max(), np.abs(found["carrier"] - carrier).max())
     facts = [
-        f"in {TURNS} turns of the sun the carrier makes {counted['carrier_bearing']}, counted, and all angles are right"
-        f" within {error:.0e} rad"
+        f"in {TURNS} turns of the sun the carrier makes {counted['carrier_bearing']} counted turns; both angles are "
+        f"correct within {error:.0e} rad"
     ]
-    for held, driven, free, ratio in OTHERS:
-        other = released(mechanism)
+    for fixed, driven, free, ratio in OTHERS:
+        other = without_drivers(mechanism)
         other.drive("motor", other[f"{driven}_bearing"], motor_angle)
-        other.drive("brake", other[f"{held}_bearing"], 0.0)
-        turned = played(other, np.linspace(0.0, FEW, FEW + 1), other.assemble().state)
-        expect(f"angle of the {free}", turned.coordinate(other[f"{free}_bearing"]), 2 * pi * ratio * turned.times)
-        _check_teeth(turned.states[-1])
-        _check_rolling(turned.states[-1])
-        facts.append(f"with the {held} held the {free} turns {ratio:g} times as fast as the {driven}")
+        other.drive("brake", other[f"{fixed}_bearing"], 0.0)
+        moved = run_move(other, np.linspace(0.0, FEW, FEW + 1), other.assemble().state)
+        expect(f"angle of the {free}", moved.coordinate(other[f"{free}_bearing"]), 2 * pi * ratio * moved.times)
+        _check_teeth(moved.states[-1])
+        _check_rolling(moved.states[-1])
+        facts.append(f"with the {fixed} fixed the speed ratio of {free} to {driven} is {ratio:g}")
     return facts
 
 
 EXAMPLE = Example(
     "planetary_gear",
-    "planetary gear train, by Willis",
+    "planetary gear train",
     build,
     check,
     dof=2,

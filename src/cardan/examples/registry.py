@@ -1,4 +1,4 @@
-"""What an example is: a mechanism with a purpose, and the facts it shows, judged by formulas of their own."""
+"""The Example record, and helpers that check the facts of an example with formulas independent of the library."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from cardan.errors import CardanError
 from cardan.mechanism import Mechanism
 from cardan.system.state import Pose, State
 
-# [m, rad, 1], for mechanisms of about a metre: a thousand times what the assembly leaves open, since a closed form near
-# a dead position enlarges it.
+# [m, rad, 1], for mechanisms of about 1 m.  1000 times the assembly tolerance, because a closed form amplifies the
+# residual near a dead point.
 FACT_TOLERANCE = 1e-9
 
 
 class ExampleError(CardanError):
-    """A mechanism of the gallery does not do what it is there to show."""
+    """A mechanism of the gallery violates one of its declared facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A mechanism of the gallery.
+    """One mechanism of the gallery and its checks.
 
-    ``build()`` gives the mechanism as a designer would sketch it: near to an assembled pose, not in it.
-    ``check(mechanism, result)`` raises ExampleError, or returns what it found true, one sentence each.
-    ``dof`` and ``gruebler`` are what a diagnosis must find: the true freedom, and the count of equations.
-    ``motion(mechanism, state)`` tells, in the same way, what holds over a whole motion begun in an assembled state.
-    ``duration`` [s]: how long the drivers of a driven one have something to show, from t = 0 on; 0 where none is.
-    ``everywhere`` is false where freedom and facts belong to the way it is drawn: a linkage with a rhombus, say, can
-    also be assembled with the rhombus folded flat, and then moves otherwise.
+    ``build()`` returns the mechanism as a rough sketch: close to an assembled pose, but not assembled.
+    ``check(mechanism, result)`` returns the facts it verified, one sentence each, or raises ExampleError.
+    ``dof`` and ``gruebler`` are the expected results of a diagnosis: the degrees of freedom and the Grübler count.
+    ``motion(mechanism, state)`` does the same as ``check`` for a whole motion that starts at an assembled state.
+    ``duration`` [s]: length of the motion from t = 0; 0 for an example without drivers.
+    ``everywhere`` is false if the freedom and the facts hold only in the assembly mode of the sketch.  For example, a
+    linkage with a rhombus can also be assembled with the rhombus folded flat; it then moves differently.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Example:
 
     @property
     def redundant(self) -> int:
-        """Equations that follow from the others: (6·bodies − rank) − (6·bodies − equations)."""
+        """Number of redundant equations: (6·bodies − rank) − (6·bodies − equations)."""
         return self.dof - self.gruebler
 
     def facts(self, mechanism: Mechanism, result: AssemblyResult) -> list[str]:
-        """All that holds in an assembled state, counts first; ExampleError where something does not."""
+        """Facts that hold in an assembled state, the counts first; raises ExampleError if one is violated."""
         if not result.ok:
             raise ExampleError(f"{self.name} is not assembled; {result.text()}")
         found = mechanism.diagnose(result.state)
@@ -63,23 +63,23 @@ class Example:
             ("redundant equations", len(found.redundant), self.redundant),
         ):
             if value != declared:
-                raise ExampleError(f"{self.name} has {what} {value}; it is there to show {declared}")
-        freedom = f"degrees of freedom: {self.dof}, by count of equations {self.gruebler}; {self.redundant} redundant"
+                raise ExampleError(f"{self.name}: {what} is {value}, expected {declared}")
+        freedom = f"degrees of freedom: {self.dof}; Grübler count {self.gruebler}; redundant equations {self.redundant}"
         return [freedom, *self.check(mechanism, result)]
 
     def motion_facts(self, mechanism: Mechanism, result: AssemblyResult) -> list[str]:
-        """All that holds over its motion from the pose of the sketch; nothing where it is not there to be moved."""
+        """Facts that hold over the motion from an assembled state; empty for an example without a motion."""
         return [] if self.motion is None else self.motion(mechanism, result.state)
 
 
 def expect(what: str, value: ArrayLike, expected: ArrayLike, tolerance: float = FACT_TOLERANCE) -> None:
-    """Raise ExampleError unless value and expected, numbers or vectors, agree within the tolerance."""
-    if not np.all(np.abs(np.subtract(value, expected)) <= tolerance):  # NaN does not agree
+    """Raise ExampleError unless value and expected (numbers or vectors) agree within the tolerance."""
+    if not np.all(np.abs(np.subtract(value, expected)) <= tolerance):  # NaN fails
         raise ExampleError(f"{what}: {np.array(value).tolist()}, expected {np.array(expected).tolist()}")
 
 
 def rotated(pose: Pose, v: Any) -> NDArray[np.float64]:
-    """v in world, given in body axes: v + 2 w e×v + 2 e×(e×v), not by the matrix A(p) which the library uses."""
+    """World components of v given in body axes: v + 2 w e×v + 2 e×(e×v).  The library uses the matrix A(p) instead."""
     w, x, y, z = pose.quaternion.tolist()
     a, b, c = v
     p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
@@ -87,42 +87,42 @@ def rotated(pose: Pose, v: Any) -> NDArray[np.float64]:
 
 
 def placed(pose: Pose, point: Any) -> NDArray[np.float64]:
-    """World position [m] of a point given in body axes, by :func:`rotated`."""
+    """World position [m] of a point given in body axes."""
     return np.asarray(pose.position + rotated(pose, point))
 
 
 def rates(state: State, body: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Velocity [m/s] of a body's origin and its ω [rad/s], both in world, in a state of a motion."""
+    """Velocity [m/s] of a body's origin and its ω [rad/s], both in world axes; the state must have velocities."""
     if state.velocities is None:
-        raise ExampleError(f"the state at t = {state.time} s has no velocities; it is not of a motion")
+        raise ExampleError(f"the state at t = {state.time} s has no velocities; use a state of a motion")
     row = state.velocities[state.names.index(body)]
     return row[:3], rotated(state[body], row[3:])
 
 
 def velocity(state: State, body: str, point: Any) -> NDArray[np.float64]:
-    """Velocity [m/s] of a body where it is at a point of the world: v + ω × (point − r)."""
+    """Velocity [m/s] of the body-fixed point that is at a world point: v + ω × (point − r)."""
     v, omega = rates(state, body)
     return np.asarray(v + np.cross(omega, np.asarray(point) - state[body].position))
 
 
-def played(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State) -> Motion:
-    """The motion of a driven mechanism at times [s], from a state; ExampleError unless all of them are reached."""
-    moved = tried(mechanism, times, start)
+def run_move(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State) -> Motion:
+    """The motion of a driven mechanism at times [s], from a state; raises ExampleError unless it is complete."""
+    moved = try_move(mechanism, times, start)
     if not moved.ok:
-        raise ExampleError(f"{mechanism.name} is not moved to t = {times[-1]} s; {moved.text()}")
+        raise ExampleError(f"the motion of {mechanism.name} does not reach t = {times[-1]} s; {moved.text()}")
     return moved
 
 
-def tried(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State | None = None) -> Motion:
-    """The motion of a driven mechanism at times [s], as far as it comes; an interrupt ends more than the motion."""
+def try_move(mechanism: Mechanism, times: Sequence[float] | NDArray[np.float64], start: State | None = None) -> Motion:
+    """The motion of a driven mechanism at times [s], complete or not; raises KeyboardInterrupt if interrupted."""
     moved = mechanism.move([float(t) for t in times], start)
     if moved.status is MotionStatus.INTERRUPTED:
-        raise KeyboardInterrupt  # a motion keeps what was reached; a gallery is to stop
+        raise KeyboardInterrupt  # move() returns the part that was computed; stop the whole gallery
     return moved
 
 
-def released(mechanism: Mechanism) -> Mechanism:
-    """A copy without its drivers, free to be driven otherwise."""
+def without_drivers(mechanism: Mechanism) -> Mechanism:
+    """A copy of the mechanism without its drivers."""
     copy = mechanism.copy()
     for name, joint in mechanism.joints.items():
         if joint.kind.name == "drive":

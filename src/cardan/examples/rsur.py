@@ -1,10 +1,11 @@
 """Spatial four-bar RSUR: revolute, spherical, universal, revolute; the mechanism of [Nelson1998] and of many tests.
 
-Crank of 1 m about the vertical axis at A = (0, 0, 0), rocker of 2 m about the skew axis d = (0, 1, 0.3)/|·| at
-D = (3, 0, 1), coupler of 4 m between them.  18 − 5 − 3 − 4 − 5 = 1 degree of freedom, and no equation too many.
+The crank of 1 m rotates about the vertical axis at A = (0, 0, 0), the rocker of 2 m about the skew axis
+d = (0, 1, 0.3)/|·| at D = (3, 0, 1).  A coupler of 4 m joins them.  18 − 5 − 3 − 4 − 5 = 1 degree of freedom, and no
+redundant equation.
 
 With crank angle φ and rocker angle ψ the ends of the coupler are B(φ) = (cos φ, sin φ, 0) and
-C(ψ) = D + 2 (cos ψ x + sin ψ d × x), so that input and output obey |C(ψ) − B(φ)| = 4.
+C(ψ) = D + 2 (cos ψ x + sin ψ d × x).  Input and output satisfy |C(ψ) − B(φ)| = 4.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from cardan.math import euler
 CRANK, COUPLER, ROCKER = 1.0, 4.0, 2.0  # m
 D = (3.0, 0.0, 1.0)  # m
 ROCKER_AXIS = (0.0, 1.0, 0.3)
-ROCKER_ZERO = (1.0, 0.0, 0.0)  # where the rocker angle is counted from; at right angles to the axis
+ROCKER_ZERO = (1.0, 0.0, 0.0)  # zero direction of the rocker angle, perpendicular to the axis
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 def build() -> cd.Mechanism:
-    """Crank at 40°, the rocker nearly upright on its axis, the coupler rising at 45° over the x axis: they miss."""
+    """Crank at 40°, rocker nearly upright, coupler inclined at 46° to the x axis; the joint points do not coincide."""
     m = cd.Mechanism("rsur")
     crank = m.body("crank", orientation=euler.from_axis_angle(Z, 0.7))
     coupler = m.body("coupler", position=(0.8, 0.6, 0.0), orientation=euler.from_axis_angle(Y, -0.8))
@@ -39,7 +40,7 @@ def build() -> cd.Mechanism:
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """Length of the coupler from the two joint angles, its ends, and the axes of the universal joint."""
+    """The coupler length computed from the two joint angles, its ends, and the axes of the universal joint."""
     state = result.state
     phi, psi = mechanism["A"].coordinate(state), mechanism["D"].coordinate(state)
     d = np.array(ROCKER_AXIS) / np.linalg.norm(ROCKER_AXIS)
@@ -52,8 +53,8 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     expect("axis of the rocker", rotated(state["rocker"], Z), d)
     expect("cosine between the axes of the cross", rotated(state["coupler"], Z) @ d, 0.0)
     return [
-        f"crank at {degrees(phi):.4f}° and rocker at {degrees(psi):.4f}° put the coupler's ends {COUPLER:g} m apart",
-        "the axes of the universal joint are at right angles",
+        f"crank at {degrees(phi):.4f}°, rocker at {degrees(psi):.4f}°: the coupler's ends are {COUPLER:g} m apart",
+        "the axes of the universal joint are perpendicular",
     ]
 
 

@@ -1,10 +1,10 @@
-"""Scissor lift of three stages: crossed bars of 1 m, a level platform, rollers at one end above and below.
+"""Scissor lift of three stages: crossed bars of 1 m, a level platform, a roller at the top and at the bottom.
 
-Each stage is a pair of bars pinned in their middles; the first stands on a hinge and on a roller in a rail, and the
-platform lies on the last in the same way.  With n stages 6(2n + 1) − 5·3n − 2·2 = 2 − 3n by count, one degree of
-freedom.
+Each stage is a pair of bars pinned at their midpoints.  The first stage is supported by a hinge and by a roller in a
+rail; the last supports the platform in the same way.  With n stages the Grübler count is
+6(2n + 1) − 5·3n − 2·2 = 2 − 3n; the lift has one degree of freedom.
 
-At angle α of the bars every stage is L sin α high and L cos α wide: the platform stands level, n L sin α over the rail.
+At angle α of the bars each stage is L sin α high and L cos α wide: the platform is level, n L sin α above the rail.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples.planar import X, link, pin
-from cardan.examples.registry import Example, expect, placed, played, rotated
+from cardan.examples.registry import Example, expect, placed, rotated, run_move
 
 STAGES = 3
 BAR = 1.0  # m
-DRAWN = radians(32.0)  # angle of the bars in the sketch, in which each stage is too high for it
-STEP = 0.57  # m
-MIDDLE, SWING = radians(40.0), radians(35.0)  # of the bars while it lifts and sinks
+DRAWN = radians(32.0)  # angle of the bars in the sketch
+STEP = 0.57  # m: height of a stage in the sketch, too large for that angle
+MIDDLE, SWING = radians(40.0), radians(35.0)  # mean and amplitude of α in the motion
 DURATION, POSES = 4.0, 24  # s
 
 
 def bar_angle(t: Any) -> Any:
-    """α [rad] at a time [s]: up and down."""
+    """α [rad] at time t [s]: an oscillation."""
     return MIDDLE + SWING * cd.sin(2 * cd.pi * t / DURATION)
 
 
 def build(stages: int = STAGES) -> cd.Mechanism:
-    """Each stage drawn a little too high, and the platform on top of it all."""
+    """The stages drawn too far apart, the platform above them."""
     if stages < 1:
         raise cd.ModelError(f"the lift has {stages} stages; it must have 1 or more")
     m = cd.Mechanism("scissor_lift")
@@ -59,7 +59,7 @@ def build(stages: int = STAGES) -> cd.Mechanism:
 
 
 def _check_height(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float]:
-    """Angle [rad] of the bars and height [m] of the platform, after a look at every stage."""
+    """Angle [rad] of the bars and height [m] of the platform; checks every stage."""
     alpha = mechanism["foot"].coordinate(state)
     stages = len(mechanism.bodies) // 2
     wide, high = BAR * cos(alpha), BAR * sin(alpha)
@@ -67,7 +67,7 @@ def _check_height(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, floa
         rising, falling = state[f"rising_{k + 1}"], state[f"falling_{k + 1}"]
         expect(f"left foot of stage {k + 1}", placed(rising, (0, 0, 0)), (0.0, k * high, 0.0))
         expect(f"right foot of stage {k + 1}", placed(falling, (0, 0, 0)), (wide, k * high, 0.0))
-        expect(f"crossing of stage {k + 1}", placed(falling, (BAR / 2, 0, 0)), (wide / 2, (k + 0.5) * high, 0.0))
+        expect(f"centre of stage {k + 1}", placed(falling, (BAR / 2, 0, 0)), (wide / 2, (k + 0.5) * high, 0.0))
     platform = state["platform"]
     expect("platform", placed(platform, (0, 0, 0)), (0.0, stages * high, 0.0))
     expect("level of the platform", rotated(platform, X), X)
@@ -76,28 +76,28 @@ def _check_height(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, floa
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """Height, width and level from the angle of one bar."""
+    """Height, width and level of the platform from the angle of one bar."""
     alpha, height = _check_height(mechanism, result.state)
     stages = len(mechanism.bodies) // 2
-    return [f"with the bars at {degrees(alpha):.4f}° the platform stands level at {height:.9f} m = {stages} L sin α"]
+    return [f"with the bars at {degrees(alpha):.4f}° the platform is level at {height:.9f} m = {stages} L sin α"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """From nearly flat to steep and back, by the angle."""
-    poses = played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
+    """One oscillation between a nearly flat and a steep pose."""
+    poses = run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states
     heights = [_check_height(mechanism, pose)[1] for pose in poses]
     low, high = min(heights), max(heights)
-    return [f"it lifts the platform from {low:.4f} to {high:.4f} m, level all the way, in {POSES} poses"]
+    return [f"the platform moves between {low:.4f} and {high:.4f} m and stays level, in {POSES} poses"]
 
 
 EXAMPLE = Example(
     "scissor_lift",
-    "scissor lift of three stages, a level platform",
+    "scissor lift of three stages with a level platform",
     build,
     check,
     dof=1,
     gruebler=2 - 3 * STAGES,
     motion=motion,
     duration=DURATION,
-    everywhere=False,  # a stage can also lie folded back on the one below
+    everywhere=False,  # a stage can also be folded back onto the one below
 )

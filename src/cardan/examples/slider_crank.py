@@ -1,7 +1,7 @@
-"""Offset slider-crank in space: three parallel hinges and a slide, three equations too many.
+"""Offset slider-crank in space: three parallel hinges and a slide, with three redundant equations.
 
-Crank r = 0.2 m, rod l = 0.4 m, slide parallel to x at y = e = 0.05 m: 18 − 4·5 = −2 by count, one degree of freedom.
-The slider stands at  x = r cos φ + √(l² − (r sin φ − e)²)  (or −√, beyond the crank).
+Crank r = 0.2 m, rod l = 0.4 m, slide parallel to x at y = e = 0.05 m.  Grübler count 18 − 4·5 = −2, one freedom.
+The slider is at  x = r cos φ ± √(l² − (r sin φ − e)²);  the sign selects the assembly mode.
 
 A test model of OndselSolver has these lengths [Ondsel2023]; its results list x = 0.59686269666, 0.370809924355 and
 0.19686269666 m at φ = 0, 90° and 180°.
@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples.registry import Example, expect, placed, played, rates, rotated
+from cardan.examples.registry import Example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
 CRANK, ROD, OFFSET = 0.2, 0.4, 0.05  # m
 PUBLISHED = {0: 0.59686269666, 90: 0.370809924355, 180: 0.19686269666}  # °, m; eleven digits or more
 START = radians(30.0)  # φ at t = 0
-DURATION, POSES = 1.0, 36  # s of a turn
+DURATION, POSES = 1.0, 36  # s of one turn
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
 def build() -> cd.Mechanism:
-    """Crank at 30°, the rod in its layer, the slider a little off its line."""
+    """Crank at 30°, the rod above the plane, the slider slightly off its line."""
     m = cd.Mechanism("slider_crank")
     crank = m.body("crank", orientation=euler.from_axis_angle(Z, radians(30.0)))
     rod = m.body("rod", position=(0.15, 0.1, 0.02), orientation=euler.from_axis_angle(Z, radians(-10.0)))
@@ -41,17 +41,17 @@ def build() -> cd.Mechanism:
 
 
 def crank_angle(t: Any) -> Any:
-    """φ [rad] at a time [s]."""
+    """φ [rad] at time t [s]."""
     return START + 2 * cd.pi * t / DURATION
 
 
 def slider_position(phi: float, side: float = 1.0) -> float:
-    """x [m] of the slider at crank angle φ [rad]; side −1 for the rod that reaches back."""
+    """x [m] of the slider at crank angle φ [rad]; side −1 for the other assembly mode."""
     return CRANK * cos(phi) + side * sqrt(ROD**2 - (CRANK * sin(phi) - OFFSET) ** 2)
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """The slider against the closed form."""
+    """The slider position against the closed form."""
     state = result.state
     phi, x = mechanism["A"].coordinate(state), mechanism["slide"].coordinate(state)
     side = 1.0 if x > CRANK * cos(phi) else -1.0
@@ -59,31 +59,31 @@ def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
     expect("pin on the slider", placed(state["slider"], (0, 0, 0)), (x, OFFSET, 0.0))
     expect("pin on the rod", placed(state["rod"], (ROD, 0, 0)), (x, OFFSET, 0.0))
     expect("the slider's axes", [*rotated(state["slider"], X), *rotated(state["slider"], Z)], [*X, *Z])
-    return [f"at crank angle {degrees(phi):.4f}° the slider stands at x = {x:.9f} m, as the closed form says"]
+    return [f"at crank angle {degrees(phi):.4f}° the slider is at x = {x:.9f} m, as the closed form gives"]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """A turn of the crank: position and velocity of the slider by the closed form, and against published figures."""
+    """One turn: position and velocity of the slider against the closed form and published values."""
     omega = 2 * np.pi / DURATION
     facts = []
-    for k, pose in enumerate(played(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states):
+    for k, pose in enumerate(run_move(mechanism, np.linspace(0.0, DURATION, POSES + 1), state).states):
         phi = START + 2 * np.pi * k / POSES
         x = mechanism["slide"].coordinate(pose)
         expect(f"slider x at {degrees(phi):.0f}°", x, slider_position(phi))
-        height = CRANK * sin(phi) - OFFSET  # of the crank pin over the slide
+        height = CRANK * sin(phi) - OFFSET  # of the crank pin above the slide
         slope = -CRANK * sin(phi) - height * CRANK * cos(phi) / sqrt(ROD**2 - height**2)
         v, spin = rates(pose, "slider")
         expect(f"velocity of the slider at {degrees(phi):.0f}°", (*v, *spin), (omega * slope, 0, 0, 0, 0, 0))
         published = PUBLISHED.get(round(degrees(phi)) % 360)
         if published is not None:
             expect(f"slider x at {degrees(phi):.0f}°", x, published, 1e-11)
-            facts.append(f"with the crank at {degrees(phi):.0f}° it stands at x = {x:.11f} m, as published")
-    return [*facts, f"through a turn, in {POSES} poses, place and speed of the slider are those of the closed form"]
+            facts.append(f"with the crank at {degrees(phi):.0f}° the slider is at x = {x:.11f} m, as published")
+    return [*facts, f"over one turn, in {POSES} poses, position and velocity of the slider equal the closed form"]
 
 
 EXAMPLE = Example(
     "slider_crank",
-    "offset slider-crank, three equations too many",
+    "offset slider-crank, three redundant equations",
     build,
     check,
     dof=1,

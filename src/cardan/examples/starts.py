@@ -1,4 +1,4 @@
-"""Starts that know nothing of the answer."""
+"""Random start poses, independent of the solution."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system.state import Pose
 
-REACH = 1.0  # bodies lie within ± this many extents of where they were drawn
+REACH = 1.0  # bodies lie within ± this many extents of their authored positions
 
 
 def random_start(mechanism: Mechanism, seed: int) -> dict[str, Pose]:
-    """Every body at a uniform orientation, within ± the mechanism's extent of its authored position."""
+    """Random poses: uniform orientations, positions within ± the mechanism's extent of the authored ones."""
     if seed < 0:
-        raise ModelError(f"the seed of a random start is {seed}; it must be a whole number from 0 on")
+        raise ModelError(f"the seed of a random start is {seed}; it must be an integer ≥ 0")
     rng = np.random.default_rng(seed)
     reach = REACH * mechanism.system.length
     return {

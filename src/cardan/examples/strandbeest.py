@@ -1,10 +1,10 @@
-"""Beach animal of 217 parts: 36 of Jansen's legs on one crankshaft.  [Jansen2007]
+"""Walking machine of 217 parts: 36 of Jansen's legs on one crankshaft.  [Jansen2007]
 
-Eighteen throws a third of a turn apart, on each a leg of :mod:`cardan.examples.jansen_leg` to the left and its mirror
-image to the right.  A leg has six bodies and nine hinges: 6·217 − 5·325 = −323 by count, and with 36·9 = 324 equations
-too many, one degree of freedom.
+The crankshaft has eighteen throws, a third of a turn apart.  Each drives a leg of :mod:`cardan.examples.jansen_leg` on
+the left and its mirror image on the right.  A leg has six bodies and nine hinges.  The Grübler count is
+6·217 − 5·325 = −323; with 36·9 = 324 redundant equations there is one degree of freedom.
 
-Every foot follows from the crank angle through its own five circles.
+The crank angle determines every foot through five intersections of circles.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from numpy.typing import NDArray
 
 import cardan as cd
 from cardan.examples.jansen_leg import LENGTH, Leg
-from cardan.examples.registry import Example, ExampleError, expect, placed, played, rotated
+from cardan.examples.registry import Example, ExampleError, expect, placed, rotated, run_move
 from cardan.math import euler
 
 THROWS = 18
 THIRD = 2 * pi / 3  # rad, from throw to throw
 LAYER = 0.1  # m, from throw to throw
-DRAWN = radians(20.0)  # crank angle of the sketch, and at t = 0
-DURATION = 3.0  # s of a turn
-ROUGH = 0.025  # m: pins are drawn that far from where they belong, at most
-POSES = 9  # of a third of a turn
-DOWN = 0.005  # m: feet within this of the lowest carry the animal,
-ENOUGH = 2 * THROWS // 3  # which must always be at least these many
+DRAWN = radians(20.0)  # crank angle in the sketch and at t = 0
+DURATION = 3.0  # s of one turn
+ROUGH = 0.025  # m: maximal error of a pin coordinate in the sketch
+POSES = 9  # in a third of a turn
+DOWN = 0.005  # m: feet within this height of the lowest foot support the machine
+ENOUGH = 2 * THROWS // 3  # least number of supporting feet
 
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 
 
 def crank_angle(t: Any) -> Any:
-    """At a time [s]: an even turn."""
+    """Crank angle [rad] at time t [s]: constant speed."""
     return DRAWN + 2 * cd.pi * t / DURATION
 
 
 def legs() -> list[tuple[int, Leg]]:
-    """Every leg with the number of its throw."""
+    """All legs, each with the index of its throw."""
     return [(k, Leg(f"{name}_{k + 1}_", name == "right")) for k in range(THROWS) for name in ("left", "right")]
 
 
 def build() -> cd.Mechanism:
-    """Every pin drawn somewhat off, another way on every leg."""
+    """Every pin drawn with its own random error."""
     m = cd.Mechanism("strandbeest")
     rng = np.random.default_rng(1990)
     shaft = m.body("crankshaft", orientation=euler.from_axis_angle(Z, DRAWN))
@@ -52,7 +52,7 @@ def build() -> cd.Mechanism:
     for k, leg in legs():
         pins = leg.pins(DRAWN + k * THIRD)
         sketch = {
-            name: leg.seen((x + rng.uniform(-ROUGH, ROUGH), y + rng.uniform(-ROUGH, ROUGH)))
+            name: leg.reflect((x + rng.uniform(-ROUGH, ROUGH), y + rng.uniform(-ROUGH, ROUGH)))
             for name, (x, y) in pins.items()
         }
         throw = (LENGTH["m"] * cos(k * THIRD), LENGTH["m"] * sin(k * THIRD))
@@ -61,7 +61,7 @@ def build() -> cd.Mechanism:
 
 
 def _feet(mechanism: cd.Mechanism, state: cd.State) -> NDArray[np.float64]:
-    """Heights [m] of the feet, each against its circles."""
+    """Heights [m] of the feet; checks each against its circles."""
     phi = mechanism["O"].coordinate(state)
     expect("axis of the crankshaft", rotated(state["crankshaft"], Z), Z)
     heights = []
@@ -74,31 +74,31 @@ def _feet(mechanism: cd.Mechanism, state: cd.State) -> NDArray[np.float64]:
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:
-    """Every foot by circles."""
+    """Every foot against its circles."""
     heights = _feet(mechanism, result.state)
     phi = mechanism["O"].coordinate(result.state)
     return [
-        f"{len(mechanism.bodies)} parts; at crank angle {degrees(phi):.4f}° all {len(heights)} feet stand where the "
-        "circles put them"
+        f"{len(mechanism.bodies)} parts; at crank angle {degrees(phi):.4f}° all {len(heights)} feet agree "
+        "with the circle intersections"
     ]
 
 
 def motion(mechanism: cd.Mechanism, state: cd.State) -> list[str]:
-    """A third of a turn, after which the next legs do the same: it stands on enough feet, and goes level."""
+    """A third of a turn, the period of the gait: enough feet support the machine, and its height is nearly constant."""
     lowest, fewest = [], THROWS
-    for pose in played(mechanism, np.linspace(0.0, DURATION / 3, POSES), state).states:
+    for pose in run_move(mechanism, np.linspace(0.0, DURATION / 3, POSES), state).states:
         heights = _feet(mechanism, pose)
         lowest.append(float(heights.min()))
         fewest = min(fewest, int((heights < lowest[-1] + DOWN).sum()))
     if fewest < ENOUGH:
-        raise ExampleError(f"the animal stands on {fewest} of its feet, and would fall")
+        raise ExampleError(f"only {fewest} feet support the machine; {ENOUGH} are needed")
     bobs = 1e3 * (max(lowest) - min(lowest))
-    return [f"it walks on {fewest} feet or more, and its hips bob by {bobs:.2f} mm, in {POSES} poses"]
+    return [f"at least {fewest} feet are on the ground, and the height varies by {bobs:.2f} mm, in {POSES} poses"]
 
 
 EXAMPLE = Example(
     "strandbeest",
-    "beach animal of 217 parts, 36 walking legs",
+    "walking machine of 217 parts, 36 Jansen legs",
     build,
     check,
     dof=1,

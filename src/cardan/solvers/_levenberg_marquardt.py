@@ -57,7 +57,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     REUSE ≠ 0: r and J at q from the last call are reused.  They are in the first (1) or second (2) pair of buffers.
     REUSE must be zero if q or the problem has changed since.
     """
-    structure, scales, inner, r, jacobian, trial_q = open_job(job, work)
+    structure, scales, evaluation, r, jacobian, trial_q = open_job(job, work)
     m = structure[abi.ROWS]
     n = structure[abi.UNKNOWNS]
     coordinates = structure[abi.COORDINATES]

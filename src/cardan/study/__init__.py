@@ -1,1 +1,1 @@
-"""Batches of solves that answer a question: the papers' experiments, repeated and set beside what they printed."""
+"""Numerical studies: repetitions of published experiments, compared with the published results."""

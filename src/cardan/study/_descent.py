@@ -1,15 +1,15 @@
-"""The spring step with a verdict after every iteration: the first pose that meets the tolerance ends it.
+"""The spring step with a verdict after every iteration; it ends at the first pose that meets the tolerance.
 
-Read: the job of the gradient solver and the table of what is judged, by their addresses.  Written: q, the control
-vector, and the verdict on q.
+Reads the job of the gradient solver and the judging table, both by address.  Writes q, the control vector, and the
+verdict on q.
 """
 
 from cardan._jit import call_evaluator, jit, pointer
 from cardan.coordinates._judging import judge_at
 from cardan.solvers.abi import CHUNK, ITERATIONS, RUNNING, SOLVER, STATUS
 
-# how a call ended
-UNDER_WAY = 0  # its allowance is used up
+# result of a call
+UNDER_WAY = 0  # the iterations of this call are used up
 MET = 1
 ENDED = 2  # stalled, broken, or out of iterations
 

@@ -1,9 +1,9 @@
-"""The spring iteration (15) of [NelsonCohen1998] on blocks of bodies: q′ = q ⊖ k C_qᵀC, body by body.
+"""The spring iteration (15) of [NelsonCohen1998] on blocks of bodies: q′ = q ⊖ k C_qᵀC for each body.
 
-A block owns some bodies and holds copies of their neighbours.  It evaluates the joints of its bodies and gathers, for
-each body, the pulls of its own joints; nobody else writes to that body, so threads need no atomic additions.  New poses
-go to another array than old ones are read from: an iteration is one pass over the blocks, in any order and on any
-thread.
+A block owns some bodies and has copies of their neighbours.  It evaluates the joints of its bodies and sums, for each
+body, the forces of its joints.  No other block writes to that body, so threads need no atomic additions.  Old poses are
+read from one array and new poses are written to another, so an iteration is one pass over the blocks, in any order and
+on any thread.
 """
 
 from cardan._jit import call_evaluator, cut, floats_at, integers_at, jit, pointer, tail
@@ -27,7 +27,7 @@ KIND = 9
 
 # table of the blocks
 BLOCK_KIND = 0
-BLOCK_BODY = 1  # the body of the whole that is its first
+BLOCK_BODY = 1  # index of its first body in the whole chain
 BLOCK = 2
 
 
@@ -35,7 +35,7 @@ BLOCK = 2
 def spring_pass(evaluate, kinds, blocks, first, last, gain, old, new, work, out):
     """One iteration of the blocks first … last − 1 from poses ``old`` to ``new``; out ← the largest scaled residual.
 
-    pulls, per own body of a kind: how many joints it has, then for each ROW, ROWS, the first entry of J and its stride.
+    pulls, for each owned body of a kind: the number of its joints, then ROW, ROWS, first entry of J and stride of each.
     """
     work = pointer(work)
     worst = 0.0

@@ -1,7 +1,7 @@
-"""Descent by the spring step alone, from many starts, to the first iteration whose poses meet a tolerance.
+"""Descent by the spring step only, from many starts, up to the first iteration whose poses meet a tolerance.
 
-``assemble(method="gradient")`` aims at a part of the tolerance, so that rounding leaves its verdict: here the verdict
-itself, on poses with unit quaternions, is asked after every iteration.
+``assemble(method="gradient")`` iterates to a fraction of the tolerance, so that rounding does not change its verdict.
+Here the verdict on poses with unit quaternions is computed after every iteration.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from cardan.system.system import IntArray, System
 
 _descent = LazyModule("cardan.study._descent")
 
-START = 1  # in a chunk: one may take all the iterations there are
+START = 1  # starts per chunk: a single start may use all iterations
 
 
 class Descents:
-    """Where the descents ended, as arrays of one length.
+    """End points of the descents, as arrays with one entry per start.
 
-    ``met``: the tolerance was met, and ``iterations`` is the first at which it was.  ``residual``: the largest for what
-    it may be, scaled.  ``coordinates``, shape (n, bodies, 7), and ``q``: poses, and the same in solver coordinates.
+    ``met``: whether the tolerance was met; ``iterations`` then is the first iteration that met it.  ``residual``: the
+    largest scaled residual relative to its bound.  ``coordinates``: poses, shape (n, bodies, 7).  ``q``: the same in
+    solver coordinates.
     """
 
     __slots__ = ("coordinates", "found", "iterations", "met", "q")
@@ -60,7 +61,7 @@ def descend(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Descents:
-    """Up to so many spring steps from r and p of every body, shape (n, bodies, 7); gain: k, limited to be stable."""
+    """Spring steps from the starts (r and p of every body, shape (n, bodies, 7)); gain: k, clipped for stability."""
     count, bodies = len(starts), len(system.names)
     q: FloatArray = np.hstack([starts.reshape(count, -1), np.zeros((count, len(system.counted_angles)))])
     shift(system, q, 1.0)
@@ -69,7 +70,7 @@ def descend(
     judge = Judge(system, tolerance, 0.0)
     settings = {abi.STEP_GAIN: gain}
     kernel = methods.load("_gradient")
-    formulations.problem(system, formulation)  # tables and kernels, before threads share them
+    formulations.problem(system, formulation)  # build tables and kernels before threads share them
 
     def job(q: FloatArray) -> Job:
         return Job(formulations.problem(system, formulation, system.extent_at(q)), kernel, settings)
@@ -97,7 +98,7 @@ def _one(
     k: int,
     is_stopped: Callable[[], bool],
 ) -> None:
-    """The descent from start k, in calls short enough for Ctrl-C."""
+    """The descent from start k, in calls short enough for Ctrl-C to interrupt."""
     q = with_whole_turns(system, ends.q[k], system.extent_at(ends.q[k]), 0.0).copy()
     job.start(0.0)
     limits = np.array([iterations, allowance(job.problem)], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Pictures of the studies, by matplotlib (the extra ``plot``), drawn without a screen."""
+"""Figures of the studies, drawn by matplotlib (the extra ``plot``) without a display."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cardan.system.state import FloatArray
 
 PICTURES = (".png", ".svg", ".pdf")
 DPI = 120
-MOST_COUNTED = 60  # iterations in a histogram, where all that took more are one
-MOST_TRACED = 40  # iterations of a run that are drawn
+MOST_COUNTED = 60  # last bin of a histogram, which includes all larger counts
+MOST_TRACED = 40  # iterations drawn per run
 
-# The same hues as the other pictures of the documents; each formula keeps its own.
+# The colours of the other figures in the documentation; one per formula.
 COLORS = {
     "euler_parameters": "#2a78d6",
     "virtual_rotation": "#d6632a",
@@ -32,7 +32,7 @@ INK, MUTED = "#222222", "#888888"
 
 
 def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
-    """A file that can be written, or ModelError; nothing is created."""
+    """The path, checked to be writable; raises ModelError if it is not, and creates nothing."""
     if not path:
         raise ModelError("the file has no name; give one")
     target = Path(path)
@@ -46,27 +46,27 @@ def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
         _try_to_open(target)
     except OSError as error:
         reason = error.strerror or error
-        raise ModelError(f"the file is {path!r}, which may not be written ({reason}); choose another place") from None
+        raise ModelError(f"the file is {path!r}, which cannot be written ({reason}); choose another path") from None
     return target
 
 
 def _try_to_open(target: Path) -> None:
-    """OSError where a file cannot be opened for writing; a new one is removed again, an old one stays as it is."""
+    """Raise OSError if a file cannot be opened for writing; a new file is removed again, an old one is unchanged."""
     if not target.exists():
-        target = target.resolve()  # a link to a file that is not there yet
+        target = target.resolve()  # a link to a file that does not exist yet
         with target.open("xb"):
-            pass  # to have opened it is all that was wanted
+            pass  # opening it is sufficient
         target.unlink()
     elif target.is_file():
         with target.open("ab"):
             pass
-    elif not os.access(target, os.W_OK):  # a device or a pipe, whose reader would take an opening for the answer
+    elif not os.access(target, os.W_OK):  # a device or a pipe: opening it could end its reader
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What cannot be written, though it could be opened before, as an error that names the file and the reason."""
+    """Convert an OSError while writing into a CardanError that names the file and the reason."""
     try:
         yield
     except OSError as error:
@@ -74,15 +74,15 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_apart(*paths: Path | None) -> None:
-    """ModelError where two outputs have one name: the later would be all that is left."""
+    """Raise ModelError if two outputs have the same path, since the second would overwrite the first."""
     named = [path.absolute() for path in paths if path is not None]
     for k, path in enumerate(named):
         if path in named[:k] and not path.is_char_device() and not path.is_fifo():
-            raise ModelError(f"two outputs go to the file {str(path)!r}; give each a name of its own")
+            raise ModelError(f"two outputs have the same path {str(path)!r}; give each its own path")
 
 
 def check_picture(path: str) -> Path:
-    """A picture file that can be written, with matplotlib there to draw it, or ModelError."""
+    """A writable path for a picture; raises ModelError if it is not writable or matplotlib is not installed."""
     target = check_file(path, PICTURES)
     if find_spec("matplotlib") is None:
         raise ModelError("a picture needs matplotlib; install it with: pip install 'cardan[plot]'")
@@ -90,20 +90,20 @@ def check_picture(path: str) -> Path:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure [inches]."""
+    """An empty figure; width and height in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write the figure; the format follows from the name."""
+    """Write the figure; the suffix of the path selects the format."""
     with writing(path):
         figure.savefig(path, dpi=DPI)
 
 
 def clean(axes: Any) -> None:
-    """No box around, a light grid behind."""
+    """Remove the frame and add a light grid."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(True, color="#e6e6e6", linewidth=0.6)
@@ -112,9 +112,9 @@ def clean(axes: Any) -> None:
 
 
 def convergence(table: Any, traces: dict[tuple[str, str], dict[str, list[Any]]], titles: dict[str, str]) -> Any:
-    """Per experiment and region: how many starts took how many iterations, and ‖Φ‖ against the iteration.
+    """For each experiment and region: histogram of the iterations, and ‖Φ‖ against the iteration.
 
-    table: a Table2.  traces: by experiment and region, and formula, ‖Φ‖ of some convergent runs.
+    table: a Table2.  traces: ‖Φ‖ of some convergent runs, by (experiment, region) and formula.
     """
     panels = list(dict.fromkeys((row.experiment.name, row.region) for row in table.rows))
     figure = new_figure(10.0, 2.3 * len(panels) + 0.6)
@@ -140,20 +140,20 @@ def convergence(table: Any, traces: dict[tuple[str, str], dict[str, list[Any]]],
         right.annotate("ε", (0.0, table.settings.epsilon), xytext=(2, 2), textcoords="offset points", fontsize=8)
         right.set_xlim(0, MOST_TRACED)
         right.set_ylim(1e-17, 1e4)
-        right.set_title("convergent runs, their median bold", fontsize=8, loc="left", color=MUTED)
+        right.set_title("convergent runs and their median (bold)", fontsize=8, loc="left", color=MUTED)
         right.set_ylabel("‖Φ‖", fontsize=8)
-        right.set_yscale("log")  # also where no run converged
+        right.set_yscale("log")  # also if no run converged
         if right.get_legend_handles_labels()[0]:
             right.legend(fontsize=7, frameon=False, loc="upper right")
         for axes in (left, right):
             clean(axes)
-    grid[-1][0].set_xlabel(f"iterations ({most}: and more)", fontsize=8)
+    grid[-1][0].set_xlabel(f"iterations ({most}: {most} or more)", fontsize=8)
     grid[-1][1].set_xlabel(f"iteration (the first {MOST_TRACED})", fontsize=8)
     return figure
 
 
 def median_run(runs: Sequence[Any], epsilon: float) -> FloatArray:
-    """Median of ‖Φ‖ by iteration, up to where it does not exceed ε; a run that has ended stays where it is."""
+    """Median of ‖Φ‖ by iteration, up to the first value ≤ ε; a finished run keeps its last value."""
     length = max(map(len, runs))
     padded = [np.pad(norms, (0, length - len(norms)), mode="edge") for norms in runs]
     middle: FloatArray = np.median(padded, axis=0)
@@ -162,16 +162,16 @@ def median_run(runs: Sequence[Any], epsilon: float) -> FloatArray:
 
 
 def sequence(steps: Any) -> Any:
-    """An assembly on its way: parts as lines from joint to joint through their origin, or as dots where these are one.
+    """Poses during an assembly: parts as lines from joint to joint through their origins, or as dots.
 
-    What lies between the two sides of a joint is dotted: gaps, and the lengths of slides and rods.
+    Dotted lines join the two sides of each joint: gaps, and the lengths of slides and rods.
     """
     count = len(steps.states)
     columns = min(3, count)
     rows = -(-count // columns)
     figure = new_figure(3.4 * columns, 3.0 * rows + 0.5)
     found = ([end for end in joint.ends if hasattr(end, "body")] for joint in steps.mechanism.joints.values())
-    joints = [ends for ends in found if ends]  # drivers, limits and gears are between coordinates
+    joints = [ends for ends in found if ends]  # drivers, limits and gears act on coordinates and have no ends
 
     def points(state: Any) -> list[Any]:
         return [*(_world(end, state) for ends in joints for end in ends), *state.positions]
@@ -189,7 +189,7 @@ def sequence(steps: Any) -> Any:
             for end, place in zip(ends, gap, strict=True):
                 if end.body.is_ground:
                     axes.scatter(*place, marker="s", s=36, color=INK, depthshade=False)
-        # the scattered parts to a scale of their own, all that follows to another
+        # one scale for the scattered start, another for all later poses
         shown = np.array(points(state) if k == 0 else [p for later in steps.states[1:] for p in points(later)])
         low, high = shown.min(axis=0), shown.max(axis=0)
         middle, reach = 0.5 * (low + high), 0.5 * float((high - low).max())

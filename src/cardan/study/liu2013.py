@@ -1,8 +1,8 @@
-"""The examples of [Liu2013] and its Algorithm 1, as printed and as they must be meant.
+"""The examples and Algorithm 1 of [Liu2013], with the misprints corrected.
 
-Two bodies with a common, fixed origin; one of them turns.  A point P = r + A s^P of such a body is a vector A s^P from
-the origin, so the unknowns are the four Euler parameters of the body that turns (or its rotation on the manifold) and
-nothing else: the equations (21) and (22) of the paper, with q = p.
+Two bodies have a common, fixed origin; one of them can rotate.  A point P = r + A s^P of such a body is a vector A s^P
+from the origin.  The only unknowns are the four Euler parameters of the movable body (or its rotation on the manifold):
+equations (21) and (22) of the paper, with q = p.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from cardan.system.system import IntArray, System
 Inverse = Literal["lu", "pseudo"]
 Vector = tuple[float, float, float]
 
-N = 100  # iterations; with 200 the counts of Peng's formula rise to almost all
+N = 100  # iterations; with 200, Peng's formula converges from nearly all starts
 MOST_N = 10**9
 EPSILON = 1e-14  # on ‖Φ‖
-CHUNK = 250  # starts between two looks at the clock, some ten milliseconds
+CHUNK = 250  # starts per chunk, about 10 ms
 
 INVERSES: dict[str, float] = {"lu": abi.LU_FIRST, "pseudo": abi.PSEUDO_ALWAYS}
 
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """One constraint between body 1 and body 2, by the name of the paper: vectors and points in body axes.
+    """One constraint between body 1 and body 2, named as in the paper; vectors and points in body axes.
 
     ``dot_1``: u·v.  ``dot_2``: u·(Q − P).  ``angle``: u·v − cos value.  ``distance``: |Q − P|² − value².
     u and P are on body 1, v and Q on body 2.
@@ -65,7 +65,7 @@ def _unit(*v: float) -> Vector:
 
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
-# Table 1, but for v₁′ of Example 1, which is printed (1, 1, 1)/√5: the worked matrix holds for (1, 1, 1)/√3 alone.
+# Table 1, except v₁′ of Example 1, which is printed as (1, 1, 1)/√5: the worked matrix requires (1, 1, 1)/√3.
 EXAMPLES: dict[int, tuple[Equation, ...]] = {
     1: (
         Equation("dot_2", u=_unit(1, 1, 1), p=(4, 4, -2), q=(0, 5, 1)),
@@ -98,16 +98,16 @@ def _check_example(example: Any, movable: Any) -> None:
 
 
 def _bodies(mechanism: Mechanism, movable: int) -> tuple[Body, Body, Body]:
-    """Body 1, body 2, and whichever of them turns; the other is the ground."""
-    turning = mechanism.body(f"body_{movable}")
-    one, two = (turning, mechanism.ground) if movable == 1 else (mechanism.ground, turning)
-    return one, two, turning
+    """Body 1, body 2, and the movable one of them; the other is the ground."""
+    rotating = mechanism.body(f"body_{movable}")
+    one, two = (rotating, mechanism.ground) if movable == 1 else (mechanism.ground, rotating)
+    return one, two, rotating
 
 
 def system(example: int, movable: int, equations: tuple[Equation, ...] | None = None) -> System:
-    """The example with points as vectors from the fixed origin: rows as in the paper, r of the body without effect."""
+    """The example with points as vectors from the fixed origin: rows as in the paper, independent of r."""
     _check_example(example, movable)
-    one, two, turning = _bodies(Mechanism(f"liu2013_{example}"), movable)
+    one, two, rotating = _bodies(Mechanism(f"liu2013_{example}"), movable)
 
     def vector(body: Body, value: Vector) -> Feature:
         return Feature(FeatureKind.VECTOR, body, tuple(map(float, value)))
@@ -123,15 +123,15 @@ def system(example: int, movable: int, equations: tuple[Equation, ...] | None = 
         else:
             relation = Relation(primitives.distance_squared, (vector(one, e.p), vector(two, e.q)), (e.value,))
         bundles.append(Bundle(f"{e.kind}_{k + 1}", [relation]))
-    return System([turning], bundles)
+    return System([rotating], bundles)
 
 
 def mechanism(example: int, movable: int) -> Mechanism:
-    """The example as a mechanism: a ball joint at the common origin, and the library's own sharp constraints."""
+    """The example as a mechanism: a spherical joint at the common origin and the library's own constraints."""
     _check_example(example, movable)
     m = Mechanism(f"liu2013_{example}")
-    one, two, turning = _bodies(m, movable)
-    m.spherical("origin", m.ground.point(), turning.point())
+    one, two, rotating = _bodies(m, movable)
+    m.spherical("origin", m.ground.point(), rotating.point())
     for k, e in enumerate(EXAMPLES[example]):
         name = f"{e.kind}_{k + 1}"
         if e.kind == "dot_1":
@@ -146,7 +146,7 @@ def mechanism(example: int, movable: int) -> Mechanism:
 
 
 def problem(example: int, movable: int, formulation: Formulation) -> Problem:
-    """Φ and J of the paper, unscaled, r held: in Euler parameters ``pᵀp − 1`` comes last, not first."""
+    """Φ and J of the paper, unscaled, with r fixed; in Euler parameters the row ``pᵀp − 1`` is last, not first."""
     check.choice(formulation, "formulation", formulations.REGISTRY)
     return _fixed(formulations.problem(system(example, movable), formulation))
 
@@ -171,7 +171,7 @@ def coordinates(p: Any) -> FloatArray:
 
 
 def _first_iterates(formulation: Formulation, starts: Any) -> FloatArray:
-    """Solver coordinates of the starts p: normalised where a start is a rotation, that is, no row asks for |p| = 1."""
+    """Solver coordinates of the starts p, normalised if the formulation has no row for |p| = 1."""
     table = coordinates(starts)
     if not formulations.REGISTRY[formulation].normalised:
         table[:, 3:] /= np.linalg.norm(table[:, 3:], axis=1, keepdims=True)
@@ -180,7 +180,7 @@ def _first_iterates(formulation: Formulation, starts: Any) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convergence:
-    """What Algorithm 1 did, start by start: success, iterations n, ‖Φ‖ at the end; each of shape (n,)."""
+    """Results of Algorithm 1 for each start: success, iterations, final ‖Φ‖; each of shape (n,)."""
 
     ok: np.ndarray[Any, np.dtype[np.bool_]]
     iterations: IntArray
@@ -188,12 +188,12 @@ class Convergence:
 
     @property
     def count(self) -> int:
-        """Convergent cases."""
+        """Number of convergent cases."""
         return int(self.ok.sum())
 
     @property
     def mean_iterations(self) -> float:
-        """Over the convergent cases; NaN where there is none."""
+        """Mean over the convergent cases; NaN if there is none."""
         return float(self.iterations[self.ok].mean()) if self.ok.any() else math.nan
 
 
@@ -201,8 +201,8 @@ class Convergence:
 class Settings:
     """Inputs of Algorithm 1: N, ε and how J is inverted.
 
-    ``lu``: J⁻¹ by LU, J⁺ where a pivot does not exceed n × 2.2e-16 × max|J_ij| with n the unknowns that are free, here
-    four (three on the manifold and in Euler angles).  ``pseudo``: J⁺ in every step.
+    ``lu``: J⁻¹ by LU, or J⁺ if a pivot does not exceed n × 2.2e-16 × max|J_ij|, where n is the number of free unknowns,
+    here four (three on the manifold and in Euler angles).  ``pseudo``: J⁺ in every step.
     """
 
     iterations: int = N
@@ -250,13 +250,13 @@ def algorithm_1(
 
     run_chunks(count, CHUNK, make_worker, threads, progress)
     iterations = ends[:, kernel.END_ITERATIONS].astype(np.int64)
-    # "if n == N return Failed", even where the last step would have sufficed
+    # "if n == N return Failed", even if the last step converged
     ok = (ends[:, kernel.END_OUTCOME] == int(Outcome.CONVERGED)) & (iterations < settings.iterations)
     return Convergence(ok, iterations, ends[:, kernel.END_NORM].copy())
 
 
 def _job(p: Problem, settings: Settings) -> Job:
-    """Algorithm 1 at work on a problem, at the beginning of a run."""
+    """Algorithm 1 on a problem, initialised for a run."""
     job = Job(p, methods.load("_algorithm_1"), {abi.INVERSE: INVERSES[settings.inverse]})
     job.start(settings.epsilon)
     return job
@@ -291,7 +291,7 @@ class Worked:
     matrix_1: FloatArray
 
     def text(self) -> str:
-        """As printed, four digits behind the point."""
+        """The matrices as printed, with four decimals."""
 
         def row(values: FloatArray) -> str:
             return "  ".join(f"{value:z8.4f}" for value in values)

@@ -1,18 +1,18 @@
-"""Local minima by experiment: assembly by the spring step alone, in quaternions, in ZXZ angles and on the manifold.
+"""Local minima in assembly by the spring step, with quaternions, with ZXZ angles and on the manifold.
 
 [NelsonCohen1998] and [Nelson1998] report local minima with Euler angles and none with quaternions.  A minimum of |C|²
-does not depend on the chart, but a chart can hinder: its gradient Bᵀ(∂C/∂δθ)ᵀC is small where B loses rank, for ZXZ
-angles near θ = 0 and π.  So a run that does not arrive goes on twice, once in its chart and once on the manifold, for
-as many iterations as it has had, and what happens then says what held it up:
+does not depend on the chart, but a chart can slow the descent: its gradient Bᵀ(∂C/∂δθ)ᵀC is small where B loses rank,
+for ZXZ angles near θ = 0 and π.  A run that does not converge is therefore continued twice, in its chart and on the
+manifold, for the same number of iterations again.  The result gives the cause of the failure:
 
 =========== =========================================================================================
-minimum     neither arrives, and the gradient on the manifold vanishes: no chart leads away
-chart       the manifold arrives; its chart does not, or takes more than SLOWED times the iterations
-slow        all else: the descent was under way when its iterations were used up
+minimum     neither run converges, and the gradient on the manifold vanishes
+chart       the manifold run converges; the chart run does not, or needs more than SLOWED times as many iterations
+slow        all other cases: the descent was still in progress when its iterations were used up
 =========== =========================================================================================
 
-Of the runs that their chart held up, ``left`` says how much of the slope |Jᵀr|/|r| on the manifold was left in the
-chart: nothing at a pole, where they would stay, little near one, where they creep.
+For the runs stopped by their chart, ``left`` is the ratio of the slope |Jᵀr|/|r| in the chart to that on the manifold:
+zero at a pole, where the run is stuck, and small near a pole, where it is slow.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ CHARTS: dict[str, str] = {"euler_parameters": "quaternions", "euler_angles": "ZX
 STARTS = 50
 ITERATIONS = 10_000
 MOST_STARTS, MOST_ITERATIONS = 100_000, 10**9
-TOLERANCE = 1e-2  # of the extent, and radians: the spring step creeps, and Newton would take over long before
-SLOWED = 2.0  # times the iterations that the manifold takes from there
-STATIONARY = 1e-3  # |Jᵀr|/|r|, scaled: below it a gradient counts as vanished; at the starts it is of order one
-TRIED = 10  # starts, to find one for the sequence that arrives
-FRAMES = (10, 50, 200, 1000)  # iterations at which the sequence is shown, beside its start and its end
+TOLERANCE = 1e-2  # of the extent, and radians: the spring step converges slowly, and Newton would take over long before
+SLOWED = 2.0  # ratio to the iterations of the continued manifold run
+STATIONARY = 1e-3  # |Jᵀr|/|r|, scaled: a smaller gradient is treated as zero; at the starts it is of order one
+TRIED = 10  # starts to try, to find a convergent one for the sequence
+FRAMES = (10, 50, 200, 1000)  # iterations shown in the sequence, besides its start and its end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Descent:
-    """Runs of one mechanism in one chart: how many met the tolerance, and what held the others up."""
+    """Runs of one mechanism in one chart: how many met the tolerance, and why the others did not."""
 
     mechanism: str
     chart: str
@@ -60,18 +60,18 @@ class Descent:
     minimum: int
     by_chart: int
     slow: int
-    iterations: IntArray = field(repr=False)  # to the tolerance, of the runs that met it
-    residuals: FloatArray = field(repr=False)  # of the runs held by a minimum: the largest, scaled
-    left: FloatArray = field(repr=False)  # of the runs held up by their chart: part of the slope on the manifold
+    iterations: IntArray = field(repr=False)  # of the runs that met the tolerance
+    residuals: FloatArray = field(repr=False)  # largest scaled residual of each run in a minimum
+    left: FloatArray = field(repr=False)  # slope ratio of each run stopped by its chart
 
     @property
     def median_iterations(self) -> float | None:
-        """To the tolerance; None where no run met it."""
+        """Median iterations to the tolerance; None if no run met it."""
         return _median(self.iterations)
 
     @property
     def median_left(self) -> float | None:
-        """Of the slope on the manifold, in the runs held up by their chart; None where there is none."""
+        """Median slope ratio of the runs stopped by their chart; None if there is none."""
         return _median(self.left)
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,18 +96,18 @@ def _median(values: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the study is made with; checked."""
+    """Validated inputs of the study."""
 
     mechanisms: tuple[str, ...] = MECHANISMS
     starts: int = STARTS
     iterations: int = ITERATIONS
     tolerance: float = TOLERANCE
     seed: int = 0
-    gain: float = SPRING_GAIN  # k; inf: as large as is stable
+    gain: float = SPRING_GAIN  # k; inf: the largest stable value
 
     def __post_init__(self) -> None:
         if not self.mechanisms:
-            raise ModelError("there is nothing to do: give one mechanism at least")
+            raise ModelError("there is nothing to do: give at least one mechanism")
         for name in self.mechanisms:
             if name not in REGISTRY:
                 raise check.unknown(name, "example", REGISTRY)
@@ -135,8 +135,8 @@ def minima(
         mechanism = REGISTRY[name].build()
         starts = starting_poses(mechanism, inputs.starts, inputs.seed)
         for chart in CHARTS:
-            tell = None if progress is None else _part(progress, len(found), total, inputs.starts)
-            found.append(_descend(mechanism, chart, starts, inputs, threads, tell))
+            report = None if progress is None else _part(progress, len(found), total, inputs.starts)
+            found.append(_descend(mechanism, chart, starts, inputs, threads, report))
     return tuple(found)
 
 
@@ -145,7 +145,7 @@ def _part(progress: Progress, before: int, total: int, starts: int) -> Progress:
 
 
 def starting_poses(mechanism: Mechanism, count: int, seed: int) -> FloatArray:
-    """r and p of every body, shape (count, bodies, 7): uniform orientations, within ± the extent of the sketch."""
+    """Random r and p, shape (count, bodies, 7): uniform orientations, positions within ± the extent of the sketch."""
     poses = [mechanism.state.moved(random_start(mechanism, count * seed + k)).coordinates for k in range(count)]
     return np.array(poses)
 
@@ -155,9 +155,9 @@ def _descend(
 ) -> Descent:
     system = mechanism.system
 
-    def run(formulation: str, poses: FloatArray, tell: Progress | None) -> Descents:
+    def run(formulation: str, poses: FloatArray, report: Progress | None) -> Descents:
         limits = (inputs.tolerance, inputs.iterations)
-        return descend(system, formulation, poses, *limits, gain=inputs.gain, threads=threads, progress=tell)
+        return descend(system, formulation, poses, *limits, gain=inputs.gain, threads=threads, progress=report)
 
     ends = run(chart, starts, progress)
     rest = np.flatnonzero(~ends.met)
@@ -193,7 +193,7 @@ def slope(problem: Problem, q: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Poses of an assembly on its way: iterations and states; the residual at the end, and whether it is met."""
+    """Poses during an assembly: iterations and states, the final residual, and whether the tolerance is met."""
 
     mechanism: Mechanism
     iterations: tuple[int, ...]
@@ -203,9 +203,9 @@ class Steps:
 
 
 def sequence(inputs: Inputs | None = None, frames: Sequence[int] = FRAMES) -> Steps:
-    """The first mechanism on its way in quaternions, like figure 6 of [NelsonCohen1998].
+    """Poses of the first mechanism during its descent in quaternions, like figure 6 of [NelsonCohen1998].
 
-    From the first start of the study, among TRIED, that meets the tolerance, or the first of all where none does.
+    Uses the first start of the study, among TRIED, that meets the tolerance, or the very first if none does.
     """
     inputs = inputs or Inputs()
     mechanism = REGISTRY[inputs.mechanisms[0]].build()

@@ -1,7 +1,7 @@
-"""How the spring iteration (15) of [NelsonCohen1998] shares its work among cores, and what its constant time means.
+"""Parallel execution of the spring iteration (15) of [NelsonCohen1998], and the growth of its iteration count.
 
-The mechanism is a chain of unit links on ball joints, pinned at both ends.  Measured in link lengths its J obeys
-‖J‖₁‖J‖_∞ ≤ 6.9, so that the papers' k = 0.1 lies within the bound of stability whatever the number of links.
+The mechanism is a chain of unit links with ball joints, pinned at both ends.  In units of a link length its Jacobian
+satisfies ‖J‖₁‖J‖_∞ ≤ 6.9, so the papers' k = 0.1 is stable for any number of links.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from cardan.system.system import IntArray
 
 Vector = tuple[float, float, float]
 Clock = Callable[[], None]
-Run = Callable[[int, Clock], object]  # does so many iterations, and calls the clock after each
+Run = Callable[[int, Clock], object]  # runs n iterations and calls the clock after each
 
 GAIN: Final = 0.1  # k
-BLOCK_BODIES: Final = 125  # owned by a block: its Jacobian, some 40 kB, stays near the core
-LEAST_BLOCKS: Final = 4  # in a share: less is not worth the call
+BLOCK_BODIES: Final = 125  # bodies owned by a block: its Jacobian, about 40 kB, fits in the core's cache
+LEAST_BLOCKS: Final = 4  # in a share: a smaller share is dominated by call overhead
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
-MOST_BODIES: Final = 10_000_000  # some gigabytes
+MOST_BODIES: Final = 10_000_000  # a few gigabytes
 MOST_THREADS: Final = 256
-MOST_GROWTH: Final = 1280  # a minute: the iterations grow as the square
-SECONDS: Final = 2.0  # a timing takes about so long, on each number of threads,
-ROUNDS: Final = 20  # in so many rounds that take turns, so that a busy spell hits them all
+MOST_GROWTH: Final = 1280  # about a minute: the iterations grow as the square
+SECONDS: Final = 2.0  # approximate duration of a timing for each number of threads,
+ROUNDS: Final = 20  # in interleaved rounds, so that other load affects all of them
 MOST_ITERATIONS: Final = 1_000_000
 TOLERANCE: Final = 1e-3  # link lengths
-STRETCH: Final = 0.95  # of the way to the far pin that the chain reaches, in the start that all of it must correct
-ALONG, ACROSS = 0.6, 0.8  # of a link in the zig-zag
+STRETCH: Final = 0.95  # ratio of compressed to assembled length
+ALONG, ACROSS = 0.6, 0.8  # components of a link in the zigzag
 
 
 def chain(links: int, *, far: Vector | None = None) -> Mechanism:
-    """Links with ball joints at (∓½, 0, 0), zig-zag, the first pinned at the origin, the last at ``far`` or its end."""
+    """A zigzag chain with ball joints at (∓½, 0, 0); the first link is pinned at the origin, the last at ``far``."""
     m = Mechanism(f"chain_{links}")
     half = (0.5, 0.0, 0.0)
     end: Any = m.ground.point()
@@ -60,7 +60,7 @@ def chain(links: int, *, far: Vector | None = None) -> Mechanism:
 
 
 def far_end(links: int) -> Vector:
-    """Where the zig-zag ends [link lengths]."""
+    """End point of the zigzag [link lengths]."""
     return ALONG * links, 0.0, -ACROSS if links % 2 else 0.0
 
 
@@ -71,13 +71,13 @@ def zigzag(links: int) -> FloatArray:
     poses[:, 0] = ALONG * (np.arange(links) + 0.5)
     poses[:, 2] = -0.5 * ACROSS
     poses[:, 3] = np.cos(half)
-    poses[::2, 5] = np.sin(half)  # down along +x: about +y
+    poses[::2, 5] = np.sin(half)  # rotation about +y: downwards along +x
     poses[1::2, 5] = -np.sin(half)
     return poses
 
 
 def scattered(links: int, seed: int) -> FloatArray:
-    """The assembled chain with every link moved by up to ± ½ in each direction and turned anyhow."""
+    """The assembled chain with every link moved by up to ± ½ in each direction, at a random orientation."""
     rng = np.random.default_rng(seed)
     poses = zigzag(links)
     poses[:, :3] += rng.uniform(-0.5, 0.5, (links, 3))
@@ -87,10 +87,10 @@ def scattered(links: int, seed: int) -> FloatArray:
 
 
 def compressed(links: int) -> FloatArray:
-    """The links of the assembled chain pushed together along x, to STRETCH of their places, and not turned.
+    """The assembled chain with all x coordinates multiplied by STRETCH, orientations unchanged.
 
-    Between two links the ends overlap by (1 − STRETCH)·ALONG, at the first pin by half of that; the far pin is missed
-    by all of them together, some (1 − STRETCH)·ALONG·links.
+    The ends of two neighbouring links overlap by (1 − STRETCH)·ALONG, at the first pin by half of that.  The gap at the
+    far pin is the sum of all, about (1 − STRETCH)·ALONG·links.
     """
     poses = zigzag(links)
     poses[:, 0] *= STRETCH
@@ -98,13 +98,13 @@ def compressed(links: int) -> FloatArray:
 
 
 class Springs:
-    """The chain cut into blocks; identical blocks share their tables, so that a million links need no more than these.
+    """The chain divided into blocks; identical blocks share their tables, so memory for tables does not grow.
 
     ``poses`` [link lengths, 1], shape (links, 7).
     """
 
     def __init__(self, poses: FloatArray, block_bodies: int = BLOCK_BODIES) -> None:
-        self.poses: FloatArray = np.array(poses, dtype=np.float64, order="C")  # a copy, which is moved
+        self.poses: FloatArray = np.array(poses, dtype=np.float64, order="C")  # a copy, which the iterations change
         if self.poses.ndim != 2 or self.poses.shape[1] != layout.POSE or not len(self.poses):
             raise ModelError(f"poses have the shape {self.poses.shape}; it must be (links, {layout.POSE})")
         self.links = len(self.poses)
@@ -157,7 +157,7 @@ class Springs:
         return residual
 
     def _worker(self) -> Callable[[int, int], float]:
-        """What does the blocks first … last − 1, in a workspace of its own, and returns their largest residual."""
+        """A function that iterates blocks first … last − 1 in its own workspace; it returns their largest residual."""
         work, out = np.empty(self._work), np.empty(1)
 
         def one(first: int, last: int) -> float:
@@ -168,7 +168,7 @@ class Springs:
         return one
 
     def _run_threads(self, iterations: int, threads: int, clock: Clock | None) -> float:
-        """Every thread does its own blocks, then what is left of its neighbours'."""
+        """Each thread processes its own blocks, then the remaining blocks of the other threads."""
         edges = [k * self.block_count // threads for k in range(threads + 1)]
         shares = [shrinking_shares(first, last) for first, last in pairwise(edges)]
         queues = [deque(own) for own in shares]
@@ -188,7 +188,7 @@ class Springs:
                 worst[k] = 0.0
                 for queue in queues[k:] + queues[:k]:
                     for share in _taken(queue):
-                        worst[k] = float(np.maximum(worst[k], one(*share)))  # max may drop NaN
+                        worst[k] = float(np.maximum(worst[k], one(*share)))  # max() may drop NaN
 
             return work
 
@@ -197,7 +197,7 @@ class Springs:
 
 
 def in_step(jobs: Sequence[Callable[[], object]], iterations: int, between: Clock) -> None:
-    """Do every job once in each iteration, on a thread of its own; all meet after it, and one calls ``between``."""
+    """Run every job once per iteration, each on its own thread; at a barrier after it one thread calls ``between``."""
     failed: list[BaseException] = []
     barrier = threading.Barrier(len(jobs), action=between)
 
@@ -207,7 +207,7 @@ def in_step(jobs: Sequence[Callable[[], object]], iterations: int, between: Cloc
                 job()
                 barrier.wait()
         except threading.BrokenBarrierError:
-            pass  # another thread has failed, and says why; or the caller was interrupted
+            pass  # another thread failed and reports the error, or the caller was interrupted
         except BaseException as error:
             failed.append(error)
             barrier.abort()
@@ -229,10 +229,10 @@ def in_step(jobs: Sequence[Callable[[], object]], iterations: int, between: Cloc
 
 
 def shrinking_shares(first: int, last: int) -> list[tuple[int, int]]:
-    """Ranges that make up first … last − 1, each half of the rest: the short ones at the end let threads end together.
+    """Split first … last − 1 into ranges, each half of the rest; the short last ones let threads finish together.
 
-    A guided schedule, [Polychronopoulos1987], but each thread begins with blocks that are its own in every iteration,
-    and so near its core.
+    A guided schedule, [Polychronopoulos1987], but each thread starts with the same blocks in every iteration, so their
+    data stay in its cache.
     """
     edges = [first]
     while edges[-1] < last:
@@ -242,7 +242,7 @@ def shrinking_shares(first: int, last: int) -> list[tuple[int, int]]:
 
 
 def _taken(queue: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What is left in a queue, taken one by one; other threads may take some too."""
+    """Take the remaining items of a queue one by one; other threads may take some too."""
     while True:
         try:
             yield queue.popleft()
@@ -251,9 +251,9 @@ def _taken(queue: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
-    """Tables of a block that owns so many links, with a neighbour before and after them, or else a pin.
+    """Tables of a block of ``own`` links, with a neighbour before and after them, or else a pin.
 
-    A neighbour's far end hangs on a pin of no importance: what pulls there moves no link of the block.
+    The far end of a neighbour is on a dummy pin: its force moves no link of the block.
     """
     count = own + before + after
     m = chain(count, far=(0.0, 0.0, 0.0) if after else far_end(links))
@@ -281,7 +281,7 @@ def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
 
 
 def _pulls(structure: IntArray, body: int) -> Iterator[tuple[int, int, int, int]]:
-    """ROW, ROWS, first entry and stride in J of every constraint that touches a body."""
+    """ROW, ROWS, first entry and stride in J of every constraint on a body."""
     at = abi.HEADER
     offsets = int(structure[abi.OFFSETS])
     for _ in range(int(structure[abi.CONSTRAINTS])):
@@ -295,23 +295,23 @@ def _pulls(structure: IntArray, body: int) -> Iterator[tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Times of one iteration [s] by the number of threads: the least, which nothing disturbed, and the median.
+    """Times of one iteration [s] by the number of threads: the minimum (least disturbed) and the median.
 
-    ``separate``: how many times as much so many chains get done that share nothing, each on a thread of its own.  It is
-    what the cores have to give to this work, at this time.
+    ``separate``: speed-up of independent chains, one per thread, which share no data.  It is the speed-up that the
+    cores can give to this work at present.
     """
 
     links: int
     seconds: dict[int, float]
     medians: dict[int, float]
     separate: float
-    alone: float  # [s], of one of those chains while the others rest
+    alone: float  # [s], one of those chains on one thread, with no other running
 
     def speed_up(self, threads: int) -> float:
         return self.seconds[1] / self.seconds[threads]
 
     def constancy(self, threads: int) -> float:
-        """How many times as long an iteration takes with so many times the bodies on so many threads."""
+        """Ratio of the iteration times: ``threads`` times as many bodies on ``threads`` threads, against one thread."""
         return self.seconds[threads] / self.alone
 
     def median_speed_up(self, threads: int) -> float:
@@ -320,7 +320,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Iterations to the tolerance, from links scattered about their places and from a chain that is too short."""
+    """Iterations to the tolerance, from scattered links and from a compressed chain."""
 
     links: int
     scattered: int
@@ -328,7 +328,7 @@ class Growth:
 
 
 def check_inputs(sizes: Sequence[Any], threads: Sequence[Any], seconds: Any, largest: Any = None) -> None:
-    """Raise ModelError for what cannot be run; before any work."""
+    """Raise ModelError for invalid inputs."""
     for values, what, most in (
         (sizes, "a number of bodies", MOST_BODIES),
         (threads, "a number of threads", MOST_THREADS),
@@ -343,7 +343,7 @@ def check_inputs(sizes: Sequence[Any], threads: Sequence[Any], seconds: Any, lar
 
 
 def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing:
-    """Time of an iteration on one thread, on so many, and of as many separate chains of a share of the links each."""
+    """Time of an iteration on one thread, on ``threads`` threads, and of ``threads`` separate shorter chains."""
     springs = Springs(scattered(links, 0))
     chains = [Springs(scattered(max(1, links // threads), k)) for k in range(threads)]
     runs: dict[str, Run] = {
@@ -369,25 +369,25 @@ def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing
 
 
 def _laps(run: Run, iterations: int) -> list[float]:
-    """Times [s] between the ends of so many iterations and one before them: the start of threads does not count."""
+    """Times [s] of ``iterations`` iterations after a first one, which is omitted since it includes starting threads."""
     marks: list[float] = []
     run(iterations + 1, lambda: marks.append(time.perf_counter()))
     return [after - before for before, after in pairwise(marks)]
 
 
 def _iterations_in(run: Run, seconds: float) -> int:
-    """Iterations in about so many seconds, one at least."""
+    """Number of iterations in about ``seconds``, at least one."""
     run(1, lambda: None)
     return max(1, int(seconds / min(_laps(run, 2))))
 
 
 def growth(links: int, *, tolerance: float = TOLERANCE) -> Growth:
-    """Iterations until every joint is closed to the tolerance [link lengths]."""
+    """Iterations until every joint gap is within the tolerance [link lengths]."""
     return Growth(links, _iterations(scattered(links, 0), tolerance), _iterations(compressed(links), tolerance))
 
 
 def growth_sizes(largest: int) -> tuple[int, ...]:
-    """Numbers of links, each twice the one before, up to the largest asked for."""
+    """Numbers of links, doubled from one to the next, up to ``largest``."""
     sizes = list(GROWTH_SIZES)
     while 2 * sizes[-1] <= largest:
         sizes.append(2 * sizes[-1])

@@ -1,7 +1,7 @@
-"""Table 2 of [Liu2013] repeated: how often Newton's iteration converges, by Jacobian formula and region of the starts.
+"""Table 2 of [Liu2013] repeated: convergence of Newton's iteration by Jacobian formula and region of the starts.
 
-To the paper's two formulas come plain Newton on the manifold (six unknowns per body, here three) and ``auto``, the
-library's own assembly with restarts.
+In addition to the two formulas of the paper: plain Newton on the manifold (six unknowns per body, here three) and
+``auto``, the library's own assembly with restarts.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Region = Literal["box", "sphere"]
 Box = Literal["reproducing", "printed"]
 
 SAMPLES = 10_000
-MOST_SAMPLES = 1_000_000  # which take half a gigabyte
+MOST_SAMPLES = 1_000_000  # half a gigabyte
 REGIONS: Final = ("box", "sphere")
 BOXES: Final = ("reproducing", "printed")
 
-# What a row is solved by, and the words for it.
+# Methods of the rows, with their labels.
 FORMULAS: dict[str, str] = {
     "euler_parameters": "proposed (8)",
     "virtual_rotation": "Peng (6b)",
@@ -41,7 +41,7 @@ FORMULAS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An example with the body that turns; ``printed`` is the row of Table 2 that it must be compared with.
+    """An example with its movable body; ``printed`` is the row of Table 2 with which it must be compared.
 
     ``box`` [−] is the lower bound of the box that reproduces its row: 0 or −1.
     """
@@ -64,7 +64,7 @@ EXPERIMENTS: Final = (
     Experiment(4, 2, "Exam. 3", -1.0),
 )
 
-# Convergent cases of 10,000 and their mean iterations, by the row's name as printed, region and formula.
+# Convergent cases of 10,000 and their mean iterations, by printed row name, region and formula.
 PAPER: dict[tuple[str, str, str], tuple[int, float]] = {
     ("Exam. 1, body 2", "box", "euler_parameters"): (10_000, 9.43),
     ("Exam. 1, body 2", "box", "virtual_rotation"): (9_919, 23.38),
@@ -88,7 +88,7 @@ PAPER: dict[tuple[str, str, str], tuple[int, float]] = {
     ("Exam. 4", "sphere", "virtual_rotation"): (8_082, 10.99),
 }
 
-# Rows that no sampling that was tried reproduces; all others agree within sampling error.
+# Rows that could not be reproduced with any sampling; all others agree within sampling error.
 IRREPRODUCIBLE: frozenset[tuple[str, str, str]] = frozenset(
     key
     for key in PAPER
@@ -98,22 +98,22 @@ IRREPRODUCIBLE: frozenset[tuple[str, str, str]] = frozenset(
 )
 
 MARKS: dict[str, str] = {
-    "a": "v₁′ of Example 1 is printed (1, 1, 1)/√5; the worked matrix holds for (1, 1, 1)/√3, used here",
-    "b": "the worked iteration has body 1 movable, though the text says q = p₂; its first row is 2q₀ᵀ = (1, −1, −1, 1)",
-    "c": "Algorithm 1 is printed to run while ‖Φ‖ < ε; it must be >",
-    "d": "the rows printed “Exam. 3” and “Exam. 4” are exchanged: compared here with each other's figures",
-    "e": "the box rows of Example 1 agree with starts from [0, 1]⁴, not from [−1, 1]⁴ as the text says",
-    "f": "Example 2: with P₁′ = 0 the first row is parallel to the normalisation and J singular everywhere; the "
-    "figures hang on the test for that; with J⁺ in every step (--inverse pseudo) formula (8) converges from all",
-    "g": "not reproduced by any sampling tried; set beside the paper, nothing claimed",
-    "h": "mean iterations of formula (8) come out about 0.5 lower than printed",
-    "i": "N is not stated; 100 reproduces Peng's counts, with 200 those of Example 1, body 2, rise to almost all",
-    "j": "at the edge of sampling error: of 100,000 starts 28.0 % converge, three σ of a count of 10,000 above 2,666",
+    "a": "v₁′ of Example 1 is printed as (1, 1, 1)/√5; the worked matrix requires (1, 1, 1)/√3, used here",
+    "b": "body 1 is movable in the worked iteration, not body 2 (q = p₂); its first row is 2q₀ᵀ = (1, −1, −1, 1)",
+    "c": "Algorithm 1 is printed with the loop condition ‖Φ‖ < ε; it must be >",
+    "d": "the rows “Exam. 3” and “Exam. 4” are exchanged in print; here each is compared with the other row",
+    "e": "the box rows of Example 1 agree with starts in [0, 1]⁴, not in [−1, 1]⁴ as the text says",
+    "f": "Example 2: with P₁′ = 0 the first row is parallel to the normalisation, so J is singular everywhere; the "
+    "counts depend on the test for singularity; with J⁺ in every step (--inverse pseudo) formula (8) always converges",
+    "g": "not reproduced with any sampling; listed next to the paper's result without a claim",
+    "h": "the mean iterations of formula (8) are about 0.5 lower than printed",
+    "i": "N is not stated; 100 reproduces Peng's counts; with 200, nearly all starts of Example 1, body 2, converge",
+    "j": "at the limit of sampling error: 28.0 % of 100,000 starts converge, 3 σ of a count of 10,000 above 2,666",
 }
 
 
 def marks_of(experiment: Experiment, region: str, formula: str) -> str:
-    """Letters of the errata that bear on a row."""
+    """Letters of the errata that apply to a row."""
     key = (experiment.printed, region, formula)
     found = ""
     if experiment.example == 1:
@@ -133,14 +133,14 @@ def marks_of(experiment: Experiment, region: str, formula: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One experiment, region and formula: what was found, and what is printed.
+    """One experiment, region and formula: computed and published results.
 
-    ``first_try`` and ``restarts`` (all starts together) are those of ``auto``; elsewhere every start has one try.
+    ``first_try`` and ``restarts`` (sums over all starts) are those of ``auto``; the other formulas have no restarts.
     """
 
     experiment: Experiment
     region: Region
-    low: float  # of the box
+    low: float  # lower bound of the box
     formula: str
     samples: int
     converged: int
@@ -151,12 +151,12 @@ class Row:
 
     @property
     def paper(self) -> tuple[int, float] | None:
-        """Convergent cases of 10,000 and mean iterations as printed; None where the paper has no such row."""
+        """Convergent cases of 10,000 and mean iterations as printed; None if the paper has no such row."""
         return PAPER.get((self.experiment.printed, self.region, self.formula))
 
     @property
     def reproducible(self) -> bool:
-        """Whether the paper's figures are known to come out of its text, with the errata."""
+        """Whether the paper's text, with the errata, reproduces the published values."""
         key = (self.experiment.printed, self.region, self.formula)
         return key in PAPER and key not in IRREPRODUCIBLE
 
@@ -166,9 +166,9 @@ class Row:
 
     @property
     def deviation(self) -> float | None:
-        """Difference of the shares found and printed, in standard deviations of such a difference; None without paper.
+        """Difference of computed and printed shares, in standard deviations; None if the paper has no such row.
 
-        Both are counts of random starts, so both scatter: σ² = p(1 − p)(1/n + 1/10,000).
+        Both are counts of random starts: σ² = p(1 − p)(1/n + 1/10,000).
         """
         if self.paper is None:
             return None
@@ -203,7 +203,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table2:
-    """The rows, and what they were made with."""
+    """The rows and the inputs of the study."""
 
     rows: tuple[Row, ...]
     settings: Settings
@@ -238,11 +238,11 @@ def starts(region: Region, low: float, samples: int, seed: int, experiment: int)
 
 
 def check_inputs(samples: Any, seed: Any, regions: Sequence[Any], box: Any, examples: Sequence[Any]) -> None:
-    """Raise ModelError for what cannot be run; before any work."""
+    """Raise ModelError for invalid inputs."""
     check.count(samples, "the number of starts", 1, MOST_SAMPLES)
     check.count(seed, "the seed", 0)
     if not regions or not examples:
-        raise ModelError("there is nothing to do: give one region and one example at least")
+        raise ModelError("there is nothing to do: give at least one region and one example")
     for region in regions:
         check.choice(region, "the region", REGIONS)
     check.choice(box, "the box", BOXES)
@@ -265,7 +265,7 @@ def table_2(
 ) -> Table2:
     """Run every formula from the same starts.
 
-    box: Example 1's from [0, 1]⁴, which reproduces the paper's figures, or all from [−1, 1]⁴, as its text says.
+    box: [0, 1]⁴ for Example 1, which reproduces the paper's values, or [−1, 1]⁴ for all, as its text says.
     """
     import time
 
@@ -283,8 +283,8 @@ def table_2(
             low = experiment.box if box == "reproducing" else -1.0
             p = starts(region, low, samples, seed, number)
             for formula in FORMULAS:
-                tell = None if progress is None else (lambda k, _, before=done: progress(before + k, total))
-                rows.append(_row(experiment, region, low, formula, p, settings, seed, workers, tell))
+                report = None if progress is None else (lambda k, _, before=done: progress(before + k, total))
+                rows.append(_row(experiment, region, low, formula, p, settings, seed, workers, report))
                 done += samples
     return Table2(tuple(rows), settings, samples, seed, box, time.perf_counter() - began)
 
