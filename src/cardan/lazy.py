@@ -47,11 +47,11 @@ class _Tiered:
     """One kernel of a :class:`TieredModule`, until it is compiled."""
 
     def __init__(self, module: TieredModule, attribute: str, kernel: Any) -> None:
+        from cardan import _jit
+
         self._module = module
         self._attribute = attribute
         self._kernel = kernel
-        from cardan import _jit
-
         name = module.__dict__["_name"]
         self._plain: Any = None if _jit.is_cached(kernel) else getattr(_uncompiled(name), attribute)
         self._calls = 0
