@@ -329,8 +329,8 @@ FUNCTIONS = {
     "division of a vector by zero": (lambda i, j: (j - i) / 0.0, "divides by the constant zero"),
     "division by a difference that is zero": (lambda i, j: j.x / (i.x - i.x), "divides by the constant zero"),
     "root of a negative constant": (lambda i, j: cd.sqrt(-1) * i.x, "raised ValueError"),
-    "negative base": (lambda i, j: (-2) ** i.x, "base must be positive"),
-    "base zero": (lambda i, j: 0**i.x, "base must be positive"),
+    "negative base": (lambda i, j: (-2) ** i.x, "base must be above zero"),
+    "base zero": (lambda i, j: 0**i.x, "base must be above zero"),
     # return values
     "nothing": (lambda i, j: None, "returned None"),
     "an empty list": (lambda i, j: [], "no residual"),

@@ -206,7 +206,7 @@ def test_a_damaged_file_is_detected_and_replaced(cache, ending, damage):
     found = right(in_child(cache))
     assert not found.loaded or ending == ".py" or damage is prolonged
     again = right(in_child(cache))
-    assert again.loaded or damage is a_directory, "mended, but for what cannot be replaced"
+    assert again.loaded or damage is a_directory, "replaced, except what cannot be replaced"
     assert not again.said or damage is a_directory
 
 
@@ -317,8 +317,8 @@ def test_a_full_disk_only_disables_the_cache(cache, size):
 
     found = right(in_child(cache, 4.5, before=full), 4.5)
     assert not found.loaded and found.said
-    assert all("anew in every process" in text for text in found.said)
-    assert right(in_child(cache)).loaded, "what was kept before is still there"
+    assert all("compiled in every process" in text for text in found.said)
+    assert right(in_child(cache)).loaded, "what was cached before is still there"
     assert not right(in_child(cache, 4.5), 4.5).said
     assert right(in_child(cache, 4.5), 4.5).loaded
     nothing_open(cache)
