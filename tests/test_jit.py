@@ -86,7 +86,7 @@ print(hashlib.sha256(found.iterations.tobytes() + found.norms.tobytes()).hexdige
 """
 
 
-def test_a_process_that_compiles_gives_the_bits_of_one_that_loads(tmp_path):
+def test_compiled_and_loaded_kernels_give_the_same_bits(tmp_path):
     """Cached machine code must call the same copies of functions as the process that compiled it."""
     first, again = (run(ANSWERS, tmp_path / "cache")[0] for _ in range(2))
     assert first == again
@@ -139,7 +139,7 @@ def compiled_sources():
     return sorted(path.relative_to(PACKAGE) for path in reached)
 
 
-def test_another_source_of_kernels_is_another_cache(copied):
+def test_an_edited_kernel_source_uses_another_cache(copied):
     first = cache_of(copied)
     assert first.parent == copied / "cache" and first.is_dir()
     assert first.name.startswith(f"{cardan.__version__}-")
@@ -200,7 +200,7 @@ def cut(array, first):
 
 
 @pytest.mark.nojit
-def test_a_piece_begins_where_it_is_cut():
+def test_a_piece_starts_at_its_first_element():
     numbers = np.arange(10.0)
     assert piece(numbers, 4, 3) == (4.0, 6.0)
     assert numbers[5] == -1.0
@@ -218,7 +218,7 @@ def piece(array, first, size):
 @pytest.mark.nojit
 @pytest.mark.skipif(not _jit.JIT_DISABLED, reason="compiled kernels do not check bounds")
 @pytest.mark.parametrize("first, size", [(-1, 2), (8, 3), (11, 0), (2, -1), (0, 11)])
-def test_without_the_jit_a_piece_must_lie_within_what_it_is_cut_from(first, size):
+def test_without_the_jit_a_piece_must_be_within_its_array(first, size):
     with pytest.raises(IndexError, match=f"{size} elements from {first} on"):
         _jit.cut(np.zeros(10), first, size)
     assert _jit.cut(np.zeros(10), 10, 0).size == 0
@@ -226,14 +226,14 @@ def test_without_the_jit_a_piece_must_lie_within_what_it_is_cut_from(first, size
 
 @pytest.mark.nojit
 @pytest.mark.skipif(not _jit.JIT_DISABLED, reason="compiled kernels do not check bounds")
-def test_without_the_jit_nothing_is_cut_from_before_its_beginning():
+def test_without_the_jit_a_negative_first_element_is_an_error():
     with pytest.raises(IndexError, match="at element -1"):
         _jit.tail(np.zeros(10), -1)
 
 
 @pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.arange(9.0)[::2], np.zeros((3, 3)), 5.0])
-def test_there_is_no_pointer_to_what_does_not_lie_in_one_piece(wrong):
+def test_pointer_rejects_arrays_that_are_not_contiguous(wrong):
     with pytest.raises(TypeError, match="must be a contiguous array"):
         cut(wrong, 1)
     with pytest.raises(TypeError, match="must be a contiguous array"):
@@ -247,7 +247,7 @@ def cut_array(array, first):
 
 @pytest.mark.skipif(_jit.JIT_DISABLED, reason="types are Numba's")
 @pytest.mark.parametrize("wrong", [np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.float32), np.zeros((2, 2))])
-def test_an_evaluator_is_not_called_with_what_it_would_misread(wrong):
+def test_an_evaluator_rejects_arguments_of_the_wrong_type(wrong):
     from cardan.solvers import _blocks
 
     f, i = np.zeros(9), np.zeros(9, dtype=np.int64)

@@ -86,7 +86,7 @@ def test_sparse_and_dense_normal_equations_give_numpys_answer(name, formulation,
         assert np.abs(step - expected).max() <= 1e-8 * np.abs(expected).max()
 
 
-def test_an_indefinite_matrix_is_refused_not_factorised():
+def test_an_indefinite_matrix_is_not_factorised():
     system = chain(12).system
     problem = formulations.problem(system, "manifold")
     _, entries = problem.entries(formulations.to_reference(system, system.authored))
@@ -196,7 +196,7 @@ def test_one_impossible_piece_does_not_stop_the_others_and_is_named():
     assert all(v.residual <= 1e-11 for v in result.worst if v.name[1:] != "2")
 
 
-def test_a_small_piece_beside_a_large_one_is_held_to_its_own_size():
+def test_a_small_piece_beside_a_large_one_is_judged_by_its_own_size():
     m = cd.Mechanism()
     pair(m, 0, (0, 0, 0))
     tower = m.body("tower")

@@ -25,7 +25,7 @@ def dwelling(angle):
     return u - cd.sin(2 * cd.pi * u) / (2 * cd.pi)
 
 
-def test_a_coupling_with_dwells_holds_in_them_and_between_with_its_rates() -> None:
+def test_a_coupling_with_dwells_is_satisfied_with_its_rates() -> None:
     m = cd.Mechanism("dwell")
     first, second = m.body("first"), m.body("second", position=(1, 0, 0))
     a = m.revolute("a", m.ground.frame(z=Z, x=X), first.frame(z=Z, x=X))
@@ -43,7 +43,7 @@ def test_a_coupling_with_dwells_holds_in_them_and_between_with_its_rates() -> No
 
 
 @pytest.mark.parametrize("bounds", [(1.0, 0.0), (float("nan"), 1.0), (0.0, float("inf")), ("0", 1.0), (False, 1.0)])
-def test_bounds_that_are_none_are_refused(bounds) -> None:
+def test_invalid_bounds_are_rejected(bounds) -> None:
     with pytest.raises(TypeError, match=r"bounds of cd.clip"):
         cd.clip(0.5, *bounds)
 

@@ -329,8 +329,8 @@ FUNCTIONS = {
     "division of a vector by zero": (lambda i, j: (j - i) / 0.0, "divides by the constant zero"),
     "division by a difference that is zero": (lambda i, j: j.x / (i.x - i.x), "divides by the constant zero"),
     "root of a negative constant": (lambda i, j: cd.sqrt(-1) * i.x, "raised ValueError"),
-    "negative base": (lambda i, j: (-2) ** i.x, "base must be positive"),
-    "base zero": (lambda i, j: 0**i.x, "base must be positive"),
+    "negative base": (lambda i, j: (-2) ** i.x, "base must be above zero"),
+    "base zero": (lambda i, j: 0**i.x, "base must be above zero"),
     # return values
     "nothing": (lambda i, j: None, "returned None"),
     "an empty list": (lambda i, j: [], "no residual"),
@@ -391,7 +391,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("case", list(FUNCTIONS))
-def test_what_a_function_must_not_do_is_said(case):
+def test_invalid_operations_on_traced_values_raise_clear_errors(case):
     function, cause = FUNCTIONS[case]
     declare(keeping)
     message = refused(lambda: declare(function), cause)
@@ -399,17 +399,17 @@ def test_what_a_function_must_not_do_is_said(case):
         assert "can be given by hand with its derivative: see help(cd.primitive)" in message
 
 
-def test_there_are_more_than_a_hundred_of_them():
+def test_there_are_at_least_two_hundred_cases():
     assert len(FUNCTIONS) + len(DECLARATIONS) + len(BY_HAND) + len(USES) >= 200
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
-def test_what_ends_the_program_passes_through_the_function(error):
+def test_system_exit_and_keyboard_interrupt_are_not_caught(error):
     with pytest.raises(type(error)):
         declare(raising(error))
 
 
-def test_a_function_may_catch_the_refusal_and_go_on():
+def test_a_function_may_catch_a_tracing_error():
     def careful(i, j):
         try:
             return i.x if i.x > 0 else j.x
@@ -532,23 +532,23 @@ MADE_OF = {
 
 
 @pytest.mark.parametrize("case", list(DECLARATIONS))
-def test_how_it_must_not_be_declared_is_said(case):
+def test_invalid_declarations_raise_clear_errors(case):
     refused(*DECLARATIONS[case])
 
 
 @pytest.mark.parametrize("case", list(MADE_OF))
-def test_what_it_cannot_be_made_of_is_said(case):
+def test_objects_that_are_not_functions_raise_clear_errors(case):
     made_of, name, cause = MADE_OF[case]
     refused(lambda: cd.primitive(i="point", j="point")(made_of), cause, name)
 
 
-def test_a_primitive_is_not_made_of_a_primitive():
+def test_a_primitive_cannot_be_made_from_a_primitive():
     one = declare(fine)
     refused(lambda: cd.primitive(i="point", j="point")(one), "must be a function", "Primitive")
 
 
 @pytest.mark.parametrize("wrong", [fine, "point", None, 3])
-def test_a_bare_decorator_is_told_how_to_be_written(wrong):
+def test_a_decorator_without_arguments_raises_a_clear_error(wrong):
     with pytest.raises(cd.ModelError, match=r"cd\.primitive was given .*@cd\.primitive\(i='point', j='point'\)"):
         cd.primitive(wrong)
 
@@ -578,7 +578,7 @@ def test_methods_objects_partials_and_lambdas_are_functions_too():
 
 
 @pytest.mark.parametrize("name", ["'", '"""', "a\nb", "x\x00y", "ünï ∂", "__import__('os')", "", " ", "%s{}"])
-def test_any_name_of_a_function_is_only_shown(name):
+def test_the_name_of_a_function_is_only_displayed(name):
     def function(i, j):
         return i.x - j.x
 
@@ -708,17 +708,17 @@ class hostile:
 
 
 @pytest.mark.parametrize("case", list(BY_HAND))
-def test_what_is_wrong_by_hand_is_said(case):
+def test_invalid_primitives_by_hand_raise_clear_errors(case):
     refused(*BY_HAND[case])
 
 
-def test_what_is_right_by_hand_is_taken():
+def test_valid_primitives_by_hand_are_accepted():
     assert by_hand()().rows == 1
     assert by_hand(tiny, derivative=scaled(1e-9))().rows == 1
     assert by_hand(parameters=("a", "b"))().parameters == ("a", "b")
 
 
-def test_a_function_by_hand_need_be_defined_in_a_part_of_space_only():
+def test_a_function_by_hand_may_be_undefined_in_a_part_of_space():
     def root(x, c, out):
         out[0] = math.sqrt(x[0] - x[3])
 
@@ -739,7 +739,7 @@ def needs_python(x, c, out):
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
-def test_what_cannot_be_compiled_is_said_when_it_is_first_used():
+def test_a_compilation_error_is_reported_at_first_use():
     made = by_hand(needs_python)()
     message = refused(lambda: kernels.address(made), "by hand cannot be compiled: ")
     assert "Failed in" not in message and "During" not in message
@@ -870,7 +870,7 @@ USES_OF_ALL_KINDS = {
 
 
 @pytest.mark.parametrize("case", list(USES))
-def test_how_it_must_not_be_used_is_said(case):
+def test_invalid_arguments_of_constrain_raise_clear_errors(case):
     options, cause = USES[case]
     made = declare(parametrised)
     assert used(made).equations == 1
@@ -880,7 +880,7 @@ def test_how_it_must_not_be_used_is_said(case):
 
 
 @pytest.mark.parametrize("case", list(USES_OF_ALL_KINDS))
-def test_what_fits_no_argument_is_said(case):
+def test_features_of_the_wrong_kind_raise_clear_errors(case):
     options, cause = USES_OF_ALL_KINDS[case]
     made = declare(of_all_kinds, kinds=ALL, unit=["m", "rad", "rad", "rad", "m", "m", "rad"])
     assert used(made).equations == 7
@@ -896,13 +896,13 @@ def said(make):
 
 
 @pytest.mark.parametrize("wrong", [fine, "fine", None, 3, cd.Mechanism])
-def test_what_is_no_primitive_cannot_be_used(wrong):
+def test_constrain_accepts_only_primitives(wrong):
     m, body = mechanism()
     message = said(lambda: m.constrain("own", wrong, i=body.point(), j=m.ground.point()))
     assert message.startswith("constraint 'own' was given") and "@cd.primitive(…)" in message
 
 
-def test_a_failed_use_leaves_the_mechanism_as_it_was():
+def test_a_failed_constrain_does_not_change_the_mechanism():
     m, body = mechanism()
     made = declare(parametrised)
     before = m.description()
@@ -935,7 +935,7 @@ def cd_vector(q):
 
 
 @pytest.mark.parametrize("case", list(COUPLINGS))
-def test_functions_of_couplings_are_told_the_same(case):
+def test_functions_of_couplings_raise_the_same_errors(case):
     function, cause = COUPLINGS[case]
     m, body = mechanism()
     hinge = m.revolute("hinge", m.ground.frame(), body.frame())

@@ -41,17 +41,17 @@ KNOW_OF_THE_WORLD = {
 
 
 @pytest.mark.parametrize("name", KNOW_NOTHING)
-def test_what_states_how_features_lie_to_each_other_is_indifferent(name):
+def test_relations_between_features_are_indifferent(name):
     assert KNOW_NOTHING[name].indifferent
 
 
 @pytest.mark.parametrize("name", KNOW_OF_THE_WORLD)
-def test_what_knows_of_the_world_is_not_however_locally_it_does(name):
+def test_a_local_dependence_on_the_world_frame_is_detected(name):
     assert not KNOW_OF_THE_WORLD[name].indifferent
 
 
 @pytest.mark.parametrize("formulation", ["manifold", "relative", "relative_euler_parameters"])
-def test_a_bump_in_the_world_is_met_in_joint_coordinates_too(formulation):
+def test_a_local_world_constraint_is_satisfied_in_joint_coordinates(formulation):
     m = cd.Mechanism()
     a = m.body("a", position=(0.1, 0, 0.3))
     b, c = m.body("b", position=(0, 0, 3)), m.body("c", position=(0, 0.2, 3))

@@ -142,7 +142,7 @@ def nothing_open(cache):
     assert not [path for path in cache.rglob("*") if "writing" in path.name or ".tmp." in path.name]
 
 
-def test_what_one_process_keeps_another_loads(cache):
+def test_one_process_loads_the_kernels_that_another_cached(cache):
     found = right(in_child(cache))
     assert found.loaded and not found.said
     nothing_open(cache)
@@ -200,20 +200,20 @@ DAMAGES = (truncated, emptied, garbled, zeroed, one_bit, prolonged, another_pick
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("ending", [".py", ".nbi", ".nbc"])
-def test_a_damaged_file_is_noticed_and_mended(cache, ending, damage):
+def test_a_damaged_file_is_detected_and_replaced(cache, ending, damage):
     for path in files(cache, ending):
         damage(path)
     found = right(in_child(cache))
     assert not found.loaded or ending == ".py" or damage is prolonged
     again = right(in_child(cache))
-    assert again.loaded or damage is a_directory, "mended, but for what cannot be replaced"
+    assert again.loaded or damage is a_directory, "replaced, except what cannot be replaced"
     assert not again.said or damage is a_directory
 
 
 POISON = "import os\nopen({marker!r}, 'w').close()\nos._exit(7)\n"
 
 
-def test_a_file_with_another_text_is_never_run(cache, tmp_path):
+def test_a_file_with_a_different_text_is_never_executed(cache, tmp_path):
     (source,) = files(cache, ".py")
     poison = POISON.format(marker=str(tmp_path / "executed"))
     for text in (poison, declared().text + poison, poison + declared().text):
@@ -310,22 +310,22 @@ def test_a_cache_that_can_only_be_read_is_read(cache):
 
 
 @pytest.mark.parametrize("size", [0, 100, 2000, 9000])
-def test_a_full_disk_keeps_nothing_and_spoils_nothing(cache, size):
+def test_a_full_disk_only_disables_the_cache(cache, size):
     def full():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     found = right(in_child(cache, 4.5, before=full), 4.5)
     assert not found.loaded and found.said
-    assert all("anew in every process" in text for text in found.said)
-    assert right(in_child(cache)).loaded, "what was kept before is still there"
+    assert all("compiled in every process" in text for text in found.said)
+    assert right(in_child(cache)).loaded, "what was cached before is still there"
     assert not right(in_child(cache, 4.5), 4.5).said
     assert right(in_child(cache, 4.5), 4.5).loaded
     nothing_open(cache)
 
 
 @pytest.mark.parametrize("where", [1, 2, 3])
-def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(cache, where):
+def test_a_process_killed_while_writing_leaves_no_file_that_is_loaded(cache, where):
     """The process ends at each of its renames: of the source, of the index, of the machine code."""
 
     def killed():
@@ -347,7 +347,7 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(cache, whe
     assert right(in_child(cache, 5.5), 5.5).loaded
 
 
-def test_processes_killed_at_any_time_leave_nothing_that_is_read(cache):
+def test_processes_killed_at_any_time_leave_no_file_that_is_loaded(cache):
     for k in range(8):
         child = Child(cache, evaluate, 6.5)
         time.sleep(0.03 * k)
@@ -360,7 +360,7 @@ def test_processes_killed_at_any_time_leave_nothing_that_is_read(cache):
     assert found.loaded and not found.said
 
 
-def test_processes_may_make_the_same_and_other_primitives_at_once(cache):
+def test_processes_may_compile_equal_and_different_primitives_concurrently(cache):
     factors = (7.5, 7.5, 7.5, 8.5)
     began = time.time() + 0.1
 
@@ -392,7 +392,7 @@ def double(_=None):
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
-def test_machine_code_of_every_kernel_is_kept_as_carefully(cache, ending):
+def test_the_cache_of_every_kernel_has_the_same_protection(cache, ending):
     assert [Child(cache, double).result().loaded for _ in range(2)] == [False, True]
     for damage in (truncated, garbled, one_bit):
         (path,) = cache.rglob(f"*.doubled*{ending}")

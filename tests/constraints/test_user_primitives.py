@@ -504,7 +504,7 @@ def test_parameters_take_what_is_given_or_their_defaults():
 
 
 @pytest.mark.nojit
-def test_a_vector_of_an_argument_turns_with_its_body():
+def test_a_vector_of_an_argument_rotates_with_its_body():
     @cd.primitive(i="point", j="point", up="vector of i", turn="orientation of j")
     def equal_height(i, j, up, turn, *, offset=0.0):
         return cd.dot(up, j - i) - offset + 0.0 * turn[0]
@@ -543,7 +543,7 @@ RELATIVE = {
 
 
 @pytest.mark.nojit
-def test_whether_the_worlds_origin_matters_is_found_from_the_graph():
+def test_dependence_on_the_world_origin_is_determined_from_the_graph():
     declare = cd.primitive(i="point", j="point")
     assert {name: declare(f).absolute for name, f in ABSOLUTE.items()} == dict.fromkeys(ABSOLUTE, True)
     assert {name: declare(f).absolute for name, f in RELATIVE.items()} == dict.fromkeys(RELATIVE, False)
@@ -661,7 +661,7 @@ def fails_derivative(x, c, out):
 
 
 @pytest.mark.parametrize("x", [2.5, 3.5])
-def test_a_kernel_by_hand_that_raises_is_never_met(x):
+def test_a_kernel_by_hand_that_raises_is_never_satisfied(x):
     primitive = cd.primitive(i="point", j="point", rows=1, derivative=fails_derivative)(fails_far_away)
     m = cd.Mechanism()
     body = m.body("body", position=(x, 0, 0))
@@ -700,7 +700,7 @@ def summed(i, j, *, k):
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-def test_what_a_kernel_by_hand_gets_is_as_long_as_it_was_declared(formulation):
+def test_arrays_of_a_kernel_by_hand_have_the_declared_sizes(formulation):
     """Its arrays are parts of larger arrays that contain the rows, features and parameters of others."""
     evaluations = []
     for primitive in (summed, summed_by_hand):
@@ -730,7 +730,7 @@ def one_row_derivative(x, c, out):
 
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_function_that_is_compiled_already_is_held_to_its_rows_too(compiled):
+def test_a_function_that_is_already_compiled_gets_bounds_checks(compiled):
     import numba
 
     value = numba.njit(one_row_or_two) if compiled else one_row_or_two
@@ -742,7 +742,7 @@ def test_a_function_that_is_compiled_already_is_held_to_its_rows_too(compiled):
     assert math.isnan(f[0]) and f[1:].tolist() == [7.0, 7.0]
 
 
-def test_a_trace_that_leaves_its_domain_is_never_met():
+def test_a_traced_function_outside_its_domain_is_never_satisfied():
     @cd.primitive(i="point", j="point")
     def impossible(i, j):
         return cd.sqrt(-1 - cd.dot(j - i, j - i))
@@ -826,7 +826,7 @@ def declared(function=height, **options):
 
 
 @pytest.mark.nojit
-def test_primitives_are_equal_if_they_are_declared_alike():
+def test_primitives_with_equal_declarations_are_equal():
     def other_default(i, j, *, offset=1.0):
         return j.z - i.z - offset
 
@@ -853,7 +853,7 @@ def test_primitives_are_equal_if_they_are_declared_alike():
 
 
 @pytest.mark.nojit
-def test_the_same_equation_is_compiled_once_whatever_it_is_called():
+def test_the_same_equation_is_compiled_once_under_all_names():
     def tall(a, b, *, extra=3.0):
         return b.z - a.z - extra
 
@@ -934,7 +934,7 @@ def test_a_primitive_by_hand_is_pickled_by_its_name(monkeypatch):
 
 
 @pytest.mark.nojit
-def test_a_primitive_by_hand_that_no_module_names_cannot_be_pickled_and_says_so():
+def test_a_local_primitive_by_hand_raises_a_clear_error_when_pickled():
     def local(x, c, out):
         out[0] = x[0] - x[3]
 
@@ -950,7 +950,7 @@ def test_a_primitive_by_hand_that_no_module_names_cannot_be_pickled_and_says_so(
 @pytest.mark.parametrize(
     ("module", "name"), [("no_such_module", "rod"), ("cardan", "rod"), ("cardan", "sin"), (None, "rod"), ("", "rod")]
 )
-def test_a_primitive_by_hand_that_is_not_there_is_named(module, name):
+def test_a_missing_primitive_by_hand_is_named_in_the_error(module, name):
     with pytest.raises(cd.ModelError, match=rf"'{name}'.*module {module!r}"):
         by_hand.named(module, name)
 
@@ -990,7 +990,7 @@ def test_no_damaged_graph_becomes_a_module(damage):
 
 
 @pytest.mark.nojit
-def test_the_text_of_a_module_holds_nothing_of_the_users_own():
+def test_the_text_of_a_module_contains_no_text_of_the_user():
     def function(i, j, *, parameter=3.25):
         return j.z - i.z - parameter
 

@@ -150,7 +150,7 @@ def test_cholesky_solves_what_lapack_solves(n, damping):
     assert np.abs(lower - np.linalg.cholesky(whole)).max() <= 1e-13 * np.abs(whole).max()
 
 
-def test_cholesky_reads_the_lower_triangle_alone():
+def test_cholesky_reads_only_the_lower_triangle():
     rng = np.random.default_rng(6)
     root = rng.normal(size=(9, 6))
     a, b = root.T @ root, rng.normal(size=6)
@@ -169,7 +169,7 @@ def test_cholesky_reads_the_lower_triangle_alone():
         np.ones((4, 4)),
     ],
 )
-def test_cholesky_refuses_what_is_not_positive_definite(a):
+def test_cholesky_rejects_an_indefinite_matrix(a):
     assert solve(a, np.ones(len(a))) is None
     if np.isfinite(a).all():
         assert solve(a, np.ones(len(a)), damping=2.0) is not None
@@ -192,14 +192,14 @@ def test_lu_solves_what_lapack_solves(n):
 
 
 @pytest.mark.nojit
-def test_lu_exchanges_rows_where_a_pivot_is_zero():
+def test_lu_exchanges_rows_if_a_pivot_is_zero():
     a = [[0.0, 2.0, 1.0], [0.0, 0.0, 3.0], [4.0, 5.0, 6.0]]
     assert np.allclose(lu_solve(a, [4.0, 6.0, 20.0]), [0.75, 1.0, 2.0], rtol=0, atol=1e-15)
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
-def test_lu_calls_singular_what_has_a_pivot_below_the_given_part_of_its_largest_entry(scale):
+def test_lu_reports_a_singular_matrix_by_its_smallest_pivot(scale):
     a = scale * np.diag([3.0, 1.0, 1e-9])
     assert lu_solve(a, np.ones(3), singular=1e-10) is not None
     assert lu_solve(a, np.ones(3), singular=1e-9) is None
@@ -208,5 +208,5 @@ def test_lu_calls_singular_what_has_a_pivot_below_the_given_part_of_its_largest_
 
 
 @pytest.mark.nojit
-def test_lu_of_what_is_no_number_is_singular():
+def test_lu_of_a_matrix_with_nan_is_singular():
     assert lu_solve(np.full((2, 2), np.nan), np.ones(2)) is None

@@ -320,7 +320,7 @@ def test_log_inverts_exp(theta):
 
 
 @pytest.mark.parametrize("theta", BEYOND_PI)
-def test_log_takes_the_shorter_turn(theta):
+def test_log_takes_the_smaller_angle(theta):
     for axis in AXES:
         np.testing.assert_allclose(eu.log(eu.exp(theta * axis)), (theta - 2 * PI) * axis, atol=8 * EPS)
 
@@ -610,7 +610,7 @@ def test_axis_angle_equals_exp_and_scipy():
     assert eu.from_axis_angle([1, 0, 0], angle).shape == (30, 4)
 
 
-def test_canonical_names_each_rotation_once():
+def test_canonical_is_unique_for_each_rotation():
     p = np.concatenate([quaternions(40, (50,)), [[0, -3, 1, 0], [0, 0, -2, 5], [0, 0, 0, -1], [-0.0, -1, 0, 0]]])
     c = eu.canonical(p)
     np.testing.assert_array_equal(c, eu.canonical(-p))
@@ -707,7 +707,7 @@ def test_wrong_shapes_are_named(f):
 
 
 @pytest.mark.parametrize("f", [eu.normalize, eu.canonical, eu.log, eu.as_matrix, eu.as_zxz, eu.as_scipy], ids=name)
-def test_zero_and_nonfinite_quaternions_are_refused_by_value(f):
+def test_zero_and_nonfinite_quaternions_are_rejected_with_their_value(f):
     with pytest.raises(ValueError, match=r"p must be finite and non-zero, got \[0\. 0\. 0\. 0\.\]"):
         f([0, 0, 0, 0])
     with pytest.raises(ValueError, match=r"got \[ ?1\. +nan +0\. +0\.\] at index \(1,\)"):
@@ -716,7 +716,7 @@ def test_zero_and_nonfinite_quaternions_are_refused_by_value(f):
         f([np.inf, 0, 0, 0])
 
 
-def test_from_converters_refuse_bad_values_by_name():
+def test_from_converters_reject_bad_values_by_name():
     with pytest.raises(ValueError, match=r"axis must be finite and non-zero, got \[0\. 0\. 0\.\]"):
         eu.from_axis_angle([0, 0, 0], 1.0)
     with pytest.raises(ValueError, match="angle must be finite, got nan"):
@@ -727,7 +727,7 @@ def test_from_converters_refuse_bad_values_by_name():
         eu.from_zxz([0, np.nan, 0])
 
 
-def test_nan_passes_through_the_algebra():
+def test_the_algebra_propagates_nan():
     bad = [np.nan, 0.0, 0.0, 0.0]
     for y in (eu.matrix(bad), eu.multiply(bad, [1, 0, 0, 0]), eu.K([1, 2, 3], bad), eu.right_jacobian([np.nan, 0, 0])):
         assert np.isnan(y).any()

@@ -16,7 +16,7 @@ def half_sine_ratio(a):
 
 
 @pytest.mark.nojit
-def test_half_the_sine_by_the_angle_is_sharp_on_both_sides_of_its_series():
+def test_half_sine_ratio_is_accurate_on_both_sides_of_its_series():
     edge = _kernels.TWO_TERMS_BELOW
     for a in (1e-300, 1e-9, 0.5 * edge, edge, np.nextafter(edge, 1.0), 2 * edge, 0.1, 1.0, np.pi, 6.0):
         with mpmath.workdps(40):

@@ -81,7 +81,7 @@ def compare(run):
 @pytest.mark.parametrize("method", ["auto", *methods.REGISTRY])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", SMALL)
-def test_no_solver_leaves_its_workspace(name, formulation, method):
+def test_no_solver_exceeds_its_workspace(name, formulation, method):
     def run():
         m = REGISTRY[name].build()
         start = random_start(m, 3)
@@ -134,7 +134,7 @@ def many(name, formulation, count=6, **options):
 @pytest.mark.parametrize("method", ["auto", "newton_lu", "hybrid", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", [*SMALL, "own"])
-def test_many_starts_keep_to_their_workspaces(name, formulation, method):
+def test_many_starts_do_not_exceed_their_workspaces(name, formulation, method):
     options = {"restarts": 2} if method == "auto" else {"method": method, "max_iterations": 60}
     compare(lambda: many(name, formulation, **options))
 
@@ -152,13 +152,13 @@ def test_many_starts_keep_to_their_workspaces(name, formulation, method):
         ("own", {"restarts": 3, "tolerance": 1e-15}),
     ],
 )
-def test_nor_do_attempts_that_fail(name, options, formulation):
+def test_failed_attempts_do_not_exceed_their_workspaces(name, options, formulation):
     compare(lambda: many(name, formulation, **options))
 
 
 @pytest.mark.parametrize("method", ["auto", "newton", "gradient"])
 @pytest.mark.parametrize("formulation", ["manifold", "euler_parameters", "relative"])
-def test_nor_does_the_linear_algebra_of_large_systems(formulation, method):
+def test_linear_algebra_of_large_systems_does_not_exceed_its_workspace(formulation, method):
     def run():
         m = parallel.chain(150)
         start = {f"link_{k + 1}": Pose(p[:3], p[3:]) for k, p in enumerate(parallel.scattered(150, 1))}
@@ -169,14 +169,14 @@ def test_nor_does_the_linear_algebra_of_large_systems(formulation, method):
 
 @pytest.mark.parametrize("inverse", liu2013.INVERSES)
 @pytest.mark.parametrize("formulation", formulations.REGISTRY)
-def test_nor_does_algorithm_1(formulation, inverse):
+def test_algorithm_1_does_not_exceed_its_workspace(formulation, inverse):
     starts = np.random.default_rng(1).uniform(-1, 1, (30, 4))
     settings = liu2013.Settings(inverse=inverse)
     compare(lambda: liu2013.algorithm_1(2, 2, formulation, starts, settings).norms)
 
 
 @pytest.mark.parametrize("links", [1, 2, 30])
-def test_nor_does_the_spring_iteration(links):
+def test_the_spring_iteration_does_not_exceed_its_workspace(links):
     def run():
         springs = parallel.Springs(parallel.scattered(links, 0), 7)
         springs.run(3, 2)
@@ -187,7 +187,7 @@ def test_nor_does_the_spring_iteration(links):
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", [*SMALL, "own"])
-def test_nor_does_a_step_at_a_time(name, formulation):
+def test_single_steps_do_not_exceed_their_workspace(name, formulation):
     def run():
         m = BUILDERS[name]()
         stepper = m.stepper(random_start(m, 3), formulation=formulation)
@@ -199,7 +199,7 @@ def test_nor_does_a_step_at_a_time(name, formulation):
 
 
 @pytest.mark.parametrize("name", ["slider_crank", "planetary_gear", "lead_screw", "folding_table", "own"])
-def test_nor_does_a_motion(name):
+def test_a_motion_does_not_exceed_its_workspace(name):
     def run():
         m = own() if name == "own" else REGISTRY[name].build()
         states = m.move(np.linspace(0.0, 0.4, 4)).states
@@ -211,7 +211,7 @@ def test_nor_does_a_motion(name):
 
 
 @pytest.mark.parametrize("name", [*SMALL, "own", "contradictory"])
-def test_nor_does_a_diagnosis(name):
+def test_a_diagnosis_does_not_exceed_its_workspace(name):
     def run():
         m = BUILDERS[name]()
         found = m.diagnose(m.assemble(restarts=1).state)
@@ -223,7 +223,7 @@ def test_nor_does_a_diagnosis(name):
 
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", [*SMALL, "own"])
-def test_nor_does_what_is_evaluated_once(name, formulation):
+def test_single_evaluations_do_not_exceed_their_workspace(name, formulation):
     """f, J, J x, a retraction, residuals along steps; γ if the formulation has velocities of bodies."""
 
     def run():
@@ -242,7 +242,7 @@ def test_nor_does_what_is_evaluated_once(name, formulation):
 
 @pytest.mark.parametrize("formulation", formulations.REGISTRY)
 @pytest.mark.parametrize("name", ["rsur", "planetary_gear", "own"])
-def test_nor_does_a_descent(name, formulation):
+def test_a_descent_does_not_exceed_its_workspace(name, formulation):
     def run():
         m = BUILDERS[name]()
         starts = np.array([start_coordinates(m.system, random_start(m, seed)) for seed in range(3)])
@@ -259,7 +259,7 @@ def test_nor_does_a_descent(name, formulation):
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "newton_lu", "gradient"])
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
 @pytest.mark.parametrize("name", ["planar_4r", "stewart_distance", "lead_screw", "own"])
-def test_no_piece_of_a_workspace_is_left_for_another(name, formulation, method):
+def test_no_piece_of_a_workspace_overflows_into_another(name, formulation, method):
     """Without the JIT every piece is an array of its own size."""
 
     def run():
@@ -289,7 +289,7 @@ def solve_with(algebra, formulation, method, short=0):
 @pytest.mark.parametrize("algebra", ALGEBRAS.values(), ids=ALGEBRAS)
 @pytest.mark.parametrize("formulation", ["manifold", "relative"])
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton"])
-def test_nor_one_of_the_linear_algebra(algebra, formulation, method, monkeypatch):
+def test_no_piece_of_the_linear_algebra_overflows_into_another(algebra, formulation, method, monkeypatch):
     monkeypatch.setattr(methods.load("_newton"), "DENSE", 0)
     compare(lambda: solve_with(algebra, formulation, method))
 
@@ -304,7 +304,7 @@ only_without_the_jit = pytest.mark.skipif(not JIT_DISABLED, reason="compiled ker
 @pytest.mark.nojit
 @only_without_the_jit
 @pytest.mark.parametrize("method", ["levenberg_marquardt", "newton", "gradient", "newton_lu"])
-def test_every_piece_of_a_workspace_is_as_long_as_it_must_be(method, monkeypatch):
+def test_no_piece_of_a_workspace_can_be_shorter(method, monkeypatch):
     """If any piece is one element shorter, the kernel writes beyond its end."""
     module = methods.load(methods.REGISTRY[method].stages[0].kernel)
     whole = module.pieces
@@ -319,7 +319,7 @@ def test_every_piece_of_a_workspace_is_as_long_as_it_must_be(method, monkeypatch
 @pytest.mark.nojit
 @only_without_the_jit
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-def test_so_is_an_evaluator_with_one_float_less(formulation, monkeypatch):
+def test_the_workspace_of_an_evaluator_cannot_be_shorter(formulation, monkeypatch):
     def shortened(ints, plan=formulations._records.plan_workspace):
         return plan(ints)._replace(size=plan(ints).size - 1)
 
@@ -332,7 +332,7 @@ def test_so_is_an_evaluator_with_one_float_less(formulation, monkeypatch):
 @pytest.mark.nojit
 @only_without_the_jit
 @pytest.mark.parametrize("part", ["FRAMES", "NEW", "WRENCHES", "SCRATCH", "WORLD", "OWN", "END"])
-def test_so_is_a_part_of_the_work_in_joint_coordinates(part, monkeypatch):
+def test_no_part_of_the_workspace_in_joint_coordinates_can_be_shorter(part, monkeypatch):
     whole = relative._Packed._header
 
     def shortened(*arguments):
@@ -348,21 +348,21 @@ def test_so_is_a_part_of_the_work_in_joint_coordinates(part, monkeypatch):
 @pytest.mark.nojit
 @only_without_the_jit
 @pytest.mark.parametrize("algebra", ALGEBRAS.values(), ids=ALGEBRAS)
-def test_so_is_a_matrix_with_one_float_less(algebra):
+def test_the_matrices_of_linear_algebra_cannot_be_shorter(algebra):
     with pytest.raises(IndexError):
         solve_with(algebra, "manifold", "levenberg_marquardt", short=1)
 
 
 @pytest.mark.nojit
 @only_without_the_jit
-def test_so_is_the_workspace_of_springs(monkeypatch):
+def test_the_workspace_of_springs_cannot_be_shorter(monkeypatch):
     whole = parallel._kind
     monkeypatch.setattr(parallel, "_kind", lambda *given: {**(kind := whole(*given)), "work": kind["work"] - 1})
     with pytest.raises(IndexError):
         parallel.Springs(parallel.scattered(5, 0), 2).run(1)
 
 
-def test_guards_fall_where_something_is_written_beyond():
+def test_guards_detect_a_write_beyond_the_end():
     guards = Guards()
     with pytest.raises(AssertionError, match="after an array of 5"), guards.standing():
         np.empty(5)

@@ -112,7 +112,7 @@ def test_the_step_is_that_of_the_singular_values(constraints, blocks, damping):
 
 @pytest.mark.parametrize("damping", [1e-12, 1e-9, 1e-4, 1.0])
 @pytest.mark.parametrize("redundant", [False, True])
-def test_any_gradient_is_answered_to_what_its_rounding_allows(damping, redundant):
+def test_the_step_of_any_gradient_is_accurate_to_rounding(damping, redundant):
     """The components along free motions, and their rounding errors, are divided by λ.  If these components are only
     rounding errors, the other components are as accurate as without free motions."""
     rng = np.random.default_rng(11)
@@ -145,7 +145,7 @@ def test_any_gradient_is_answered_to_what_its_rounding_allows(damping, redundant
     assert np.abs(span @ error).max() <= 100 * bound * np.abs(g).max()
 
 
-def test_the_formula_without_the_split_would_lose_what_refinement_needs():
+def test_the_formula_without_the_split_is_too_inaccurate_for_refinement():
     """(g − JᵀS J g)/λ without the split: its error in the row space is eps/λ, not eps/σ²."""
     rng = np.random.default_rng(11)
     structure = random_structure(rng, 4, 14, independent=True)
@@ -189,7 +189,7 @@ def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):
             assert np.abs(refined - expected).max() <= allowed * np.abs(expected).max()
 
 
-def test_an_indefinite_matrix_is_refused():
+def test_an_indefinite_matrix_is_rejected():
     rng = np.random.default_rng(2)
     structure = random_structure(rng, 3, 12)
     entries = rng.normal(size=structure[abi.JACOBIAN_SIZE])
@@ -197,7 +197,7 @@ def test_an_indefinite_matrix_is_refused():
     assert Solver(linear.dual(structure), structure, entries, r, -50.0).status == 1
 
 
-def test_few_long_rows_are_taken_by_rows_and_short_ones_by_unknowns():
+def test_few_long_rows_use_the_dual_and_short_rows_the_normal_equations():
     from cardan.solvers import _dense_normal, _dual_normal, _sparse_normal
 
     rng = np.random.default_rng(3)

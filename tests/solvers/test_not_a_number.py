@@ -39,7 +39,7 @@ def arm():
 @pytest.mark.nojit
 @pytest.mark.parametrize("method", methods.REGISTRY)
 @pytest.mark.parametrize("formulation", formulations.CHOICES)
-def test_a_jacobian_that_is_no_number_ends_the_search(method, formulation):
+def test_a_nan_in_the_jacobian_ends_the_search(method, formulation):
     result = arm().assemble(method=method, formulation=formulation, max_iterations=50)
     assert not result.ok
     if method == "levenberg_marquardt":  # its damping grows until the step is negligible
@@ -54,7 +54,7 @@ def larger(a, b):
 
 
 @pytest.mark.nojit
-def test_of_two_numbers_one_of_which_is_none_none_is_larger():
+def test_larger_is_nan_if_either_number_is_nan():
     assert larger(1.0, 2.0) == larger(2.0, 1.0) == 2.0
     assert larger(1.0, np.inf) == np.inf
     assert all(np.isnan(larger(a, b)) for a, b in ((1.0, np.nan), (np.nan, 1.0), (np.nan, np.nan), (np.inf, np.nan)))

@@ -100,7 +100,7 @@ def primitive(
         missing = "derivative=" if derivative is None else "rows="
         raise ModelError(f"{what} by hand needs rows= and derivative=; {missing} is missing")
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= most_rows:
-        raise ModelError(f"{what}: rows is {rows!r}; it must be an integer from 1 to {most_rows}")
+        raise ModelError(f"{what}: rows is {rows!r}; it must be a whole number from 1 to {most_rows}")
     for which, function in (("function", value), ("derivative", derivative)):
         if not inspect.isfunction(getattr(function, "py_func", function)):
             raise ModelError(f"{what}: its {which} is {function!r}; it must be a plain function of x, c and out")

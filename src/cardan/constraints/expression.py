@@ -312,7 +312,7 @@ class Graph:
         if not self.reads(n, "x"):
             return self.call("power", a, n)
         if isinstance(a.value, float) and a.value <= 0.0:
-            raise TracingError(f"a primitive raises {a.value!r} to a traced power; the base must be positive")
+            raise TracingError(f"a primitive raises {a.value!r} to a traced power; the base must be above zero")
         return self.call("exp", n * self.call("log", a))
 
     def reads(self, node: Scalar, kind: str) -> bool:
