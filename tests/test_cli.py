@@ -137,7 +137,7 @@ def test_closed_pipe_ends_quietly() -> None:
 def test_an_ascii_stdout_is_no_error() -> None:
     run = run_python("import sys; from cardan.cli import main; sys.exit(main(['examples']))", PYTHONIOENCODING="ascii")
     assert run.returncode == 0, run.stderr
-    assert "bent 90? pieces" in run.stdout
+    assert "chain of 90? elbows" in run.stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
@@ -160,7 +160,7 @@ def test_ctrl_c_while_kernels_compile(tmp_path: Path) -> None:
         process.kill()
         rest = process.stderr.read()
     assert process.wait() == 130, rest
-    assert "compiling kernels, once" in first
+    assert "compiling kernels once" in first
     assert rest.endswith("cardan: interrupted\n")
     assert "Traceback" not in rest
 

@@ -52,7 +52,7 @@ def edges(system: System) -> Edges:
     a_frames, b_frames = _frames(system, found, places_a, a), _frames(system, found, places_b, b)
     offsets = np.array([edge.offset for edge in found])
     if offsets.any():
-        a_frames[:, 4:] += offsets[:, None] * euler.rotate(a_frames[:, :4], (0.0, 0.0, 1.0))
+        a_frames[:, 4:] += offsets[:, None] * _rotated(a_frames[:, :4], _Z)
     return Edges(
         names,
         [edge.equations for edge in found],
@@ -83,9 +83,9 @@ def _frames(system: System, found: list[Edge], places: list[Place], bodies: list
     frames[translations == 3, 4:] = 0.0
     frames[rotation == ANYHOW, :4] = 1.0, 0.0, 0.0, 0.0
     threads = np.array([edge.counted for edge in found], dtype=np.int64) >= 0
-    for k in np.flatnonzero((rotation == STILL) | threads):
-        p = np.array(quaternion_from_columns(*axes[k].tolist()))
-        frames[k, :4] = -p if threads[k] and p @ frames[k, :4] < 0.0 else p
+    frames[threads, :4] = _with_x(frames[threads, :4], axes[threads, 0])
+    for k in np.flatnonzero(rotation == STILL):
+        frames[k, :4] = quaternion_from_columns(*axes[k].tolist())
     return frames
 
 
@@ -96,3 +96,21 @@ def _with_axis(z: FloatArray) -> FloatArray:
     x, y, none = 0.5 * z[:, 0] / half, -0.5 * z[:, 1] / half, np.zeros(len(z))
     columns = [np.where(up, half, y), np.where(up, y, half), np.where(up, x, none), np.where(up, none, x)]
     return np.column_stack(columns)
+
+
+_X, _Y, _Z = np.eye(3)
+
+
+def _rotated(p: FloatArray, u: FloatArray) -> FloatArray:
+    """A(p) u of unit quaternions."""
+    t = 2.0 * np.cross(p[:, 1:], u)
+    found: FloatArray = u + p[:, :1] * t + np.cross(p[:, 1:], t)
+    return found
+
+
+def _with_x(p: FloatArray, x: FloatArray) -> FloatArray:
+    """Frames p rotated about their z until their x is there."""
+    half = 0.5 * np.arctan2(*(np.einsum("ij,ij->i", _rotated(p, u), x) for u in (_Y, _X)))
+    c, s = np.cos(half), np.sin(half)
+    w, e1, e2, e3 = p.T
+    return np.column_stack([w * c - e3 * s, e1 * c + e2 * s, e2 * c - e1 * s, e3 * c + w * s])

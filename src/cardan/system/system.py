@@ -45,6 +45,7 @@ class Source(NamedTuple):
 
     ``names``, ``serials``, ``authored``: of the bodies.  ``constraints``: for each record the name of its constraint.
     ``edges``: joints that declare a motion, by name.  ``references``, shape (bodies, 7): see :class:`System`.
+    ``offsets`` [m], shape (bodies + 1, 3), the last for the ground: points of the records are measured from there.
     """
 
     names: tuple[str, ...]
@@ -55,6 +56,7 @@ class Source(NamedTuple):
     angles: tuple[AngleRecord, ...]
     edges: Mapping[str, Edge]
     references: FloatArray | None
+    offsets: FloatArray | None = None
 
     def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> Source:
         """Some bodies, some records and some counted angles, by number."""
@@ -153,7 +155,14 @@ class System:
 
     def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> System:
         """The system of some bodies, relations and counted angles, by number."""
-        return System.from_source(self._source.part(bodies, chosen, angles))
+        source = self._source.part(bodies, chosen, angles)
+        if source.references is None:  # points are taken from the centroids, so that a small piece far away is exact
+            ends = [*ints_at(self, layout.PAR), self.floats.size - 9 * len(self.counted_angles)]
+            floats = [self.floats[ends[k] : ends[k + 1]].tobytes() for k in chosen]
+            records = [record._replace(floats=own) for record, own in zip(source.records, floats, strict=True)]
+            offsets = np.vstack([self.centroids[bodies], self.origin])
+            source = source._replace(records=tuple(records), offsets=offsets)
+        return System.from_source(source)
 
     def _pack(self, source: Source) -> None:
         self._source = source
@@ -192,6 +201,8 @@ class System:
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
             length = _tables.measure(*given, order, tables, scratch, measures, points)
+        if self._source.offsets is not None:
+            points += self._source.offsets.ravel()
         self.starts: IntArray = tables[: constraints + 1]
         self.level: IntArray = tables[constraints + 1 : constraints + 1 + count]
         self.leader: IntArray = tables[constraints + 1 + count :]
