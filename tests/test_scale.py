@@ -159,7 +159,7 @@ def test_pieces_are_solved_as_if_each_were_alone():
     together.body("lonely", position=(1, 2, 3))
     result = together.assemble()
     assert result.ok and result.unconnected == ("lonely",)
-    assert len(together.system.components()) == 5
+    assert len(together.system.pieces) == 5
     assert result.state["lonely"].position.tolist() == [1, 2, 3]
     total = 0
     for k in range(5):

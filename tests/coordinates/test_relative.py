@@ -103,7 +103,7 @@ def triple(seed):
 
 def one_piece(seed):
     """The largest piece of a random mechanism."""
-    return max((piece for _, piece in random_mechanism(seed).system.components()), key=lambda s: len(s.names))
+    return max((piece.system for piece in random_mechanism(seed).system.pieces), key=lambda s: len(s.names))
 
 
 SYSTEMS = {

@@ -183,7 +183,8 @@ class Crossing:
         here = self._on_curve(time)
         before, after = (rates.difference(self._system, here, self._on_curve(time + sign * h)) for sign in (-1.0, 1.0))
         along = (after - before) / (2.0 * h), (after + before) / h**2
-        return rates.rates(self._system, self._problem, q, time, along, RATE_CUT)
+        found = rates.solver_rates(self._system, self._problem, q, time, along, RATE_CUT)
+        return rates.at_origins(self._system, q, *found)
 
     def _on_curve(self, time: float) -> FloatArray:
         assert self._curve is not None  # made by build

@@ -164,7 +164,8 @@ class _Path:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
             known = self._linearization.decomposition
-            velocities, accelerations = rates.rates(self.system, self.problem, self.q, self.time, known=known)
+            found = rates.solver_rates(self.system, self.problem, self.q, self.time, known=known)
+            velocities, accelerations = rates.at_origins(self.system, self.q, *found)
         return self._pose_state(self.q).with_rates(velocities, accelerations)
 
     def take_rotation(self) -> float:

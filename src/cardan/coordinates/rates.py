@@ -51,21 +51,11 @@ class Decomposition:
         return found
 
 
-def rates(
-    system: System,
-    problem: Problem,
-    q: FloatArray,
-    time: float,
-    along: tuple[FloatArray, FloatArray] | None = None,
-    cut: float = RANK_RTOL,
-    known: Decomposition | None = None,
-) -> tuple[FloatArray, FloatArray]:
+def at_origins(system: System, q: FloatArray, v: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """ṙ in world and ω in body axes of every body origin, and their derivatives, shape (bodies, 6) each.
 
-    along: v and v̇ of an approximate motion, in the solvers' coordinates; the rates nearest to it are returned.  cut,
-    relative to the largest singular value: in directions below it they are those of that motion.  known: of J in q.
+    v and v̇: in the solvers' coordinates, as :func:`solver_rates` gives them.
     """
-    v, a = solver_rates(system, problem, q, time, along, cut, known)
     v, a = v.reshape(-1, 6).copy(), a.reshape(-1, 6).copy()
     A = euler.matrix(q[: layout.POSE * len(system.names)].reshape(-1, layout.POSE)[:, 3:])
     w, c, axes = v[:, 3:], system.reference_points, system.reference_axes
@@ -87,7 +77,11 @@ def solver_rates(
     cut: float = RANK_RTOL,
     known: Decomposition | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """v and v̇ in the solvers' coordinates, flat: of the reference points."""
+    """v and v̇ in the solvers' coordinates, flat: of the reference frames.
+
+    along: v and v̇ of an approximate motion; the nearest rates are returned, and those of that motion in directions whose
+    singular value is below cut, relative to the largest.  known: of J in q.
+    """
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
     rows = {row.constraint: row.start for row in system.rows}
     for _, signal in system.signals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -35,28 +36,18 @@ class Linear(NamedTuple):
     cost: float
 
 
+@dataclass(slots=True, eq=False)
 class Problem:
     """An evaluator's address, its two tables, the structure of its Jacobian, its scales (rows, then columns), and its
     linear algebra."""
 
-    __slots__ = ("_tables", "evaluate", "floats", "ints", "linear", "scales", "structure")
-
-    def __init__(
-        self,
-        evaluate: int,
-        ints: NDArray[np.int64],
-        floats: NDArray[np.float64],
-        structure: NDArray[np.int64],
-        scales: NDArray[np.float64],
-        linear: Linear,
-    ) -> None:
-        self.evaluate = evaluate
-        self.ints = ints
-        self.floats = floats
-        self.structure = structure
-        self.scales = scales
-        self.linear = linear
-        self._tables: dict[int, NDArray[np.int64]] = {}
+    evaluate: int
+    ints: NDArray[np.int64]
+    floats: NDArray[np.float64]
+    structure: NDArray[np.int64]
+    scales: NDArray[np.float64]
+    linear: Linear
+    _tables: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:

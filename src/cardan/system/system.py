@@ -355,10 +355,6 @@ class System:
         found: tuple[Piece, ...] = self.cached("pieces", lambda: split(self))
         return found
 
-    def components(self) -> list[tuple[IntArray, System]]:
-        """The bodies and the system of each piece."""
-        return [(piece.bodies, piece.system) for piece in self.pieces]
-
     @property
     def edges(self) -> Mapping[str, Edge]:
         """Joints that declare the motion they allow, by name."""
