@@ -79,7 +79,7 @@ def solver_rates(
 ) -> tuple[FloatArray, FloatArray]:
     """v and v̇ in the solvers' coordinates, flat: of the reference frames.
 
-    along: v and v̇ of an approximate motion; the nearest rates are returned, and those of that motion in directions whose
+    along: v and v̇ of an approximate motion; the nearest rates are returned, and its own in directions whose
     singular value is below cut, relative to the largest.  known: of J in q.
     """
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
