@@ -97,3 +97,11 @@ def test_wrong_options_are_named(call, words):
     with pytest.raises(cd.ModelError) as caught:
         call(REGISTRY["rsur"].build())
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+@pytest.mark.parametrize("wrong", [{"seed": True}, {"seed": 1.0}, {"restarts": True}, {"max_iterations": 1.0}])
+def test_a_wrong_option_is_named_even_after_an_equal_valid_one(wrong):
+    m = REGISTRY["rsur"].build()
+    m.assemble(**dict.fromkeys(wrong, 1))
+    with pytest.raises(cd.ModelError, match="whole number"):
+        m.assemble(**wrong)

@@ -107,11 +107,11 @@ def assembly_options(options: AssemblyOptions | None, changes: OptionArguments |
         if name not in _NAMES:
             raise check.unknown(name, "option of an assembly", _NAMES)
     try:
-        return _changed(options, tuple(changes.items()))
+        return _changed(options, **changes)
     except TypeError:  # an unhashable value is not valid either: replace() raises the ModelError
         return replace(options, **changes)
 
 
-@lru_cache(maxsize=64, typed=True)  # the same few options are used again and again
-def _changed(options: AssemblyOptions, changes: tuple[tuple[str, Any], ...]) -> AssemblyOptions:
-    return replace(options, **dict(changes))
+@lru_cache(maxsize=64, typed=True)  # the types of arguments are compared, not those inside a tuple: 1 is not True
+def _changed(options: AssemblyOptions, **changes: Any) -> AssemblyOptions:
+    return replace(options, **changes)
