@@ -81,3 +81,12 @@ def test_a_short_squared_distance_that_contradicts_a_weld_is_not_met(off: float,
     assert not m.assemble(formulation=formulation).ok
     stepper, met = stepped(m, formulation=formulation)
     assert not met, f"met after {stepper.iterations} steps; the verdict is {m.diagnose(stepper.state).residual:.2e}"
+
+
+@pytest.mark.parametrize("number", [163, 1145, 1789])
+def test_a_solver_that_stalls_at_rounding_is_met_where_the_verdict_is(number: int) -> None:
+    """The target of the solver is below rounding there, as for a small piece in a large mechanism."""
+    m = build(generate(SEED, number))
+    assert m.assemble(restarts=0).ok
+    stepper, met = stepped(m)
+    assert met, f"not met after {stepper.iterations} steps; the verdict is {m.diagnose(stepper.state).residual:.2e}"

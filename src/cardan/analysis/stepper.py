@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cardan.analysis.attempts import target_residual
+from cardan.analysis.attempts import NEAR, target_residual
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
 from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations, verdict
@@ -18,7 +18,8 @@ from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
 
-_CONVERGED = int(Outcome.CONVERGED)  # an int: comparing with an enum member takes longer than half a step
+# ints: comparing with an enum member takes longer than half a step
+_RUNNING, _CONVERGED = int(Outcome.RUNNING), int(Outcome.CONVERGED)
 
 
 class Stepper:
@@ -49,11 +50,12 @@ class Stepper:
         self._control[abi.CHUNK] = 1.0
         self._run: Any = _blocks.run
         self._arguments = (self._job.table, self._control, self._q, self._job.work)
-        self._is_stuck = False  # the solver has met its target, but the verdict is not met
+        self._is_stuck = False  # the solver has ended, but the verdict is not met
 
     def step(self) -> bool:
         """Make one damped step; True once every constraint is met, by the same verdict as an assembly."""
-        if self._run(*self._arguments) != _CONVERGED:
+        outcome = self._run(*self._arguments)
+        if outcome == _RUNNING or (outcome != _CONVERGED and not self.residual <= NEAR):
             return False
         state = self.state
         angles = formulations.angles(self._system, self._poses)
