@@ -137,12 +137,10 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
     near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
     found = [
-        _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time, tolerance)
-        for piece in system.pieces
+        _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time) for piece in system.pieces
     ]
     rank = sum(f.rank for f in found)
-    judged = [f.judged for f in found]
-    residual, allowed = max(judged, key=lambda pair: pair[0] / pair[1], default=(0.0, tolerance))
+    judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
     return Diagnosis(
         dof=6 * len(system.names) - rank,
         undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
@@ -153,9 +151,9 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
         certain=all(f.certain for f in found),
-        residuals=violations(system, verdict.residuals(system, coordinates, near, state.time)),
-        residual=residual,
-        assembled=residual <= allowed,
+        residuals=violations(system, residuals),
+        residual=judged.residual,
+        assembled=judged.met,
         unconnected=system.unconnected,
         motions=_motions(system, found),
         names=system.names,
@@ -171,7 +169,6 @@ class _Freedom:
     values: FloatArray
     redundant: list[Equation]
     motions: FloatArray | None
-    judged: tuple[float, float]  # its worst residual, and its bound
 
     @property
     def dropped(self) -> float:
@@ -190,7 +187,7 @@ class _Freedom:
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
 
 
-def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float) -> _Freedom:
+def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float) -> _Freedom:
     q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
     problem = formulations.problem(piece, "manifold", length, time)
@@ -205,8 +202,7 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
     rank, values, redundant, motions = find(problem, q, rows)
     driven_rank = find(problem, q, list(equations))[0] if drivers else rank
-    judged = verdict.judge(piece, coordinates, tolerance, angles=near, time=time)
-    return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions, judged)
+    return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions)
 
 
 def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
