@@ -49,7 +49,7 @@ def path_algebra(structure: IntArray) -> Linear:
 def _clique_costs(structure: IntArray) -> tuple[float, float]:
     """Multiplications to form JᵀJ and to factorise its largest dense block; the same for JJᵀ."""
     widths = np.diff(structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1])
-    rows = list(_constraints(structure))
+    rows = list(constraints(structure))
     heights = np.array([row.rows for row in rows])
     lengths = np.array([widths[row.blocks].sum() for row in rows])
     dependent = np.zeros(widths.size, dtype=np.int64)  # number of rows that depend on each block
@@ -60,19 +60,23 @@ def _clique_costs(structure: IntArray) -> tuple[float, float]:
     return by_unknowns, by_rows
 
 
-class _Constraint(NamedTuple):
+class Constraint(NamedTuple):
+    """A constraint in a structure table: its first row, its rows, its first entry in J, and its block numbers."""
+
     first: int
     rows: int
     start: int
     blocks: IntArray
 
 
-def _constraints(structure: IntArray) -> Iterator[_Constraint]:
+def constraints(structure: IntArray) -> Iterator[Constraint]:
+    """The constraints of a structure table, in order."""
     at = abi.HEADER
     for _ in range(int(structure[abi.CONSTRAINTS])):
-        first, rows, start, slots = structure[at : at + 4].tolist()
-        yield _Constraint(first, rows, start, structure[at + 4 : at + 4 + slots])
-        at += 4 + slots
+        blocks = at + abi.C_BLOCKS
+        first, rows, start, slots = structure[at:blocks].tolist()
+        at = blocks + slots
+        yield Constraint(first, rows, start, structure[blocks:at])
 
 
 def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
@@ -82,7 +86,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     """
     offsets = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS]) + 1]
     widths = np.diff(offsets)
-    rows = list(_constraints(structure))
+    rows = list(constraints(structure))
     # for each block of J: its constraint, its block number, its first entry, and the length of a row
     owners, blocks, firsts, strides = [], [], [], []
     for c, row in enumerate(rows):
@@ -101,13 +105,14 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     lengths = np.bincount(block, weights=heights[owner], minlength=widths.size).astype(np.int64)
     begins = np.concatenate([[0], np.cumsum(widths * lengths)])
 
-    size = abi.HEADER + 4 * widths.size + owner.size
+    size = abi.HEADER + abi.C_BLOCKS * widths.size + owner.size
     table: IntArray = np.zeros(size + 2 * len(rows) + 1, dtype=np.int64)
-    places = abi.HEADER + 4 * np.arange(widths.size) + np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    for k, part in enumerate((offsets[:-1], widths, begins[:-1], counts)):
-        table[places + k] = part
-    within = np.arange(owner.size) - np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
-    table[places[block] + 4 + within.astype(np.int64)] = owner
+    earlier = np.cumsum(counts) - counts
+    records = abi.HEADER + abi.C_BLOCKS * np.arange(widths.size) + earlier
+    fields = {abi.C_ROW: offsets[:-1], abi.C_ROWS: widths, abi.C_ENTRY: begins[:-1], abi.C_SLOTS: counts}
+    for field, values in fields.items():
+        table[records + field] = values
+    table[records[block] + abi.C_BLOCKS + np.arange(owner.size) - np.repeat(earlier, counts)] = owner
     table[size : size + len(rows) + 1] = [*[row.first for row in rows], int(structure[abi.ROWS])]
     table[abi.ROWS] = structure[abi.UNKNOWNS]
     table[abi.UNKNOWNS] = structure[abi.ROWS]

@@ -22,6 +22,7 @@ from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
 from cardan.solvers import abi
+from cardan.solvers.linear import constraints
 from cardan.system import check, layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
@@ -282,15 +283,11 @@ def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
 
 def _pulls(structure: IntArray, body: int) -> Iterator[tuple[int, int, int, int]]:
     """ROW, ROWS, first entry and stride in J of every constraint on a body."""
-    at = abi.HEADER
-    offsets = int(structure[abi.OFFSETS])
-    for _ in range(int(structure[abi.CONSTRAINTS])):
-        row, rows, entry, slots = (int(x) for x in structure[at : at + 4])
-        blocks = structure[at + 4 : at + 4 + slots].tolist()
-        widths = [int(structure[offsets + b + 1] - structure[offsets + b]) for b in blocks]
+    offsets = structure[structure[abi.OFFSETS] :]
+    for row, rows, entry, blocks in constraints(structure):
+        widths = (offsets[blocks + 1] - offsets[blocks]).tolist()
         if body in blocks:
-            yield row, rows, entry + sum(widths[: blocks.index(body)]), sum(widths)
-        at += 4 + slots
+            yield row, rows, entry + sum(widths[: blocks.tolist().index(body)]), sum(widths)
 
 
 @dataclass(frozen=True, slots=True)
