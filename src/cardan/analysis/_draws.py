@@ -18,7 +18,7 @@ TURNS = 1.5  # counted angles are drawn within ± this many turns of the first s
 
 # operations, and the fields of their tables
 NEAR, ANYWHERE = 0, 1
-SEEDS = 2  # after the numbers of bodies and of counted angles
+BODIES, ANGLES, SEEDS = range(3)  # two numbers, then a seed for each body and each counted angle
 ATTEMPT = 0
 REACH, CENTER = 1, 2
 SIZE, LENGTH = 1, 2
@@ -108,8 +108,8 @@ def _draw(op, ints, floats, q, unused_1, out, unused_2, unused_3):
     ints: bodies, counted angles, then a seed for each; floats: ATTEMPT REACH CENTER for ANYWHERE, ATTEMPT SIZE LENGTH
     for NEAR.
     """
-    bodies = ints[0]
-    angles = ints[1]
+    bodies = ints[BODIES]
+    angles = ints[ANGLES]
     seeds = tail(ints, SEEDS)
     attempt = int(floats[ATTEMPT])
     if op == NEAR:

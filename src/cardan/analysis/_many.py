@@ -222,7 +222,7 @@ def run_chunk(table, options, memo, work):
 
 
 @inner
-def has_ended(table, options, memo, work):
+def has_attempt_ended(table, options, memo, work):
     """Whether the attempt has ended; if a second solver follows, that one begins instead."""
     control = piece(table, CONTROL, work)
     late = memo[policy.IS_LATE] != 0.0
@@ -372,7 +372,7 @@ def solve_many(table, options, memo, work, last):
             is_drawn = True
         else:
             spent += run_chunk(table, options, memo, work) + 1.0
-            if not has_ended(table, options, memo, work):
+            if not has_attempt_ended(table, options, memo, work):
                 if spent >= options[ALLOWANCE]:
                     return 1
                 continue

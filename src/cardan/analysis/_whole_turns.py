@@ -17,7 +17,7 @@ ROW = 1  # that determines its number of turns
 IS_LIMIT = 2
 READER = 3
 
-MET = 1e-6  # in the unit of a row, lengths in L: a residual below it requires no turn
+NO_TURN = 1e-6  # in the unit of a row, lengths in L: a residual below it requires no turn
 
 
 @inner
@@ -29,7 +29,7 @@ def is_required(scales, table, rows):
         at += 1
         for _ in range(count):
             row = table[at + ROW]
-            if not abs(rows[row] * scales[row]) <= MET:
+            if not abs(rows[row] * scales[row]) <= NO_TURN:
                 return True
             at += READER
     return False

@@ -42,8 +42,8 @@ def run_chunks(
 ) -> None:
     """Process the items 0 … count − 1 in chunks of ``size``; every thread makes its own worker, with its workspace.
 
-    One worker runs in the calling thread.  After an exception in a worker, or Ctrl-C, all workers stop at the end of
-    their current chunk; a worker with long chunks should regularly check the event that it was made with.
+    A single worker runs in the calling thread.  After an exception in a worker, or Ctrl-C, all workers stop at the end
+    of their current chunk; a worker with long chunks should regularly check the event that it was made with.
     """
     stop = threading.Event()
     if workers == 1 or count <= size:

@@ -1,7 +1,7 @@
-"""The verdict in kernels: of a run under way, and of many poses at once.
+"""The verdict in kernels: during a run, and on many poses at once.
 
-A table of addresses (J_…) says what is judged.  Read: that table, the bounds and poses; written: the workspace and out,
-which is the residual that is largest in relation to its bound, and that bound.
+Reads a table of addresses (J_…) of what is judged, the bounds and the poses.  Writes the workspace and out: the
+residual that is largest in relation to its bound, and that bound.
 """
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer, view
@@ -25,7 +25,7 @@ def piece(table, number, work):
 
 @inner
 def update_angles(evaluate, ints, floats, first, size, q, moved, zeros, work):
-    """Counted angles, from q[first] to q[size − 1] ← those of the poses, within half a turn of what q says."""
+    """Counted angles, from q[first] to q[size − 1] ← those of the poses, within half a turn of those in q."""
     call_evaluator(evaluate, RETRACT, ints, floats, q, zeros, moved, zeros, work)
     for i in range(first, size):
         q[i] = moved[i]

@@ -1,4 +1,4 @@
-"""Formulations: which unknowns stand for the poses.  All share the system's tables; each adds its own chain rule.
+"""Formulations: the choice of unknowns for the poses.  All share the system's tables; each has its own chain rule.
 
 To add one: a kernel module with its retraction, chain and rates (:mod:`cardan.coordinates._walk`), and a line in
 REGISTRY.
@@ -46,12 +46,12 @@ class FormulationKind:
     angular: float
 
     def evaluate(self) -> int:
-        """Address of the evaluator; compiles or loads it when first asked."""
+        """Address of the evaluator; compiles or loads it at the first call."""
         address: int = import_module(self.module).EVALUATE
         return address
 
     def evaluate_motion(self) -> int:
-        """Address of the evaluator that has GAMMA too, but does not retract; compiled when first asked."""
+        """Address of the evaluator that has GAMMA too, but does not retract; compiled at the first call."""
         return _motion_address(self.module)
 
 

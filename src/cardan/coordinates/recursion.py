@@ -93,7 +93,7 @@ class Recursion:
             self.r[limb.body] = self.r[limb.parent] + A @ (s + C @ motion.d) - self.A[limb.body] @ s_i
 
     def parent(self, body: int) -> int:
-        """The body that it hangs on, −1 for the ground."""
+        """The parent of a body in the tree, −1 for the ground."""
         return self._limbs[body].parent
 
     def frames(self, body: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

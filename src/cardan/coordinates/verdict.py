@@ -24,9 +24,9 @@ _judging = LazyModule("cardan.coordinates._judging")
 _verdict = TieredModule("cardan.coordinates._verdict")
 
 TOLERANCE: Final = 1e-12  # the default: lengths relative to the extent, angles in radians
-# Rounding of a pose alone moves a residual by so many ulps of its coordinates: no tolerance below can be asked for.
+# Rounding of a pose changes a residual by up to this, relative to its coordinates: a smaller bound cannot be met.
 ROUNDING = 64 * float(np.finfo(float).eps)
-ROUNDING_MOST = 1e-6  # where poses cannot be stored better than that, nothing is called assembled
+ROUNDING_MOST = 1e-6  # largest bound: with larger rounding errors a mechanism is never assembled
 
 _NONE: FloatArray = np.empty(0)
 
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
 
 def checked_tolerance(value: Any) -> float:
-    """A tolerance that can be asked for."""
+    """A valid tolerance: above 0, below 1."""
     tolerance = check.positive(value, "tolerance")
     if tolerance >= 1.0:
         raise ModelError(f"tolerance is {tolerance}; it must be below 1 (lengths are relative to the extent)")
@@ -76,7 +76,7 @@ def judge(
     """The verdict on a connected piece in a pose; arguments as of :func:`residuals`.
 
     Only lengths are allowed the rounding of far-away coordinates: an orientation is as accurate there as anywhere.
-    known: the residuals, where they have been computed already.
+    known: the residuals, if they are computed already.
     """
     found = residuals(piece, coordinates, angles, time) if known is None else known
     out = np.empty(2)
@@ -109,7 +109,7 @@ def judge_system(
 
 
 def _bounds(piece: System, tolerance: float) -> FloatArray:
-    """What the kernels hold residuals to; made once."""
+    """The bounds that the kernels read; computed once."""
     values = (tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length)
     found: FloatArray = piece.cached(("bounds", tolerance), lambda: np.array(values))
     return found
@@ -164,7 +164,7 @@ def shift(piece: System, q: FloatArray, sign: float) -> None:
 
 
 def update_angles(piece: System, q: FloatArray) -> None:
-    """Counted angles in the rows of q ← those of its poses, within half a turn of what the rows say."""
+    """Counted angles in the rows of q ← those of its poses, within half a turn of their previous values."""
     if not piece.counted_angles or not len(q):
         return
     problem = formulations.problem(piece, "manifold")

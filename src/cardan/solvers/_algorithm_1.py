@@ -99,7 +99,7 @@ def prepare(problem, control):
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
-    structure, scales, inner, r, jacobian, moved = open_job(job, work)
+    structure, scales, evaluation, r, jacobian, moved = open_job(job, work)
     m = structure[abi.ROWS]
     n = structure[abi.UNKNOWNS]
     right = piece(job, RIGHT, work)
@@ -120,7 +120,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     done = 0
     limit = int(control[abi.CHUNK])
     while True:
-        evaluate(job, abi.JACOBIAN, q, step, r, jacobian, inner)
+        evaluate(job, abi.JACOBIAN, q, step, r, jacobian, evaluation)
         for i in range(m):
             r[i] *= scales[i]
         if has_ended(structure, control, r, True) or done >= limit:
@@ -131,7 +131,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         solve(m, free, by_lu, matrix, r, solution, control, copy, right, scratch, order)
         for k in range(n):
             step[k] = -scales[m + k] * solution[columns[k]] if columns[k] >= 0 else 0.0
-        move(job, q, step, moved, inner)
+        move(job, q, step, moved, evaluation)
         done += 1
     control[abi.ITERATIONS] += done
     return int(control[abi.STATUS])

@@ -61,7 +61,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
 
     REUSE ≠ 0: work contains v from the last call.
     """
-    structure, scales, inner, r, jacobian, moved = open_job(job, work)
+    structure, scales, evaluation, r, jacobian, moved = open_job(job, work)
     m = structure[abi.ROWS]
     n = structure[abi.UNKNOWNS]
     direction = piece(job, DIRECTION, work)
@@ -72,7 +72,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     done = 0
     limit = int(control[abi.CHUNK])
     while True:
-        evaluate_scaled(job, q, r, jacobian, inner)
+        evaluate_scaled(job, q, r, jacobian, evaluation)
         if has_ended(structure, control, r, False) or done >= limit:
             break
         transpose_times(structure, jacobian, r, direction)
@@ -94,7 +94,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         gain = min(control[abi.STEP_GAIN], 1.0 / bound)
         for i in range(n):
             direction[i] *= -gain * scales[m + i]
-        move(job, q, direction, moved, inner)
+        move(job, q, direction, moved, evaluation)
         done += 1
     control[abi.ITERATIONS] += done
     return int(control[abi.STATUS])

@@ -70,7 +70,7 @@ def prepare(problem, control):
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     """Iterate from q in place until converged, broken, or CHUNK iterations are done; returns STATUS."""
-    structure, scales, inner, r, jacobian, moved = open_job(job, work)
+    structure, scales, evaluation, r, jacobian, moved = open_job(job, work)
     m = structure[abi.ROWS]
     n = structure[abi.UNKNOWNS]
     step = piece(job, STEP, work)
@@ -83,7 +83,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     done = 0
     limit = int(control[abi.CHUNK])
     while True:
-        evaluate_scaled(job, q, r, jacobian, inner)
+        evaluate_scaled(job, q, r, jacobian, evaluation)
         if has_ended(structure, control, r, False) or done >= limit:
             break
         if is_dense:
@@ -107,7 +107,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         measure_step(structure, step, control)
         for i in range(n):
             step[i] *= -scales[m + i]
-        move(job, q, step, moved, inner)
+        move(job, q, step, moved, evaluation)
         done += 1
     control[abi.ITERATIONS] += done
     return int(control[abi.STATUS])

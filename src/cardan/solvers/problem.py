@@ -186,7 +186,7 @@ class Job:
         self.begin = self.control.copy()
 
     def with_scales(self, problem: Problem) -> NDArray[np.int64]:
-        """The table with the scales of another problem, which may differ only in the characteristic length."""
+        """The table with the scales of another problem, kept alive by the caller; only the length may differ."""
         from cardan._jit import address_of
 
         table = self.table.copy()
