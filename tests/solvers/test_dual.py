@@ -35,7 +35,7 @@ def random_structure(rng, constraints, blocks, most=4, independent=False):
         (abi.BLOCKS, blocks),
         (abi.JACOBIAN_SIZE, entry),
         (abi.OFFSETS, start),
-        (abi.LIMITS, start + blocks + 1),
+        (abi.ROTATIONS, start + blocks + 1),
     ):
         out[key] = value
     return out

@@ -40,10 +40,10 @@ def fill_structure(ints, width, normalised, work, out):
         out[at + C_SLOTS] = 1
         out[at + C_BLOCKS] = b
         at += C_BLOCKS + 1
-    limits = at + bodies + 1
+    rotations = at + bodies + 1
     for b in range(bodies + 1):
         out[at + b] = width * b
-        out[limits + b] = LENGTHS
+        out[rotations + b] = LENGTHS
     out[abi.ROWS] = ints[layout.ROWS_TOTAL] + extra
     out[abi.UNKNOWNS] = width * bodies
     out[abi.CONSTRAINTS] = count + extra
@@ -52,7 +52,7 @@ def fill_structure(ints, width, normalised, work, out):
     out[abi.COORDINATES] = layout.POSE * bodies + ints[layout.ANGLES]
     out[abi.OFFSETS] = at
     out[abi.WORK] = work
-    out[abi.LIMITS] = limits
+    out[abi.ROTATIONS] = rotations
 
 
 @exact

@@ -44,7 +44,7 @@ class _Limbs:
         self.widths: list[int] = widths.tolist()  # unknowns of each limb
         self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
         self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
-        self.limits = translations[free]  # of each block, the first unknown that is a rotation
+        self.rotations = translations[free]  # of each block, the first unknown that is a rotation
         self.coordinates = int(coordinates.sum())
         normalised = (rotation == layout.ANYHOW) & euler
         self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
@@ -159,15 +159,15 @@ class _Packed:
             table += (rows, 1, entries, 1, block)
             rows += 1
             entries += int(limbs.offsets[block + 1] - limbs.offsets[block])
-        parts = ([0] * abi.HEADER, table, limbs.offsets, limbs.limits)
+        parts = ([0] * abi.HEADER, table, limbs.offsets, limbs.rotations)
         out: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
         out[abi.ROWS] = rows
         out[abi.UNKNOWNS] = limbs.offsets[-1]
         out[abi.CONSTRAINTS] = cuts.count + limbs.norms.size
-        out[abi.BLOCKS] = limbs.limits.size
+        out[abi.BLOCKS] = limbs.rotations.size
         out[abi.JACOBIAN_SIZE] = entries
         out[abi.OFFSETS] = abi.HEADER + len(table)
-        out[abi.LIMITS] = out[abi.OFFSETS] + limbs.offsets.size
+        out[abi.ROTATIONS] = out[abi.OFFSETS] + limbs.offsets.size
         return out
 
 

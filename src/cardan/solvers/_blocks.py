@@ -161,7 +161,7 @@ def update_defect(structure, r, jacobian, damping, step, defect):
 def cap_rotations(structure, cap, step):
     """Shorten the whole step so that no block's rotation exceeds cap."""
     offsets = tail(structure, structure[abi.OFFSETS])
-    rotations = tail(structure, structure[abi.LIMITS])
+    rotations = tail(structure, structure[abi.ROTATIONS])
     worst = 0.0
     for b in range(structure[abi.BLOCKS]):
         s = 0.0

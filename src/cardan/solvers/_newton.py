@@ -24,7 +24,7 @@ SPARSE_DAMPING = 1e-12  # of the scaled normal equations; SINGULAR_RTOL² would 
 def measure_step(structure, step, control):
     """Write STEP_SIZE and STEP_ROTATION of a scaled step."""
     offsets = tail(structure, structure[abi.OFFSETS])
-    rotations = tail(structure, structure[abi.LIMITS])
+    rotations = tail(structure, structure[abi.ROTATIONS])
     total = 0.0
     largest_rotation = 0.0
     for b in range(structure[abi.BLOCKS]):

@@ -10,19 +10,10 @@ from cardan.solvers import abi
 from cardan.solvers._blocks import row_length
 from cardan.solvers.abi import CONSTRAINTS, DAMPING, FACTOR, UNKNOWNS
 
-COUNT = 0  # number of block columns
-VALUES = 1  # number of floats of the factor
-STRUCTURE = 2  # from here on: offset of each part
-WIDTHS = 3
-COLUMNS = 4
-ROWS = 5
-PLACES = 6
-UPDATES = 7
-ENTRIES = 8
-POSITIONS = 9  # first unknown of each column in the permuted order
-SOURCES = 10  # first unknown of each column in the original order
-PAIRS = 11
-PATTERN = 12
+# header: numbers of block columns and of floats of the factor, then the offset of each part
+COUNT, VALUES = range(2)
+STRUCTURE, WIDTHS, COLUMNS, ROWS, PLACES, UPDATES, ENTRIES, POSITIONS, SOURCES, PAIRS, PATTERN = range(2, 13)
+# POSITIONS, SOURCES: first unknown of each column in the permuted order, and in the original one
 
 # a pair of blocks of a constraint
 ROW_SLOT = 0

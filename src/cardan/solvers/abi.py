@@ -56,7 +56,7 @@ JACOBIAN_SIZE: Final = 4
 COORDINATES: Final = 5  # length of q
 OFFSETS: Final = 6  # start of the block offsets
 WORK: Final = 7  # number of floats of workspace that the evaluator needs
-LIMITS: Final = 8  # start of the step limits: for each block, its first rotational unknown
+ROTATIONS: Final = 8  # start of the rotations: for each block, its first rotational unknown
 HEADER: Final = 9
 
 # record of a constraint in the structure table

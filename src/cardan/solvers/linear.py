@@ -120,7 +120,7 @@ def transposed(structure: IntArray) -> tuple[IntArray, IntArray]:
     table[abi.BLOCKS] = len(rows)
     table[abi.JACOBIAN_SIZE] = structure[abi.JACOBIAN_SIZE]
     table[abi.OFFSETS] = size
-    table[abi.LIMITS] = size + len(rows) + 1
+    table[abi.ROTATIONS] = size + len(rows) + 1
 
     # Jᵀ is filled row by row; within a block, rows and columns are exchanged.
     permutation: IntArray = np.empty(int(structure[abi.JACOBIAN_SIZE]), dtype=np.int64)

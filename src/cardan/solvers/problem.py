@@ -47,12 +47,12 @@ class Problem:
     structure: NDArray[np.int64]
     scales: NDArray[np.float64]
     linear: Linear
-    _tables: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    _tables: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """Numbers of rows, unknowns, entries of the Jacobian, coordinates, and floats of the evaluator's workspace."""
-        rows, unknowns, _, _, entries, coordinates, _, work = self.structure[: abi.LIMITS].tolist()
+        rows, unknowns, _, _, entries, coordinates, _, work = self.structure[: abi.ROTATIONS].tolist()
         return rows, unknowns, entries, coordinates, work
 
     @property
@@ -82,7 +82,8 @@ class Problem:
 
     def _table(self, solver: int, pieces: tuple[int, ...]) -> NDArray[np.int64]:
         """Addresses of arrays, which the problem keeps alive, and offsets of the pieces of a workspace."""
-        table = np.array([solver, self.evaluate, 0, 0, 0, 0, self.linear.address, 0, 0, *accumulate(pieces)])
+        values = solver, self.evaluate, 0, 0, 0, 0, self.linear.address, 0, 0, *accumulate(pieces)
+        table: NDArray[np.int64] = np.array(values, dtype=np.int64)
         _blocks.write_addresses(self.ints, self.floats, self.structure, self.scales, self.linear.pattern, table)
         return table
 

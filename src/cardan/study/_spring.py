@@ -13,17 +13,8 @@ from cardan.system.layout import POSE
 
 WIDTH = 6  # unknowns per body: the manifold formulation
 
-# table of a block's kind, one per kind
-INTS = 0  # addresses of its tables
-FLOATS = 1
-STRUCTURE = 2
-SCALES = 3
-PULLS = 4
-ORIGIN = 5
-BODIES = 6
-OWN_FIRST = 7  # which of its bodies it owns
-OWN_LAST = 8
-KIND = 9
+# table of a block's kind, one per kind: addresses of its tables, number of its bodies, range of those it owns
+INTS, FLOATS, STRUCTURE, SCALES, PULLS, ORIGIN, BODIES, OWN_FIRST, OWN_LAST, KIND = range(10)
 
 # table of the blocks
 BLOCK_KIND = 0

@@ -40,9 +40,9 @@ class Record(NamedTuple):
         """The same relation with the primitive that verdicts judge it by."""
         if self.primitive.judged_as == self.primitive.name:
             return self
-        sharp = find(self.primitive.judged_as)
-        ints = array("q", [sharp.code]).tobytes() + self.ints[8:]
-        return self._replace(primitive=sharp, ints=ints, powers=array("q", sharp.powers).tobytes())
+        form = find(self.primitive.judged_as)
+        ints = array("q", [form.code]).tobytes() + self.ints[8:]  # CODE is the first field
+        return self._replace(primitive=form, ints=ints, powers=array("q", form.powers).tobytes())
 
     def __deepcopy__(self, memo: Any) -> Record:
         return self
@@ -53,7 +53,7 @@ class Relation:
 
     ``signal``: what gives its last parameter at a time, for a driver; None for all others.
     ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
-    Limits have none, since a bound may be as far away as one likes; nor have drivers, whose values change.
+    Limits have none, since a bound may be arbitrarily far away; nor have drivers, whose values change.
     ``locations``: name of a body ("" for the ground) and position on it [m] of frames that only give it directions.
     """
 
