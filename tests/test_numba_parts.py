@@ -195,7 +195,8 @@ def test_where_numba_would_keep_code_elsewhere_it_is_not_kept(cache, load, caplo
     def elsewhere(self):
         return str(tmp_path / "elsewhere")
 
-    monkeypatch.setattr(caching.UserProvidedCacheLocator, "get_cache_path", elsewhere)
+    locator = getattr(caching, "UserProvidedCacheLocator", None) or caching._UserProvidedCacheLocator  # Numba < 0.61
+    monkeypatch.setattr(locator, "get_cache_path", elsewhere)
     check_uncached(load, cache, caplog)
     assert files(tmp_path / "elsewhere") == []
 

@@ -105,3 +105,33 @@ def test_a_wrong_option_is_named_even_after_an_equal_valid_one(wrong):
     m.assemble(**dict.fromkeys(wrong, 1))
     with pytest.raises(cd.ModelError, match="whole number"):
         m.assemble(**wrong)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_piece_that_breaks_decides_the_status_whatever_the_order(order):
+    @cd.primitive(p="point", q="point")
+    def log_distance(p, q):
+        return cd.log(q[0] - p[0])
+
+    m = cd.Mechanism()
+    for name in ("far", "left")[::order]:
+        body = m.body(name, position=(0.5 if name == "far" else -2.0, 0, 0))
+        if name == "far":
+            m.spherical("ball", m.ground.point(), body.point())
+            m.distance("rod", m.ground.point((5, 0, 0)), body.point(), 2.0)
+        else:
+            m.constrain("log", log_distance, p=m.ground.point(), q=body.point())
+    assert m.assemble(method="newton").status == "diverged" == m.assemble_many([None], method="newton").status[0]
+
+
+def test_progress_counts_starts_also_with_several_pieces():
+    m = cd.Mechanism()
+    for k in range(3):
+        m.spherical(f"ball {k}", m.ground.point((k, 0, 0)), m.body(f"body {k}").point((0.1, 0, 0)))
+    seen = []
+    m.assemble_many([m.state] * 8, workers=1, progress=lambda *counts: seen.append(counts))
+    assert seen[-1] == (8, 8) and {total for _, total in seen} == {8}
+
+
+def test_everything_public_is_listed():
+    assert set(cd.__all__) <= set(dir(cd))

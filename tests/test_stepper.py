@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -90,3 +93,24 @@ def test_a_solver_that_stalls_at_rounding_is_met_where_the_verdict_is(number: in
     assert m.assemble(restarts=0).ok
     stepper, met = stepped(m)
     assert met, f"not met after {stepper.iterations} steps; the verdict is {m.diagnose(stepper.state).residual:.2e}"
+
+
+def test_a_stepper_continues_in_another_process(tmp_path):
+    """Its tables hold addresses, so it is built anew."""
+    m = examples.REGISTRY["rsur"].build()
+    stepper = m.stepper()
+    stepper.step()
+    (tmp_path / "stepper").write_bytes(pickle.dumps(stepper))
+    code = "import pickle, sys; s = pickle.load(open(sys.argv[1], 'rb'))\nwhile not s.step(): assert not s.stalled"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "stepper")], check=True)
+
+
+def test_what_is_met_is_not_stalled():
+    """The solver stalls at rounding here, since the points are far away compared with the extent."""
+    m = cd.Mechanism()
+    b = m.body("b", position=(2, 3, 1), orientation=(0.6, 0.8, 0, 0))
+    m.point_on_line("l1", b.point((1e-4, 0, 0)), m.ground.frame(z=(1, 2, 3)))
+    m.point_on_line("l2", b.point((0, 1e-4, 0)), m.ground.frame((1e-4, 0, 0), z=(1, 2, 3)))
+    stepper = m.stepper()
+    assert any(stepper.step() for _ in range(100))
+    assert not stepper.stalled and m.diagnose(stepper.state).assembled

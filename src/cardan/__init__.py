@@ -90,6 +90,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 logging.getLogger("cardan").addHandler(logging.NullHandler())
 
 __all__ = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
+import numpy as np
+
 from cardan.analysis import attempts
 from cardan.analysis.attempts import End, Task
 from cardan.analysis.options import AssemblyOptions
@@ -68,7 +70,7 @@ def _result(
         status = Status.CONFLICT
     else:
         unmet = [end.run for end in ends if end.run.outcome is not Outcome.CONVERGED] or [end.run for end in ends]
-        status = STATUS[max(unmet, key=lambda run: run.residual).outcome]
+        status = STATUS[max(unmet, key=lambda run: np.nan_to_num(run.residual, nan=np.inf)).outcome]
     return AssemblyResult(
         system,
         system.state(coordinates, angles if system.counted_angles else None, task.time),

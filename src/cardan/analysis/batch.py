@@ -63,7 +63,7 @@ def _share(progress: Progress | None, k: int, count: int) -> Progress | None:
     """The progress function of one piece, as a share of the progress of all pieces."""
     if progress is None:
         return None
-    return lambda done, total: progress(k * total + done, count * total)
+    return lambda done, total: progress((k * total + done) // count, total)
 
 
 def _verdict(

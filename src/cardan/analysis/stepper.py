@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cardan.analysis.attempts import NEAR, target_residual
+from cardan.analysis.attempts import LEAST_TARGET, target_residual
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
 from cardan.analysis.whole_turns import with_whole_turns
 from cardan.coordinates import formulations, verdict
@@ -19,7 +19,7 @@ from cardan.system.system import System
 _blocks = LazyModule("cardan.solvers._blocks")
 
 # ints: comparing with an enum member takes longer than half a step
-_RUNNING, _CONVERGED = int(Outcome.RUNNING), int(Outcome.CONVERGED)
+_RUNNING = int(Outcome.RUNNING)
 
 
 class Stepper:
@@ -50,18 +50,21 @@ class Stepper:
         self._control[abi.CHUNK] = 1.0
         self._run: Any = _blocks.run
         self._arguments = (self._job.table, self._control, self._q, self._job.work)
-        self._is_stuck = False  # the solver has ended, but the verdict is not met
+        self._is_met = False
 
     def step(self) -> bool:
         """Make one damped step; True once every constraint is met, by the same verdict as an assembly."""
-        outcome = self._run(*self._arguments)
-        if outcome == _RUNNING or (outcome != _CONVERGED and not self.residual <= NEAR):
+        if self._run(*self._arguments) == _RUNNING:
             return False
         state = self.state
         angles = formulations.angles(self._system, self._poses)
         found, _ = verdict.judge_system(self._system, state.coordinates, angles, self._tolerance, self._time)
-        self._is_stuck = not found.met
+        self._is_met = found.met
         return found.met
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # made anew: its tables hold addresses, which are valid in this process only
+        return Stepper, (self._system, self.state, self._time, self._formulation, self._tolerance)
 
     @property
     def residual(self) -> float:
@@ -76,7 +79,7 @@ class Stepper:
     @property
     def stalled(self) -> bool:
         """Whether another step would not reduce the residuals."""
-        return self._is_stuck or int(self._control[abi.STATUS]) in (Outcome.STALLED, Outcome.BROKEN)
+        return int(self._control[abi.STATUS]) != _RUNNING and not self._is_met
 
     @property
     def state(self) -> State:
@@ -90,7 +93,6 @@ def _target(system: System, length: float, tolerance: float) -> float:
     """The scaled residual at which the verdict on every piece, relative to its own extent, is met."""
     if system.in_one_piece:
         return target_residual(system, length, tolerance)
-    sizes = [piece.system.judged_length for piece in system.pieces]
-    of_pieces = [target_residual(piece.system, length, tolerance) for piece in system.pieces]
-    targets = [target * min(1.0, size / length) for target, size in zip(of_pieces, sizes, strict=True)]
-    return min(targets, default=tolerance)
+    own = [piece.system for piece in system.pieces]
+    targets = [target_residual(p, length, tolerance) * min(1.0, p.judged_length / length) for p in own]
+    return max(min(targets, default=tolerance), LEAST_TARGET)

@@ -77,7 +77,7 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     scratch = piece(job, SCRATCH, work)
     pivots = as_integers(piece(job, PIVOTS, work))
     matrix = piece(job, MATRIX, work)
-    is_dense = m * n <= control[abi.DENSE_ENTRIES]
+    is_dense = m * n <= min(control[abi.DENSE_ENTRIES], DENSE)
     control[abi.DAMPING] = SPARSE_DAMPING
     control[abi.STATUS] = abi.RUNNING
     done = 0
