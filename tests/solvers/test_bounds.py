@@ -309,9 +309,10 @@ def test_no_piece_of_a_workspace_can_be_shorter(method, monkeypatch):
     module = methods.load(methods.REGISTRY[method].stages[0].kernel)
     whole = module.pieces
     m = own()
-    count = len(whole(formulations.problem(m.system, "manifold")))
+    problem = formulations.problem(m.system, "manifold")
+    count = len(whole(problem.sizes, problem.linear.work))
     for short in range(count):
-        monkeypatch.setattr(module, "pieces", lambda p, k=short: [n - (i == k) for i, n in enumerate(whole(p))])
+        monkeypatch.setattr(module, "pieces", lambda *p, k=short: [n - (i == k) for i, n in enumerate(whole(*p))])
         with pytest.raises((IndexError, ValueError)):
             m.assemble(random_start(m, 3), method=method, max_iterations=12)
 

@@ -205,6 +205,8 @@ def _in_stages(system: System, q: FloatArray, length: float, task: Task) -> tupl
     Turns are added to the counted angles if possible; otherwise the drivers are moved to their values in stages, and
     the system is solved at each stage.
     """
+    if not system.counted_angles:
+        return q, 0
     q = with_whole_turns(system, q, length, task.time)
     values = stages(system, q, length, task.time)
     if not values:

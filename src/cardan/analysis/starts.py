@@ -61,8 +61,8 @@ _NO_ANGLES: FloatArray = np.empty(0)
 
 
 def _check_poses(state: State) -> None:
-    squares = np.einsum("ij,ij->i", state.quaternions, state.quaternions)
-    bad = np.flatnonzero(~(np.isfinite(state.positions).all(axis=1) & (np.abs(squares - 1.0) <= UNIT)))
-    if bad.size:
-        name = state.names[bad[0]]
+    q = state.quaternions
+    fine = np.abs((q * q).sum(axis=1) - 1.0) <= UNIT
+    if not (fine.all() and np.isfinite(state.positions).all()):
+        name = state.names[int(np.flatnonzero(~(fine & np.isfinite(state.positions).all(axis=1)))[0])]
         raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {VALID_POSE}")

@@ -6,14 +6,14 @@ measured between these, and do not depend on where the frames were drawn.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from cardan.math import euler
 from cardan.system.layout import ANYHOW, STILL
 from cardan.system.parts import quaternion_from_columns
-from cardan.system.relations import Edge, Motion, Place
+from cardan.system.relations import Motion, Place
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -49,14 +49,17 @@ def edges(system: System) -> Edges:
     first = dict(zip(relations, range(len(relations) - 1, -1, -1), strict=True))  # the last written is the first
     places_a, places_b = [edge.a for edge in found], [edge.b for edge in found]
     a, b = ([number[place.body] for place in places] for places in (places_a, places_b))
-    a_frames, b_frames = _frames(system, found, places_a, a), _frames(system, found, places_b, b)
+    motions, counted = [edge.motion for edge in found], np.array([edge.counted for edge in found], dtype=np.int64)
+    columns = zip(*motions, strict=True) if motions else ((), ())
+    kinds = (*(np.array(column, dtype=np.int64) for column in columns), counted >= 0)
+    a_frames, b_frames = _frames(system, kinds, places_a, a), _frames(system, kinds, places_b, b)
     offsets = np.array([edge.offset for edge in found])
     if offsets.any():
         a_frames[:, 4:] += offsets[:, None] * _rotated(a_frames[:, :4], _Z)
     return Edges(
         names,
         [edge.equations for edge in found],
-        [edge.motion for edge in found],
+        motions,
         a,
         b,
         np.hstack([a_frames, b_frames]),
@@ -67,9 +70,10 @@ def edges(system: System) -> Edges:
     )
 
 
-def _frames(system: System, found: list[Edge], places: list[Place], bodies: list[int]) -> FloatArray:
+def _frames(system: System, kinds: tuple[Any, ...], places: list[Place], bodies: list[int]) -> FloatArray:
     """Quaternions and origins of the joints' frames in the reference frames of their bodies, shape (places, 7).
 
+    kinds: per joint the translations and the rotation of its motion, and whether it is a thread.
     Only the directions that the motion depends on are those drawn: z, and x where the angle is locked or counted.
     """
     drawn: FloatArray = np.frombuffer(b"".join([place.floats for place in places])).reshape(-1, 4, 3)
@@ -79,10 +83,9 @@ def _frames(system: System, found: list[Edge], places: list[Place], bodies: list
         back = euler.conjugate(np.vstack([system.reference_axes, (1.0, 0.0, 0.0, 0.0)])[bodies])
         axes, origins = euler.rotate(back[:, None], axes), euler.rotate(back, origins)
     frames = np.hstack([_with_axis(axes[:, 2]), origins])
-    translations, rotation = np.array([edge.motion for edge in found], dtype=np.int64).reshape(-1, 2).T
+    translations, rotation, threads = kinds
     frames[translations == 3, 4:] = 0.0
     frames[rotation == ANYHOW, :4] = 1.0, 0.0, 0.0, 0.0
-    threads = np.array([edge.counted for edge in found], dtype=np.int64) >= 0
     frames[threads, :4] = _with_x(frames[threads, :4], axes[threads, 0])
     for k in np.flatnonzero(rotation == STILL):
         frames[k, :4] = quaternion_from_columns(*axes[k].tolist())

@@ -83,11 +83,11 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
 
     def make() -> IntArray:
         ints = system.ints
-        bodies, constraints, _, blocks = ints[: layout.HEADER].tolist()[:4]
+        bodies, constraints, _, blocks, *_ = header = ints[: layout.HEADER].tolist()
         extra = bodies if kind.normalised else 0
         records = abi.C_BLOCKS * (constraints + extra) + blocks + extra
         table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + 1), dtype=np.int64)
-        work = int(_records.plan_workspace(ints).size)
+        work = _records.plan_workspace(header).size
         _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
         return table
 

@@ -110,7 +110,7 @@ def judge_system(
 
 def _bounds(piece: System, tolerance: float) -> FloatArray:
     """The bounds that the kernels read; computed once."""
-    values = (tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length)
+    values = [tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length]
     found: FloatArray = piece.cached(("bounds", tolerance), lambda: np.array(values))
     return found
 

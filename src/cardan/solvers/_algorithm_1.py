@@ -83,9 +83,9 @@ def solve(m, n, by_lu, matrix, r, solution, control, copy, right, scratch, pivot
 RIGHT, STEP, SOLUTION, SCRATCH, FACTORS, MATRIX, COPY, COLUMNS, ORDER, ENTRIES = map(plain, range(OWN, OWN + 10))
 
 
-def pieces(problem):
+def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace."""
-    m, n, entries, _, _ = problem.sizes
+    m, n, entries, _, _ = sizes
     return m, n, n, 3 * n, entries, m * n, m * n, n, n, 2 * entries
 
 

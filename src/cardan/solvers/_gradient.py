@@ -46,9 +46,9 @@ def stiffest(structure, jacobian, steps, v, rows, image):
 DIRECTION, IMAGE, V, PRODUCT = map(plain, range(OWN, OWN + 4))
 
 
-def pieces(problem):
+def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace."""
-    return problem.unknowns, problem.unknowns, problem.unknowns, problem.rows
+    return sizes[1], sizes[1], sizes[1], sizes[0]
 
 
 def prepare(problem, control):

@@ -39,10 +39,10 @@ HARDLY_DAMPED = 1.0  # entries of JᵀJ are of this order, since rows are scaled
 TRIAL_R, TRIAL_J, GRADIENT, STEP, UNSCALED, CORRECTION, MATRIX = map(plain, range(OWN, OWN + 7))
 
 
-def pieces(problem):
+def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace."""
-    m, n, entries, _, _ = problem.sizes
-    return m, entries, n, n, n, n, problem.linear.work
+    m, n, entries, _, _ = sizes
+    return m, entries, n, n, n, n, matrix
 
 
 def prepare(problem, control):

@@ -56,10 +56,10 @@ def shorten_rows(m, n, matrix, r):
 STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(OWN, OWN + 4))
 
 
-def pieces(problem):
+def pieces(sizes, matrix):
     """Number of floats in each piece of the workspace; the matrix is either dense J or a sparse factor."""
-    m, n = problem.rows, problem.unknowns
-    return n, 3 * n, n, max(m * n if m * n <= DENSE else 0, problem.linear.work)
+    m, n, _, _, _ = sizes
+    return n, 3 * n, n, max(m * n if m * n <= DENSE else 0, matrix)
 
 
 def prepare(problem, control):

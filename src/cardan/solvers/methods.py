@@ -45,8 +45,7 @@ class Stage:
 
     def job(self, problem: Problem) -> Job:
         """A job of this solver on a problem; the first call compiles or loads its kernel."""
-        size = problem.rows * problem.unknowns
-        if self.most_entries is not None and size > self.most_entries:
+        if self.most_entries is not None and problem.rows * problem.unknowns > self.most_entries:
             raise ModelError(
                 f"method 'newton_lu' needs a dense J, here of {problem.rows} × {problem.unknowns} entries; it must "
                 f"have at most {self.most_entries}: use method='newton', which is sparse for large systems"

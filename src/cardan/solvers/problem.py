@@ -71,14 +71,10 @@ class Problem:
         """The job table for the solver of a kernel module; created once and cached."""
         found = self._tables.get(kernel.SOLVE)
         if found is None:
-            pieces = (*self._common_pieces(), *kernel.pieces(self))
+            rows, _, entries, coordinates, evaluation = sizes = self.sizes
+            pieces = (evaluation, rows, entries, coordinates, *kernel.pieces(sizes, self.linear.work))
             found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces)
         return found
-
-    def _common_pieces(self) -> tuple[int, ...]:
-        """Floats of the pieces that begin the workspace of every solver: for the evaluator, r, J, a moved q."""
-        rows, _, entries, coordinates, evaluation = self.sizes
-        return evaluation, rows, entries, coordinates
 
     def _table(self, solver: int, pieces: tuple[int, ...]) -> NDArray[np.int64]:
         """Addresses of arrays, which the problem keeps alive, and offsets of the pieces of a workspace."""
