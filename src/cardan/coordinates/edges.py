@@ -6,6 +6,7 @@ measured between these, and do not depend on where the frames were drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from cardan.math import euler
 from cardan.system.layout import ANYHOW, STILL
 from cardan.system.parts import quaternion_from_columns
-from cardan.system.relations import Motion, Place
+from cardan.system.relations import Edge, Motion, Place
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -30,50 +31,42 @@ class Edges(NamedTuple):
     """
 
     names: list[str]
-    weights: list[int]
-    motions: list[Motion]
+    weights: Sequence[int]
+    motions: Sequence[Motion]
     a: list[int]
     b: list[int]
     frames: FloatArray
     pitch: FloatArray
     counted: IntArray
     first: list[int]
-    size: list[int]
+    size: Sequence[int]
 
 
 def edges(system: System) -> Edges:
     """Every joint of the system that declares a motion."""
-    names, found = list(system.edges), list(system.edges.values())
-    number = system.numbers()
-    relations = [row.constraint for row in reversed(system.rows)]
+    names, number = list(system.edges), system.numbers()
+    columns = zip(*system.edges.values(), strict=True) if names else ((),) * len(Edge._fields)
+    motions, places_a, places_b, sizes, equations, pitches, offsets, counted = columns
+    relations = system.constraints[::-1]
     first = dict(zip(relations, range(len(relations) - 1, -1, -1), strict=True))  # the last written is the first
-    places_a, places_b = [edge.a for edge in found], [edge.b for edge in found]
     a, b = ([number[place.body] for place in places] for places in (places_a, places_b))
-    motions, counted = [edge.motion for edge in found], np.array([edge.counted for edge in found], dtype=np.int64)
-    columns = zip(*motions, strict=True) if motions else ((), ())
-    kinds = (*(np.array(column, dtype=np.int64) for column in columns), counted >= 0)
-    a_frames, b_frames = _frames(system, kinds, places_a, a), _frames(system, kinds, places_b, b)
-    offsets = np.array([edge.offset for edge in found])
-    if offsets.any():
-        a_frames[:, 4:] += offsets[:, None] * _rotated(a_frames[:, :4], _Z)
-    return Edges(
-        names,
-        [edge.equations for edge in found],
-        motions,
-        a,
-        b,
-        np.hstack([a_frames, b_frames]),
-        np.array([edge.pitch for edge in found]),
-        np.array([1 + number[edge.counted] for edge in found], dtype=np.int64),
-        [first[name] for name in names],
-        [edge.relations for edge in found],
+    angles = np.array([1 + number[serial] for serial in counted], dtype=np.int64)
+    kinds = np.array([motion.translations for motion in motions]), np.array([motion.rotation for motion in motions])
+    a_frames, b_frames = (
+        _frames(system, kinds, angles > 0, places, bodies) for places, bodies in ((places_a, a), (places_b, b))
     )
+    if any(offsets):
+        a_frames[:, 4:] += np.array(offsets)[:, None] * _rotated(a_frames[:, :4], _Z)
+    frames, starts = np.hstack([a_frames, b_frames]), [first[name] for name in names]
+    return Edges(names, equations, motions, a, b, frames, np.array(pitches), angles, starts, sizes)
 
 
-def _frames(system: System, kinds: tuple[Any, ...], places: list[Place], bodies: list[int]) -> FloatArray:
+def _frames(
+    system: System, kinds: tuple[Any, Any], threads: Any, places: Sequence[Place], bodies: list[int]
+) -> FloatArray:
     """Quaternions and origins of the joints' frames in the reference frames of their bodies, shape (places, 7).
 
-    kinds: per joint the translations and the rotation of its motion, and whether it is a thread.
+    kinds: per joint the translations and the rotation of its motion.  threads: which joints are threads.
     Only the directions that the motion depends on are those drawn: z, and x where the angle is locked or counted.
     """
     drawn: FloatArray = np.frombuffer(b"".join([place.floats for place in places])).reshape(-1, 4, 3)
@@ -83,10 +76,11 @@ def _frames(system: System, kinds: tuple[Any, ...], places: list[Place], bodies:
         back = euler.conjugate(np.vstack([system.reference_axes, (1.0, 0.0, 0.0, 0.0)])[bodies])
         axes, origins = euler.rotate(back[:, None], axes), euler.rotate(back, origins)
     frames = np.hstack([_with_axis(axes[:, 2]), origins])
-    translations, rotation, threads = kinds
+    translations, rotation = kinds
     frames[translations == 3, 4:] = 0.0
     frames[rotation == ANYHOW, :4] = 1.0, 0.0, 0.0, 0.0
-    frames[threads, :4] = _with_x(frames[threads, :4], axes[threads, 0])
+    if threads.any():
+        frames[threads, :4] = _with_x(frames[threads, :4], axes[threads, 0])
     for k in np.flatnonzero(rotation == STILL):
         frames[k, :4] = quaternion_from_columns(*axes[k].tolist())
     return frames

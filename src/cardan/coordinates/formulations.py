@@ -47,12 +47,17 @@ class FormulationKind:
 
     def evaluate(self) -> int:
         """Address of the evaluator; compiles or loads it at the first call."""
-        address: int = import_module(self.module).EVALUATE
-        return address
+        return _address(self.module)
 
     def evaluate_motion(self) -> int:
         """Address of the evaluator that has GAMMA too, but does not retract; compiled at the first call."""
         return _motion_address(self.module)
+
+
+@cache
+def _address(module: str) -> int:
+    address: int = import_module(module).EVALUATE
+    return address
 
 
 @cache

@@ -97,7 +97,7 @@ class _Cuts:
             touched = [limbs.blocks[k] for k in path if limbs.blocks[k] >= 0]
             self.structure += (len(self.powers), rows, self.entries, len(touched), *touched)
             table[record + layout.ROW] = len(self.powers)
-            self.powers += system.rows[relation].primitive.powers
+            self.powers += system.primitives[relation].powers
             self.entries += rows * column
             self.longest = max(self.longest, rows * len(path))
 

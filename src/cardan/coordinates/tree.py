@@ -132,7 +132,7 @@ def _paths(
             continue
         movable, grounded = _bodies(table, record)
         ends = [number[body] for body in movable]
-        if grounded or not system.rows[relation].primitive.indifferent:
+        if grounded or not system.primitives[relation].indifferent:
             ends.append(GROUND)
         ancestor = ends[0]
         for end in ends[1:]:

@@ -83,7 +83,7 @@ def judge(
     _verdict.judge(
         found,
         piece.judged_powers(),
-        np.array(coordinates).reshape(-1),
+        coordinates.reshape(-1),
         _NONE if angles is None else angles,
         piece.reference_frames.reshape(-1),
         piece.origin,
@@ -109,10 +109,8 @@ def judge_system(
 
 
 def _bounds(piece: System, tolerance: float) -> FloatArray:
-    """The bounds that the kernels read; computed once."""
-    values = [tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length]
-    found: FloatArray = piece.cached(("bounds", tolerance), lambda: np.array(values))
-    return found
+    """The bounds that the kernels read."""
+    return np.array([tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length])
 
 
 class Judge:

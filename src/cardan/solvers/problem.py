@@ -141,6 +141,7 @@ class Problem:
 
 
 _EMPTY: NDArray[np.float64] = np.empty(0)
+_OUTCOMES = tuple(Outcome)
 
 
 class Budget(NamedTuple):
@@ -175,12 +176,12 @@ class Job:
         """kernel: the module of a solver.  settings: entries of the control vector that replace its defaults."""
         self.problem = problem
         self.table = problem.job_table(kernel)
-        self.control: NDArray[np.float64] = np.zeros(abi.CONTROL)
+        self.begin: NDArray[np.float64] = np.zeros(abi.CONTROL)
+        self.control: NDArray[np.float64] = np.empty(abi.CONTROL)
         self.work: NDArray[np.float64] = np.empty(self.table[-1])
-        kernel.prepare(problem, self.control)
+        kernel.prepare(problem, self.begin)
         for entry, value in settings.items():
-            self.control[entry] = value
-        self.begin = self.control.copy()
+            self.begin[entry] = value
 
     def with_scales(self, problem: Problem) -> NDArray[np.int64]:
         """The table with the scales of another problem, kept alive by the caller; only the length may differ."""
@@ -212,7 +213,7 @@ class Job:
             if outcome or control[abi.ITERATIONS] >= budget.iterations or budget.is_out_of_time():
                 break
         _, iterations, _, _, residual, cost = control[: abi.COST + 1].tolist()
-        return Run(Outcome(outcome), int(iterations), residual, cost)
+        return Run(_OUTCOMES[outcome], int(iterations), residual, cost)
 
 
 def allowance(problem: Problem) -> int:

@@ -94,12 +94,12 @@ class System:
     ``level``, shape (bodies,): steps from the ground, negative where a body is not connected to it.
     ``leader``, shape (bodies,): the first body of the piece it belongs to, −1 where it has no constraint.
     ``counted_angles``: keys of the angles whose whole turns are counted.
+    ``primitives``: of every relation, in the order of the tables.
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
     """
 
     __slots__ = (
         "_cache",
-        "_primitives",
         "_source",
         "authored",
         "centroids",
@@ -115,6 +115,7 @@ class System:
         "names",
         "origin",
         "powers",
+        "primitives",
         "reference_frames",
         "signals",
         "starts",
@@ -172,7 +173,7 @@ class System:
         self.index = dict(zip(self.names, range(len(self.names)), strict=True))
         self.authored = source.authored
         primitives, ints, floats, powers, signals, *_ = zip(*source.records, strict=True) if source.records else _EMPTY
-        self._primitives: tuple[Primitive, ...] = primitives
+        self.primitives: tuple[Primitive, ...] = primitives
         self.counted_angles = tuple([angle.key for angle in angles])
         header = array("q", (len(self.names), len(primitives), 0, 0, len(angles), 0, 0, 0)).tobytes()
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
@@ -189,13 +190,13 @@ class System:
 
     def _measure(self) -> None:
         """Pack the templates; centroids, body extents, characteristic length and connection to the ground."""
-        count, constraints = len(self.names), len(self._primitives)
+        count, constraints = len(self.names), len(self.primitives)
         numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
         tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        absolute = any([primitive.absolute for primitive in self._primitives])
+        absolute = any([primitive.absolute for primitive in self.primitives])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         length = _tables.measure(*given, _NONE, tables, scratch, measures, points)
         if length < 0.0:
@@ -253,7 +254,7 @@ class System:
         if not found:
             return 0.0
         pointed = self._pointed()
-        if any([primitive.absolute for primitive in self._primitives]):
+        if any([primitive.absolute for primitive in self.primitives]):
             pointed.discard(-1)  # then the origin is that of the world, not the centroid of the ground's points
         spans = []
         for name, locations in found.items():
@@ -278,7 +279,7 @@ class System:
 
     def _is_closed(self) -> bool:
         """Whether all lengths are in the model: no driver, no limit, no user's primitive."""
-        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self._primitives])
+        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self.primitives])
 
     def _check_length(self) -> None:
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
@@ -311,13 +312,18 @@ class System:
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
 
     @property
+    def constraints(self) -> tuple[str, ...]:
+        """Of every relation the name of the constraint that it belongs to."""
+        return self._source.constraints
+
+    @property
     def rows(self) -> tuple[Row, ...]:
         """Every relation with its first row in the residual vector, in the order of the tables."""
         found: tuple[Row, ...] = self.cached("rows", self._rows)
         return found
 
     def _rows(self) -> tuple[Row, ...]:
-        return tuple(map(Row, self._source.constraints, self._primitives, ints_at(self, layout.ROW)))
+        return tuple(map(Row, self._source.constraints, self.primitives, ints_at(self, layout.ROW)))
 
     @property
     def addressed(self) -> IntArray:
@@ -326,15 +332,15 @@ class System:
         return found
 
     def _addressed(self) -> IntArray:
-        if all([primitive.inline for primitive in self._primitives]):
+        if all([primitive.inline for primitive in self.primitives]):
             return self.ints
         ints = self.ints.copy()
-        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self._primitives]
+        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self.primitives]
         return ints
 
     def curvature_codes(self) -> IntArray:
         """Per constraint, the code or address of ẋᵀ f_xx ẋ."""
-        codes = [kernels.curvature_address(primitive) for primitive in self._primitives]
+        codes = [kernels.curvature_address(primitive) for primitive in self.primitives]
         return np.array(codes, dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
@@ -362,12 +368,8 @@ class System:
 
     def numbers(self) -> dict[int, int]:
         """Number of each body and of each counted angle by its serial number; −1 for the ground."""
-        angles = [angle.serial for angle in self._source.angles]
-        return {
-            -1: -1,
-            **dict(zip(self._source.serials, range(len(self.names)), strict=True)),
-            **dict(zip(angles, range(len(angles)), strict=True)),
-        }
+        serials = (self._source.serials, [angle.serial for angle in self._source.angles])
+        return {-1: -1} | {serial: k for kind in serials for k, serial in enumerate(kind)}
 
     def judged(self) -> System:
         """This system with every primitive in the form that verdicts use, in metres and radians; made once."""
@@ -375,7 +377,7 @@ class System:
         return found
 
     def _judged(self) -> System:
-        if all([primitive.judged_as == primitive.name for primitive in self._primitives]):
+        if all([primitive.judged_as == primitive.name for primitive in self.primitives]):
             return self
         records = tuple([record.judged() for record in self._source.records])
         return System.from_source(self._source._replace(records=records))
@@ -396,7 +398,7 @@ class System:
         if self.judged() is self:
             return 1.0
         factor = 1.0
-        for par, primitive in zip(ints_at(self, layout.PAR), self._primitives, strict=True):
+        for par, primitive in zip(ints_at(self, layout.PAR), self.primitives, strict=True):
             if primitive.judged_as != primitive.name:
                 value = float(self.floats[par])
                 factor = min(factor, 2.0 * value / length if primitive.unit == "m²" else math.sin(value))
