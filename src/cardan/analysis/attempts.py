@@ -23,6 +23,7 @@ from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
+_freedom = LazyModule("cardan.diagnosis.freedom")
 _policy = TieredModule("cardan.analysis._policy")
 
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
@@ -129,6 +130,8 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
     best = run, q
     draws: Restarts | None = None
     while True:
+        if run.residual <= near_residual(options.tolerance) and _is_hopeless(system, run, q, task):
+            return End(run._replace(outcome=Outcome.STALLED), q, history.attempts + 1, iterations)
         action = history.next_action(run, task.is_late())
         if history.is_best:
             best = run, q
@@ -231,7 +234,23 @@ def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
     """Whether the solver has met its target, or is close to it and the verdict is met."""
     if run.outcome is Outcome.CONVERGED:
         return True
-    return run.residual <= NEAR and _is_met(system, q, task)
+    return run.residual <= near_residual(task.options.tolerance) and _is_met(system, q, task)
+
+
+def near_residual(tolerance: float) -> float:
+    """A residual below may be as small as the data allow: the verdict is computed, and the reason is looked for."""
+    return max(NEAR, tolerance)
+
+
+def _is_hopeless(system: System, run: Run, q: FloatArray, task: Task) -> bool:
+    """Whether the constraints disagree by the residual in all poses, as rounded data do, so that no restart helps.
+
+    Restarts that were asked for are made in any case.
+    """
+    if task.options.restarts is not None or task.is_late():
+        return False
+    found: bool = _freedom.is_misfit(system, q, task.time, run.residual)
+    return found
 
 
 def _is_met(system: System, q: FloatArray, task: Task) -> bool:
