@@ -27,7 +27,7 @@ _freedom = LazyModule("cardan.diagnosis.freedom")
 _policy = TieredModule("cardan.analysis._policy")
 
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
-NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed
+NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed, and the reason is examined
 # Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
 # judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
 POINTS_TARGET = 1e-2
@@ -130,7 +130,7 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
     best = run, q
     draws: Restarts | None = None
     while True:
-        if run.residual <= near_residual(options.tolerance) and _is_hopeless(system, run, q, task):
+        if run.residual <= NEAR and _is_hopeless(system, run, q, task):
             return End(run._replace(outcome=Outcome.STALLED), q, history.attempts + 1, iterations)
         action = history.next_action(run, task.is_late())
         if history.is_best:
@@ -238,7 +238,7 @@ def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
 
 
 def near_residual(tolerance: float) -> float:
-    """A residual below may be as small as the data allow: the verdict is computed, and the reason is looked for."""
+    """A residual below may be limited by rounding or by the data only: the verdict is computed."""
     return max(NEAR, tolerance)
 
 

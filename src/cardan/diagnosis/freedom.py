@@ -6,10 +6,10 @@ rows do not look small beside them.  rank J = number of singular values above RA
 redundant equations = equations − rank.  The gap between the last counted and the first dropped singular value shows how
 reliable the answer is.
 
-The rank follows the tolerance τ.  A motion of size h along a singular vector n changes the residuals by h σ and by
-½ h² κ, where κ is the part of H(n, n) that no other motion corrects (:mod:`cardan.diagnosis.second_order`).  If both are
-within τ for h = REACH, the constraints cannot be told from constraints that allow the motion, and σ counts as zero.  So
-data that are rounded in a file have the freedoms of the exact data, if τ is not less than the misfit.
+The rank follows the tolerance τ.  A motion of size h along a singular vector n changes the residuals by h σ and ½ h² κ,
+where κ is the part of H(n, n) that no other motion corrects (:mod:`cardan.diagnosis.second_order`).  If both are within
+τ for h = REACH, the constraints cannot be told from constraints that allow the motion, and σ counts as zero.  So data
+that are rounded in a file have the freedoms of the exact data, if τ is not less than the misfit.
 """
 
 from __future__ import annotations
@@ -306,8 +306,10 @@ def is_misfit(piece: System, q: FloatArray, time: float, residual: float) -> boo
     at = Linearised(problem, q, rows)
     if not np.abs(at.residual).max() >= CLOSED * residual:
         return False
-    rank, motions = _rank(at, tolerance)
-    return at.irreducible(rank, 0.0) >= IRREDUCIBLE and _curvature(at, rank, motions) == Curvature(0)
+    rank = at.rank(tolerance / REACH)
+    if at.irreducible(rank, 0.0) < IRREDUCIBLE:
+        return False
+    return rank == len(at.v) or _flat(at, rank, tolerance, least=0).shape[1] == len(at.v) - rank
 
 
 def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
@@ -361,12 +363,16 @@ def _rank(at: Linearised, tolerance: float) -> tuple[int, FloatArray]:
     motions: FloatArray = at.v[rank:]
     if rank == exact_rank:
         return rank, motions
+    motions = _flat(at, rank, tolerance, least=len(at.v) - exact_rank).T @ motions
+    return len(at.v) - len(motions), motions
+
+
+def _flat(at: Linearised, rank: int, tolerance: float, least: int) -> FloatArray:
+    """Columns that combine the motions along which second order is within the tolerance; at least ``least``."""
     forms = at.forms(rank)
     turned = tolerance / float(at.values[rank - 1]) if rank else 0.0  # the error of the singular vectors
-    most = 2.0 * tolerance / REACH**2 + 3.0 * turned * forms.scale  # s and twice n are in a form
-    kept = second_order.flat(forms.values, most, least=len(at.v) - exact_rank)
-    motions = kept.T @ motions
-    return len(at.v) - len(motions), motions
+    most = 2.0 * tolerance / REACH**2 + 3.0 * turned * forms.scale  # a form contains s once and n twice
+    return second_order.flat(forms.values, most, least)
 
 
 def _curvature(at: Linearised, rank: int, motions: FloatArray) -> Curvature:

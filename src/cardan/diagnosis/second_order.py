@@ -177,9 +177,9 @@ def _has_zero(forms: FloatArray) -> bool:
     """Whether all forms vanish along some direction, and change independently around it."""
     rng = np.random.default_rng(0)
     for _ in range(STARTS):
-        n: FloatArray = rng.normal(size=forms.shape[-1])
+        n = np.asarray(rng.normal(size=forms.shape[-1]))
         for _ in range(CORRECTIONS):
-            n /= np.linalg.norm(n)
+            n /= float(np.linalg.norm(n))
             gradients = 2.0 * forms @ n
             values = 0.5 * gradients @ n
             if np.abs(values).max() <= ZERO:
