@@ -223,7 +223,7 @@ def test_a_pose_that_is_merely_not_assembled_does_not_nearly_close():
 
 
 @pytest.mark.parametrize("digits", [7, 8, 9])
-def test_rounded_redundant_data_end_without_restarts_and_say_the_tolerance(digits):
+def test_rounded_redundant_data_end_after_few_restarts_and_say_the_tolerance(digits):
     """Also from far away, and in a batch."""
     count = 0
     for name, make, poses in random_mechanisms(25, ("redundant",)):
@@ -233,7 +233,7 @@ def test_rounded_redundant_data_end_without_restarts_and_say_the_tolerance(digit
         if result.ok:
             continue
         count += 1
-        assert result.restarts <= 1, (name, result.text())  # one if the first attempt reaches its iteration limit
+        assert result.restarts <= 3, (name, result.text())
         said = result.text().splitlines()[-1]
         assert "misses by" in said and "start nearer" not in result.text()
         tolerance = float(said.split("tolerance=")[1].split()[0])
@@ -243,11 +243,40 @@ def test_rounded_redundant_data_end_without_restarts_and_say_the_tolerance(digit
     assert count >= 10
 
 
+def schmidt_coupling():
+    """Three discs on parallel axes, joined by three parallel links each: 1 degree of freedom, 2 with the middle disc's
+    position given by the two rows of links."""
+    m = cd.Mechanism("Schmidt coupling")
+    centres = [np.array([0.0, 0.0, 0.0]), np.array([0.4, 0.5, 0.2]), np.array([0.9, 0.0, 0.4])]
+    discs = [m.body(f"disc {k}", position=c) for k, c in enumerate(centres)]
+    for k in (0, 2):
+        m.revolute(f"shaft {k}", m.ground.frame(centres[k]), discs[k].frame())
+    for row in range(2):
+        for j in range(3):
+            pin = 0.8 * np.array([np.cos(2.1 * j + row), np.sin(2.1 * j + row), 0.0])
+            link = m.body(f"link {row}{j}", position=centres[row] + pin)
+            m.revolute(f"a{row}{j}", discs[row].frame(pin), link.frame())
+            m.revolute(f"b{row}{j}", link.frame(centres[row + 1] - centres[row]), discs[row + 1].frame(pin))
+    return m
+
+
+def test_a_schmidt_coupling_in_rounded_axes_is_accepted_at_the_tolerance_that_the_result_names():
+    typed = Typed(schmidt_coupling, None)
+    assert typed.report.dof == 1 and typed.report.infinitesimal == 0
+    m = typed.build(7)
+    result = m.assemble(typed.start)
+    assert not result.ok and result.restarts <= 3 and 1e-9 < result.residual < 1e-6
+    tolerance = float(result.text().splitlines()[-1].split("tolerance=")[1].split()[0])
+    again = m.assemble(typed.start, tolerance=tolerance)
+    assert again.ok and again.restarts == 0 and again.iterations <= 10
+    assert m.diagnose(again.state, tolerance=tolerance).dof == 1
+
+
 def test_restarts_that_were_asked_for_are_made():
     typed = Typed(REGISTRY["hoberman_ring"].build, None)
     m = typed.build(7)
-    assert m.assemble(typed.start).restarts == 0
-    assert m.assemble(typed.start, restarts=2).restarts == 2
+    assert m.assemble(typed.start).restarts == 3
+    assert m.assemble(typed.start, restarts=8).restarts == 8
 
 
 def test_a_loose_tolerance_needs_no_restarts():

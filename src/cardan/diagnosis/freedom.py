@@ -292,24 +292,28 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     )
 
 
-def is_misfit(piece: System, q: FloatArray, time: float, residual: float) -> bool:
+def misfit(piece: System, q: FloatArray, time: float, residual: float) -> float | None:
     """Whether dependent equations disagree by the residual, as rounded data do, at the end q of a solver.
 
-    Then it is about as large in all poses around q, and restarts do not help.  If only J is singular in q, they may.
-    q: solver coordinates on the manifold.  residual: the largest, scaled.  False for large pieces.
+    Then it is about as large in all poses around q, and restarts do not help.  If only J is singular in q, they may:
+    None.  Otherwise the share of the residual, up to 1, that no motion reduces, however slowly: that of equations which
+    depend on others exactly.  q: solver coordinates on the manifold.  residual: the largest, scaled.  None for large
+    pieces.
     """
     problem = formulations.problem(piece, "manifold", piece.extent_at(q), time)
     rows = [start + i for _, p, start in piece.rows for i in range(p.rows) if i not in p.guards]
-    if problem.unknowns > DENSE_UNKNOWNS or not rows:
-        return False
-    tolerance = accepting_tolerance(residual)
+    if problem.unknowns > DENSE_UNKNOWNS or not rows or not residual > 0.0:
+        return None
+    tolerance = 2.0 * residual
     at = Linearised(problem, q, rows)
     if not np.abs(at.residual).max() >= CLOSED * residual:
-        return False
+        return None
     rank = at.rank(tolerance / REACH)
     if at.irreducible(rank, 0.0) < IRREDUCIBLE:
-        return False
-    return rank == len(at.v) or _flat(at, rank, tolerance, least=0).shape[1] == len(at.v) - rank
+        return None
+    if rank < len(at.v) and _flat(at, rank, tolerance, least=0).shape[1] < len(at.v) - rank:
+        return None
+    return at.irreducible(at.rank(0.0), 0.0)
 
 
 def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
