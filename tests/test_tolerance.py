@@ -16,6 +16,7 @@ import pytest
 
 import cardan as cd
 from cardan.diagnosis import second_order
+from cardan.diagnosis.freedom import REACH
 from cardan.examples import REGISTRY
 from cardan.math import euler
 from cardan.mechanism import Mechanism
@@ -112,17 +113,15 @@ class Typed:
     def exact_dof(self, tolerance):
         return self.exact.diagnose(self.state, tolerance=tolerance).dof
 
-    def exact_dof_near(self, state, tolerance):
-        """Of the exact mechanism, in turned axes, assembled from a pose of the rounded one."""
-        m = self.build(None)
-        return m.diagnose(m.assemble(state).state, tolerance=tolerance).dof
-
 
 def check_typed(name, typed, digits):
     """The law; returns whether the exact mechanism has more freedoms at a matching tolerance than exactly."""
     m, start = typed.build(digits), typed.start
-    first = m.assemble(start, max_seconds=2.0)
-    matching = [(10.0**-digits, start, typed.exact_dof(10.0**-digits))]
+    first = m.assemble(start, restarts=0)
+    matching = {10.0**-digits: typed.exact_dof(10.0**-digits)}
+    is_softer = matching[10.0**-digits] != typed.report.dof
+    least = typed.report.singular_values[typed.report.rank - 1] if typed.report.rank else 1.0
+    assert not is_softer or least < 10.0**-digits / REACH
     if not first.ok and first.residual <= 1e-3:
         said = first.text().splitlines()[-1]
         assert "misses by" in said, (name, digits, first.text())
@@ -131,9 +130,9 @@ def check_typed(name, typed, digits):
         nearly = m.diagnose(first.state).nearly
         if nearly is not None:  # otherwise another pose may fit exactly
             assert nearly[0] == accepting
-            matching.append((accepting, first.state, typed.exact_dof_near(first.state, accepting)))
-    for tolerance, pose, expected in matching:
-        result = m.assemble(pose, tolerance=tolerance)
+            matching[accepting] = typed.exact_dof(accepting)
+    for tolerance, expected in matching.items():
+        result = m.assemble(start, tolerance=tolerance)
         assert result.ok and result.restarts == 0, (name, digits, tolerance, result.text())
         report = m.diagnose(result.state, tolerance=tolerance)
         assert report.assembled
@@ -145,7 +144,7 @@ def check_typed(name, typed, digits):
             assert strict.nearly[1] == expected
             assert f"tolerance={tolerance:.0e} it has {expected} degree" in strict.text()
             assert strict.dof == expected or not strict.certain
-    return matching[0][2] != typed.report.dof
+    return is_softer
 
 
 @pytest.mark.parametrize("digits", DIGITS)
@@ -158,13 +157,13 @@ def test_rounded_data_have_the_freedoms_of_exact_data_at_the_matching_tolerance(
 @pytest.mark.long
 @pytest.mark.parametrize("digits", DIGITS)
 def test_500_rounded_mechanisms_have_the_freedoms_of_the_exact_ones(digits):
-    """Near a singular pose the exact mechanism itself has more freedoms within the tolerance: in less than 1 %."""
+    """Within 1e-3 of a singular pose the exact mechanism itself is softer at this tolerance: 8 of 500, with 3 digits."""
     softer = [
         check_typed(name, Typed(make, poses), digits)
         for name, make, poses in (*gallery(), *random_mechanisms(500 - len(REGISTRY)))
     ]
     assert len(softer) == 500
-    assert sum(softer) <= 5
+    assert sum(softer) <= (8 if digits == 3 else 0)
 
 
 def test_the_frames_of_a_typed_mechanism_are_those_of_the_exact_one():
