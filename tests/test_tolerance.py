@@ -157,7 +157,7 @@ def test_rounded_data_have_the_freedoms_of_exact_data_at_the_matching_tolerance(
 @pytest.mark.long
 @pytest.mark.parametrize("digits", DIGITS)
 def test_500_rounded_mechanisms_have_the_freedoms_of_the_exact_ones(digits):
-    """Within 1e-3 of a singular pose the exact mechanism itself is softer at this tolerance: 8 of 500, with 3 digits."""
+    """Close to a singular pose the exact mechanism itself is softer at a tolerance of 1e-3: 8 of 500."""
     softer = [
         check_typed(name, Typed(make, poses), digits)
         for name, make, poses in (*gallery(), *random_mechanisms(500 - len(REGISTRY)))
