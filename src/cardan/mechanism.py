@@ -513,7 +513,8 @@ class Mechanism:
     def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).
 
-        tolerance: as in :meth:`assemble`; the state counts as assembled where every residual is within it.
+        tolerance: as in :meth:`assemble`; the state counts as assembled where every residual is within it, and
+        motions along which every residual stays within it count as free.
         """
         if state is None:
             state = self.system.state()

@@ -88,7 +88,7 @@ NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
 # result of a start
 R_OUTCOME, R_RESIDUAL, R_ATTEMPTS, R_ITERATIONS, R_CONFLICT, R_MOVED, RESULT = range(7)
 
-NEEDS_STAGES = -1  # outcome of a start whose drivers must be moved in stages: the caller solves it
+NEEDS_CALLER = -1  # outcome of a start that the caller solves: drivers are moved in stages, or it nearly fits
 MET = -1  # in addition to the actions of the policy: the attempt has met the tolerance
 
 
@@ -355,6 +355,12 @@ def write_result(table, options, memo, action, work):
     result[R_MOVED] = memo[MOVED] if options[PROJECTS] != 0.0 or memo[USED] > 0.0 else 0.0
 
 
+@inner
+def is_near_miss(table, options, memo, work):
+    """Whether the caller must find out if the data are rounded, so that restarts do not help."""
+    return memo[policy.IS_LATE] == 0.0 and piece(table, CONTROL, work)[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]
+
+
 @jit
 def solve_many(table, options, memo, work, last):
     """Solve from the starts memo[START] … last − 1; returns 1 if the allowance was used up before the last, else 0."""
@@ -367,6 +373,7 @@ def solve_many(table, options, memo, work, last):
         action = MET
         is_drawn = False
         ended = False
+        needs_caller = False
         if memo[STAGE] == NEW:
             ended = begin_start(table, options, memo, work)
             is_drawn = True
@@ -378,19 +385,24 @@ def solve_many(table, options, memo, work, last):
                 continue
             action = end_attempt(table, options, memo, work)
             ended = action == MET or action == policy.END or action == policy.CONFLICT
-            if action == policy.OTHER_LENGTH:
+            needs_caller = action != MET and is_near_miss(table, options, memo, work)
+            if needs_caller:
+                ended = True
+            elif action == policy.OTHER_LENGTH:
                 memo[IS_OTHER] = 1.0
                 copy(table[T_SIZE], piece(table, FIRST, work), piece(table, Q, work))
             elif not ended and action != policy.CONTINUE:
                 draw(table, options, memo, action, work)
                 is_drawn = True
-        if ended:
-            write_result(table, options, memo, action, work)
-        elif is_drawn and table[T_ANGLES] > 0 and add_turns(table, options, work):
-            result = cut(floats_at(table[T_RESULTS]), RESULT * int(memo[START]), RESULT)
-            result[R_OUTCOME] = NEEDS_STAGES
-            result[R_MOVED] = 0.0
+        if not ended and is_drawn and table[T_ANGLES] > 0 and add_turns(table, options, work):
+            needs_caller = True
             ended = True
+        if needs_caller:
+            result = cut(floats_at(table[T_RESULTS]), RESULT * int(memo[START]), RESULT)
+            result[R_OUTCOME] = NEEDS_CALLER
+            result[R_MOVED] = 0.0
+        elif ended:
+            write_result(table, options, memo, action, work)
         else:
             begin_attempt(table, options, memo, work)
         if ended:

@@ -23,10 +23,13 @@ from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
+_freedom = LazyModule("cardan.diagnosis.freedom")
 _policy = TieredModule("cardan.analysis._policy")
 
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
-NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed
+NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed, and the reason is examined
+ENOUGH_NEAR = 4  # attempts after which the reason is examined why one of them ended near the tolerance
+DEPENDENT = 0.9  # share of a residual that belongs to dependent equations, above which these contradict each other
 # Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
 # judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
 POINTS_TARGET = 1e-2
@@ -127,9 +130,14 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
     cost_before = _measured(problem, formulations.enter(system, options.formulation, first), run.outcome, 0).cost
     history = _History(options.restart_count, bool(system.counted_angles), cost_before)
     best = run, q
+    near: tuple[Run, FloatArray] | None = None  # the first attempt that ended near the tolerance
     draws: Restarts | None = None
     while True:
         action = history.next_action(run, task.is_late())
+        if near is None and options.tolerance < run.residual <= NEAR:
+            near = run._replace(outcome=Outcome.STALLED), q
+        if near is not None and history.attempts == ENOUGH_NEAR and (share := _misfit(system, *near, task)) is not None:
+            return End(*near, history.attempts, iterations, share >= DEPENDENT and history.agrees)
         if history.is_best:
             best = run, q
         attempts = history.attempts
@@ -186,6 +194,12 @@ class _History:
         return int(_policy.next_attempt(self._restarts, memo, self._costs))
 
     @property
+    def agrees(self) -> bool:
+        """Whether all attempts ended at the same cost."""
+        costs = self._costs[: self.attempts]
+        return bool(costs.max() <= costs.min() * (1.0 + _policy.SAME_COST))
+
+    @property
     def is_best(self) -> bool:
         """Whether the last attempt is the best so far."""
         return bool(self._memo[_policy.IS_BEST])
@@ -231,7 +245,24 @@ def _ends_met(system: System, run: Run, q: FloatArray, task: Task) -> bool:
     """Whether the solver has met its target, or is close to it and the verdict is met."""
     if run.outcome is Outcome.CONVERGED:
         return True
-    return run.residual <= NEAR and _is_met(system, q, task)
+    return run.residual <= near_residual(task.options.tolerance) and _is_met(system, q, task)
+
+
+def near_residual(tolerance: float) -> float:
+    """A residual below may be limited by rounding or by the data only: the verdict is computed."""
+    return max(NEAR, tolerance)
+
+
+def _misfit(system: System, run: Run, q: FloatArray, task: Task) -> float | None:
+    """Not None if the constraints disagree in all poses, as rounded data do, so that no restart helps.
+
+    Then the share of the residual that belongs to dependent equations.  Restarts that were asked for are made anyway.
+    """
+    if task.options.restarts is not None or task.is_late():
+        return None
+    # also if it has reached its iteration limit, sliding along a motion on which the misfit hardly changes
+    found: float | None = _freedom.misfit(system, q, task.time, run.residual)
+    return found
 
 
 def _is_met(system: System, q: FloatArray, task: Task) -> bool:

@@ -179,7 +179,7 @@ class _Shared(_OneByOne):
             k.EACH: chunk_size(self.problem),
             k.ALLOWANCE: allowance(self.problem),
             k.RESTARTS: options.restart_count,
-            k.NEAR_RESIDUAL: attempts.NEAR,
+            k.NEAR_RESIDUAL: attempts.near_residual(options.tolerance),
             k.DISTURBANCE: attempts.DISTURBANCE,
             k.UNIT: self.piece.length,
             k.MOST_REACH: REACH * self.piece.length,
@@ -241,7 +241,7 @@ class _Shared(_OneByOne):
                 if memo[k.STAGE] != k.NEW:  # the current start ends at its current pose
                     memo[k.policy.IS_LATE] = 1.0
                     solve(at + 1)
-            for number in np.flatnonzero(ends.results[first:last, k.R_OUTCOME] == k.NEEDS_STAGES).tolist():
+            for number in np.flatnonzero(ends.results[first:last, k.R_OUTCOME] == k.NEEDS_CALLER).tolist():
                 ends.results[first + number, k.R_OUTCOME] = int(Outcome.RUNNING)
                 if stop.is_set():
                     return

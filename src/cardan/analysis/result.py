@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from cardan.system.residuals import Violation, violations
+from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -26,6 +26,8 @@ class Status(StrEnum):
     TIME_LIMIT = "time limit"
     DIVERGED = "diverged"  # numbers became infinite or NaN
 
+
+NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
 
 _ADVICE = {
     Status.CONFLICT: "the constraints seem to contradict each other: change or remove one of the worst listed",
@@ -88,12 +90,26 @@ class AssemblyResult:
         ]
         if not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
-            lines.append(f"  {_ADVICE[self.status]}")
+            nearly = self._nearly()
+            if self.status is Status.CONFLICT or not nearly:
+                lines.append(f"  {_ADVICE[self.status]}")
+            if nearly:
+                lines.append(f"  {nearly}")
         for limit in self.active if self.ok else ():
             lines.append(f"  limit {limit.name!r} is at its {limit.bound} bound")
         if self.unconnected:
             lines.append(f"  not connected to the ground: {_listed(self.unconnected)}")
         return "\n".join(lines)
+
+    def _nearly(self) -> str:
+        """Advice if the constraints fit nearly; "" if they do not."""
+        if not 0.0 < self.residual <= NEARLY_MET or self.status in (Status.TIME_LIMIT, Status.DIVERGED):
+            return ""
+        worst = self.worst[0]
+        return (
+            f"the constraints nearly fit, as rounded data do: {worst.name!r} misses by {worst.text()}; "
+            f"tolerance={accepting_tolerance(self.residual):.0e} accepts this pose"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not finite becomes None."""

@@ -5,6 +5,11 @@ own L, so that lengths and angles are comparable.  Long rows (of gears with larg
 rows do not look small beside them.  rank J = number of singular values above RANK_RTOL·σ_max; dof = 6·bodies − rank;
 redundant equations = equations − rank.  The gap between the last counted and the first dropped singular value shows how
 reliable the answer is.
+
+The rank follows the tolerance τ.  A motion of size h along a singular vector n changes the residuals by h σ and ½ h² κ,
+where κ is the part of H(n, n) that no other motion corrects (:mod:`cardan.diagnosis.second_order`).  If both are within
+τ for h = REACH, the constraints cannot be told from constraints that allow the motion, and σ counts as zero.  So data
+that are rounded in a file have the freedoms of the exact data, if τ is not less than the misfit.
 """
 
 from __future__ import annotations
@@ -17,21 +22,25 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates import formulations, verdict
-from cardan.coordinates.rates import shortening
-from cardan.diagnosis import elimination
+from cardan.diagnosis import elimination, second_order
+from cardan.diagnosis.second_order import RANK_RTOL, Curvature, Linearised
 from cardan.errors import ModelError
 from cardan.solvers.problem import Problem
-from cardan.system.residuals import Violation, violations
+from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 log = logging.getLogger("cardan")
 
-RANK_RTOL = 1e-9  # of the largest singular value; residuals of 1e-12 perturb the zero ones far less than this
 UNSURE_GAP = 1e3  # with a smaller gap the answer is uncertain
 # At a dead point residuals of 1e-12 leave errors of their square root in the pose, and in the singular value that is
 # zero there.  So the answer is uncertain too if a counted value is below this fraction of the largest.
 NEARLY_SINGULAR = 1e-5
+REACH = 0.2  # [rad] and in L: a motion that changes the residuals by less than the tolerance over this size is free
+TOLERANCE_GAP = 10.0  # the same as UNSURE_GAP if a value counts as zero because of the tolerance
+CLOSED = 0.5  # share of the residual that no small motion reduces, if the constraints do not fit exactly
+IRREDUCIBLE = 0.1  # the same at the end of a solver whose steps are not those of least squares on the manifold
+NEARLY_CLOSED = 1e-2  # largest residual of a pose of which the report says that it nearly closes
 DENSE_UNKNOWNS = 600  # up to this the dense matrix is decomposed; above, body by body
 ROUNDED = 1e-11  # of the largest: a zero value at a pose met to 1e-12 is below; a larger dropped value is uncertain
 MOVES = 1e-6  # of a unit motion, scaled: a body that moves less does not move
@@ -57,6 +66,11 @@ class Diagnosis:
     ``residuals``: of every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it
     is met, so that the rank is that of a real pose.  ``unconnected``: bodies that are not connected to the ground.
     ``free``: bodies that can move.
+    ``tolerance``: that was asked for; ``by_tolerance``: how many degrees of freedom exist only within it.
+    ``infinitesimal``: those that second order excludes, so that they are no motions (a shaky structure); None if this
+    is not decided.  ``branches``: several motions begin in this pose.
+    ``nearly``: if the pose is not assembled only because the constraints do not fit exactly, the tolerance that accepts
+    it and the degrees of freedom at this tolerance; otherwise None.
     """
 
     dof: int
@@ -74,6 +88,11 @@ class Diagnosis:
     unconnected: tuple[str, ...]
     motions: FloatArray | None  # orthonormal basis of the free motions, shape (dof, unknowns), scaled; None if large
     names: tuple[str, ...]
+    tolerance: float
+    by_tolerance: int
+    infinitesimal: int | None
+    branches: bool
+    nearly: tuple[float, int] | None
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -111,14 +130,47 @@ class Diagnosis:
         ]
         if self.undriven != self.dof:
             lines.insert(1, f"with the drivers:   {self.undriven}")
+        if self.by_tolerance:
+            lines.append(
+                f"at tolerance {self.tolerance:.0e}: singular values below {self.tolerance / REACH:.0e} count as zero; "
+                f"at the default tolerance it has {_freedoms(self.dof - self.by_tolerance)}"
+            )
+        lines += self._of_second_order()
         if not self.certain:
             lines.append("  uncertain: the singular values show no clear gap; the pose may be near a singular one")
-        if not self.assembled:
+        if self.nearly:
+            tolerance, dof = self.nearly
+            worst = self.residuals[0]
+            lines.append(
+                f"nearly closed: {worst.name!r} misses by {worst.text()}; assembled with tolerance={tolerance:.0e} it "
+                f"has {_freedoms(dof)}"
+            )
+        elif not self.assembled:
             lines.append(f"not assembled: largest residual {self.residual:.1e}; the rank is that of this pose only")
+        if not self.assembled:
             lines += [f"  {v.name}: {v.text()}" for v in self.residuals[:5]]
         if self.unconnected:
             lines.append(f"not connected to the ground: {', '.join(map(repr, self.unconnected))}")
         return "\n".join(lines)
+
+    def _of_second_order(self) -> list[str]:
+        """Lines on freedoms that are not motions."""
+        if self.motions is None:
+            return ["not examined whether all of these are motions: too many bodies"] if self.redundant else []
+        if self.infinitesimal is None:
+            return ["unknown whether all of these are motions: second order does not decide"] if self.assembled else []
+        if self.infinitesimal == self.dof > 0:
+            return [f"shaky: {_freedoms(self.dof)} to first order, but second order excludes every motion"]
+        lines = []
+        if self.infinitesimal:
+            lines.append(f"shaky: second order excludes {self.infinitesimal} of the {_freedoms(self.dof)}")
+        if self.branches:
+            lines.append("singular pose: several motions begin here")
+        return lines
+
+
+def _freedoms(count: int) -> str:
+    return f"{count} degree{'' if count == 1 else 's'} of freedom"
 
 
 def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
@@ -136,11 +188,23 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
     near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
-    found = [
-        _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time) for piece in system.pieces
-    ]
-    rank = sum(f.rank for f in found)
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
+
+    def find(tolerance: float) -> list[_Freedom]:
+        return [
+            _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time, tolerance)
+            for piece in system.pieces
+        ]
+
+    found = find(tolerance)
+    rank = sum(f.rank for f in found)
+    undecided = not judged.met or any(f.curvature.infinitesimal is None for f in found)
+    nearly = None
+    if not judged.met and judged.residual <= NEARLY_CLOSED:
+        accepting = accepting_tolerance(judged.residual)
+        wider = find(accepting)
+        if all(f.is_closed for f in wider):
+            nearly = accepting, 6 * len(system.names) - sum(f.rank for f in wider)
     return Diagnosis(
         dof=6 * len(system.names) - rank,
         undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
@@ -150,13 +214,18 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         redundant=[equation for f in found for equation in f.redundant],
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
-        certain=all(f.certain for f in found),
+        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == 6 * len(system.names) - rank),
         residuals=violations(system, residuals),
         residual=judged.residual,
         assembled=judged.met,
         unconnected=system.unconnected,
         motions=_motions(system, found),
         names=system.names,
+        tolerance=tolerance,
+        by_tolerance=sum(f.exact_rank - f.rank for f in found),
+        infinitesimal=None if undecided else sum(f.curvature.infinitesimal or 0 for f in found),
+        branches=any(f.curvature.branches for f in found),
+        nearly=nearly,
     )
 
 
@@ -165,10 +234,14 @@ class _Freedom:
     """The mobility of one connected piece."""
 
     rank: int
+    exact_rank: int  # if no value counts as zero because of the tolerance
     driven_rank: int  # with the drivers
     values: FloatArray
     redundant: list[Equation]
     motions: FloatArray | None
+    curvature: Curvature
+    is_closed: bool  # no small motion reduces the residual much
+    cut: float  # values below are within the tolerance
 
     @property
     def dropped(self) -> float:
@@ -184,10 +257,14 @@ class _Freedom:
         if not self.rank:
             return True
         largest, least = float(self.values[0]), float(self.values[self.rank - 1])
+        if least <= self.cut:
+            return False
+        if self.rank < self.exact_rank:
+            return self.gap >= TOLERANCE_GAP
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
 
 
-def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float) -> _Freedom:
+def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float) -> _Freedom:
     q = formulations.to_reference(piece, coordinates, near)
     length = piece.extent_at(q)
     problem = formulations.problem(piece, "manifold", length, time)
@@ -200,9 +277,43 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     }
     rows = [row for row, equation in equations.items() if equation.constraint not in drivers]
     find = _dense if problem.unknowns <= DENSE_UNKNOWNS else _sparse
-    rank, values, redundant, motions = find(problem, q, rows)
-    driven_rank = find(problem, q, list(equations))[0] if drivers else rank
-    return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions)
+    found = find(problem, q, rows, tolerance)
+    driven_rank = find(problem, q, list(equations), tolerance).rank if drivers else found.rank
+    return _Freedom(
+        rank=found.rank,
+        exact_rank=found.exact_rank,
+        driven_rank=driven_rank,
+        values=found.values,
+        redundant=[equations[row] for row in found.redundant],
+        motions=found.motions,
+        curvature=found.curvature,
+        is_closed=found.is_closed,
+        cut=tolerance / REACH,
+    )
+
+
+def misfit(piece: System, q: FloatArray, time: float, residual: float) -> float | None:
+    """Whether dependent equations disagree by the residual, as rounded data do, at the end q of a solver.
+
+    Then it is about as large in all poses around q, and restarts do not help.  If only J is singular in q, they may:
+    None.  Otherwise the share of the residual, up to 1, that no motion reduces, however slowly: that of equations which
+    depend on others exactly.  q: solver coordinates on the manifold.  residual: the largest, scaled.  None for large
+    pieces.
+    """
+    problem = formulations.problem(piece, "manifold", piece.extent_at(q), time)
+    rows = [start + i for _, p, start in piece.rows for i in range(p.rows) if i not in p.guards]
+    if problem.unknowns > DENSE_UNKNOWNS or not rows or not residual > 0.0:
+        return None
+    tolerance = 2.0 * residual
+    at = Linearised(problem, q, rows)
+    if not np.abs(at.residual).max() >= CLOSED * residual:
+        return None
+    rank = at.rank(tolerance / REACH)
+    if at.irreducible(rank, 0.0) < IRREDUCIBLE:
+        return None
+    if rank < len(at.v) and _flat(at, rank, tolerance, least=0).shape[1] < len(at.v) - rank:
+        return None
+    return at.irreducible(at.rank(0.0), 0.0)
 
 
 def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
@@ -225,48 +336,87 @@ def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
     return np.concatenate(blocks).reshape(-1, 6 * count)
 
 
-Finding = tuple[int, FloatArray, list[int], FloatArray | None]  # rank, values, redundant rows, motions
+class _Finding(NamedTuple):
+    """Fields as of :class:`_Freedom`; ``redundant``: numbers of rows."""
+
+    rank: int
+    exact_rank: int
+    values: FloatArray
+    redundant: list[int]
+    motions: FloatArray | None
+    curvature: Curvature = Curvature(0)
+    is_closed: bool = True
 
 
-def _dense(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
+def _dense(problem: Problem, q: FloatArray, rows: list[int], tolerance: float) -> _Finding:
     """By the singular values of the whole Jacobian."""
-    _, jacobian = problem.jacobian(q)
-    scaled = jacobian * problem.scales[: problem.rows, None] * problem.scales[problem.rows :]
-    shortened = scaled[rows] * shortening(scaled[rows])[:, None]
     if not rows:
-        return 0, np.zeros(0), [], np.eye(problem.unknowns)
-    _, values, right = np.linalg.svd(shortened, full_matrices=True)
-    rank = int((values > RANK_RTOL * values[0]).sum())
-    return rank, values, [rows[i] for i in dependent_rows(shortened, rank)], right[rank:]
+        return _Finding(0, 0, np.zeros(0), [], np.eye(problem.unknowns))
+    at = Linearised(problem, q, rows)
+    exact_rank = at.rank(0.0)
+    rank, motions = _rank(at, tolerance)
+    curved = _curvature(at, rank, motions) if rank == exact_rank else Curvature(0)
+    redundant = dependent_rows(at.matrix, rank, tolerance / REACH)
+    is_closed = at.irreducible(rank, 0.1 * tolerance) >= CLOSED
+    return _Finding(rank, exact_rank, at.values, [rows[i] for i in redundant], motions, curved, is_closed)
 
 
-def _sparse(problem: Problem, q: FloatArray, rows: list[int]) -> Finding:
+def _rank(at: Linearised, tolerance: float) -> tuple[int, FloatArray]:
+    """The rank within the tolerance, and the free motions, orthonormal rows."""
+    rank, exact_rank = at.rank(tolerance / REACH), at.rank(0.0)
+    motions: FloatArray = at.v[rank:]
+    if rank == exact_rank:
+        return rank, motions
+    motions = _flat(at, rank, tolerance, least=len(at.v) - exact_rank).T @ motions
+    return len(at.v) - len(motions), motions
+
+
+def _flat(at: Linearised, rank: int, tolerance: float, least: int) -> FloatArray:
+    """Columns that combine the motions along which second order is within the tolerance; at least ``least``."""
+    forms = at.forms(rank)
+    turned = tolerance / float(at.values[rank - 1]) if rank else 0.0  # the error of the singular vectors
+    most = 2.0 * tolerance / REACH**2 + 3.0 * turned * forms.scale  # a form contains s once and n twice
+    return second_order.flat(forms.values, most, least)
+
+
+def _curvature(at: Linearised, rank: int, motions: FloatArray) -> Curvature:
+    """Which of the motions are excluded by second order; none if all equations are independent."""
+    if not (0 < rank < len(at.matrix) and len(motions)):
+        return Curvature(0)
+    continues = at.continues(rank)
+    return Curvature(0) if continues else second_order.curvature(at.forms(rank), is_obstructed=continues is False)
+
+
+def _sparse(problem: Problem, q: FloatArray, rows: list[int], tolerance: float) -> _Finding:
     """Body by body; see :mod:`cardan.diagnosis.elimination`."""
     parts = elimination.fronts(problem, q, set(rows))
-    cut = RANK_RTOL * elimination.largest_block(parts)
+    exact_cut = RANK_RTOL * elimination.largest_block(parts)
+    cut = max(exact_cut, tolerance / REACH)
     rank, values = elimination.pivots(parts, cut)
+    exact_rank = elimination.pivots(parts, exact_cut)[0] if cut > exact_cut else rank
     redundant = elimination.redundant_rows(parts, cut) if rank < len(rows) else []
     if len(redundant) != len(rows) - rank:
         log.warning("the rank implies %d redundant equations, but %d were found", len(rows) - rank, len(redundant))
-    return rank, values, redundant, None
+    return _Finding(rank, exact_rank, values, redundant, None, Curvature(None if redundant else 0), is_closed=False)
 
 
-def dependent_rows(matrix: FloatArray, rank: int) -> list[int]:
+def dependent_rows(matrix: FloatArray, rank: int, cut: float) -> list[int]:
     """The len(matrix) − rank rows that depend on the rows before them: modified Gram–Schmidt, twice per row.
 
-    A row is independent if it has a component orthogonal to the rows before it.  If rounding makes their number differ
-    from the rank, the rows with the largest components count as independent.
+    A row is independent if its component orthogonal to the rows before it is above the cut.  If rounding makes their
+    number differ from the rank, the rows with the largest components count as independent.
     """
     space = np.empty((min(matrix.shape), matrix.shape[1]))
     found = 0
     component = np.zeros(matrix.shape[0])
     size = float(np.sqrt((matrix * matrix).sum(axis=1)).max(initial=0.0))
+    cut = max(cut, RANK_RTOL * size)
     for i, row in enumerate(matrix):
         basis = space[:found]
         rest = row - basis.T @ (basis @ row)
         rest = rest - basis.T @ (basis @ rest)
         component[i] = float(np.sqrt(rest @ rest))
-        if component[i] > RANK_RTOL * size and found < len(space):
+        if component[i] > cut and found < len(space):
             space[found] = rest / component[i]
             found += 1
     order = np.argsort(-component, kind="stable")

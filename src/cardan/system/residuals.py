@@ -46,3 +46,8 @@ def violations(system: System, residuals: FloatArray) -> list[Violation]:
     # NaN counts as the worst
     size = {unit: system.judged_length**power for unit, power in LENGTH_POWER.items()}
     return sorted(found, key=lambda v: (not math.isnan(v.residual), -v.residual / size[v.unit]))
+
+
+def accepting_tolerance(residual: float) -> float:
+    """The smallest power of ten that, as a tolerance, accepts a residual (lengths in L, angles in radians)."""
+    return float(f"1e{math.ceil(math.log10(residual))}")
