@@ -335,6 +335,36 @@ def test_a_motion_stays_on_its_branch_where_branches_cross(name, direction):
             assert np.abs(found[:2] - direction * velocity).max() <= 1e-5 * bar.a, (label, state.time)
 
 
+def with_wheels(m, count, theta):
+    """More parts in the same piece, which rotate at half the speed of the crank."""
+    for k in range(count):
+        m.revolute(f"axle{k}", m.ground.frame((0, 0, k + 1.0)), m.body(f"wheel{k}").frame())
+        m.gear(f"gear{k}", m["A"], m[f"axle{k}"], ratio=0.5, phase=-0.5 * theta)
+    return m
+
+
+@pytest.mark.parametrize("wheels", [5, 45])
+@pytest.mark.parametrize("name", CROSSINGS)
+def test_a_large_mechanism_stays_on_its_branch_where_branches_cross(name, wheels):
+    """48 and 288 unknowns: by a Krylov space."""
+    bar, exact, _ = CROSSINGS[name]
+    m = with_motor(bar.build(-1.0, exact(-1.0)[0]), "A", steadily(-1.0, 1))
+    motion = with_wheels(m, wheels, -1.0).move(np.linspace(0, 4.5, 7))
+    assert motion.ok, motion.text()
+    for state in motion.states:
+        assert np.abs(bar.corner_of(state) - exact(-1.0 + state.time)[0]).max() <= 1e-7, state.time
+
+
+@pytest.mark.parametrize("name", ["parallelogram", "crossed parallelogram", "deltoid"])
+def test_a_very_large_mechanism_ends_where_branches_cross_and_says_so(name):
+    bar, exact, _ = CROSSINGS[name]
+    m = with_motor(bar.build(-1.0, exact(-1.0)[0]), "A", steadily(-1.0, 1))
+    motion = with_wheels(m, 105, -1.0).move(np.linspace(0, 4.5, 7))
+    assert motion.status is MotionStatus.LOST and "branches seem to cross" in motion.reason, motion.text()
+    assert abs(motion.state.time - 1.0) <= 1e-2
+    assert motion.steps <= 100
+
+
 @pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-5, 1e-7, 1e-9])
 def test_a_motion_stays_on_its_branch_where_branches_are_close(gap):
     """Lengths that deviate from a parallelogram by ``gap``: the branches pass at a distance of about √gap."""

@@ -25,7 +25,7 @@ from cardan.system.system import System
 
 _blocks = LazyModule("cardan.solvers._blocks")
 
-MOST_UNKNOWNS: Final = 240  # more are not decomposed: an SVD takes 20 ms for 240 unknowns, 200 ms for 600
+MOST_UNKNOWNS: Final = 600  # with more, no bridge is built: it takes some ten SVDs, of 200 ms for 600 unknowns
 STRAIGHT: Final = 0.1  # of the step: largest distance of the pose after the crossing from the extrapolated one
 PASSED: Final = 0.3  # of σ(t₀): with a smaller σ(t₁) the crossing is not yet passed
 ACCURATE: Final = 1e-8  # [rad], lengths in L: largest distance between the curve and the motion
@@ -45,6 +45,7 @@ CORRECTIONS: Final = 3
 
 Drive = Callable[[float], None]
 Newton = Callable[[FloatArray, float], FloatArray | None]
+Meets = Callable[[FloatArray, float], bool]
 
 
 class Linearization:
@@ -82,13 +83,22 @@ class SparseLinearization:
 
     rank = 0
 
-    def __init__(self, system: System, problem: Problem, q: FloatArray, damping: float = rates.DAMPING) -> None:
+    def __init__(
+        self,
+        system: System,
+        problem: Problem,
+        q: FloatArray,
+        damping: float = rates.LEAST_DAMPING,
+        freedoms: int = 0,
+    ) -> None:
+        """damping: λ, see :class:`rates.Factorization`.  freedoms: number of free motions at regular poses."""
         self._problem = problem
         self.known = rates.Factorization(system, problem, q, damping)
+        self.is_regular = self.known.is_regular(freedoms)
 
     def part_left(self, other: Any) -> float:
-        """See :meth:`Linearization.part_left`; 0 if J₀ is too near to singular."""
-        if not self.known.is_regular:
+        """See :meth:`Linearization.part_left`; 0 if one of the poses is too near to singular for the factors."""
+        if not (self.is_regular and other.is_regular):
             return 0.0
         structure, n = self._problem.structure, self._problem.unknowns
         change = other.known.entries - self.known.entries
@@ -134,15 +144,15 @@ class Crossing:
         drive: Drive,
         start: tuple[float, FloatArray],
         span: float,
-        tolerance: float,
+        meets: Meets,
     ) -> None:
-        """From a time [s] and a pose in solver coordinates over a span [s]; tolerance: on every scaled residual."""
+        """From a time [s] and a pose in solver coordinates over a span [s]; meets: the verdict on a pose at a time."""
         self._system = system
         self._problem = problem
         self._drive = drive
         self._start, self._first = start
         self._span = span
-        self._tolerance = tolerance
+        self._meets = meets
         self._weights = rates.weights(system, problem)
         self._columns = problem.scales[problem.rows :]
         self._weights *= rates.shortening(self._scaled(self._first))
@@ -176,7 +186,7 @@ class Crossing:
         ends = End(self._start, self._first, v, a), End(end, found, v1, a1)
         self._curve = Curve(self._system, self._problem, *ends)
         time = self._singular_time(last, float(before[last] / (before[last] + after[last])))
-        return time is not None and self._is_met(time) and self._is_accurate(newton)
+        return time is not None and self._meets(self.pose(time), time) and self._is_accurate(newton)
 
     def pose(self, time: float) -> FloatArray:
         """The pose at a time on the bridge, corrected in all directions except the singular ones."""
@@ -226,10 +236,6 @@ class Crossing:
             if not self.covers(time):
                 break
         return None
-
-    def _is_met(self, time: float) -> bool:
-        f = self._problem.residual(self.pose(time)) * self._problem.scales[: self._problem.rows]
-        return bool(np.abs(f).max() <= self._tolerance)
 
     def _is_accurate(self, newton: Newton) -> bool:
         for part in CHECKED:

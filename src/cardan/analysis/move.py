@@ -64,6 +64,7 @@ FOLDED: Final = 0.6  # of the least singular value: what such a step leaves; √
 LEAST_APPROACH: Final = 1e-7  # of the time span: such a step is accepted only if it is no longer than this
 SINGULAR: Final = 1e-3  # least singular value relative to the largest: below it, a motion ends at a dead point
 
+BOUNDED: Final = 1e-3  # of the driver rates, velocities times σ: those at a dead point are larger
 SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate within it ends the motion
 AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to find limits that stop the motion
 
@@ -161,15 +162,15 @@ class _Path:
         self._rotation = 0.0  # [rad] largest of any body in Newton's last run
         self._rotation_sum = 0.0  # [rad] sum over the steps since the last take_rotation()
         self._crossing: Crossing | None = None  # while the motion is on a bridge
-        self._damping = rates.DAMPING
+        self._damping, self._freedoms = rates.DAMPING, 0
         self._linearization = self._linearize(self.q, 0)
         self.undriven = undriven(system, self._linearization.known)
         self._is_free = any(not one.at_rest for one in self.undriven)
         self._last = float(times[-1])
         self._least_velocity: LeastVelocity | None = None
-        if not self.undriven:
-            self._damping = rates.LEAST_DAMPING
-            self._linearization = self._linearize(self.q, 0)
+        self._damping = rates.DAMPING if self.undriven else rates.LEAST_DAMPING
+        self._freedoms = sum(one.freedoms for one in self.undriven)
+        self._linearization = self._linearize(self.q, 0)
         settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0, abi.DAMPING: self._damping}
         self._job = Job(self.problem, methods.load("_newton"), settings)
         self._unlimited = self._job
@@ -241,7 +242,9 @@ class _Path:
                 self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
-        return None if self._is_met() else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
+        if self._meets(self.q, self.time):
+            return None
+        return MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met"
 
     def _accept(self, q: FloatArray, time: float, rotation: float) -> None:
         self.q, self.time = q, time
@@ -254,7 +257,7 @@ class _Path:
 
     def _linearize(self, q: FloatArray, rank: int) -> Linearization | SparseLinearization:
         if self.problem.unknowns > rates.DENSE_UNKNOWNS:
-            return SparseLinearization(self.system, self.problem, q, self._damping)
+            return SparseLinearization(self.system, self.problem, q, self._damping, self._freedoms)
         return Linearization(self.system, self.problem, q, rank)
 
     def _with_least_velocity(self, near: FloatArray, time: float) -> FloatArray | None:
@@ -367,7 +370,7 @@ class _Path:
             return self._newton(guess, time, strict=False)[0]
 
         start = self.time, self.q
-        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._tolerance)
+        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._meets)
         try:
             if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
@@ -414,10 +417,10 @@ class _Path:
         here = self._with_rates(self.q, self.time, self._linearization)
         return self._limits.part(here, self._with_rates(q, time, self._linearize(q, self._linearization.rank))) == 1.0
 
-    def _is_met(self) -> bool:
-        """The verdict on the pose."""
-        poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
-        return verdict.judge_system(self.system, poses, angles, self._tolerance, self.time)[0].met
+    def _meets(self, q: FloatArray, time: float) -> bool:
+        """The verdict on a pose at a time."""
+        poses, angles = formulations.from_reference(self.system, q), formulations.angles(self.system, q)
+        return verdict.judge_system(self.system, poses, angles, self._tolerance, time)[0].met
 
     def _ended(self, rejected: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""
@@ -447,6 +450,9 @@ class _Path:
             rest = f" (residual rates: {unmet})" if unmet else ""
             return MotionStatus.LOST, f"{where} the {dependent}, and no velocities satisfy all of them{rest}"
         least = self._least()
+        if least < SINGULAR and self.problem.unknowns > MOST_UNKNOWNS and self._are_rates_bounded(least):
+            text = f"{where} branches seem to cross (least singular value {least:.1e} of the largest)"
+            return MotionStatus.LOST, f"{text}; crossings are not followed with more than {MOST_UNKNOWNS} unknowns"
         if least < SINGULAR:
             what = locked(self.system, self.problem, self.q, self.time, self._linearization.known)
             text = f"{where} a dead point is reached (least singular value {least:.1e} of the largest)"
@@ -470,6 +476,13 @@ class _Path:
         reached = {(one.name, one.bound): one for state in (then, now) for one in active_limits(self.system, state)}
         outward = {"lower": -1.0, "upper": 1.0}
         return [one for one in reached.values() if (after[one.name] - before[one.name]) * outward[one.bound] > 0.0]
+
+    def _are_rates_bounded(self, least: float) -> bool:
+        """Whether the velocities do not increase as 1/σ towards a singular pose, as they do towards a dead point."""
+        rate, _ = rates.driver_rates(self.system, self.problem, self.time)
+        velocity = self._linearization.known.solve(rate) / self.problem.scales[self.problem.rows :]
+        driven = np.linalg.norm(rate * self.problem.scales[: self.problem.rows])
+        return bool(least * np.linalg.norm(velocity) < BOUNDED * driven)
 
     def _least(self) -> float:
         """The least nonzero singular value relative to the largest; of a large system by elimination body by body."""

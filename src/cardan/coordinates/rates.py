@@ -38,7 +38,11 @@ DAMPING = 1e-12  # λ of the normal equations, relative to entries of order one,
 LEAST_DAMPING = 1e-15  # and if none is: then AᵀA has an inverse, and λ only makes it exist after rounding
 REFINED = 1e-14  # of the right-hand side: a smaller residual is rounding
 MOST_REFINEMENTS = 6  # each reduces the error by the factor λ/σ²
-FREE = 1e-3  # of a random vector: a smaller component along free motions is due to a small singular value
+FREE = 1e-3  # of a component along a free motion: what is left of less is due to a small singular value
+# The same for singular poses.  With the least λ a generous bound costs nothing: σ² < 300 λ.  With the other, and some
+# more random vectors, it is σ² < 7 λ.
+NEARLY_SINGULAR = 1e-5
+NEARLY_FREE = 0.03
 PROBE = 1e-3  # [rad], lengths in L: largest motion of a body from one sample of the differences to the next
 
 
@@ -92,7 +96,7 @@ class Factorization:
     errors along free motions, if there are any; the outer one, with the residual b − A x, removes the effect of λ.
     """
 
-    __slots__ = ("_arrays", "_columns", "_problem", "_rows", "damping", "entries", "is_regular")
+    __slots__ = ("_arrays", "_columns", "_factored", "_problem", "_rows", "damping", "entries")
 
     def __init__(self, system: System, problem: Problem, q: FloatArray, damping: float = DAMPING) -> None:
         _, self.entries = problem.entries(q)
@@ -107,28 +111,35 @@ class Factorization:
         gradient, step = np.zeros(problem.unknowns), np.zeros(problem.unknowns)
         work = np.empty(problem.linear.work)
         self._arrays = (problem.linear.pattern, control, np.zeros(problem.rows), gradient, step, self.entries, work)
-        self.is_regular = not _blocks.call_at(problem.linear.address, abi.FACTOR, *self._arrays)
+        self._factored = not _blocks.call_at(problem.linear.address, abi.FACTOR, *self._arrays)
 
     @property
     def is_free(self) -> bool:
         """Whether some motion satisfies J v = 0, up to rounding."""
-        if self.damping == LEAST_DAMPING:
-            return False
-        x = np.random.default_rng(0).standard_normal(self._problem.unknowns)
-        return bool(np.linalg.norm(self.free_part(x)) > FREE * np.linalg.norm(x))
+        return self.damping != LEAST_DAMPING and len(self._nearly_free(1, FREE)) > 0
+
+    def is_regular(self, freedoms: int) -> bool:
+        """Whether there are no other directions with A w ≈ 0 than the free motions, of which the number is given.
+
+        With σ² < 2λ a singular value could change its sign between two poses without being noticed.
+        """
+        spare, part = (1, NEARLY_SINGULAR) if self.damping == LEAST_DAMPING else (4, NEARLY_FREE)
+        return self._factored and len(self._nearly_free(freedoms + spare, part)) <= freedoms
 
     def free_motions(self) -> FloatArray:
-        """An orthonormal basis of the solutions of A w = 0, shape (freedoms, unknowns), from random vectors."""
-        unknowns = self._problem.unknowns
+        """An orthonormal basis of the solutions of A w = 0, shape (freedoms, unknowns)."""
         count = 4
-        while True:
-            x = np.random.default_rng(0).standard_normal((min(count, unknowns), unknowns)) / np.sqrt(unknowns)
-            _, sizes, basis = np.linalg.svd(np.array([self.free_part(row) for row in x]), full_matrices=False)
-            freedoms = int((sizes > FREE / np.sqrt(unknowns)).sum())
-            if freedoms < count:
-                found: FloatArray = basis[:freedoms]
-                return found
+        while len(found := self._nearly_free(count, FREE)) == count:
             count *= 2
+        return found
+
+    def _nearly_free(self, most: int, part: float) -> FloatArray:
+        """Directions with A w ≈ 0, from random vectors: those of which :meth:`free_part` leaves more than ``part``."""
+        unknowns = self._problem.unknowns
+        x = np.random.default_rng(0).standard_normal((min(most, unknowns), unknowns))
+        _, sizes, basis = np.linalg.svd(np.array([self.free_part(row) for row in x]), full_matrices=False)
+        found: FloatArray = basis[: int((sizes > part).sum())]
+        return found
 
     def free_part(self, x: FloatArray) -> FloatArray:
         """Component of a scaled vector along free motions: (λ(AᵀA + λI)⁻¹)² x."""
