@@ -162,14 +162,9 @@ class _Path:
         self._rotation = 0.0  # [rad] largest of any body in Newton's last run
         self._rotation_sum = 0.0  # [rad] sum over the steps since the last take_rotation()
         self._crossing: Crossing | None = None  # while the motion is on a bridge
-        self._damping, self._freedoms = rates.DAMPING, 0
-        self._linearization = self._linearize(self.q, 0)
-        self.undriven = undriven(system, self._linearization.known)
-        self._is_free = any(not one.at_rest for one in self.undriven)
         self._last = float(times[-1])
         self._least_velocity: LeastVelocity | None = None
-        self._damping = rates.DAMPING if self.undriven else rates.LEAST_DAMPING
-        self._freedoms = sum(one.freedoms for one in self.undriven)
+        self._find_freedoms(self.q)
         self._linearization = self._linearize(self.q, 0)
         settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0, abi.DAMPING: self._damping}
         self._job = Job(self.problem, methods.load("_newton"), settings)
@@ -179,6 +174,13 @@ class _Path:
             problem = self.problem.with_floats(self.problem.floats.copy())
             relax_bounds(system, problem.floats, self._length, np.inf, 0.0)
             self._unlimited = Job(problem, methods.load("_newton"), settings)
+
+    def _find_freedoms(self, q: FloatArray) -> None:
+        """What the drivers leave free in a pose, and the damping of the normal equations that follows from it."""
+        self.undriven = undriven(self.system, rates.linearize(self.system, self.problem, q))
+        self._is_free = any(not one.at_rest for one in self.undriven)
+        self._freedoms = sum(one.freedoms for one in self.undriven)
+        self._damping = rates.DAMPING if self.undriven else rates.LEAST_DAMPING
 
     def state(self) -> State:
         """The state now, with its velocities."""
@@ -264,8 +266,8 @@ class _Path:
         """The pose at a time, of the motion with the least velocities; near: a pose there, by Newton's iteration."""
         rotation = self._rotation
         if self._least_velocity is None:
-            if not self._linearize(near, 0).known.is_free:  # only the first pose was singular
-                self._is_free, self.undriven = False, ()
+            self._find_freedoms(near)  # a singular pose has more of them
+            if not self._is_free:
                 return near
 
             def project(guess: FloatArray, time: float) -> FloatArray | None:

@@ -79,10 +79,8 @@ class LeastVelocity:
         self._units[:, :3] = problem.scales[problem.rows :].reshape(bodies, 6)[:, :1]
         first = (self._base[: self._end].reshape(bodies, -1) / self._units).ravel()
         self._path: list[tuple[Any, FloatArray]] = []  # interpolants of steps, and the poses at their beginning
-        step = min(FIRST_STEP * abs(last - time), abs(last - time)) or None
-        self._solver = DOP853(
-            self._rates, time, first, last, first_step=step, rtol=RTOL, atol=max(LEAST_ATOL, tolerance)
-        )
+        step, atol = FIRST_STEP * abs(last - time), max(LEAST_ATOL, tolerance)
+        self._solver = DOP853(self._rates, time, first, last, first_step=step, rtol=RTOL, atol=atol)
 
     def pose(self, time: float, since: float) -> FloatArray | None:
         """The pose at a time, up to the error of the integration; no earlier time than ``since`` will be asked for."""
