@@ -396,6 +396,23 @@ def test_a_limit_that_cannot_be_met_is_the_worst_with_its_residual():
     assert {v.name for v in result.worst[:2]} == {"stop", "motor"}
 
 
+def test_a_conflict_lists_the_limits_that_are_reached():
+    """Without its limit, the arm could turn to where the tie can be met."""
+    m = cd.Mechanism()
+    a, b = m.body("a", orientation=(np.cos(1.0), 0, 0, np.sin(1.0))), m.body("b", position=(2.5, 0, 0))
+    m.revolute("A", m.ground.frame(), a.frame())
+    m.revolute("B", m.ground.frame((2.5, 0, 0)), b.frame())
+    m.distance("tie", a.point((1, 0, 0)), b.point((-1, 0, 0)), 0.7)
+    assert m.assemble().ok
+    m.limit("stop", m["A"], lower=1.5, upper=4.5)
+    m.limit("idle", m["B"], lower=-9.0, upper=9.0)
+    result = m.assemble()
+    assert result.status is cd.Status.CONFLICT
+    assert "limit 'stop' is at its lower bound, and may be a cause" in result.text()
+    assert "'idle'" not in result.text()
+    assert "remove one" not in result.text()
+
+
 def test_limits_of_an_angle_hold_over_many_turns():
     m = cd.Mechanism()
     wheel = m.body("wheel")

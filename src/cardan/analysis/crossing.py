@@ -10,6 +10,7 @@ residual of about ε² there; then no bridge is built, since it would jump from 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,21 +18,24 @@ import numpy as np
 
 from cardan.analysis.curve import PROBE, Curve, End
 from cardan.coordinates import rates
-from cardan.solvers import abi
+from cardan.lazy import LazyModule
 from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
-MOST_UNKNOWNS: Final = 240  # more are not decomposed: an SVD takes 20 ms for 240 unknowns, 200 ms for 600
+_blocks = LazyModule("cardan.solvers._blocks")
+
+MOST_UNKNOWNS: Final = 600  # with more, no bridge is built: it takes some ten SVDs, of 200 ms for 600 unknowns
 STRAIGHT: Final = 0.1  # of the step: largest distance of the pose after the crossing from the extrapolated one
 PASSED: Final = 0.3  # of σ(t₀): with a smaller σ(t₁) the crossing is not yet passed
 ACCURATE: Final = 1e-8  # [rad], lengths in L: largest distance between the curve and the motion
 CHECKED: Final = (0.15, 0.85)  # fractions of the bridge where it is compared with the motion; t* is often near 0.5
 TINY: Final = 1e-300
 REAL: Final = 1e-6  # of an eigenvalue: a smaller imaginary part is a rounding error of a double eigenvalue
-POWERS: Final = 12  # power iterations
-GROWN: Final = 0.8  # bound on the spectral radius; below 1, since there are few power iterations
-SPARSE_DAMPING: Final = 1e-12  # of the sparse normal equations, whose entries are of order one
+UNCHANGED: Final = 0.5  # norm of J₀⁺(J − J₀): with a smaller one, more than half of each singular value is left
+KRYLOV_FIRST: Final = 6  # dimension of the Krylov space at which most steps are found to be harmless
+KRYLOV: Final = 24  # and at most
+SMALL: Final = 0.5  # eigenvalues in the first space that are all smaller are harmless
 NEARBY: Final = 1e-6  # of the bridge: accuracy of t*, and step of the finite differences for it
 # Of the largest singular value: directions with a smaller one are not corrected, in poses and in rates.  There the
 # rounding error of a residual, 1e-14, would be divided by σ, or by σ² and σ³.
@@ -41,6 +45,7 @@ CORRECTIONS: Final = 3
 
 Drive = Callable[[float], None]
 Newton = Callable[[FloatArray, float], FloatArray | None]
+Meets = Callable[[FloatArray, float], bool]
 
 
 class Linearization:
@@ -54,63 +59,79 @@ class Linearization:
     def __init__(self, system: System, problem: Problem, q: FloatArray, rank: int = 0) -> None:
         """rank: that of earlier poses, used if it is larger than the rank here."""
         found = rates.Decomposition(system, problem, q)
-        self.decomposition = found
+        self.known = found
         self._scaled = found.scaled
         self.rank = max(rank, found.rank(rates.RANK_RTOL))
         self._u, self._values, self._v = found.u[:, : self.rank], found.values[: self.rank], found.v[: self.rank]
-        self.least = float(self._values[-1] / self._values[0]) if self.rank else 1.0  # nonzero, relative to the largest
 
-    def crosses_singularity(self, other: Any) -> bool:
-        """Whether a singular pose lies between this and another linearization."""
+    def part_left(self, other: Any) -> float:
+        """The least real eigenvalue of J₀⁺J, at most 1, where J is that of another linearization.
+
+        It is zero or less if a singular pose lies in between.  If it is small, the step approaches one: it is the part
+        of the least singular value that is left.
+        """
         change = self._u.T @ (other._scaled - self._scaled) @ self._v.T / np.maximum(self._values, TINY)[:, None]
-        if np.linalg.norm(change) < 1.0:
-            return False
-        found = np.linalg.eigvals(change)
-        return bool(np.any((np.abs(found.imag) <= REAL * np.abs(found)) & (found.real <= -1.0)))
+        size = float(np.linalg.norm(change))
+        return 1.0 if size < UNCHANGED else _least_real(np.linalg.eigvals(change))
 
 
 class SparseLinearization:
-    """A conservative version of :class:`Linearization` for a system that is too large for a decomposition.
+    """The same for a system that is too large for singular values.
 
-    While all eigenvalues of J₀⁺(J − J₀) are below 1, no singular pose can lie in between.  The largest is estimated by
-    power iteration.
+    The eigenvalues of J₀⁺(J − J₀) that are largest in size are approximated in a Krylov space.  [Golub2013] 10.5
     """
 
     rank = 0
-    least = 1.0  # not computed
-    decomposition = None
 
-    def __init__(self, system: System, problem: Problem, q: FloatArray) -> None:
-        from cardan.solvers import _blocks
-
-        self._kernels: Any = _blocks
+    def __init__(
+        self,
+        system: System,
+        problem: Problem,
+        q: FloatArray,
+        damping: float = rates.LEAST_DAMPING,
+        freedoms: int = 0,
+    ) -> None:
+        """damping: λ, see :class:`rates.Factorization`.  freedoms: number of free motions at regular poses."""
         self._problem = problem
-        _, self._entries = problem.entries(q)
-        scales = np.concatenate([rates.weights(system, problem), problem.scales[problem.rows :]])
-        _blocks.scale(problem.structure, scales, np.zeros(problem.rows), self._entries)
+        self.known = rates.Factorization(system, problem, q, damping)
+        self.is_regular = self.known.is_regular(freedoms)
 
-    def crosses_singularity(self, other: Any) -> bool:
-        """Whether a singular pose may lie between this and another linearization."""
-        p, kernels = self._problem, self._kernels
-        change = other._entries - self._entries
-        image, gradient, step = np.zeros(p.rows), np.zeros(p.unknowns), np.zeros(p.unknowns)
-        control, work = np.zeros(abi.CONTROL), np.empty(p.linear.work)
-        control[abi.DAMPING] = SPARSE_DAMPING
-        arrays = (p.linear.pattern, control, image, gradient, step, self._entries, work)
-        if kernels.call_at(p.linear.address, abi.FACTOR, *arrays):
-            return True
-        x: FloatArray = np.random.default_rng(0).standard_normal(p.unknowns)
-        x /= np.linalg.norm(x)
-        sizes = []
-        for _ in range(POWERS):
-            kernels.apply(p.structure, change, x, image)
-            kernels.apply_transposed(p.structure, self._entries, image, gradient)
-            kernels.call_at(p.linear.address, abi.BACK_SOLVE, *arrays)
-            sizes.append(float(np.linalg.norm(step)))
-            if not sizes[-1] > TINY:
-                return not np.isfinite(sizes[-1])
-            x = step / sizes[-1]
-        return not np.exp(np.mean(np.log(sizes[POWERS // 2 :]))) < GROWN
+    def part_left(self, other: Any) -> float:
+        """See :meth:`Linearization.part_left`; 0 if one of the poses is too near to singular for the factors."""
+        if not (self.is_regular and other.is_regular):
+            return 0.0
+        structure, n = self._problem.structure, self._problem.unknowns
+        change = other.known.entries - self.known.entries
+        basis, H = np.zeros((KRYLOV + 1, n)), np.zeros((KRYLOV + 1, KRYLOV))
+        first: FloatArray = np.random.default_rng(0).standard_normal(n)
+        basis[0] = first / np.linalg.norm(first)
+        image, gradient = np.zeros(self._problem.rows), np.zeros(n)
+        found: Any = np.zeros(0)
+        for k in range(KRYLOV):
+            _blocks.apply(structure, change, basis[k], image)
+            _blocks.apply_transposed(structure, self.known.entries, image, gradient)
+            x = self.known.back_solve(gradient)
+            before, size = math.inf, math.sqrt(x @ x)
+            while size < 0.5 * before:  # twice is enough
+                parts = basis[: k + 1] @ x
+                x -= parts @ basis[: k + 1]
+                H[: k + 1, k] += parts
+                before, size = size, math.sqrt(x @ x)
+            H[k + 1, k] = size
+            if not math.isfinite(size):
+                return 0.0
+            if k + 1 in (KRYLOV_FIRST, KRYLOV) or size < TINY:
+                found = np.linalg.eigvals(H[: k + 1, : k + 1])
+                if size < TINY or np.abs(found).max() < SMALL:
+                    break
+            basis[k + 1] = x / size
+        return _least_real(found)
+
+
+def _least_real(eigenvalues: Any) -> float:
+    """The least real number among 1 + eigenvalues, at most 1."""
+    is_real = np.abs(eigenvalues.imag) <= REAL * np.abs(eigenvalues)
+    return 1.0 + float(eigenvalues.real[is_real].min(initial=0.0))
 
 
 class Crossing:
@@ -123,15 +144,15 @@ class Crossing:
         drive: Drive,
         start: tuple[float, FloatArray],
         span: float,
-        tolerance: float,
+        meets: Meets,
     ) -> None:
-        """From a time [s] and a pose in solver coordinates over a span [s]; tolerance: on every scaled residual."""
+        """From a time [s] and a pose in solver coordinates over a span [s]; meets: the verdict on a pose at a time."""
         self._system = system
         self._problem = problem
         self._drive = drive
         self._start, self._first = start
         self._span = span
-        self._tolerance = tolerance
+        self._meets = meets
         self._weights = rates.weights(system, problem)
         self._columns = problem.scales[problem.rows :]
         self._weights *= rates.shortening(self._scaled(self._first))
@@ -165,7 +186,7 @@ class Crossing:
         ends = End(self._start, self._first, v, a), End(end, found, v1, a1)
         self._curve = Curve(self._system, self._problem, *ends)
         time = self._singular_time(last, float(before[last] / (before[last] + after[last])))
-        return time is not None and self._is_met(time) and self._is_accurate(newton)
+        return time is not None and self._meets(self.pose(time), time) and self._is_accurate(newton)
 
     def pose(self, time: float) -> FloatArray:
         """The pose at a time on the bridge, corrected in all directions except the singular ones."""
@@ -183,7 +204,7 @@ class Crossing:
         here = self._on_curve(time)
         before, after = (rates.difference(self._system, here, self._on_curve(time + sign * h)) for sign in (-1.0, 1.0))
         along = (after - before) / (2.0 * h), (after + before) / h**2
-        found = rates.solver_rates(self._system, self._problem, q, time, along, RATE_CUT)
+        found = rates.rates_along(self._system, self._problem, q, time, along, RATE_CUT)
         return rates.at_origins(self._system, q, *found)
 
     def _on_curve(self, time: float) -> FloatArray:
@@ -215,10 +236,6 @@ class Crossing:
             if not self.covers(time):
                 break
         return None
-
-    def _is_met(self, time: float) -> bool:
-        f = self._problem.residual(self.pose(time)) * self._problem.scales[: self._problem.rows]
-        return bool(np.abs(f).max() <= self._tolerance)
 
     def _is_accurate(self, newton: Newton) -> bool:
         for part in CHECKED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 ARC = 1.25  # rotation of a body in the motion, at most, relative to its rotation by Newton's iteration
+MOST_NAMED = 5
 
 
 class MotionStatus(StrEnum):
@@ -30,16 +31,31 @@ class MotionStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class Undriven(NamedTuple):
+    """Freedoms of one connected piece that no driver determines: their number, and the bodies that can move."""
+
+    freedoms: int
+    bodies: tuple[str, ...]
+    at_rest: bool  # no driver acts on the piece
+
+    def text(self) -> str:
+        """One line of a report."""
+        names = ", ".join(map(repr, self.bodies[:MOST_NAMED]))
+        more = f" and {len(self.bodies) - MOST_NAMED} more" if len(self.bodies) > MOST_NAMED else ""
+        law = "no driver acts on it, and it stays at rest" if self.at_rest else "the least velocities are taken"
+        return f"undriven: {self.freedoms} {'freedom' if self.freedoms == 1 else 'freedoms'} of {names}{more}; {law}"
+
+
 class Motion:
     """States along a driven motion.
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
     for the statuses dead point, limit and lost; it is None if not assembled, otherwise the last of the states.
-    ``steps``: total number of steps.
+    ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
     """
 
-    __slots__ = ("_rotation", "_system", "reason", "state", "states", "status", "steps")
+    __slots__ = ("_rotation", "_system", "reason", "state", "states", "status", "steps", "undriven")
 
     def __init__(
         self,
@@ -50,6 +66,7 @@ class Motion:
         last: State | None = None,
         steps: int = 0,
         rotation: Sequence[float] = (),
+        undriven: Sequence[Undriven] = (),
     ) -> None:
         """rotation [rad]: largest rotation of any body from each state to the next."""
         self._system = system
@@ -59,6 +76,7 @@ class Motion:
         self.state = last if last is not None else states[-1] if states else None
         self.steps = steps
         self._rotation = tuple(rotation)
+        self.undriven = tuple(undriven)
 
     @property
     def ok(self) -> bool:
@@ -97,13 +115,15 @@ class Motion:
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
         if not isinstance(joint, Coordinate):
             raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
-        values = np.array([joint.value(state) for state in self.states])
+        if not self.states:
+            return np.empty(0)
+        values = joint.values(self.states)
         is_counted = joint.counted is None or joint.counted.key in self._system.counted_angles
         return values if is_counted else self._unwrapped(joint, values)
 
     def _unwrapped(self, angle: Coordinate, values: FloatArray) -> FloatArray:
         """An angle without jumps by whole turns between two times; see :mod:`cardan.analysis.within`."""
-        sizes = np.array([angle.projection(state) for state in self.states])
+        sizes = angle.projections(self.states)
         sides = sum(not body.is_ground for body in angle.bodies)
         unsure = np.flatnonzero(ARC * sides * np.array(self._rotation) >= sizes[:-1] + sizes[1:])
         if unsure.size:
@@ -123,11 +143,15 @@ class Motion:
         return np.array([read(state, k) for state in self.states]).reshape(len(self.states), width)
 
     def text(self) -> str:
-        """The status, the times reached, and why the motion ended."""
+        """The status, the times reached, why the motion ended, and what the drivers leave free."""
         if not self.states:
             return f"{self.status}: {self.reason}"
         span = f"t = {self.states[0].time:g} … {self.states[-1].time:g} s, {len(self.states)} times, {self.steps} steps"
-        return f"{self.status}: {span}" + (f"\n  {self.reason}" if self.reason else "")
+        details = [self.reason] if self.reason else []
+        details += [one.text() for one in self.undriven[:MOST_NAMED]]
+        if len(self.undriven) > MOST_NAMED:
+            details.append(f"undriven: also freedoms of {len(self.undriven) - MOST_NAMED} other pieces")
+        return "\n  ".join([f"{self.status}: {span}", *details])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Motion):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +28,8 @@ from cardan.analysis.curve import End
 from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limited, relax_bounds
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.options import AssemblyOptions
-from cardan.analysis.reasons import contradiction, out_of_range
+from cardan.analysis.reasons import contradicting_drivers, contradiction, locked, out_of_range
+from cardan.analysis.undriven import LeastVelocity, undriven
 from cardan.analysis.within import RETRY, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
 from cardan.constraints.signal import Remembered
@@ -46,7 +48,7 @@ MOST_ROTATION: Final = 0.7  # rad per step of any body, so that whole turns are 
 MOST_ITERATIONS: Final = 12  # of Newton in one step
 SLOW: Final = 0.5  # ratio of two later steps of Newton; above it the iteration does not converge
 ROUNDED: Final = 1e-9  # a step of Newton this small may be a rounding error
-DENSE: Final = 20_000  # entries of J up to which a step decomposes the dense matrix, in some milliseconds
+DENSE: Final = 5_000  # entries of J up to which a step decomposes the dense matrix, in less than a millisecond
 LEAST_STEP: Final = 1e-11  # of the time span: a step rejected at this size ends the motion
 FIRST_STEP: Final = 1e-2  # of the time span
 # Largest deviation of a driver in a step from its Taylor series at the start: relative, and absolute (lengths in L).
@@ -56,9 +58,13 @@ OVERSHOOT: Final = 1e-9  # lengths in L: largest excess of a driver within a ste
 INSIDE: Final = 0.382  # of a step: drivers are also evaluated there, so that a full period is not taken for a constant
 BRIDGE: Final = 4.0  # length of a bridge over a crossing, in rejected steps
 APPROACHED: Final = 0.1  # of the least singular value: if a step reduces it below this, a singular pose is near
+APPROACH: Final = 0.1  # of the time left to a dead point: what a step towards it leaves
+AT_DEAD_POINT: Final = 2.0  # rejected steps: a dead point is nearer, or it was not the reason
+FOLDED: Final = 0.6  # of the least singular value: what such a step leaves; √APPROACH = 0.32 in theory
 LEAST_APPROACH: Final = 1e-7  # of the time span: such a step is accepted only if it is no longer than this
 SINGULAR: Final = 1e-3  # least singular value relative to the largest: below it, a motion ends at a dead point
 
+BOUNDED: Final = 1e-3  # of the driver rates, velocities times σ: those at a dead point are larger
 SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate within it ends the motion
 AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to find limits that stop the motion
 
@@ -104,7 +110,7 @@ def move(
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
     last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
-    return Motion(system, states, status, reason, last, path.steps, rotation)
+    return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven)
 
 
 def _check_times(times: Any) -> FloatArray:
@@ -137,9 +143,12 @@ class _Path:
         self._deadline = deadline
         near = np.array([state.angles[key] for key in system.counted_angles])
         self.q = formulations.to_reference(system, state.coordinates, near)
+        self._first = self.q
         self._length = system.extent_at(self.q)
         problem = formulations.problem(system, "manifold", self._length, self.time)
-        self.problem = problem.with_floats(problem.floats.copy())
+        scales = problem.scales.copy()
+        scales[problem.rows :] = _units(system, state)
+        self.problem = replace(problem, floats=problem.floats.copy(), scales=scales)
         # a coordinate that touches a bound must be able to leave it, in spite of rounding errors
         relax_bounds(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
         self._span = float(np.ptp(times)) or 1.0
@@ -153,18 +162,32 @@ class _Path:
         self._rotation = 0.0  # [rad] largest of any body in Newton's last run
         self._rotation_sum = 0.0  # [rad] sum over the steps since the last take_rotation()
         self._crossing: Crossing | None = None  # while the motion is on a bridge
+        self._last = float(times[-1])
+        self._least_velocity: LeastVelocity | None = None
+        self._find_freedoms(self.q)
         self._linearization = self._linearize(self.q, 0)
-        settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0}
+        settings = {abi.DENSE_ENTRIES: DENSE, abi.KEEP_ROWS: 0.0, abi.DAMPING: self._damping}
         self._job = Job(self.problem, methods.load("_newton"), settings)
-        self._control = self._job.control
+        self._unlimited = self._job
+        if self._is_free and self._limits is not None:
+            # where free bodies move to does not depend on limits; a motion ends at contact
+            problem = self.problem.with_floats(self.problem.floats.copy())
+            relax_bounds(system, problem.floats, self._length, np.inf, 0.0)
+            self._unlimited = Job(problem, methods.load("_newton"), settings)
+
+    def _find_freedoms(self, q: FloatArray) -> None:
+        """What the drivers leave free in a pose, and the damping of the normal equations that follows from it."""
+        self.undriven = undriven(self.system, rates.linearize(self.system, self.problem, q))
+        self._is_free = any(not one.at_rest for one in self.undriven)
+        self._freedoms = sum(one.freedoms for one in self.undriven)
+        self._damping = rates.DAMPING if self.undriven else rates.LEAST_DAMPING
 
     def state(self) -> State:
         """The state now, with its velocities."""
         if self._crossing is not None:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
-            known = self._linearization.decomposition
-            found = rates.solver_rates(self.system, self.problem, self.q, self.time, known=known)
+            found = rates.solver_rates(self.system, self.problem, self.q, self.time, self._linearization.known)
             velocities, accelerations = rates.at_origins(self.system, self.q, *found)
         return self._pose_state(self.q).with_rates(velocities, accelerations)
 
@@ -190,7 +213,7 @@ class _Path:
                     self._accept(pose, target, self._rotation_to(pose))
                 else:
                     end, pose = self._crossing.end
-                    self._crossing = None
+                    self._crossing = self._least_velocity = None
                     self._accept(pose, end, self._rotation_to(pose))
                     self._linearization = self._linearize(pose, self._linearization.rank)
                 continue
@@ -200,10 +223,14 @@ class _Path:
             if step < left and (step < LEAST_STEP * self._span or time == self.time):
                 return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
             found, contraction = self._newton(self.q, time)
+            if found is not None and self._is_free:
+                found = self._with_least_velocity(found, time)
             ahead = self._linearization if found is None else self._linearize(found, self._linearization.rank)
             if not self._continues(ahead, step):
                 found = None
             if found is None and self._rotation <= MOST_ROTATION and self._bridge(sign, step):
+                continue
+            if found is None and self._approach(target, step):
                 continue
             if found is not None:
                 part = self._kept_part(found, time, ahead)
@@ -217,7 +244,9 @@ class _Path:
                 self._step = max(grown, self._step) if step == left else grown
                 continue
             self._step = 0.4 * step
-        return None if self._is_met() else (MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met")
+        if self._meets(self.q, self.time):
+            return None
+        return MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met"
 
     def _accept(self, q: FloatArray, time: float, rotation: float) -> None:
         self.q, self.time = q, time
@@ -229,9 +258,32 @@ class _Path:
         return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
     def _linearize(self, q: FloatArray, rank: int) -> Linearization | SparseLinearization:
-        if self.problem.unknowns > MOST_UNKNOWNS:
-            return SparseLinearization(self.system, self.problem, q)
+        if self.problem.unknowns > rates.DENSE_UNKNOWNS:
+            return SparseLinearization(self.system, self.problem, q, self._damping, self._freedoms)
         return Linearization(self.system, self.problem, q, rank)
+
+    def _with_least_velocity(self, near: FloatArray, time: float) -> FloatArray | None:
+        """The pose at a time, of the motion with the least velocities; near: a pose there, by Newton's iteration."""
+        rotation = self._rotation
+        if self._least_velocity is None:
+            self._find_freedoms(near)  # a singular pose has more of them
+            if not self._is_free:
+                return near
+
+            def project(guess: FloatArray, time: float) -> FloatArray | None:
+                limited, self._job = self._job, self._unlimited
+                try:
+                    return self._newton(guess, time, strict=False)[0]
+                finally:
+                    self._job = limited
+
+            start = self.time, self.q
+            self._least_velocity = LeastVelocity(
+                self.system, self.problem, start, self._last, project, self._tolerance, self._deadline
+            )
+        found = self._least_velocity.pose(time, self.time)
+        self._rotation = rotation if found is None else max(rotation, self._rotation_to(found))
+        return found
 
     def _kept_part(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> float:
         """1.0 if turns are counted and limits kept in a step to a pose; else the fraction of the step to try next."""
@@ -248,8 +300,7 @@ class _Path:
         return part
 
     def _with_rates(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> End:
-        known = linearization.decomposition
-        return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, known=known))
+        return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, linearization.known))
 
     def _resolved_step(self, sign: float, step: float) -> float:
         """The step, shortened until its ends determine the drivers within it."""
@@ -266,13 +317,13 @@ class _Path:
 
     def _drive(self, time: float) -> None:
         for position, signal in self._signals:
-            self.problem.floats[position] = signal.value(time)
+            self._job.problem.floats[position] = signal.value(time)
 
     def _newton(self, start: FloatArray, time: float, strict: bool = True) -> tuple[FloatArray | None, float]:
         """The pose at a time by Newton from a pose, or None if the linear model is not valid; and its contraction."""
         self._drive(time)
         q = start.copy()
-        control = self._control
+        control = self._job.control
         largest_angle = float(np.abs(formulations.angles(self.system, q)).max(initial=1.0))
         self._job.start(TARGET * max(self._tolerance, verdict.ROUNDING * largest_angle))
         first = last = contraction = self._rotation = 0.0
@@ -295,8 +346,9 @@ class _Path:
                     return None, contraction
                 last = size
             if outcome is Outcome.CONVERGED:
-                if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance:
-                    # the target allows for the rounding of large angles; rows without angles have a smaller bound
+                if control[abi.RESIDUAL_MAX] > TARGET * self._tolerance or not (made or strict):
+                    # the target allows for the rounding of large angles; rows without angles have a smaller bound,
+                    # and so have the rows of a small piece: a good guess is corrected at least once
                     control[abi.TOLERANCE] = 0.0
                     self._job.iterate(q, 1)
                 return q, contraction
@@ -308,9 +360,8 @@ class _Path:
         here = self._linearization
         if ahead is here:
             return True
-        if here.crosses_singularity(ahead):
-            return False
-        return step <= LEAST_APPROACH * self._span or ahead.least >= APPROACHED * here.least
+        left = here.part_left(ahead)
+        return left >= APPROACHED or (left > 0.0 and step <= LEAST_APPROACH * self._span)
 
     def _bridge(self, sign: float, step: float) -> bool:
         """Whether branches cross within some steps of the rejected size; if so, build the bridge over the crossing."""
@@ -321,13 +372,45 @@ class _Path:
             return self._newton(guess, time, strict=False)[0]
 
         start = self.time, self.q
-        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._tolerance)
+        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._meets)
         try:
             if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
         except ModelError:  # a driver need not be defined beyond the given times
             pass
         return self._crossing is not None
+
+    def _approach(self, target: float, rejected: float) -> bool:
+        """Whether a dead point lies within a rejected step; if so, go most of the way to it.
+
+        At a dead point in the time τ the mechanism moves as  q ≈ q* − √τ p,  so  v = p/(2√τ),  τ = |v|²/(2 v·v̇),  and
+        the pose at the time τ' before it is near  q ⊕ 2(τ − √(ττ'))v.
+        """
+        if self._is_free:
+            return False
+        here = self._with_rates(self.q, self.time, self._linearization)
+        columns = self.problem.scales[self.problem.rows :]
+        speed, growth = float(((here.v / columns) ** 2).sum()), float((here.v / columns) @ (here.a / columns))
+        left = 0.5 * speed / growth if growth else 0.0
+        if not 0.0 < left * np.sign(target - self.time) <= AT_DEAD_POINT * rejected:
+            return False
+        time = self.time + (1.0 - APPROACH) * left
+        if time == self.time or abs(time - self.time) > abs(target - self.time):
+            return False
+        guess = self.problem.retract(self.q, 2.0 * (1.0 - np.sqrt(APPROACH)) * left * here.v)
+        found, _ = self._newton(guess, time, strict=False)
+        if found is None:
+            return False
+        self._rotation = self._rotation_to(found)
+        ahead = self._linearize(found, self._linearization.rank)
+        if self._rotation > MOST_ROTATION or not APPROACHED <= self._linearization.part_left(ahead) <= FOLDED:
+            return False
+        if self._kept_part(found, time, ahead) < 1.0:
+            return False
+        self._accept(found, time, self._rotation)
+        self._linearization = ahead
+        self._step = 0.5 * APPROACH * abs(left)
+        return True
 
     def _is_within_limits(self, time: float, q: FloatArray) -> bool:
         """Whether limits are kept on the bridge from the current pose to another."""
@@ -336,10 +419,10 @@ class _Path:
         here = self._with_rates(self.q, self.time, self._linearization)
         return self._limits.part(here, self._with_rates(q, time, self._linearize(q, self._linearization.rank))) == 1.0
 
-    def _is_met(self) -> bool:
-        """The verdict on the pose."""
-        poses, angles = formulations.from_reference(self.system, self.q), formulations.angles(self.system, self.q)
-        return verdict.judge_system(self.system, poses, angles, self._tolerance, self.time)[0].met
+    def _meets(self, q: FloatArray, time: float) -> bool:
+        """The verdict on a pose at a time."""
+        poses, angles = formulations.from_reference(self.system, q), formulations.angles(self.system, q)
+        return verdict.judge_system(self.system, poses, angles, self._tolerance, time)[0].met
 
     def _ended(self, rejected: float) -> tuple[MotionStatus, str]:
         """Why no further step is possible."""
@@ -363,14 +446,19 @@ class _Path:
             if self.problem.scales[row] * abs(after - before) > DRIVER_ATOL:
                 text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
-        least = self._linearization.least if self._linearization.decomposition is not None else self._least()
-        if least < SINGULAR:
-            return (
-                MotionStatus.DEAD_POINT,
-                f"{where} a dead point is reached (least singular value {least:.1e} of the largest): the drivers "
-                f"{drivers} cannot move the mechanism any further",
-            )
+        dependent = contradicting_drivers(self.system, self.problem, self._first, self.q, self.time)
         unmet = contradiction(self.system, self.problem, self.q, self.time)
+        if dependent:
+            rest = f" (residual rates: {unmet})" if unmet else ""
+            return MotionStatus.LOST, f"{where} the {dependent}, and no velocities satisfy all of them{rest}"
+        least = self._least()
+        if least < SINGULAR and self.problem.unknowns > MOST_UNKNOWNS and self._are_rates_bounded(least):
+            text = f"{where} branches seem to cross (least singular value {least:.1e} of the largest)"
+            return MotionStatus.LOST, f"{text}; crossings are not followed with more than {MOST_UNKNOWNS} unknowns"
+        if least < SINGULAR:
+            what = locked(self.system, self.problem, self.q, self.time, self._linearization.known)
+            text = f"{where} a dead point is reached (least singular value {least:.1e} of the largest)"
+            return MotionStatus.DEAD_POINT, f"{text}: {what}"
         if unmet:
             text = f"{where} the drivers {drivers} are inconsistent with the joints or with each other"
             return MotionStatus.LOST, f"{text}: no velocities satisfy all constraints (residual rates: {unmet})"
@@ -391,12 +479,32 @@ class _Path:
         outward = {"lower": -1.0, "upper": 1.0}
         return [one for one in reached.values() if (after[one.name] - before[one.name]) * outward[one.bound] > 0.0]
 
+    def _are_rates_bounded(self, least: float) -> bool:
+        """Whether the velocities do not increase as 1/σ towards a singular pose, as they do towards a dead point."""
+        rate, _ = rates.driver_rates(self.system, self.problem, self.time)
+        velocity = self._linearization.known.solve(rate) / self.problem.scales[self.problem.rows :]
+        driven = np.linalg.norm(rate * self.problem.scales[: self.problem.rows])
+        return bool(least * np.linalg.norm(velocity) < BOUNDED * driven)
+
     def _least(self) -> float:
-        """The least nonzero singular value relative to the largest, by elimination body by body."""
+        """The least nonzero singular value relative to the largest; of a large system by elimination body by body."""
+        if isinstance(self._linearization, Linearization):
+            values = self._linearization.known.values[: self._linearization.rank]
+            return float(values[-1] / values[0]) if values.size else 1.0
         kept = set(np.flatnonzero(rates.weights(self.system, self.problem)).tolist())
         parts = elimination.fronts(self.problem, self.q, kept)
         rank, values = elimination.pivots(parts, rates.RANK_RTOL * elimination.largest_block(parts))
         return float(values[rank - 1] / values[0])
+
+
+def _units(system: System, state: State) -> FloatArray:
+    """Scales of the unknowns: 1 for rotations, and the L of its own piece for every position."""
+    found: FloatArray = np.ones((len(system.names), 6))
+    for piece in system.pieces:
+        near = np.array([state.angles[key] for key in piece.system.counted_angles])
+        q = formulations.to_reference(piece.system, piece.take(state.coordinates), near)
+        found[piece.bodies, :3] = piece.system.extent_at(q)
+    return found.ravel()
 
 
 def _predicted_part(here: Jet, there: Jet, step: float, scale: float) -> float:

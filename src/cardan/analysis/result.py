@@ -30,7 +30,7 @@ class Status(StrEnum):
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
 
 _ADVICE = {
-    Status.CONFLICT: "the constraints seem to contradict each other: change or remove one of the worst listed",
+    Status.CONFLICT: "the constraints seem to contradict each other; one or several of those listed may be wrong",
     Status.STALLED: "start nearer to the wanted pose, or use method='auto' with more restarts",
     Status.ITERATION_LIMIT: "allow more iterations (max_iterations), or start nearer to the wanted pose",
     Status.TIME_LIMIT: "allow more time (max_seconds)",
@@ -95,8 +95,9 @@ class AssemblyResult:
                 lines.append(f"  {_ADVICE[self.status]}")
             if nearly:
                 lines.append(f"  {nearly}")
-        for limit in self.active if self.ok else ():
-            lines.append(f"  limit {limit.name!r} is at its {limit.bound} bound")
+        is_conflict = self.status is Status.CONFLICT
+        for limit in self.active if self.ok or is_conflict else ():
+            lines.append(f"  limit {limit.name!r} is at its {limit.bound} bound" + ", and may be a cause" * is_conflict)
         if self.unconnected:
             lines.append(f"  not connected to the ground: {_listed(self.unconnected)}")
         return "\n".join(lines)

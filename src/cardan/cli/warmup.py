@@ -15,7 +15,7 @@ from cardan.analysis.options import Method
 from cardan.cli.output import print_json
 from cardan.constraints import kernels
 from cardan.constraints.registry import REGISTRY
-from cardan.coordinates import formulations
+from cardan.coordinates import formulations, rates
 from cardan.coordinates.formulations import Formulation
 from cardan.lazy import TieredModule
 from cardan.mechanism import Mechanism
@@ -77,23 +77,18 @@ def _primitives() -> None:
 
 def _accelerate(mechanism: Mechanism, formulation: str) -> None:
     system = mechanism.system
-    rates = np.zeros(formulations.REGISTRY[formulation].width * len(system.names))
-    formulations.gamma(system, formulation, formulations.to_reference(system, system.authored), rates)
+    v = np.zeros(formulations.REGISTRY[formulation].width * len(system.names))
+    formulations.gamma(system, formulation, formulations.to_reference(system, system.authored), v)
 
 
 def _factorise(mechanism: Mechanism) -> None:
-    from cardan.solvers import _blocks
     from cardan.solvers.linear import dual, sparse
 
     problem = formulations.problem(mechanism.system, "manifold")
     sparse(problem.structure)
     dual(problem.structure)
     q = formulations.to_reference(mechanism.system, mechanism.system.authored)
-    _, entries = problem.entries(q)
-    rows = np.zeros(problem.rows)
-    _blocks.scale(problem.structure, problem.scales, rows, entries)
-    _blocks.apply(problem.structure, entries, np.zeros(problem.unknowns), rows)
-    _blocks.apply_transposed(problem.structure, entries, rows, np.zeros(problem.unknowns))
+    rates.Factorization(mechanism.system, problem, q).solve(np.zeros(problem.rows))
     none = np.empty(0, dtype=np.int64), np.empty((1, 0))
     problem.residuals(q, np.zeros((1, problem.unknowns)), *none)
 

@@ -1,18 +1,28 @@
 """Velocities and accelerations of a driven mechanism, on the manifold.
 
-With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈.  Where the drivers
-leave a motion free, the solution of least norm is taken.  Guard rows are no equations and are left out: a limit that is
-just reached does not stop a motion away from it.
+With Φ(q, t) = c(q) − g(t) = 0 for a driver and c(q) = 0 for the rest:  J v = ġ and J v̇ = γ + g̈.  Guard rows are no
+equations and are left out: a limit that is just reached does not stop a motion away from it.
+
+Where the drivers leave a motion free, the velocities are the least ones: those with the smallest
+
+    |w|² = Σ_bodies |ṙ|²/L² + |ω|²,  w = D⁻¹v,
+
+ṙ [m/s] of the reference point (the centroid of a body's joint points), ω [rad/s], L the characteristic length of the
+piece.  With A = R J D (R: scales of the rows), w = Aᵀy.  So v̇ has, along the free motions, the component of D Ȧᵀ y:
+
+    ẇ = Ȧᵀy + Aᵀẏ,   hence  v̇ is the solution of J v̇ = γ + g̈ that is nearest to  D Ȧᵀ y.
+
+Ȧᵀy, with y constant, is computed by differences of fourth order along the motion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers import abi
 from cardan.solvers.problem import Problem
@@ -20,9 +30,20 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
-DENSE_UNKNOWNS = 600  # up to here by singular values, beyond by the sparse normal equations
+_blocks = LazyModule("cardan.solvers._blocks")
+
+DENSE_UNKNOWNS = 36  # up to here by singular values, beyond by the normal equations of the solvers
 RANK_RTOL = 1e-9  # relative to the largest singular value: smaller ones count as zero
-DAMPING = 1e-14  # of the sparse normal equations, relative to entries of order one
+DAMPING = 1e-12  # λ of the normal equations, relative to entries of order one, if motions are free
+LEAST_DAMPING = 1e-15  # and if none is: then AᵀA has an inverse, and λ only makes it exist after rounding
+REFINED = 1e-14  # of the right-hand side: a smaller residual is rounding
+MOST_REFINEMENTS = 6  # each reduces the error by the factor λ/σ²
+FREE = 1e-3  # of a component along a free motion: what is left of less is due to a small singular value
+# The same for singular poses.  With the least λ a generous bound costs nothing: σ² < 300 λ.  With the other, and some
+# more random vectors, it is σ² < 7 λ.
+NEARLY_SINGULAR = 1e-5
+NEARLY_FREE = 0.03
+PROBE = 1e-3  # [rad], lengths in L: largest motion of a body from one sample of the differences to the next
 
 
 class Decomposition:
@@ -39,16 +60,146 @@ class Decomposition:
         self.scaled: FloatArray = scaled * short[:, None]
         self.u, self.values, self.v = np.linalg.svd(self.scaled, full_matrices=False)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether some motion satisfies J v = 0."""
+        return self.rank(RANK_RTOL) < self._columns.size
+
+    def free_motions(self) -> FloatArray:
+        """An orthonormal basis of the solutions of A w = 0, shape (freedoms, unknowns)."""
+        found: FloatArray = np.linalg.svd(self.scaled)[2][self.rank(RANK_RTOL) :]
+        return found
+
     def rank(self, cut: float) -> int:
         """Number of singular values above ``cut`` times the largest."""
         return int((self.values > cut * self.values[0]).sum())
 
-    def solve(self, b: FloatArray, near: FloatArray, cut: float) -> FloatArray:
+    def solve(self, b: FloatArray, near: FloatArray | None = None, cut: float = RANK_RTOL) -> FloatArray:
         """The solution of J x = b nearest to ``near``, in scaled unknowns, in the directions above the cut."""
         rank = self.rank(cut)
-        parts = self.u[:, :rank].T @ (self._rows * (b - self._jacobian @ near)) / self.values[:rank]
-        found: FloatArray = near + self._columns * (self.v[:rank].T @ parts)
+        rest = b if near is None else b - self._jacobian @ near
+        parts = self.u[:, :rank].T @ (self._rows * rest) / self.values[:rank]
+        found: FloatArray = self._columns * (self.v[:rank].T @ parts)
+        return found if near is None else near + found
+
+    def multipliers(self, w: FloatArray) -> FloatArray:
+        """R y with Aᵀ y = w, for a combination w of rows."""
+        rank = self.rank(RANK_RTOL)
+        found: FloatArray = self._rows * (self.u[:, :rank] @ (self.v[:rank] @ w / self.values[:rank]))
         return found
+
+
+class Factorization:
+    """The same by the factor of AᵀA + λI, for systems that are too large for singular values.
+
+    Each solve is refined twice over.  The inner refinement, with the defect Aᵀ(A x − b) + λx, removes the rounding
+    errors along free motions, if there are any; the outer one, with the residual b − A x, removes the effect of λ.
+    """
+
+    __slots__ = ("_arrays", "_columns", "_factored", "_problem", "_rows", "damping", "entries")
+
+    def __init__(self, system: System, problem: Problem, q: FloatArray, damping: float = DAMPING) -> None:
+        _, self.entries = problem.entries(q)
+        self._problem = problem
+        self._columns = problem.scales[problem.rows :]
+        self._rows = np.ones(problem.rows)
+        scales = np.concatenate([weights(system, problem), self._columns])
+        _blocks.scale(problem.structure, scales, self._rows, self.entries)
+        _blocks.shorten(problem.structure, self._rows, self.entries)
+        control = np.zeros(abi.CONTROL)
+        control[abi.DAMPING] = self.damping = damping
+        gradient, step = np.zeros(problem.unknowns), np.zeros(problem.unknowns)
+        work = np.empty(problem.linear.work)
+        self._arrays = (problem.linear.pattern, control, np.zeros(problem.rows), gradient, step, self.entries, work)
+        self._factored = not _blocks.call_at(problem.linear.address, abi.FACTOR, *self._arrays)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether some motion satisfies J v = 0, up to rounding."""
+        return self.damping != LEAST_DAMPING and len(self._nearly_free(1, FREE)) > 0
+
+    def is_regular(self, freedoms: int) -> bool:
+        """Whether there are no other directions with A w ≈ 0 than the free motions, of which the number is given.
+
+        With σ² < 2λ a singular value could change its sign between two poses without being noticed.
+        """
+        spare, part = (1, NEARLY_SINGULAR) if self.damping == LEAST_DAMPING else (4, NEARLY_FREE)
+        return self._factored and len(self._nearly_free(freedoms + spare, part)) <= freedoms
+
+    def free_motions(self) -> FloatArray:
+        """An orthonormal basis of the solutions of A w = 0, shape (freedoms, unknowns)."""
+        count = 4
+        while len(found := self._nearly_free(count, FREE)) == count:
+            count *= 2
+        return found
+
+    def _nearly_free(self, most: int, part: float) -> FloatArray:
+        """Directions with A w ≈ 0, from random vectors: those of which :meth:`free_part` leaves more than ``part``."""
+        unknowns = self._problem.unknowns
+        x = np.random.default_rng(0).standard_normal((min(most, unknowns), unknowns))
+        _, sizes, basis = np.linalg.svd(np.array([self.free_part(row) for row in x]), full_matrices=False)
+        found: FloatArray = basis[: int((sizes > part).sum())]
+        return found
+
+    def free_part(self, x: FloatArray) -> FloatArray:
+        """Component of a scaled vector along free motions: (λ(AᵀA + λI)⁻¹)² x."""
+        for _ in range(2):
+            x = self.damping * self.back_solve(x)
+        return x
+
+    def back_solve(self, g: FloatArray) -> FloatArray:
+        """(AᵀA + λI)⁻¹ g, not refined."""
+        gradient, step = self._arrays[3], self._arrays[4]
+        gradient[:] = g
+        _blocks.call_at(self._problem.linear.address, abi.BACK_SOLVE, *self._arrays)
+        found: FloatArray = -step
+        return found
+
+    def solve(self, b: FloatArray, near: FloatArray | None = None) -> FloatArray:
+        """The solution of J x = b nearest to ``near``, in scaled unknowns."""
+        structure = self._problem.structure
+        right = self._rows * b
+        found = np.zeros(self._problem.unknowns)
+        if near is not None:
+            right = right - self.image(near / self._columns)
+        size = np.linalg.norm(right)
+        rest = right
+        for _ in range(MOST_REFINEMENTS):
+            step = self.back_solve(self._transposed_image(rest))
+            for _ in range(0 if self.damping == LEAST_DAMPING else 2):
+                defect = np.empty_like(step)
+                _blocks.defect(structure, -rest, self.entries, self.damping, step, defect)
+                step -= self.back_solve(defect)
+            found += step
+            before, rest = rest, right - self.image(found)
+            left = np.linalg.norm(rest)
+            if not left > REFINED * size or left > 0.5 * np.linalg.norm(before):
+                break
+        found *= self._columns
+        return found if near is None else near + found
+
+    def multipliers(self, w: FloatArray) -> FloatArray:
+        """R y with Aᵀ y = w, for a combination w of rows."""
+        y = np.zeros(self._problem.rows)
+        for _ in range(3):
+            y += self.image(self.back_solve(w - self._transposed_image(y)))
+        return self._rows * y
+
+    def image(self, x: FloatArray) -> FloatArray:
+        """A x."""
+        out: FloatArray = np.empty(self._problem.rows)
+        _blocks.apply(self._problem.structure, self.entries, x, out)
+        return out
+
+    def _transposed_image(self, y: FloatArray) -> FloatArray:
+        out: FloatArray = np.empty(self._problem.unknowns)
+        _blocks.apply_transposed(self._problem.structure, self.entries, y, out)
+        return out
+
+
+def linearize(system: System, problem: Problem, q: FloatArray) -> Decomposition | Factorization:
+    """The equations, linearised at q."""
+    return (Decomposition if problem.unknowns <= DENSE_UNKNOWNS else Factorization)(system, problem, q)
 
 
 def at_origins(system: System, q: FloatArray, v: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -61,39 +212,81 @@ def at_origins(system: System, q: FloatArray, v: FloatArray, a: FloatArray) -> t
     w, c, axes = v[:, 3:], system.reference_points, system.reference_axes
     if axes is not None:
         c = euler.rotate(euler.conjugate(axes), c)
-    v[:, :3] -= np.einsum("kij,kj->ki", A, np.cross(w, c))
-    a[:, :3] -= np.einsum("kij,kj->ki", A, np.cross(a[:, 3:], c) + np.cross(w, np.cross(w, c)))
+    arm = _cross(w, c)
+    v[:, :3] -= np.einsum("kij,kj->ki", A, arm)
+    a[:, :3] -= np.einsum("kij,kj->ki", A, _cross(a[:, 3:], c) + _cross(w, arm))
     if axes is not None:
         v[:, 3:], a[:, 3:] = euler.rotate(axes, w), euler.rotate(axes, a[:, 3:])
     return v, a
 
 
-def solver_rates(
-    system: System,
-    problem: Problem,
-    q: FloatArray,
-    time: float,
-    along: tuple[FloatArray, FloatArray] | None = None,
-    cut: float = RANK_RTOL,
-    known: Decomposition | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """v and v̇ in the solvers' coordinates, flat: of the reference frames.
+def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """np.cross of rows, without its overhead."""
+    return a[:, [1, 2, 0]] * b[:, [2, 0, 1]] - a[:, [2, 0, 1]] * b[:, [1, 2, 0]]
 
-    along: v and v̇ of an approximate motion; the nearest rates are returned, and its own in directions whose
-    singular value is below cut, relative to the largest.  known: of J in q.
+
+def solver_rates(
+    system: System, problem: Problem, q: FloatArray, time: float, known: Decomposition | Factorization | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """v and v̇ in the solvers' coordinates, flat: of the reference frames.  known: J in q."""
+    rate, acceleration = driver_rates(system, problem, time)
+    known = known or linearize(system, problem, q)
+    v = known.solve(rate)
+    near = _free_acceleration(problem, q, v, known) if known.is_free else None
+    return v, known.solve(formulations.gamma(system, "manifold", q, v) + acceleration, near)
+
+
+def rates_along(
+    system: System, problem: Problem, q: FloatArray, time: float, along: tuple[FloatArray, FloatArray], cut: float
+) -> tuple[FloatArray, FloatArray]:
+    """The rates nearest to those of an approximate motion, and its own in directions with singular values below cut.
+
+    along: v and v̇ of the approximate motion.  cut: relative to the largest singular value.
     """
+    rate, acceleration = driver_rates(system, problem, time)
+    known = Decomposition(system, problem, q)
+    v = known.solve(rate, along[0], cut)
+    return v, known.solve(formulations.gamma(system, "manifold", q, v) + acceleration, along[1], cut)
+
+
+def driver_rates(system: System, problem: Problem, time: float) -> tuple[FloatArray, FloatArray]:
+    """ġ and g̈ of every row, zero for all but the drivers."""
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
-    rows = {row.constraint: row.start for row in system.rows}
-    for _, signal in system.signals:
+    for (_, signal), row in zip(system.signals, driver_rows(system).values(), strict=True):
         jet = signal.jet(time)
-        rate[rows[signal.name]], acceleration[rows[signal.name]] = jet.rate, jet.acceleration
-    if known is None and problem.unknowns <= DENSE_UNKNOWNS:
-        known = Decomposition(system, problem, q)
-    solve = partial(known.solve, cut=cut) if known else _sparse_solver(problem, q, weights(system, problem))
-    near = along or (np.zeros(problem.unknowns), np.zeros(problem.unknowns))
-    v = solve(rate, near[0])
-    a = solve(formulations.gamma(system, "manifold", q, v) + acceleration, near[1])
-    return v, a
+        rate[row], acceleration[row] = jet.rate, jet.acceleration
+    return rate, acceleration
+
+
+def driver_rows(system: System) -> dict[str, int]:
+    """The row of every driver, in their order."""
+
+    def find() -> dict[str, int]:
+        rows = {row.constraint: row.start for row in system.rows}
+        return {signal.name: rows[signal.name] for _, signal in system.signals}
+
+    found: dict[str, int] = system.cached("driver rows", find)
+    return found
+
+
+def _free_acceleration(
+    problem: Problem, q: FloatArray, v: FloatArray, known: Decomposition | Factorization
+) -> FloatArray:
+    """D Ȧᵀ y along the motion, with the multipliers y of v."""
+    columns = problem.scales[problem.rows :]
+    speed = float(np.abs(v / columns).max())
+    if not speed > 0.0:
+        return np.zeros_like(v)
+    h = PROBE / speed
+    y = known.multipliers(v / columns)
+    found: FloatArray = np.zeros_like(v)
+    image = np.empty_like(v)
+    for steps, weight in ((1, 8.0), (2, -1.0)):
+        for sign in (1.0, -1.0):
+            _, entries = problem.entries(problem.retract(q, sign * steps * h * v))
+            _blocks.apply_transposed(problem.structure, entries, y, image)
+            found += sign * weight * image
+    return columns * columns * found / (12.0 * h)
 
 
 def weights(system: System, problem: Problem) -> FloatArray:
@@ -110,39 +303,6 @@ def shortening(scaled: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
     found: FloatArray = abi.LONG_ROW / np.maximum(lengths, abi.LONG_ROW)
     return found
-
-
-def _sparse_solver(problem: Problem, q: FloatArray, rows: FloatArray) -> Callable[[FloatArray, FloatArray], FloatArray]:
-    """A solver of J x = b with weighted rows: the solution nearest to a vector, in scaled unknowns."""
-    from cardan.solvers import _blocks
-
-    m = problem.rows
-    scales = np.concatenate([rows, problem.scales[m:]])
-    _, entries = problem.entries(q)
-    r = np.zeros(m)
-    _blocks.scale(problem.structure, scales, r, entries)
-    control = np.zeros(abi.CONTROL)
-    control[abi.DAMPING] = DAMPING
-    work = np.empty(problem.linear.work)
-    n = problem.unknowns
-
-    def solve(b: FloatArray, near: FloatArray) -> FloatArray:
-        right = rows * b
-        total: FloatArray = near / scales[m:]
-        gradient, step = np.empty(n), np.empty(n)
-        for _ in range(2):  # the second removes the error of damping and rounding
-            image = np.zeros(m)
-            _blocks.apply(problem.structure, entries, total, image)
-            rest = right - image
-            arrays = (problem.linear.pattern, control, -rest, gradient, step, entries, work)
-            if _blocks.call_at(problem.linear.address, abi.FACTOR, *arrays):
-                return np.full(n, np.nan)
-            _blocks.call_at(problem.linear.address, abi.BACK_SOLVE, *arrays)
-            total += step
-        total *= scales[m:]
-        return total
-
-    return solve
 
 
 def difference(system: System, a: FloatArray, b: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ inclination between two axes, in [0, π]                        rad
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from cardan.constraints.registry import KINDS, FeatureKind
 from cardan.errors import ModelError
+from cardan.math import euler
 from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
 from cardan.system.state import FloatArray, State
 
@@ -93,26 +94,30 @@ class Coordinate:
         """In a state: [m], or [rad] with whole turns where the state counts them, else in (−π, π]."""
         if not isinstance(state, State):
             raise ModelError(f"{self!r} was given {state!r}; it must be a State, such as result.state")
-        world = [_world(feature, state) for feature in self.features]
+        return float(self.values((state,))[0])
+
+    def values(self, states: Sequence[State]) -> FloatArray:
+        """In several states with the same bodies, shape (states,), as :meth:`value`."""
+        world = [_world(feature, states) for feature in self.features]
         if self.kind == "displacement":
-            return float(world[0] @ (world[2] - world[1]))
+            return _dot(world[0], world[2] - world[1])
         if self.kind == "distance":
-            return float(np.linalg.norm(world[1] - world[0]))
+            return np.asarray(np.linalg.norm(world[1] - world[0], axis=1))
         if self.kind == "inclination":
             u, v = world
-            return math.atan2(float(np.linalg.norm(np.cross(u, v))), float(u @ v))
+            return np.asarray(np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), _dot(u, v)))
         x, y, w = world
-        angle = math.atan2(float(y @ w), float(x @ w))
-        near = state.angles.get(self.counted.key) if self.counted is not None else None
-        if near is not None:
-            turns = (near - angle) / (2.0 * math.pi)
-            return angle + 2.0 * math.pi * round(turns) if math.isfinite(turns) else math.nan
-        return math.pi if angle == -math.pi else angle
+        angle = np.arctan2(_dot(y, w), _dot(x, w))
+        known = [state.angles.get(self.counted.key) for state in states] if self.counted is not None else [None]
+        if None not in known:
+            turns = (np.array(known, dtype=np.float64) - angle) / (2.0 * math.pi)
+            return np.asarray(angle + 2.0 * math.pi * np.where(np.isfinite(turns), np.round(turns), math.nan))
+        return np.where(angle == -math.pi, math.pi, angle)
 
-    def projection(self, state: State) -> float:
+    def projections(self, states: Sequence[State]) -> FloatArray:
         """Of an angle: length of the vector projected onto the plane of x and y; 1 in a joint, 0 if undefined."""
-        x, y, w = (_world(feature, state) for feature in self.features)
-        return math.hypot(float(x @ w), float(y @ w))
+        x, y, w = (_world(feature, states) for feature in self.features)
+        return np.hypot(_dot(x, w), _dot(y, w))
 
     def description(self) -> tuple[Any, ...]:
         return self.kind, self.joint, self.name, self.a.description(), self.b.description()
@@ -122,10 +127,22 @@ class Coordinate:
         return f"<{self.kind} of {of}>"
 
 
-def _world(feature: Feature, state: State) -> FloatArray:
-    assert isinstance(feature.body, Body)
-    pose = state[feature.body]
-    return pose.point(feature.value) if feature.kind is FeatureKind.POINT else pose.vector(feature.value)
+def _world(feature: Feature, states: Sequence[State]) -> FloatArray:
+    """A point [m] or direction in world coordinates, shape (states, 3)."""
+    body = feature.body
+    assert isinstance(body, Body)
+    first = states[0][body]  # raises if the states do not have the body
+    if body.is_ground:
+        row = first.point(feature.value) if feature.kind is FeatureKind.POINT else first.vector(feature.value)
+        return np.tile(row, (len(states), 1))
+    k = states[0].names.index(body.name)
+    poses = np.array([state.coordinates[k] for state in states])
+    found = np.asarray(euler.rotate(poses[:, 3:], np.asarray(feature.value)))
+    return found + poses[:, :3] if feature.kind is FeatureKind.POINT else found
+
+
+def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", a, b))
 
 
 # Names of the coordinates between two ends that belong to no joint.

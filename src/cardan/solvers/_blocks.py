@@ -158,6 +158,27 @@ def update_defect(structure, r, jacobian, damping, step, defect):
 
 
 @inner
+def shorten_rows(structure, r, jacobian):
+    """Scale rows of J, and their residuals, to a norm of at most LONG_ROW; the solutions of J x = r are the same."""
+    offsets = tail(structure, structure[abi.OFFSETS])
+    constraint = tail(structure, abi.HEADER)
+    for _ in range(structure[abi.CONSTRAINTS]):
+        length = row_length(constraint, offsets)
+        row = tail(jacobian, constraint[abi.C_ENTRY])
+        for i in range(constraint[abi.C_ROW], constraint[abi.C_ROW] + constraint[abi.C_ROWS]):
+            square = 0.0
+            for k in range(length):
+                square += row[k] * row[k]
+            if square > abi.LONG_ROW * abi.LONG_ROW:
+                factor = abi.LONG_ROW / sqrt(square)
+                r[i] *= factor
+                for k in range(length):
+                    row[k] *= factor
+            row = tail(row, length)
+        constraint = tail(constraint, abi.C_BLOCKS + constraint[abi.C_SLOTS])
+
+
+@inner
 def cap_rotations(structure, cap, step):
     """Shorten the whole step so that no block's rotation exceeds cap."""
     offsets = tail(structure, structure[abi.OFFSETS])
@@ -247,3 +268,15 @@ def apply(structure, jacobian, x, out):
 def apply_transposed(structure, jacobian, y, out):
     """transpose_times, callable from Python."""
     transpose_times(pointer(structure), jacobian, y, out)
+
+
+@jit
+def shorten(structure, r, jacobian):
+    """shorten_rows, callable from Python."""
+    shorten_rows(pointer(structure), r, pointer(jacobian))
+
+
+@jit
+def defect(structure, r, jacobian, damping, step, out):
+    """update_defect, callable from Python."""
+    update_defect(pointer(structure), r, jacobian, damping, step, out)

@@ -1,7 +1,7 @@
 """Newton's iteration q ← q − J⁺Φ, with the Moore–Penrose inverse: Algorithm 1.  [Liu2013]
 
 Small systems use a complete orthogonal decomposition.  Large systems use J⁺ ≈ (JᵀJ + λI)⁻¹Jᵀ with λ of the order of
-rounding; the sparse linear algebra of the problem solves this, with one refinement.
+rounding; the sparse linear algebra of the problem solves this, with two refinements.
 
 J and Φ are scaled, so the pseudo-inverse of a rank-deficient J does not depend on the unit of length.  The loop runs
 while the residual exceeds the tolerance (the paper prints the opposite sign).
@@ -12,7 +12,7 @@ from math import sqrt
 from cardan._jit import as_integers, cut, evaluator, inner, plain, tail
 from cardan.math._dense import minimum_norm
 from cardan.solvers import abi
-from cardan.solvers._blocks import spread_rows, update_defect
+from cardan.solvers._blocks import shorten_rows, spread_rows, update_defect
 from cardan.solvers._job import OWN, call_linear, evaluate_scaled, has_ended, move, open_job, piece
 
 DENSE = 250_000  # most entries of J for a dense decomposition, about 500 × 500
@@ -38,20 +38,6 @@ def measure_step(structure, step, control):
     control[abi.STEP_ROTATION] = sqrt(largest_rotation)
 
 
-@inner
-def shorten_rows(m, n, matrix, r):
-    """Scale rows of the m × n matrix, and their residuals, to a norm of at most LONG_ROW; the solution is the same."""
-    for i in range(m):
-        square = 0.0
-        for k in range(i * n, i * n + n):
-            square += matrix[k] * matrix[k]
-        if square > abi.LONG_ROW * abi.LONG_ROW:
-            factor = abi.LONG_ROW / sqrt(square)
-            r[i] *= factor
-            for k in range(i * n, i * n + n):
-                matrix[k] *= factor
-
-
 # pieces of the workspace, after those of every solver
 STEP, SCRATCH, PIVOTS, MATRIX = map(plain, range(OWN, OWN + 4))
 
@@ -66,6 +52,7 @@ def prepare(problem, control):
     """Set the initial control vector; other entries are zero."""
     control[abi.KEEP_ROWS] = 1.0
     control[abi.DENSE_ENTRIES] = DENSE
+    control[abi.DAMPING] = SPARSE_DAMPING
 
 
 def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
@@ -78,7 +65,6 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
     pivots = as_integers(piece(job, PIVOTS, work))
     matrix = piece(job, MATRIX, work)
     is_dense = m * n <= min(control[abi.DENSE_ENTRIES], DENSE)
-    control[abi.DAMPING] = SPARSE_DAMPING
     control[abi.STATUS] = abi.RUNNING
     done = 0
     limit = int(control[abi.CHUNK])
@@ -86,12 +72,12 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
         evaluate_scaled(job, q, r, jacobian, evaluation)
         if has_ended(structure, control, r, False) or done >= limit:
             break
+        if control[abi.KEEP_ROWS] == 0.0:
+            shorten_rows(structure, r, jacobian)
         if is_dense:
             for i in range(m * n):
                 matrix[i] = 0.0
             spread_rows(structure, jacobian, matrix)
-            if control[abi.KEEP_ROWS] == 0.0:
-                shorten_rows(m, n, matrix, r)
             minimum_norm(m, n, matrix, r, step, SINGULAR_RTOL, scratch, pivots)
         else:
             gradient = cut(scratch, 0, n)
@@ -100,10 +86,15 @@ def _solve(op, job, control, q, unused_1, unused_2, unused_3, work):
                 control[abi.STATUS] = abi.BROKEN
                 break
             call_linear(job, abi.BACK_SOLVE, control, r, gradient, step, jacobian, matrix)
-            update_defect(structure, r, jacobian, SPARSE_DAMPING, step, gradient)
-            call_linear(job, abi.BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
+            damping = control[abi.DAMPING]
+            for _ in range(2):  # the first removes rounding errors along free motions, the second the effect of λ
+                update_defect(structure, r, jacobian, damping, step, gradient)
+                call_linear(job, abi.BACK_SOLVE, control, r, gradient, correction, jacobian, matrix)
+                for i in range(n):
+                    step[i] += correction[i]
+                damping = 0.0
             for i in range(n):
-                step[i] = -(step[i] + correction[i])
+                step[i] = -step[i]
         measure_step(structure, step, control)
         for i in range(n):
             step[i] *= -scales[m + i]
