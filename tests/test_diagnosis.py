@@ -447,6 +447,66 @@ def test_with_lengths_from_drivers_a_spread_of_rounding_is_ignored():
     assert m.assemble(time=2.0).ok
 
 
+def ball_in_box(m, rng, u, noise, placed):
+    """A ball in a box by two of its features; each centre was computed by a CAD kernel, so that it is off by noise."""
+    box, ball = (m.body(name, position=placed() * u) for name in ("box", "ball"))
+    m.fixed("base", m.ground.frame(noise()), box.frame(noise()))
+    for name in ("hole", "slot"):
+        m.spherical(name, box.point(noise()), ball.point(noise()))
+
+
+def ball_and_parallel(m, rng, u, noise, placed):
+    part = m.body("part", position=placed() * u, orientation=unit(rng.normal(size=4)))
+    m.spherical("ball", m.ground.point(noise()), part.point(noise()))
+    m.parallel("upright", m.ground.frame(noise()), part.frame(noise()))
+
+
+@pytest.mark.parametrize("placed", ["at the origin", "apart", "apart by rounding"])
+@pytest.mark.parametrize(("build", "dof"), [(ball_in_box, 3), (ball_and_parallel, 1)])
+def test_an_extent_that_is_rounding_of_drawn_coordinates_is_none(build, dof, placed):
+    """Points at 1e-17 instead of 0 were a conflict, or needed restarts: the noise became the characteristic length."""
+    rng = np.random.default_rng(40)
+    for u in (1e-6, 1e-3, 1.0, 1e3):
+        for relative in (1e-16, 1e-17, 1e-20):
+
+            def noise(size=relative * u):
+                return size * rng.normal(size=3)
+
+            poses = {"at the origin": lambda: np.zeros(3), "apart": lambda: rng.uniform(-50, 50, 3)}
+            m = cd.Mechanism()
+            build(m, rng, u, noise, poses.get(placed, lambda: rng.normal(size=3) * relative))
+            for _ in range(3):
+                thrown = {name: (rng.uniform(-1, 1, 3) * u, unit(rng.normal(size=4))) for name in m.bodies}
+                for start in (None, thrown):
+                    result = m.assemble(start)
+                    assert result.ok and result.restarts == 0
+                    report = m.diagnose(result.state)
+                    assert report.assembled and report.certain and report.dof == dof
+            if placed == "apart":
+                assert u < m.system.length < 200 * u
+            else:
+                assert m.system.length == 0.0
+
+
+def test_rounding_of_far_coordinates_is_no_extent_and_a_small_part_is_one():
+    """Above 45 ulps of the coordinates an extent counts, however small; whether the piece is alone or not."""
+    for far in (1.0, 1e3, 1e6):
+        for alone in (True, False):
+            for size, counts in ((1e-16 * far, False), (2e-11 * far, True)):
+                m = cd.Mechanism()
+                a = m.body("a", position=(far, -far, far))
+                for k, end in enumerate(((0, 0, 0), (size, 0, 0))):
+                    m.spherical(f"s{k}", m.ground.point(np.array([far, -far, far]) + end), a.point(end))
+                if not alone:
+                    m.revolute("other", m.ground.frame((1.0, 0, 0)), m.body("b").frame((2.0, 0, 0)))
+                lengths = [piece.system.length for piece in m.system.pieces]
+                assert (lengths[0] > 0.0) == counts
+                if counts:
+                    assert size / 2 < lengths[0] < 2 * size
+                else:
+                    assert m.assemble().ok
+
+
 @pytest.mark.parametrize("name", REGISTRY)
 def test_a_diagnosis_is_assembled_exactly_if_the_assembly_is(name):
     m = REGISTRY[name].build()

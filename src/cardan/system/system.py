@@ -27,9 +27,15 @@ IntArray = NDArray[np.int64]
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
-# [m] Where lengths also come from drivers, limits or users' functions, a smaller spread of the bodies counts as zero:
-# nothing else tells a size from rounding there.
+# Points that differ by less than this, relative to the largest coordinate drawn, differ by rounding: 45 ulps of it.
+ROUNDED = 1e-14
+# [m] Where nothing larger tells a size from rounding, an extent of joint points below the first is rounding: parts of
+# everyday size are rounded to less.  So is a spread of the bodies, if lengths also come from rounded points, drivers,
+# limits or users' functions; else one below the second.  An extent below the last is a model in an extreme unit.
 LEAST_SPREAD = 1e-12
+LEAST_CLOSED = 1e-15
+EXTREME = 1e-40
+LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
 
 
 class Row(NamedTuple):
@@ -178,17 +184,20 @@ class System:
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
         self.floats: FloatArray = _joined([*floats, *[angle.floats for angle in angles]], np.float64)
         self.powers: IntArray = _joined(powers, np.int64)
-        self._measure()
+        rounded = self._measure()
         driven = [k for k, signal in enumerate(signals) if signal is not None]
         values = [int(self.ints[self.starts[k] + layout.PAR]) + len(primitives[k].parameters) - 1 for k in driven]
         self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
         if source.references is not None:
             self._set_references(source.references)
         if not self.length:
-            self._measure_points()
+            self._measure_points(rounded)
 
-    def _measure(self) -> None:
-        """Pack the templates; centroids, body extents, characteristic length and connection to the ground."""
+    def _measure(self) -> bool:
+        """Pack the templates; centroids, body extents, characteristic length and connection to the ground.
+
+        Returns whether joint points of a body differ, but by rounding alone; then the length is zero.
+        """
         count, constraints = len(self.names), len(self._primitives)
         numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
         tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
@@ -197,10 +206,11 @@ class System:
         measures = np.empty(3 * count + 3)
         absolute = any([primitive.absolute for primitive in self._primitives])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
-        length = _tables.measure(*given, _NONE, tables, scratch, measures, points)
+        found = (self._drawn(), tables, scratch, measures, points)
+        length = _tables.measure(*given, _NONE, *found)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-            length = _tables.measure(*given, order, tables, scratch, measures, points)
+            length = _tables.measure(*given, order, *found)
         if self._source.offsets is not None:
             points += self._source.offsets.ravel()
         self.starts: IntArray = tables[: constraints + 1]
@@ -211,8 +221,17 @@ class System:
         self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
-        self.length = float(length)
+        rounded = _is_rounding(length, measures[2 * count + 1])
+        self.length = 0.0 if rounded else float(length)
         self._check_length()
+        return rounded
+
+    def _drawn(self) -> FloatArray:
+        """Authored poses, then poses at the points from which those of the records are measured; flat."""
+        authored, offsets = self._source.authored, self._source.offsets
+        if offsets is None:
+            return authored.reshape(-1)
+        return np.concatenate([authored, np.pad(offsets, ((0, 0), (0, layout.POSE - 3)))]).reshape(-1)
 
     def _set_references(self, references: FloatArray) -> None:
         """Express all features in given reference frames instead of those at the centroids."""
@@ -232,17 +251,24 @@ class System:
         """Quaternions body ← reference, shape (bodies, 4); None where the axes are those of the bodies."""
         return self.reference_frames[:, 3:] if self.reference_frames.shape[1] > 3 else None
 
-    def _measure_points(self) -> None:
-        """The characteristic length where each body has all its joint points in one place."""
+    def _measure_points(self, rounded: bool) -> None:
+        """The characteristic length where each body has all its joint points in one place, perhaps by rounding."""
         q = self.authored.ravel().copy()
         _tables.shift_reference(len(self.names), self.reference_frames.reshape(-1), self.origin, 1.0, q)
         size = max([record.size for record in self._source.records], default=0.0)
-        if span := self._span():
+        span = self._span()
+        far = max([float(np.abs(table).max(initial=0.0)) for table in (self.authored[:, :3], self.centroids, self.origin)])
+        if _is_rounding(span, far):
+            span, rounded = 0.0, True
+        if span:
             self.length = max(size, span)
             self._check_length()
             return
-        least = 0.0 if self._is_closed() else LEAST_SPREAD
-        self.length = max(size if size > least else 0.0, min(self._spread(q, least), LENGTHS[1]))
+        closed = self._is_closed() and not rounded
+        spread = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
+        if EXTREME < spread < LEAST_CLOSED:
+            spread = 0.0
+        self.length = max(size if closed or size > LEAST_SPREAD else 0.0, spread)
         self._check_length()
 
     def _span(self) -> float:
@@ -294,9 +320,9 @@ class System:
 
     def extent_at(self, q: FloatArray) -> float:
         """The unit of length of solvers [m]: L; else the spread of the bodies in solver coordinates q; else 1 m."""
-        return self.length or self._spread(q) or 1.0
+        return self.length or self._spread(q, LEAST_OF_START) or 1.0
 
-    def _spread(self, q: FloatArray, least: float = LEAST_SPREAD) -> float:
+    def _spread(self, q: FloatArray, least: float) -> float:
         """Extent [m] of the centroids in solver coordinates q; zero up to ``least``, or to rounding."""
         poses = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)
         points = poses[:, :3]
@@ -459,6 +485,11 @@ class System:
 
     def __repr__(self) -> str:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
+
+
+def _is_rounding(extent: float, far: float) -> bool:
+    """Whether an extent [m] of joint points is only rounding, of coordinates up to far [m] or of everyday sizes."""
+    return extent > 0.0 and (extent <= ROUNDED * far or EXTREME < extent < LEAST_SPREAD)
 
 
 def _extent(points: FloatArray) -> float:
