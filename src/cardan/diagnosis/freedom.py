@@ -19,7 +19,9 @@ import numpy as np
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.rates import shortening
 from cardan.diagnosis import elimination
+from cardan.diagnosis.motions import FreeMotion, describe, describe_free
 from cardan.errors import ModelError
+from cardan.math import euler
 from cardan.solvers.problem import Problem
 from cardan.system.residuals import Violation, violations
 from cardan.system.state import FloatArray, State
@@ -34,7 +36,7 @@ UNSURE_GAP = 1e3  # with a smaller gap the answer is uncertain
 NEARLY_SINGULAR = 1e-5
 DENSE_UNKNOWNS = 600  # up to this the dense matrix is decomposed; above, body by body
 ROUNDED = 1e-11  # of the largest: a zero value at a pose met to 1e-12 is below; a larger dropped value is uncertain
-MOVES = 1e-6  # of a unit motion, scaled: a body that moves less does not move
+MOTIONS_TOLD = 6  # in a text
 
 
 class Equation(NamedTuple):
@@ -57,6 +59,10 @@ class Diagnosis:
     ``residuals``: of every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it
     is met, so that the rank is that of a real pose.  ``unconnected``: bodies that are not connected to the ground.
     ``free``: bodies that can move.
+    ``motions``: a basis of the free motions, shape (dof, bodies, 6): velocity of the body's origin in world axes [m]
+    and rotation in body axes [rad], bodies as in ``names``.  In each motion one coordinate changes by 1 rad or 1 m,
+    while those of the other motions do not change.  ``free_motions``: this coordinate in words, for each motion.  Both
+    are None for a mechanism with a large piece.
     """
 
     dof: int
@@ -72,7 +78,8 @@ class Diagnosis:
     residual: float
     assembled: bool
     unconnected: tuple[str, ...]
-    motions: FloatArray | None  # orthonormal basis of the free motions, shape (dof, unknowns), scaled; None if large
+    motions: FloatArray | None
+    free_motions: tuple[FreeMotion, ...] | None
     names: tuple[str, ...]
 
     @property
@@ -80,10 +87,10 @@ class Diagnosis:
         """Bodies that can move."""
         if not self.dof:
             return ()
-        if self.motions is None:
+        if self.free_motions is None:
             raise ModelError(f"free is not available for {len(self.names)} bodies: too many for a basis of motions")
-        size = np.abs(self.motions).reshape(self.dof, len(self.names), -1).max(axis=(0, 2))
-        return tuple(name for name, s in zip(self.names, size, strict=True) if s > MOVES)
+        moving = {name for motion in self.free_motions for name in motion.bodies}
+        return tuple(name for name in self.names if name in moving)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Diagnosis):
@@ -100,15 +107,20 @@ class Diagnosis:
     def text(self) -> str:
         """A short report."""
         if self.rank == self.singular_values.size:
-            gap = "nothing dropped"
+            gap = "no singular value is zero"
         else:
-            gap = "dropped values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
+            gap = "the other singular values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
+        unknowns = 6 * len(self.names)
         lines = [
-            f"degrees of freedom: {self.dof} (rank {self.rank} of {self.equations} equations; {gap})",
+            f"degrees of freedom: {self.dof} ({unknowns} unknowns − rank {self.rank}; {gap})",
             f"Grübler count:      {self.gruebler}",
-            f"redundant:          {len(self.redundant)}"
+            f"redundant:          {len(self.redundant)} ({self.equations} equations − rank {self.rank})"
             + "".join(f"\n  {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant),
         ]
+        if self.free_motions:
+            told = [f"\n  {motion.text()}" for motion in self.free_motions[:MOTIONS_TOLD]]
+            more = f"\n  and {self.dof - MOTIONS_TOLD} more" if self.dof > MOTIONS_TOLD else ""
+            lines[0] += "".join(told) + more
         if self.undriven != self.dof:
             lines.insert(1, f"with the drivers:   {self.undriven}")
         if not self.certain:
@@ -140,6 +152,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         _freedom(piece.system, piece.take(coordinates), piece.take_angles(near), state.time) for piece in system.pieces
     ]
     rank = sum(f.rank for f in found)
+    motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
     return Diagnosis(
         dof=6 * len(system.names) - rank,
@@ -155,7 +168,8 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         residual=judged.residual,
         assembled=judged.met,
         unconnected=system.unconnected,
-        motions=_motions(system, found),
+        motions=motions,
+        free_motions=free_motions,
         names=system.names,
     )
 
@@ -205,24 +219,30 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     return _Freedom(rank, driven_rank, values, [equations[row] for row in redundant], motions)
 
 
-def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
-    """The free motions of all pieces, and six of every body in no piece, in the unknowns of the whole mechanism."""
-    if any(f.motions is None for f in found):
-        return None
+def _motions(
+    system: System, coordinates: FloatArray, near: FloatArray, found: list[_Freedom]
+) -> tuple[FloatArray, tuple[FreeMotion, ...]] | None:
+    """The free motions of all pieces, and six of every body in no piece."""
     count = len(system.names)
     in_piece = np.zeros(count, dtype=bool)
-    blocks = []
+    blocks = [np.zeros((0, count, 6))]
+    words: list[FreeMotion] = []
     for piece, f in zip(system.pieces, found, strict=True):
+        if f.motions is None:
+            return None
         in_piece[piece.bodies] = True
-        assert f.motions is not None
-        block = np.zeros((len(f.motions), count, 6))
-        piece.put(f.motions.reshape(len(f.motions), len(piece.system.names), 6), block)
+        own, told = describe(piece.system, piece.take(coordinates), piece.take_angles(near), f.motions)
+        block = np.zeros((len(own), count, 6))
+        piece.put(own, block)
         blocks.append(block)
+        words += told
     for body in np.flatnonzero(~in_piece):
         block = np.zeros((6, count, 6))
-        block[:, body] = np.eye(6)
+        block[:3, body, :3] = np.eye(3)
+        block[3:, body, 3:] = euler.matrix(coordinates[body, 3:])  # rotations about the world's axes, in body axes
         blocks.append(block)
-    return np.concatenate(blocks).reshape(-1, 6 * count)
+        words += describe_free(system.names[body])
+    return np.concatenate(blocks), tuple(words)
 
 
 Finding = tuple[int, FloatArray, list[int], FloatArray | None]  # rank, values, redundant rows, motions

@@ -257,7 +257,8 @@ class System:
         _tables.shift_reference(len(self.names), self.reference_frames.reshape(-1), self.origin, 1.0, q)
         size = max([record.size for record in self._source.records], default=0.0)
         span = self._span()
-        far = max([float(np.abs(table).max(initial=0.0)) for table in (self.authored[:, :3], self.centroids, self.origin)])
+        drawn = (self.authored[:, :3], self.centroids, self.origin)
+        far = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         if _is_rounding(span, far):
             span, rounded = 0.0, True
         if span:
