@@ -469,7 +469,7 @@ def test_parts_without_a_size_are_judged_by_their_own_spread(build):
         for start in (None, thrown):
             result = m.assemble(start)
             assert result.ok and m.diagnose(result.state).assembled
-            assert all(violation.residual <= 1e-11 * u for violation in result.worst if violation.unit == "m")
+            assert all(violation.residual <= 1e-11 * u for violation in result.residuals if violation.unit == "m")
         found.add((result.iterations, m.diagnose(result.state).dof, round(m.system.length / u, 9)))
     assert len(found) == 1
 
@@ -486,7 +486,7 @@ def test_a_frame_that_only_gives_a_direction_gives_its_part_a_size(far):
         result = m.assemble(method=method)
         assert result.ok
         rounding = 64 * 2.3e-16 * (3 * far + 1e-3)
-        assert all(violation.residual <= 2e-15 + rounding for violation in result.worst if violation.unit == "m")
+        assert all(violation.residual <= 2e-15 + rounding for violation in result.residuals if violation.unit == "m")
     m.remove("along")
     assert m.system.length == pytest.approx(0.0 if far == 0.0 else far * np.sqrt(3.0), abs=3e-3)
 

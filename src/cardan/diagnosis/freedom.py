@@ -19,6 +19,7 @@ import numpy as np
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.rates import shortening
 from cardan.diagnosis import elimination
+from cardan.diagnosis.causes import rings
 from cardan.diagnosis.motions import FreeMotion, describe, describe_free
 from cardan.errors import ModelError
 from cardan.math import euler
@@ -56,13 +57,13 @@ class Diagnosis:
     large mechanisms those of the elimination, body by body.  ``gap``: ratio of the last counted value to the first
     dropped one, the smallest of all pieces (inf if nothing was dropped).  ``certain``: the rank is clear from the
     values.  ``redundant``: equations that depend on earlier ones.
-    ``residuals``: of every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it
-    is met, so that the rank is that of a real pose.  ``unconnected``: bodies that are not connected to the ground.
-    ``free``: bodies that can move.
+    ``residuals``: of every constraint, the worst first; ``worst``: of those that are not met.  ``residual``: the worst,
+    as in an assembly; ``assembled``: it is met, so that the rank is that of a real pose.  ``unconnected``: bodies that
+    are not connected to the ground.  ``free``: bodies that can move.
     ``motions``: a basis of the free motions, shape (dof, bodies, 6): velocity of the body's origin in world axes [m]
     and rotation in body axes [rad], bodies as in ``names``.  In each motion one coordinate changes by 1 rad or 1 m,
     while those of the other motions do not change.  ``free_motions``: this coordinate in words, for each motion.  Both
-    are None for a mechanism with a large piece.
+    are None for a mechanism with a large piece.  ``notes``: rings of gears that are locked or inconsistent, in words.
     """
 
     dof: int
@@ -81,6 +82,8 @@ class Diagnosis:
     motions: FloatArray | None
     free_motions: tuple[FreeMotion, ...] | None
     names: tuple[str, ...]
+    notes: tuple[str, ...]
+    worst: list[Violation]
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -125,9 +128,10 @@ class Diagnosis:
             lines.insert(1, f"with the drivers:   {self.undriven}")
         if not self.certain:
             lines.append("  uncertain: the singular values show no clear gap; the pose may be near a singular one")
+        lines += [f"  {note}" for note in self.notes]
         if not self.assembled:
             lines.append(f"not assembled: largest residual {self.residual:.1e}; the rank is that of this pose only")
-            lines += [f"  {v.name}: {v.text()}" for v in self.residuals[:5]]
+            lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
         if self.unconnected:
             lines.append(f"not connected to the ground: {', '.join(map(repr, self.unconnected))}")
         return "\n".join(lines)
@@ -154,6 +158,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     rank = sum(f.rank for f in found)
     motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
+    bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)
     return Diagnosis(
         dof=6 * len(system.names) - rank,
         undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
@@ -171,6 +176,8 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         motions=motions,
         free_motions=free_motions,
         names=system.names,
+        notes=tuple(rings(system)),
+        worst=[] if judged.met else violations(system, residuals, bounds),
     )
 
 
