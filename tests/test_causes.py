@@ -1,6 +1,10 @@
-"""Laws of the messages about a failure: causes in words, and only the constraints that are not met."""
+"""Laws of messages: causes of a failure in words, only constraints that are not met, wrong calls."""
 
 from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -189,3 +193,69 @@ def test_counts_of_one_are_singular():
             break
     result = m.assemble({"crank": ((1e-8, 0, 0), (1, 0, 0, 0))}, max_iterations=1, restarts=0)
     assert result.iterations == 1 and ", 1 iteration, 0 restarts," in result.text()
+
+
+# --- wrong calls ------------------------------------------------------------------------------------------------------
+
+
+def shaft():
+    m = cd.Mechanism()
+    shaft, ball = m.body("shaft"), m.body("ball")
+    m.cylindrical("C", m.ground.frame(), shaft.frame())
+    m.spherical("S", shaft.point((1, 0, 0)), ball.point())
+    return m
+
+
+@pytest.mark.parametrize("use", ["assemble", "assemble_many", "stepper", "diagnose"])
+def test_a_state_too_far_away_to_square_is_refused(use):
+    """A dict of poses was refused, a state was not."""
+    m = shaft()
+    for axis in range(3):
+        coordinates = m.state.coordinates.copy()
+        coordinates[1, axis] = -1e160
+        far = m.system.state(coordinates)
+        with pytest.raises(cd.ModelError, match=r"'ball'.*-1e\+160.*exceed 1e\+150"):
+            getattr(m, use)([m.state, far] if use == "assemble_many" else far)
+
+
+@pytest.mark.parametrize("far", [1e20, 1e80, 1e149])
+def test_a_diagnosis_far_away_has_motions_too(far):
+    m = shaft()
+    coordinates = m.state.coordinates.copy()
+    coordinates[:, 0] = far
+    report = m.diagnose(m.system.state(coordinates))
+    assert len(report.motions) == len(report.free_motions) == report.dof
+    assert np.isfinite(report.motions).all() and report.text()
+
+
+def test_an_error_says_which_start_of_a_list_is_wrong():
+    m = shaft()
+    broken = m.state.coordinates.copy()
+    broken[0, 2] = np.nan
+    fine = [None, m.state, {}]
+    for wrong, error, text in (
+        (m.system.state(broken), cd.ModelError, "'shaft'.*finite"),
+        ({"ball": ((0, 0, 0), (0, 0, 0, 0))}, cd.ModelError, "'ball'.*zero"),
+        ({"bal": ((0, 0, 0), (1, 0, 0, 0))}, cd.UnknownNameError, "'bal'.*'ball'"),
+    ):
+        for k in range(4):
+            with pytest.raises(error, match=rf"^start {k}: .*{text}"):
+                m.assemble_many([*fine[:k], wrong, *fine[k:]])
+
+
+def test_the_coordinate_of_a_joint_that_has_two_must_be_named():
+    m = shaft()
+    with pytest.raises(cd.ModelError, match=r"'C' \(cylindrical\) has 2 coordinates, 'angle', 'displacement'; name"):
+        m["C"].coordinate(m.state)
+    with pytest.raises(cd.ModelError, match=r"'S' \(spherical\) has no coordinates; use cd.coordinate"):
+        m["S"].coordinate(m.state)
+    with pytest.raises(cd.ModelError, match="has no coordinate 'turn'; it has 'angle', 'displacement'"):
+        m["C"].coordinate(m.state, "turn")
+
+
+def test_an_unknown_option_is_refused_with_a_suggestion():
+    with pytest.raises(cd.UnknownNameError, match="'tolerence'; did you mean 'tolerance'"):
+        cd.AssemblyOptions(tolerence=1e-9)
+    options = cd.AssemblyOptions("newton", tolerance=1e-9)
+    assert pickle.loads(pickle.dumps(options)) == copy.deepcopy(options) == options
+    assert dataclasses.replace(options, seed=3) == cd.AssemblyOptions(method="newton", tolerance=1e-9, seed=3)

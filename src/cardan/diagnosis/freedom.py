@@ -24,6 +24,7 @@ from cardan.diagnosis.motions import FreeMotion, describe, describe_free
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.solvers.problem import Problem
+from cardan.system import check
 from cardan.system.residuals import Violation, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -148,6 +149,8 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     for name, row in zip(state.names, state.coordinates, strict=True):
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
+        if np.abs(row).max() > check.LARGEST:
+            raise ModelError(f"the pose of body {name!r} is {row.tolist()}; no number may exceed {check.LARGEST}")
     coordinates = state.coordinates
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]

@@ -67,7 +67,14 @@ def describe(
     found = np.array([rates.at_origins(system, q, scales * motion, rest)[0] for motion in basis])
     choices = _joint_choices(system, coordinates, found) + _body_choices(system, coordinates, found)
     chosen = _independent(choices, length)
-    inverse = np.linalg.inv(np.array([choices[k].rate for k in chosen]))
+    chosen_rates = np.array([choices[k].rate for k in chosen])
+    try:
+        inverse = np.linalg.inv(chosen_rates)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(chosen_rates, np.nan)
+    if not np.isfinite(inverse).all():  # origins or points too far away to tell the coordinates apart
+        inverse = np.eye(len(basis))
+        choices, chosen = [_Choice(name, "moves", "", chosen_rates[0]) for name in system.names], [0] * len(basis)
     motions = np.einsum("jbi,jk->kbi", found, inverse)
     sizes = np.abs(basis.T @ inverse).reshape(bodies, 6, -1).max(axis=1)  # scaled, shape (bodies, dof)
     words = []
@@ -156,10 +163,11 @@ def _independent(choices: list[_Choice], length: float) -> list[int]:
     rest = np.array([choice.rate / (length if choice.unit == "m" else 1.0) for choice in choices])
     chosen: list[int] = []
     for _ in range(rest.shape[1]):
-        size = np.sqrt((rest * rest).sum(axis=1))
+        size = np.abs(rest).max(axis=1)  # not squared, which could overflow
         k = int(np.argmax(size >= DEPENDENT * size.max()))
         chosen.append(k)
         direction = rest[k] / size[k]
+        direction /= np.sqrt(direction @ direction)
         for _ in range(2):  # again: the first pass leaves rounding
             rest = rest - np.outer(rest @ direction, direction)
     return chosen
