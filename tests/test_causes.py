@@ -58,6 +58,12 @@ def test_a_ring_of_gears_that_is_wrong_by_1e_7_is_named_in_every_report():
     m.drive("motor", m["A0"], lambda t: 1.0 + t)
     result = m.assemble()
     assert not result.ok and "form a ring with a total ratio of 1 " in result.text()
+    m = wheels(3)
+    for k in range(3):
+        m.gear(f"g{k}", m[f"A{k}"], m[f"A{(k + 1) % 3}"], ratio=1.0 + 1e-7 * (k == 0))
+    m.drive("motor", m["A0"], lambda t: t)
+    motion = m.move([0.0, 1.0])
+    assert not motion.ok and motion.states and "form a ring with a total ratio of 1 " in motion.text()
     assert ring(np.random.default_rng(3), 4).diagnose().notes == ()
 
 
@@ -73,12 +79,12 @@ def crank_and_slide():
 def two_drivers(m):
     m.drive("d1", m["A"], 0.3)
     m.drive("d2", m["A"], lambda t: 0.5 + t)
-    return "driver 'd1' and driver 'd2' set the same coordinate, to 0.3 rad and to 0.5 rad"
+    return "driver 'd1' and driver 'd2' contradict each other: they set the same coordinate to 0.3 rad and to 0.5 rad"
 
 
 def driven_rod(m):
     m.drive("d", m["rod"], 2.5)
-    return "'rod' and driver 'd' set the same coordinate, to 2 m and to 2.5 m; to drive it, remove 'rod'"
+    return "contradict each other: they set the same coordinate to 2 m and to 2.5 m; to drive it, remove 'rod'"
 
 
 def driven_squared_rod(m):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.system import check
@@ -127,7 +128,8 @@ class Motion:
         if not self.states:
             return f"{self.status}: {self.reason}"
         span = f"t = {self.states[0].time:g} … {self.states[-1].time:g} s, {len(self.states)} times, {self.steps} steps"
-        return f"{self.status}: {span}" + (f"\n  {self.reason}" if self.reason else "")
+        locked = [] if self.status is MotionStatus.DONE else rings(self._system)
+        return "\n  ".join([f"{self.status}: {span}", *([self.reason] if self.reason else []), *locked])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Motion):

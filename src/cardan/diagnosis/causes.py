@@ -97,8 +97,8 @@ def _setting(name: str, record: Record, time: float) -> _Setting:
 def _contradiction(one: _Setting, other: _Setting) -> list[str]:
     if one.name == other.name or abs(one.value - other.value) <= SAME * max(1.0, abs(one.value), abs(other.value)):
         return []
-    values = f"to {one.value:.9g} {one.unit} and to {other.value:.9g} {other.unit}"
-    text = f"{one.text()} and {other.text()} set the same coordinate, {values}"
+    values = f"{one.value:.9g} {one.unit} and to {other.value:.9g} {other.unit}"
+    text = f"{one.text()} and {other.text()} contradict each other: they set the same coordinate to {values}"
     joint = [setting for setting in (one, other) if not setting.is_driver]
     if len(joint) == 1:
         text += f"; to drive it, remove {joint[0].name!r} and drive cd.coordinate(…) between the same two ends"

@@ -206,13 +206,15 @@ class System:
         measures = np.empty(3 * count + 3)
         absolute = any([primitive.absolute for primitive in self._primitives])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
-        found = (self._drawn(), tables, scratch, measures, points)
+        offsets = self._source.offsets
+        drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
+        found = (drawn.reshape(-1), tables, scratch, measures, points)
         length = _tables.measure(*given, _NONE, *found)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
             length = _tables.measure(*given, order, *found)
-        if self._source.offsets is not None:
-            points += self._source.offsets.ravel()
+        if offsets is not None:
+            points += offsets.ravel()
         self.starts: IntArray = tables[: constraints + 1]
         self.level: IntArray = tables[constraints + 1 : constraints + 1 + count]
         self.leader: IntArray = tables[constraints + 1 + count :]
@@ -221,17 +223,10 @@ class System:
         self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
-        rounded = _is_rounding(length, measures[2 * count + 1])
+        rounded = _is_rounding(length, measures.item(2 * count + 1))
         self.length = 0.0 if rounded else float(length)
         self._check_length()
         return rounded
-
-    def _drawn(self) -> FloatArray:
-        """Authored poses, then poses at the points from which those of the records are measured; flat."""
-        authored, offsets = self._source.authored, self._source.offsets
-        if offsets is None:
-            return authored.reshape(-1)
-        return np.concatenate([authored, np.pad(offsets, ((0, 0), (0, layout.POSE - 3)))]).reshape(-1)
 
     def _set_references(self, references: FloatArray) -> None:
         """Express all features in given reference frames instead of those at the centroids."""
