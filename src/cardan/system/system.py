@@ -29,12 +29,10 @@ LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
 # Points that differ by less than this, relative to the largest coordinate drawn, differ by rounding: 45 ulps of it.
 ROUNDED = 1e-14
-# [m] Where nothing larger tells a size from rounding, an extent of joint points below the first is rounding: parts of
-# everyday size are rounded to less.  So is a spread of the bodies, if lengths also come from rounded points, drivers,
-# limits or users' functions; else one below the second.  An extent below the last is a model in an extreme unit.
+# [m] Where nothing else tells a size from rounding, less is rounding: an extent of joint points, if all bodies are
+# drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
+# functions.
 LEAST_SPREAD = 1e-12
-LEAST_CLOSED = 1e-15
-EXTREME = 1e-40
 LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
 
 
@@ -223,10 +221,16 @@ class System:
         self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
-        rounded = _is_rounding(length, measures.item(2 * count + 1))
+        rounded = self._is_rounding(length, measures.item(2 * count + 1))
         self.length = 0.0 if rounded else float(length)
         self._check_length()
         return rounded
+
+    def _is_rounding(self, extent: float, far: float) -> bool:
+        """Whether an extent [m] of joint points is only rounding, of drawn coordinates up to far [m]."""
+        if not 0.0 < extent < LEAST_SPREAD or self.authored[:, :3].any():
+            return 0.0 < extent <= ROUNDED * far
+        return True
 
     def _set_references(self, references: FloatArray) -> None:
         """Express all features in given reference frames instead of those at the centroids."""
@@ -254,7 +258,7 @@ class System:
         span = self._span()
         drawn = (self.authored[:, :3], self.centroids, self.origin)
         far = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
-        if _is_rounding(span, far):
+        if self._is_rounding(span, far):
             span, rounded = 0.0, True
         if span:
             self.length = max(size, span)
@@ -262,8 +266,6 @@ class System:
             return
         closed = self._is_closed() and not rounded
         spread = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
-        if EXTREME < spread < LEAST_CLOSED:
-            spread = 0.0
         self.length = max(size if closed or size > LEAST_SPREAD else 0.0, spread)
         self._check_length()
 
@@ -481,11 +483,6 @@ class System:
 
     def __repr__(self) -> str:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
-
-
-def _is_rounding(extent: float, far: float) -> bool:
-    """Whether an extent [m] of joint points is only rounding, of coordinates up to far [m] or of everyday sizes."""
-    return extent > 0.0 and (extent <= ROUNDED * far or EXTREME < extent < LEAST_SPREAD)
 
 
 def _extent(points: FloatArray) -> float:
