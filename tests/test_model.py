@@ -240,7 +240,7 @@ BAD_CALLS = {
     ),
     "the coordinate of a joint that has none": (
         lambda m, other: m["B"].coordinate(m.state),
-        ["'B'", "spherical", "none"],
+        ["'B'", "spherical", "no coordinates"],
     ),
 }
 
