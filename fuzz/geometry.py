@@ -47,9 +47,9 @@ def rotation(axis, angle):
 
 
 def axes(z, x=None):
-    """Frame with the given z, and x made orthogonal to it; default x: the coordinate axis least aligned with z."""
+    """Frame with the given z, and x made orthogonal to it; default x: from (2, z₁², z₁ z₂)."""
     z = unit(z)
-    x = np.eye(3)[np.argmin(np.abs(z))] if x is None else unit(x)
+    x = np.array([2.0, z[0] ** 2, z[0] * z[1]]) if x is None else unit(x)
     x = unit(x - z * (x @ z))
     x = unit(x - z * (x @ z))
     return np.column_stack([x, cross(z, x), z])

@@ -217,7 +217,7 @@ def judge(case, *, diagnose=False):
         start = None if case.start is None else {name: tuple(pose) for name, pose in case.start.items()}
         res = m.assemble(start, **case.options)
         verdict.ok, verdict.status, verdict.restarts = bool(res.ok), str(res.status), int(res.restarts)
-        worst, text, listed = res.worst, res.text(), set(res.unconnected)
+        worst, text, listed = res.residuals, res.text(), set(res.unconnected)
         if diagnose:
             m.diagnose(res.state).text()
     except Exception as error:
@@ -292,7 +292,7 @@ def _check_report(case, found, poses, worst, verdict):
             if given is None:
                 if value > slack and (joint.name, "m²") not in reported:
                     verdict.failures.append(
-                        (REPORT, f"{joint.name!r} has the error {value:.3g} {unit} but is not in worst")
+                        (REPORT, f"{joint.name!r} has the error {value:.3g} {unit} but is not in residuals")
                     )
                 continue
             if unit == "m":
@@ -301,6 +301,6 @@ def _check_report(case, found, poses, worst, verdict):
                 flat = value > 3.0 or (joint.kind in ("perpendicular", "universal") and value > 1.5)
                 wrong = abs(given - value) > 1e-6 * value + 1e-7 * flat + RELATIVE
             if wrong:
-                what = f"{joint.name!r} has the error {value:.9g} {unit}, but worst lists {given:.9g}"
+                what = f"{joint.name!r} has the error {value:.9g} {unit}, but residuals lists {given:.9g}"
                 verdict.failures.append((REPORT, what))
                 return

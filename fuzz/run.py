@@ -12,7 +12,7 @@ degenerate    dead points, coincident axes, lengths near zero, extreme scales an
 
 Each case is assembled in a worker process.  The following must not happen: an exception; a non-finite number; more than
 10 s; "ok" if the judge (fuzz/judge.py: NumPy, from the description and the returned poses) finds an error above 1e-9 or
-the case is proved inconsistent; a wrong list of unconnected bodies; a wrong residual in ``worst``.  At least 99.9 % of
+the case is proved inconsistent; a wrong list of unconnected bodies; a wrong residual of one.  At least 99.9 % of
 the cases with a known solution that are not degenerate must be solved.
 
 Each failure is minimised and written to ``--out``: a JSON file for ``--replay``, and a program that needs only the

@@ -84,9 +84,9 @@ def unit(v):
 
 
 def axes(z, x=None):
-    """Frame with the given z, and x made orthogonal to it (arbitrary by default)."""
+    """Frame with the given z, and x made orthogonal to it (by default the library's, from (2, z₁², z₁ z₂))."""
     z = unit(z)
-    x = np.eye(3)[np.argmin(np.abs(z))] if x is None else np.asarray(x, dtype=float)
+    x = np.array([2.0, z[0] ** 2, z[0] * z[1]]) if x is None else np.asarray(x, dtype=float)
     x = unit(x - z * (x @ z))
     return np.column_stack([x, np.cross(z, x), z])
 

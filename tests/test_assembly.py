@@ -408,7 +408,7 @@ def test_the_residuals_by_name_are_those_of_the_judge():
         names = list(built.mechanism.joints)
         for seed in STARTS:
             result = built.mechanism.assemble(built.near_start(seed, 0.3), method="newton", max_iterations=1)
-            told = {(name, unit_): residual for name, residual, unit_ in result.worst}
+            told = {(name, unit_): residual for name, residual, unit_ in result.residuals}
             assert set(names) == {name for name, _ in told}
             for name, (kind, a, b, options) in zip(names, built.locals, strict=True):
                 length, angle = miss(kind, a, b, result.state, options)
@@ -488,7 +488,7 @@ def test_a_conflict_is_reported_with_names_and_sizes(case, formulation):
         assert result.status is cd.Status.STALLED
         return
     assert result.status is cd.Status.CONFLICT
-    worst = {(name, unit_): residual for name, residual, unit_ in result.worst}
+    worst = {(name, unit_): residual for name, residual, unit_ in result.residuals}
     first = [(v.name, v.unit) for v in result.worst[: len(expected)]]
     assert set(first) == set(expected)
     # with Euler parameters the normalisation is part of the sum of squares

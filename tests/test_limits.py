@@ -425,6 +425,32 @@ def test_limits_of_an_angle_hold_over_many_turns():
     assert [(one.name, one.bound) for one in result.active] == [("stop", "lower")]
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_whole_turns_are_those_with_which_a_limited_angle_is_moved_the_least(many):
+    """A drum at 10.5 rad with limits 10 … 11 ended at 10; one at 0.6 rad and one turn, limits 0.2 … 1, at 1."""
+    rng = np.random.default_rng(60)
+    cases = [(10.5, 10.0, 11.0, 0), (0.6, 0.2, 1.0, 1), (0.6, 0.2, 1.0, -3)]
+    for _ in range(200):
+        lower = rng.uniform(-30, 30)
+        width = rng.choice([0.1, 3.0, 8.0]) * rng.random()
+        cases.append((rng.uniform(-40, 40), lower, lower + width, int(rng.integers(-3, 4))))
+    for drawn, lower, upper, turns in cases:
+        m = cd.Mechanism()
+        drum = m.body("drum", orientation=(np.cos(drawn / 2), 0, 0, np.sin(drawn / 2)))
+        joint = m.revolute("A", m.ground.frame(), drum.frame())
+        m.limit("stop", joint, lower=lower, upper=upper)
+        first = np.remainder(drawn + np.pi, TURN) - np.pi + TURN * turns
+        start = m.system.state(None, np.array([first]))
+        every = first + TURN * np.arange(-20, 21)
+        beyond = np.maximum(np.maximum(lower - every, every - upper), 0.0)
+        state = m.assemble_many([start]).state(0) if many else m.assemble(start).state
+        found = joint.coordinate(state)
+        assert lower - 1e-11 <= found <= upper + 1e-11
+        assert abs(found - every).min() <= beyond.min() + 1e-11  # moved no more than it must
+        if beyond.min() == 0.0:
+            assert abs(np.remainder(found - first + np.pi, TURN) - np.pi) <= 1e-12
+
+
 def test_a_limit_of_a_small_piece_is_judged_by_the_size_of_that_piece():
     """A gap of 10 nm is not active in a small piece, although another piece is large."""
     m = cd.Mechanism("ship")

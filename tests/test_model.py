@@ -240,7 +240,7 @@ BAD_CALLS = {
     ),
     "the coordinate of a joint that has none": (
         lambda m, other: m["B"].coordinate(m.state),
-        ["'B'", "spherical", "none"],
+        ["'B'", "spherical", "no coordinates"],
     ),
 }
 
@@ -585,7 +585,7 @@ def test_a_result_is_plain_values_for_json():
     told = json.loads(json.dumps(result.as_dict()))
     assert told["ok"] is True and told["status"] == "assembled"
     assert told["bodies"]["crank"]["position"] == result.state["crank"].position.tolist()
-    assert {entry["unit"] for entry in told["worst"]} == {"m", "rad"}
+    assert {entry["unit"] for entry in told["residuals"]} == {"m", "rad"} and told["worst"] == []
     assert told["iterations"] == result.iterations
 
 

@@ -193,7 +193,7 @@ def test_one_impossible_piece_does_not_stop_the_others_and_is_named():
     result = m.assemble()
     assert not result.ok
     assert {v.name for v in result.worst[:3]} == {"A2", "B2", "d2"}
-    assert all(v.residual <= 1e-11 for v in result.worst if v.name[1:] != "2")
+    assert all(v.residual <= 1e-11 for v in result.residuals if v.name[1:] != "2")
 
 
 def test_a_small_piece_beside_a_large_one_is_judged_by_its_own_size():

@@ -713,8 +713,8 @@ def test_what_is_met_at_the_start_keeps_its_poses_to_the_last_bit(form):
 def test_every_joint_is_judged_those_of_the_tree_too(form):
     m = random_mechanism(8, loops=0)
     result = m.assemble(formulation=form)
-    assert {v.name for v in result.worst} == set(m.joints)
-    assert result.ok and all(v.residual <= 1e-12 for v in result.worst)
+    assert {v.name for v in result.residuals} == set(m.joints)
+    assert result.ok and all(v.residual <= 1e-12 for v in result.residuals)
 
 
 def test_a_contradiction_is_called_one():

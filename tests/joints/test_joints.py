@@ -360,6 +360,64 @@ def test_the_zero_of_a_frame_without_x_is_a_function_of_z_alone(seed):
         assert np.linalg.det(R) > 0
 
 
+def drawn_directions():
+    """What people draw: directions of small integers, and multiples of 15° in the planes of the axes."""
+    grid = np.mgrid[-3:4, -3:4, -3:4].reshape(3, -1).T.astype(float)
+    turns = np.arange(24) * np.pi / 12
+    flat = np.column_stack([np.cos(turns), np.sin(turns), np.zeros(24)])
+    return [unit(z) for z in [*grid[np.any(grid, axis=1)], *flat, *np.roll(flat, 1, axis=1), *np.roll(flat, 2, axis=1)]]
+
+
+def test_the_default_x_does_not_jump_where_people_draw():
+    rng = np.random.default_rng(30)
+    m = cd.Mechanism()
+    for z in drawn_directions():
+        x = np.array(m.ground.frame(z=z).x)
+        assert np.array_equal(m.ground.frame(z=-z).x, x)
+        sides = np.linalg.svd(z[None])[2][1:]
+        for _ in range(20):
+            off = unit(rng.normal(size=2)) @ sides * 1e-6 * rng.choice([1.0, 1e-3, 1e-6, 1e-10])
+            assert np.abs(np.array(m.ground.frame(z=unit(z + off)).x) - x).max() < 1e-5
+
+
+def test_the_default_x_is_an_axis_of_the_body_where_z_is_one():
+    m = cd.Mechanism()
+    for z, x in ((X, Y), (Y, X), (Z, X)):
+        for sign in (1.0, -1.0):
+            assert m.ground.frame(z=sign * z).x == tuple(x)
+    for angle in np.random.default_rng(31).uniform(-np.pi, np.pi, 50):
+        assert m.ground.frame(z=(0.0, np.cos(angle), np.sin(angle))).x == tuple(X)
+
+
+def test_the_default_x_exists_where_it_jumps():
+    z = unit([1.0, 0.4, 0.2])
+    for _ in range(100):  # z ∥ (2, z₁², z₁ z₂)
+        z = unit([2.0, z[0] ** 2, z[0] * z[1]])
+    assert np.abs(z - [0.912, 0.379, 0.158]).max() <= 5e-4
+    assert min(np.arccos(np.abs(z @ drawn)) for drawn in drawn_directions()) > np.radians(9)
+    m = cd.Mechanism()
+    for scale in (0.0, 1e-16, 1e-12, 1e-8):
+        frame = m.ground.frame(z=z + scale * np.array([0.3, -0.5, 0.1]))
+        R = np.column_stack([frame.x, frame.y, frame.z])
+        assert np.abs(R.T @ R - np.eye(3)).max() <= 1e-15
+
+
+@pytest.mark.parametrize("kind", ["fixed", "prismatic", "revolute"])
+def test_an_axis_and_the_same_axis_rounded_have_the_same_zero(kind):
+    """(cos π/2, sin π/2, 0) and (0, 1, 0), for example: the part stays as it was drawn."""
+    rng = np.random.default_rng(32)
+    for z in drawn_directions()[::3]:
+        m = cd.Mechanism()
+        b = m.body("b")
+        rounded = z + rng.choice([-1e-16, 0.0, 1e-16], 3)
+        joint = getattr(m, kind)("it", m.ground.frame(z=rounded), b.frame(z=np.where(np.abs(z) < 1e-15, 0.0, z)))
+        result = m.assemble()
+        assert result.ok
+        assert np.abs(result.state["b"].quaternion[1:]).max() <= 1e-14
+        if kind == "revolute":
+            assert abs(joint.coordinate(result.state)) <= 1e-14
+
+
 @pytest.mark.parametrize("kind", ["fixed", "prismatic"])
 def test_a_joint_that_locks_rotation_wants_x_on_both_frames_or_on_neither(kind):
     m = cd.Mechanism()

@@ -37,9 +37,12 @@ def is_required(scales, table, rows):
 
 @inner
 def with_turns(angle, f, slope, is_limit):
-    """An angle [rad] with the turns that its row requires; f: residual of the row, slope: its change per turn."""
-    if is_limit:  # within one turn of the bound
-        whole = np.floor(abs(f) / (2.0 * pi))
+    """An angle [rad] with the turns that its row requires; f: residual of the row, slope: its change per turn.
+
+    For a limit: the first angle that is no longer beyond the bound, between the bounds or beyond the other one.
+    """
+    if is_limit:
+        whole = np.ceil(abs(f) / (2.0 * pi))
         return angle - 2.0 * pi * (whole if f > 0.0 else -whole)
     if slope == 0.0:
         return angle
@@ -50,6 +53,7 @@ def with_turns(angle, f, slope, is_limit):
 def count_turns(problem, table, first, size, q, moved, before, rows, work):
     """Add the whole turns that the rows require to the counted angles q[first] … q[size − 1].
 
+    An angle beyond its limits gets the turns with which it is between them, or the least beyond them.
     A turn that would not reduce the residual of its row is not added.  Workspace: moved for q, before for the
     residuals of one level, rows for all residuals.
     """
@@ -77,6 +81,11 @@ def count_turns(problem, table, first, size, q, moved, before, rows, work):
         for k in range(count):
             reader = tail(table, at + READER * k)
             angle = first + reader[ANGLE]
+            if reader[IS_LIMIT] != 0:
+                rest = abs(before[k]) % (2.0 * pi)  # with one turn less: still beyond the bound
+                if abs(rows[reader[ROW]]) > rest:
+                    moved[angle] += 2.0 * pi if before[k] > 0.0 else -2.0 * pi
+                    rows[reader[ROW]] = rest
             if abs(rows[reader[ROW]]) < abs(before[k]):
                 q[angle] = moved[angle]
         at += READER * count

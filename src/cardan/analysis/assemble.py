@@ -83,4 +83,5 @@ def _result(
         seconds=time.perf_counter() - began,
         method=options.method,
         formulation=options.formulation,
+        _asked=options.tolerance,
     )

@@ -124,6 +124,14 @@ def _time(starts: Any, at_time: Any) -> float:
     return times.pop() if times else 0.0
 
 
+def _start(system: System, k: int, start: Any) -> tuple[FloatArray, FloatArray]:
+    """Poses and counted angles of one start of a list; an error says which."""
+    try:
+        return start_coordinates(system, start), start_angles(system, start)
+    except ModelError as error:
+        raise type(error)(f"start {k}: {error}") from None
+
+
 def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
     """r and p of every body, shape (n, bodies, 7), and initial counted angles, shape (n, counted angles); checked."""
     bodies = len(system.names)
@@ -136,9 +144,8 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
         for k, start in enumerate(starts):
             if not (start is None or isinstance(start, State | Mapping)):
                 raise ModelError(f"start {k} is of type {type(start).__name__}; it must be a state or a dict of poses")
-        listed = [start_coordinates(system, start) for start in starts]
-        near = np.array([start_angles(system, start) for start in starts])
-        return np.array(listed), near.reshape(len(listed), len(system.counted_angles))
+        listed, near = zip(*[_start(system, k, start) for k, start in enumerate(starts)], strict=True)
+        return np.array(listed), np.array(near).reshape(len(listed), len(system.counted_angles))
     try:
         given = np.asarray(starts)
         is_real = given.dtype.kind in "iufO"  # complex numbers would lose a part; texts are not accepted

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.system import check
@@ -148,6 +149,7 @@ class Motion:
             return f"{self.status}: {self.reason}"
         span = f"t = {self.states[0].time:g} … {self.states[-1].time:g} s, {len(self.states)} times, {self.steps} steps"
         details = [self.reason] if self.reason else []
+        details += [] if self.status is MotionStatus.DONE else rings(self._system)
         details += [one.text() for one in self.undriven[:MOST_NAMED]]
         if len(self.undriven) > MOST_NAMED:
             details.append(f"undriven: also freedoms of {len(self.undriven) - MOST_NAMED} other pieces")

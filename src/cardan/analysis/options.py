@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
@@ -53,6 +53,15 @@ class AssemblyOptions:
     max_seconds: float | None = None
     restarts: int | None = None
     seed: int = 0
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *values: Any, **named: Any) -> AssemblyOptions:
+            """Refuse unknown names, which would be a TypeError without a suggestion."""
+            for name in named:
+                if name not in OptionArguments.__annotations__:
+                    raise check.unknown(name, "option of an assembly", OptionArguments.__annotations__)
+            return object.__new__(cls)
 
     def __post_init__(self) -> None:
         """Check every field, and convert numbers to int and float."""

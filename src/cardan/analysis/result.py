@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -44,7 +46,8 @@ class AssemblyResult:
 
     ``ok``: every constraint is met.  ``residual``: the largest in relation to its bound, lengths relative to the extent
     of the piece, angles in radians; ``tolerance``: this bound.  ``iterations``: sum over all attempts; ``restarts``:
-    attempts after the first.  ``worst``: (name, residual, unit) in metres and radians, largest first.
+    attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
+    first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
     """
 
@@ -59,6 +62,7 @@ class AssemblyResult:
     seconds: float
     method: str
     formulation: str
+    _asked: float  # tolerance
 
     @property
     def ok(self) -> bool:
@@ -66,9 +70,20 @@ class AssemblyResult:
         return self.status is Status.ASSEMBLED
 
     @property
-    def worst(self) -> list[Violation]:
+    def residuals(self) -> list[Violation]:
         """(name, residual, unit) of every constraint, the largest first (lengths measured in the extent)."""
         return violations(self._system, self._residuals)
+
+    @property
+    def worst(self) -> list[Violation]:
+        """(name, residual, unit) of every constraint that is not met, the largest first; empty if assembled."""
+        if self.ok:
+            return []
+        from cardan.coordinates.verdict import row_bounds
+
+        angles = np.array([self.state.angles.get(key, 0.0) for key in self._system.counted_angles])
+        bounds = row_bounds(self._system, self.state.coordinates, angles, self._asked)
+        return violations(self._system, self._residuals, bounds)
 
     @property
     def active(self) -> list[ActiveLimit]:
@@ -84,14 +99,12 @@ class AssemblyResult:
 
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""
-        lines = [
-            f"{self.status}: residual {self.residual:.1e} (tolerance {self.tolerance:.1e}), "
-            f"{self.iterations} iterations, {self.restarts} restarts, {1e3 * self.seconds:.2f} ms"
-        ]
+        lines = [self._headline()]
         if not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
-            nearly = self._nearly()
-            if self.status is Status.CONFLICT or not nearly:
+            found, nearly = self._causes(), self._nearly()
+            lines += [f"  {cause}" for cause in found]
+            if not (found if self.status is Status.CONFLICT else nearly):
                 lines.append(f"  {_ADVICE[self.status]}")
             if nearly:
                 lines.append(f"  {nearly}")
@@ -112,6 +125,24 @@ class AssemblyResult:
             f"tolerance={accepting_tolerance(self.residual):.0e} accepts this pose"
         )
 
+    def _headline(self) -> str:
+        return (
+            f"{self.status}: residual {self.residual:.1e} (tolerance {self.tolerance:.1e}), "
+            f"{_counted(self.iterations, 'iteration')}, {_counted(self.restarts, 'restart')}, "
+            f"{1e3 * self.seconds:.2f} ms"
+        )
+
+    def _causes(self) -> list[str]:
+        """Causes of the failure, in words: those that the model shows; else the drivers, if it assembles without."""
+        from cardan.diagnosis.causes import causes
+
+        found = causes(self._system, self.state.time)
+        if not found and self.status is Status.CONFLICT and self._system.signals:
+            from cardan.analysis.without_drivers import contradictory_drivers
+
+            found = contradictory_drivers(self._system, self.state, self._asked)
+        return found
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not finite becomes None."""
         return {
@@ -126,7 +157,8 @@ class AssemblyResult:
             "formulation": self.formulation,
             "unconnected": list(self.unconnected),
             "active": [limit._asdict() for limit in self.active],
-            "worst": [{"name": v.name, "residual": _finite(v.residual), "unit": v.unit} for v in self.worst[:10]],
+            "worst": _plain(self.worst),
+            "residuals": _plain(self.residuals),
             "bodies": {
                 name: {
                     "position": [_finite(x) for x in pose.position.tolist()],
@@ -149,11 +181,19 @@ class AssemblyResult:
     __hash__ = None  # type: ignore[assignment]  # compared by value, and states have no hash
 
     def __repr__(self) -> str:
-        return f"<AssemblyResult {self.text().splitlines()[0]}>"
+        return f"<AssemblyResult {self._headline()}>"
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _plain(found: list[Violation]) -> list[dict[str, Any]]:
+    return [{"name": v.name, "residual": _finite(v.residual), "unit": v.unit} for v in found[:10]]
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _listed(names: Iterable[str], most: int = 8) -> str:

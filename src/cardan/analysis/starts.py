@@ -63,6 +63,9 @@ _NO_ANGLES: FloatArray = np.empty(0)
 def _check_poses(state: State) -> None:
     q = state.quaternions
     fine = np.abs((q * q).sum(axis=1) - 1.0) <= UNIT
-    if not (fine.all() and np.isfinite(state.positions).all()):
-        name = state.names[int(np.flatnonzero(~(fine & np.isfinite(state.positions).all(axis=1)))[0])]
-        raise ModelError(f"the pose of body {name!r} in the start is {state[name]}; {VALID_POSE}")
+    within = np.abs(state.positions) <= check.LARGEST
+    if not (fine.all() and within.all()):
+        k = int(np.flatnonzero(~(fine & within.all(axis=1)))[0])
+        is_far = fine[k] and np.isfinite(state.positions[k]).all()
+        valid = f"its coordinates must not exceed {check.LARGEST}" if is_far else VALID_POSE
+        raise ModelError(f"the pose of body {state.names[k]!r} in the start is {state[state.names[k]]}; {valid}")

@@ -3,8 +3,9 @@
 A pose determines an angle only up to whole turns, θ = θ₀ + 2πn.  A solver rotates a body by about one radian per
 iteration; to reach the angle of a motor after a thousand seconds would take thousands of iterations, although the pose
 may hardly change.  So n of a driven angle is computed from its driver,  n = round(−f/Δf)  with the change Δf of its
-residual f per turn.  Then n is computed for the angles coupled to it, one after the other.  An angle that is several
-turns beyond its limits is set within one turn of them.
+residual f per turn.  Then n is computed for the angles coupled to it, one after the other.  An angle beyond its
+limits gets the turns with which it is between them, or else the least beyond them: the body is moved no more than
+necessary.
 
 This is done only if it determines every angle that an equation reads.  In an epicyclic train the wheels rotate about a
 moving carrier, and a slide can prevent a nut from rotating: there the number of turns follows from other constraints,

@@ -108,6 +108,21 @@ def judge_system(
     return worst, found
 
 
+def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tolerance: float) -> FloatArray:
+    """The bound of every row in its own unit, shape (rows,), as the verdict on each piece applies it."""
+    found = np.full(len(system.powers), tolerance)
+    for piece in system.pieces:
+        own, length = piece.system, piece.system.judged_length
+        points = (piece.take(coordinates)[:, :3], own.reference_points, own.origin)
+        far = max(float(np.abs(table).max(initial=0.0)) for table in points)
+        largest = max(1.0, float(np.abs(piece.take_angles(angles)).max(initial=0.0)))
+        of_lengths = max(tolerance, min(ROUNDING * max(1.0, far / length), ROUNDING_MOST))
+        powers = own.judged_powers()
+        counted = np.where(powers < 0, max(tolerance, ROUNDING * largest), max(tolerance, ROUNDING))
+        found[piece.rows] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), counted)
+    return found
+
+
 def _bounds(piece: System, tolerance: float) -> FloatArray:
     """The bounds that the kernels read."""
     return np.array([tolerance, ROUNDING, ROUNDING_MOST, piece.judged_length])

@@ -23,9 +23,13 @@ import numpy as np
 
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import elimination, second_order
+from cardan.diagnosis.causes import rings
+from cardan.diagnosis.motions import FreeMotion, describe, describe_free
 from cardan.diagnosis.second_order import RANK_RTOL, Curvature, Linearised
 from cardan.errors import ModelError
+from cardan.math import euler
 from cardan.solvers.problem import Problem
+from cardan.system import check
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -43,7 +47,7 @@ IRREDUCIBLE = 0.1  # the same at the end of a solver whose steps are not those o
 NEARLY_CLOSED = 1e-2  # largest residual of a pose of which the report says that it nearly closes
 DENSE_UNKNOWNS = 600  # up to this the dense matrix is decomposed; above, body by body
 ROUNDED = 1e-11  # of the largest: a zero value at a pose met to 1e-12 is below; a larger dropped value is uncertain
-MOVES = 1e-6  # of a unit motion, scaled: a body that moves less does not move
+MOTIONS_TOLD = 6  # in a text
 
 
 class Equation(NamedTuple):
@@ -63,14 +67,18 @@ class Diagnosis:
     large mechanisms those of the elimination, body by body.  ``gap``: ratio of the last counted value to the first
     dropped one, the smallest of all pieces (inf if nothing was dropped).  ``certain``: the rank is clear from the
     values.  ``redundant``: equations that depend on earlier ones.
-    ``residuals``: of every constraint, the worst first.  ``residual``: the worst, as in an assembly; ``assembled``: it
-    is met, so that the rank is that of a real pose.  ``unconnected``: bodies that are not connected to the ground.
-    ``free``: bodies that can move.
+    ``residuals``: of every constraint, the worst first; ``worst``: of those that are not met.  ``residual``: the worst,
+    as in an assembly; ``assembled``: it is met, so that the rank is that of a real pose.  ``unconnected``: bodies that
+    are not connected to the ground.  ``free``: bodies that can move.
     ``tolerance``: that was asked for; ``by_tolerance``: how many degrees of freedom exist only within it.
     ``infinitesimal``: those that second order excludes, so that they are no motions (a shaky structure); None if this
     is not decided.  ``branches``: several motions begin in this pose.
     ``nearly``: if the pose is not assembled only because the constraints do not fit exactly, the tolerance that accepts
     it and the degrees of freedom at this tolerance; otherwise None.
+    ``motions``: a basis of the free motions, shape (dof, bodies, 6): velocity of the body's origin in world axes [m]
+    and rotation in body axes [rad], bodies as in ``names``.  In each motion one coordinate changes by 1 rad or 1 m,
+    while those of the other motions do not change.  ``free_motions``: this coordinate in words, for each motion.  Both
+    are None for a mechanism with a large piece.  ``notes``: rings of gears that are locked or inconsistent, in words.
     """
 
     dof: int
@@ -86,23 +94,26 @@ class Diagnosis:
     residual: float
     assembled: bool
     unconnected: tuple[str, ...]
-    motions: FloatArray | None  # orthonormal basis of the free motions, shape (dof, unknowns), scaled; None if large
+    motions: FloatArray | None
+    free_motions: tuple[FreeMotion, ...] | None
     names: tuple[str, ...]
     tolerance: float
     by_tolerance: int
     infinitesimal: int | None
     branches: bool
     nearly: tuple[float, int] | None
+    notes: tuple[str, ...]
+    worst: list[Violation]
 
     @property
     def free(self) -> tuple[str, ...]:
         """Bodies that can move."""
         if not self.dof:
             return ()
-        if self.motions is None:
+        if self.free_motions is None:
             raise ModelError(f"free is not available for {len(self.names)} bodies: too many for a basis of motions")
-        size = np.abs(self.motions).reshape(self.dof, len(self.names), -1).max(axis=(0, 2))
-        return tuple(name for name, s in zip(self.names, size, strict=True) if s > MOVES)
+        moving = {name for motion in self.free_motions for name in motion.bodies}
+        return tuple(name for name in self.names if name in moving)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Diagnosis):
@@ -119,15 +130,20 @@ class Diagnosis:
     def text(self) -> str:
         """A short report."""
         if self.rank == self.singular_values.size:
-            gap = "nothing dropped"
+            gap = "no singular value is zero"
         else:
-            gap = "dropped values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
+            gap = "the other singular values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
+        unknowns = 6 * len(self.names)
         lines = [
-            f"degrees of freedom: {self.dof} (rank {self.rank} of {self.equations} equations; {gap})",
+            f"degrees of freedom: {self.dof} ({unknowns} unknowns − rank {self.rank}; {gap})",
             f"Grübler count:      {self.gruebler}",
-            f"redundant:          {len(self.redundant)}"
+            f"redundant:          {len(self.redundant)} ({self.equations} equations − rank {self.rank})"
             + "".join(f"\n  {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant),
         ]
+        if self.free_motions:
+            told = [f"\n  {motion.text()}" for motion in self.free_motions[:MOTIONS_TOLD]]
+            more = f"\n  and {self.dof - MOTIONS_TOLD} more" if self.dof > MOTIONS_TOLD else ""
+            lines[0] += "".join(told) + more
         if self.undriven != self.dof:
             lines.insert(1, f"with the drivers:   {self.undriven}")
         if self.by_tolerance:
@@ -138,6 +154,7 @@ class Diagnosis:
         lines += self._of_second_order()
         if not self.certain:
             lines.append("  uncertain: the singular values show no clear gap; the pose may be near a singular one")
+        lines += [f"  {note}" for note in self.notes]
         if self.nearly:
             tolerance, dof = self.nearly
             worst = self.residuals[0]
@@ -148,7 +165,7 @@ class Diagnosis:
         elif not self.assembled:
             lines.append(f"not assembled: largest residual {self.residual:.1e}; the rank is that of this pose only")
         if not self.assembled:
-            lines += [f"  {v.name}: {v.text()}" for v in self.residuals[:5]]
+            lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
         if self.unconnected:
             lines.append(f"not connected to the ground: {', '.join(map(repr, self.unconnected))}")
         return "\n".join(lines)
@@ -184,11 +201,14 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     for name, row in zip(state.names, state.coordinates, strict=True):
         if not np.isfinite(row).all():
             raise ModelError(f"the pose of body {name!r} is {row.tolist()}; every number in it must be finite")
+        if np.abs(row).max() > check.LARGEST:
+            raise ModelError(f"the pose of body {name!r} is {row.tolist()}; no number may exceed {check.LARGEST}")
     coordinates = state.coordinates
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
     near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
+    bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)
 
     def find(tolerance: float) -> list[_Freedom]:
         return [
@@ -198,6 +218,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
 
     found = find(tolerance)
     rank = sum(f.rank for f in found)
+    motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
     undecided = not judged.met or any(f.curvature.infinitesimal is None for f in found)
     nearly = None
     if not judged.met and judged.residual <= NEARLY_CLOSED:
@@ -219,13 +240,16 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         residual=judged.residual,
         assembled=judged.met,
         unconnected=system.unconnected,
-        motions=_motions(system, found),
+        motions=motions,
+        free_motions=free_motions,
         names=system.names,
         tolerance=tolerance,
         by_tolerance=sum(f.exact_rank - f.rank for f in found),
         infinitesimal=None if undecided else sum(f.curvature.infinitesimal or 0 for f in found),
         branches=any(f.curvature.branches for f in found),
         nearly=nearly,
+        notes=tuple(rings(system)),
+        worst=[] if judged.met else violations(system, residuals, bounds),
     )
 
 
@@ -316,24 +340,30 @@ def misfit(piece: System, q: FloatArray, time: float, residual: float) -> float 
     return at.irreducible(at.rank(0.0), 0.0)
 
 
-def _motions(system: System, found: list[_Freedom]) -> FloatArray | None:
-    """The free motions of all pieces, and six of every body in no piece, in the unknowns of the whole mechanism."""
-    if any(f.motions is None for f in found):
-        return None
+def _motions(
+    system: System, coordinates: FloatArray, near: FloatArray, found: list[_Freedom]
+) -> tuple[FloatArray, tuple[FreeMotion, ...]] | None:
+    """The free motions of all pieces, and six of every body in no piece."""
     count = len(system.names)
     in_piece = np.zeros(count, dtype=bool)
-    blocks = []
+    blocks = [np.zeros((0, count, 6))]
+    words: list[FreeMotion] = []
     for piece, f in zip(system.pieces, found, strict=True):
+        if f.motions is None:
+            return None
         in_piece[piece.bodies] = True
-        assert f.motions is not None
-        block = np.zeros((len(f.motions), count, 6))
-        piece.put(f.motions.reshape(len(f.motions), len(piece.system.names), 6), block)
+        own, told = describe(piece.system, piece.take(coordinates), piece.take_angles(near), f.motions)
+        block = np.zeros((len(own), count, 6))
+        piece.put(own, block)
         blocks.append(block)
+        words += told
     for body in np.flatnonzero(~in_piece):
         block = np.zeros((6, count, 6))
-        block[:, body] = np.eye(6)
+        block[:3, body, :3] = np.eye(3)
+        block[3:, body, 3:] = euler.matrix(coordinates[body, 3:])  # rotations about the world's axes, in body axes
         blocks.append(block)
-    return np.concatenate(blocks).reshape(-1, 6 * count)
+        words += describe_free(system.names[body])
+    return np.concatenate(blocks), tuple(words)
 
 
 class _Finding(NamedTuple):

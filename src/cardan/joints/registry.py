@@ -206,7 +206,12 @@ class Joint:
             return next(iter(values.values()))
         if name not in values:
             offered = ", ".join(map(repr, values)) or "none"
-            raise ModelError(f"joint {self.name!r} ({self.kind.name}) has no coordinate {name!r}; it has {offered}")
+            what = f"joint {self.name!r} ({self.kind.name})"
+            if name is not None:
+                raise ModelError(f"{what} has no coordinate {name!r}; it has {offered}")
+            if not values:
+                raise ModelError(f"{what} has no coordinates; use cd.coordinate(frame_a, frame_b, of)")
+            raise ModelError(f"{what} has {len(values)} coordinates, {offered}; name one of them")
         return values[name]
 
     def relative(self, state: State) -> Relative:

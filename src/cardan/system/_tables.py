@@ -250,18 +250,31 @@ def group_bodies(ints, leader):
     return whole
 
 
+@exact_inner
+def largest_coordinate(drawn, points):
+    """Largest coordinate [m] of the centroids of joint points and of the drawn positions, POSE floats each."""
+    largest = 0.0
+    for i in range(points.size):
+        largest = max(largest, abs(points[i]))
+    for i in range(drawn.size):
+        if i % layout.POSE < 3:
+            largest = max(largest, abs(drawn[i]))
+    return largest
+
+
 @exact
-def measure(ints, floats, rods, numbers, absolute, order, tables, scratch, measures, points):
+def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch, measures, points):
     """Pack the templates in ints, and measure what they describe, in place; returns L [m].
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that order, when everything is packed already.
-    rods, numbers, absolute: see rod, number_records, center_features.
+    rods, numbers, absolute: see rod, number_records, center_features.  drawn: authored poses.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
     points ← centroids of the bodies' points, then of the ground's, 3 floats each.
     scratch: ints.size + 2·bodies + 3 integers, the last of which says whether the bodies are one group.
-    measures: 3·(bodies + 1) floats, the last of which says how many points are on the ground.
+    measures: 3·(bodies + 1) floats; the last says how many points are on the ground, that at 2·bodies + 1 is the
+    largest coordinate that was drawn [m].
     """
     count = ints[layout.BODIES]
     starts = tables[: ints[layout.CONSTRAINTS] + 1]
@@ -272,6 +285,7 @@ def measure(ints, floats, rods, numbers, absolute, order, tables, scratch, measu
             points[i] = 0.0
             measures[i] = 0.0
         center_features(ints, floats, absolute, points, measures, measures[2 * count + 2 :])
+        measures[2 * count + 1] = largest_coordinate(drawn, points)
         scratch[scratch.size - 1] = 1 if group_bodies(ints, level[count:]) else 0
     links = scratch[2 * count + 2 :]
     link_bodies(ints, scratch, links)

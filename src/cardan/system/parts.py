@@ -163,8 +163,9 @@ class Body:
     def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
         """A frame fixed on this body: origin [m], axis z, zero reference x, in body axes.
 
-        x need not be orthogonal to z (its component along z is removed).  If omitted, x depends on z alone: the body
-        axis with the smallest component along z, made orthogonal to it.
+        x need not be orthogonal to z (its component along z is removed).  If omitted, x depends on z alone, and not on
+        its sign: it is the body's x axis where z is orthogonal to that, y where z is ±x, else (2, z₁², z₁ z₂) made
+        orthogonal to z.  Equal axes thus have equal x, up to rounding.
         """
         return Frame.build(self, origin, z, x)
 
@@ -226,10 +227,9 @@ class Frame:
         origin = check.vector(origin, f"the origin of {where}")
         unit_z = check.direction(z, f"the axis z of {where}")
         if x is None:
-            reference = default_x(unit_z)
+            unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
         else:
-            reference = check.direction(x, f"the reference x of {where}")
-        unit_x = _orthogonal_part(reference, unit_z)
+            unit_x = _orthogonal_part(check.direction(x, f"the reference x of {where}"), unit_z)
         if unit_x is None:
             raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
         return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
@@ -272,11 +272,13 @@ def principal_frame(body: Body) -> tuple[float, ...]:
 
 
 def default_x(z: Triple) -> Triple:
-    """The body axis with the smallest component along z, the first of equals: the default of x."""
-    ax, ay, az = abs(z[0]), abs(z[1]), abs(z[2])
-    if ax <= ay and ax <= az:
-        return 1.0, 0.0, 0.0
-    return (0.0, 1.0, 0.0) if ay <= az else (0.0, 0.0, 1.0)
+    """The default of x before its component along z is removed: (2, z₁², z₁ z₂), continuous in z.
+
+    x depends on z and not on its sign.  It is the body's x axis wherever z is orthogonal to that, and y where z is ±x.
+    No choice is continuous for all z.  This one jumps only at z ∥ (2, z₁², z₁ z₂), which is ±(0.912, 0.379, 0.158): 9°
+    from all directions of small integers and of multiples of 15° in the planes of the axes, and 9° from these planes.
+    """
+    return 2.0, z[0] * z[0], z[0] * z[1]
 
 
 def _orthogonal_part(a: Triple, z: Triple) -> Triple | None:

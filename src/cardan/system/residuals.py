@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from cardan.constraints.registry import LENGTH_POWER
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -26,23 +28,27 @@ class Violation(NamedTuple):
         return f"{self.residual:.4g} {self.unit}"
 
 
-def violations(system: System, residuals: FloatArray) -> list[Violation]:
+def violations(system: System, residuals: FloatArray, bounds: FloatArray | None = None) -> list[Violation]:
     """Residual of every constraint, one entry per unit it has: the norm of its rows, angles as true angles [rad].
 
     residuals: unscaled, shape (rows,), of the judged system.  Largest first, lengths measured in L.
+    bounds: of the rows; if given, an entry all of whose rows are within them is left out.
     """
     system = system.judged()
     squares: dict[tuple[str, str], float] = {}
+    unmet = set()
     for name, primitive, start in system.rows:
         for unit in dict.fromkeys(primitive.units):
             mine = [start + i for i in range(primitive.rows) if primitive.units[i] == unit]
+            if bounds is None or not (np.abs(residuals[mine]) <= bounds[mine]).all():
+                unmet.add((name, unit))
             value = math.hypot(*residuals[mine].tolist())
             if primitive.measure == "chord":
                 value = 2.0 * math.asin(min(1.0, 0.5 * value))
             elif primitive.measure == "sine":
                 value = math.asin(min(1.0, value))
             squares[name, unit] = squares.get((name, unit), 0.0) + value * value
-    found = [Violation(name, math.sqrt(square), unit) for (name, unit), square in squares.items()]
+    found = [Violation(key[0], math.sqrt(square), key[1]) for key, square in squares.items() if key in unmet]
     # NaN counts as the worst
     size = {unit: system.judged_length**power for unit, power in LENGTH_POWER.items()}
     return sorted(found, key=lambda v: (not math.isnan(v.residual), -v.residual / size[v.unit]))

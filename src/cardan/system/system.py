@@ -27,9 +27,13 @@ IntArray = NDArray[np.int64]
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
-# [m] Where lengths also come from drivers, limits or users' functions, a smaller spread of the bodies counts as zero:
-# nothing else tells a size from rounding there.
+# Points that differ by less than this, relative to the largest coordinate drawn, differ by rounding: 45 ulps of it.
+ROUNDED = 1e-14
+# [m] Where nothing else tells a size from rounding, less is rounding: an extent of joint points, if all bodies are
+# drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
+# functions.
 LEAST_SPREAD = 1e-12
+LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
 
 
 class Row(NamedTuple):
@@ -179,17 +183,20 @@ class System:
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
         self.floats: FloatArray = _joined([*floats, *[angle.floats for angle in angles]], np.float64)
         self.powers: IntArray = _joined(powers, np.int64)
-        self._measure()
+        rounded = self._measure()
         driven = [k for k, signal in enumerate(signals) if signal is not None]
         values = [int(self.ints[self.starts[k] + layout.PAR]) + len(primitives[k].parameters) - 1 for k in driven]
         self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
         if source.references is not None:
             self._set_references(source.references)
         if not self.length:
-            self._measure_points()
+            self._measure_points(rounded)
 
-    def _measure(self) -> None:
-        """Pack the templates; centroids, body extents, characteristic length and connection to the ground."""
+    def _measure(self) -> bool:
+        """Pack the templates; centroids, body extents, characteristic length and connection to the ground.
+
+        Returns whether joint points of a body differ, but by rounding alone; then the length is zero.
+        """
         count, constraints = len(self.names), len(self.primitives)
         numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
         tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
@@ -198,12 +205,15 @@ class System:
         measures = np.empty(3 * count + 3)
         absolute = any([primitive.absolute for primitive in self.primitives])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
-        length = _tables.measure(*given, _NONE, tables, scratch, measures, points)
+        offsets = self._source.offsets
+        drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
+        found = (drawn.reshape(-1), tables, scratch, measures, points)
+        length = _tables.measure(*given, _NONE, *found)
         if length < 0.0:
             order = np.array(sorted(range(count), key=self.names.__getitem__), dtype=np.int64)
-            length = _tables.measure(*given, order, tables, scratch, measures, points)
-        if self._source.offsets is not None:
-            points += self._source.offsets.ravel()
+            length = _tables.measure(*given, order, *found)
+        if offsets is not None:
+            points += offsets.ravel()
         self.starts: IntArray = tables[: constraints + 1]
         self.level: IntArray = tables[constraints + 1 : constraints + 1 + count]
         self.leader: IntArray = tables[constraints + 1 + count :]
@@ -212,8 +222,16 @@ class System:
         self.origin: FloatArray = points[-3:]
         self.grounded = bool(measures[-1])
         self.in_one_piece = bool(scratch[-1])
-        self.length = float(length)
+        rounded = self._is_rounding(length, measures.item(2 * count + 1))
+        self.length = 0.0 if rounded else float(length)
         self._check_length()
+        return rounded
+
+    def _is_rounding(self, extent: float, far: float) -> bool:
+        """Whether an extent [m] of joint points is only rounding, of drawn coordinates up to far [m]."""
+        if not 0.0 < extent < LEAST_SPREAD or self.authored[:, :3].any():
+            return 0.0 < extent <= ROUNDED * far
+        return True
 
     def _set_references(self, references: FloatArray) -> None:
         """Express all features in given reference frames instead of those at the centroids."""
@@ -233,17 +251,23 @@ class System:
         """Quaternions body ← reference, shape (bodies, 4); None where the axes are those of the bodies."""
         return self.reference_frames[:, 3:] if self.reference_frames.shape[1] > 3 else None
 
-    def _measure_points(self) -> None:
-        """The characteristic length where each body has all its joint points in one place."""
+    def _measure_points(self, rounded: bool) -> None:
+        """The characteristic length where each body has all its joint points in one place, perhaps by rounding."""
         q = self.authored.ravel().copy()
         _tables.shift_reference(len(self.names), self.reference_frames.reshape(-1), self.origin, 1.0, q)
         size = max([record.size for record in self._source.records], default=0.0)
-        if span := self._span():
+        span = self._span()
+        drawn = (self.authored[:, :3], self.centroids, self.origin)
+        far = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
+        if self._is_rounding(span, far):
+            span, rounded = 0.0, True
+        if span:
             self.length = max(size, span)
             self._check_length()
             return
-        least = 0.0 if self._is_closed() else LEAST_SPREAD
-        self.length = max(size if size > least else 0.0, min(self._spread(q, least), LENGTHS[1]))
+        closed = self._is_closed() and not rounded
+        spread = min(self._spread(q, 0.0 if closed else LEAST_SPREAD), LENGTHS[1])
+        self.length = max(size if closed or size > LEAST_SPREAD else 0.0, spread)
         self._check_length()
 
     def _span(self) -> float:
@@ -295,9 +319,9 @@ class System:
 
     def extent_at(self, q: FloatArray) -> float:
         """The unit of length of solvers [m]: L; else the spread of the bodies in solver coordinates q; else 1 m."""
-        return self.length or self._spread(q) or 1.0
+        return self.length or self._spread(q, LEAST_OF_START) or 1.0
 
-    def _spread(self, q: FloatArray, least: float = LEAST_SPREAD) -> float:
+    def _spread(self, q: FloatArray, least: float) -> float:
         """Extent [m] of the centroids in solver coordinates q; zero up to ``least``, or to rounding."""
         poses = q[: layout.POSE * len(self.names)].reshape(-1, layout.POSE)
         points = poses[:, :3]
