@@ -105,7 +105,7 @@ def _draw(mechanism: Mechanism) -> None:
     q = formulations.to_reference(system, system.authored)
     restarts = Restarts(system, q, 1.0, 0)
     restarts.anywhere(1)
-    restarts.near(q, 1, 0.1)
+    restarts.near(q, 1, 0.1, 1.0)
 
 
 def _studies() -> None:
