@@ -1,4 +1,4 @@
-"""Proofs that no pose satisfies a system, by triangle inequalities between points and between directions.
+"""Proofs that no pose satisfies a system, by triangle inequalities and by linear equations of coordinates.
 
 Points.  Two points of a body have a fixed distance; joints make points coincide, fix or limit their distance, or keep a
 point on a line or in a plane of another body.  In every pose, the distance of two points is at most the length of each
@@ -9,6 +9,9 @@ the path.
 Directions.  The same holds for angles, which are distances on the unit sphere.  Every direction u has its antipode −u
 as a second node: an angle of at least α between u and v is an angle of at most π − α between u and −v.  So lower bounds
 are edges too, and the contradiction is a path from u to −u that is shorter than π.
+
+Coordinates.  Gears, racks, screws and drivers are linear equations in the angles and displacements of joints, with whole
+turns.  If no values of these coordinates satisfy them, no pose does.
 
 Each joint on a path may deviate by the tolerance; this is added to its length, so a proof holds for the verdict.
 """
@@ -72,7 +75,11 @@ def is_impossible(system: System, tolerance: float, time: float) -> bool:
     """Whether it is proved that no pose satisfies the system; False if nothing is proved.  time [s]: of the drivers."""
     floats = system.floats_at(time) if system.signals else system.floats
     records = _records(system, floats.tolist())
-    return _points_contradict(system, records, tolerance) or _directions_contradict(records, tolerance)
+    return (
+        _coordinates_contradict(system, records, tolerance)
+        or _points_contradict(system, records, tolerance)
+        or _directions_contradict(records, tolerance)
+    )
 
 
 def _records(system: System, floats: list[float]) -> list[tuple[str, list[Node], list[float]]]:
@@ -83,12 +90,45 @@ def _records(system: System, floats: list[float]) -> list[tuple[str, list[Node],
         nodes: list[Node] = []
         if primitive.code >= 0:
             for f in range(first, first + layout.FEATURE * ints[at + layout.FEATURES], layout.FEATURE):
-                source = ints[f + layout.SOURCE]
-                size = 4 if ints[f + layout.KIND] == layout.ORIENTATION else 3
-                nodes.append((max(ints[f + layout.BODY], -1), tuple(floats[source : source + size])))
+                kind, source = ints[f + layout.KIND], ints[f + layout.SOURCE]
+                size = 4 if kind == layout.ORIENTATION else 3
+                value = (float(source),) if kind == layout.ANGLE else tuple(floats[source : source + size])
+                nodes.append((max(ints[f + layout.BODY], -1), value))
         par = ints[at + layout.PAR]
         found.append((primitive.name, nodes, floats[par : par + len(primitive.parameters)]))
     return found
+
+
+def _coordinates_contradict(system: System, records: list[Any], tolerance: float) -> bool:
+    """Whether the linear equations of counted angles and displacements have no solution."""
+    size = system.judged_length
+    columns: dict[Any, int] = {}
+    equations: list[tuple[list[tuple[int, float]], float]] = []  # (column, coefficient) …, right side
+
+    def column(nodes: list[Node]) -> int:
+        """Of an angle, whose last feature is its number, or of a displacement along an axis."""
+        key = nodes[3] if len(nodes) == 4 else tuple(nodes)
+        return columns.setdefault(key, len(columns))
+
+    for name, nodes, given in records:
+        if name == "gear":
+            equations.append(([(column(nodes[4:]), 1.0), (column(nodes[:4]), -given[0])], given[1]))
+        elif name == "rack":
+            terms = [(column(nodes[4:]), 1.0), (column(nodes[:4]), -given[0] / size)]
+            equations.append((terms, given[1] / size))
+        elif name == "turned":
+            equations.append(([(column(nodes), 1.0)], given[0]))
+        elif name == "dot_2":
+            equations.append(([(column(nodes), 1.0)], given[0] / size))
+    if len(equations) <= len(columns) or len(equations) > MOST_DIRECTIONS:
+        return False
+    left, right = np.zeros((len(equations), len(columns))), np.array([value for _, value in equations])
+    for k, (terms, _) in enumerate(equations):
+        for j, coefficient in terms:
+            left[k, j] += coefficient
+    missed = float(np.linalg.norm(left @ np.linalg.lstsq(left, right, rcond=None)[0] - right))
+    rounding = ROUNDING * float(np.abs(right).max()) * float(np.abs(left).max())
+    return missed > math.sqrt(len(equations)) * (SLACK * tolerance + rounding)
 
 
 def _points_contradict(system: System, records: list[Any], tolerance: float) -> bool:
