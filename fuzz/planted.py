@@ -1,8 +1,7 @@
 """Planted contradictions: linkages with wrong lengths, impossible loops and contradicting drivers, each by closed form.
 
 Half of them are the proved cases of :mod:`fuzz.inconsistent`; the others are linkages as engineers draw them, whose
-contradiction follows from the inequality named in each function.  :func:`compare` counts how many are called a
-conflict, and measures the time.
+contradiction follows from the inequality named in each function.  :func:`measure` counts the verdicts and the time.
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ def leg_too_long(rng):
     plate = m.body("plate", position=[*rng.uniform(-0.3, 0.3, 2), 1.0])
     feet, heads = rng.uniform(-1, 1, (2, 6, 3)) * [1.0, 1.0, 0.1]
     heads *= 0.5
-    lengths = np.linalg.norm(heads + [0.0, 0.0, 1.0] - feet, axis=1)
+    lengths = np.linalg.norm(heads + np.array(Z) - feet, axis=1)
     k = int(rng.integers(6))
     reach = [lengths[j] + np.linalg.norm(feet[k] - feet[j]) + np.linalg.norm(heads[k] - heads[j]) for j in range(6)]
     lengths[k] = min(reach[j] for j in range(6) if j != k) * (1.0 + 10.0 ** rng.uniform(-3, 0.0))

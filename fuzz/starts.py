@@ -14,8 +14,21 @@ import numpy as np
 from fuzz import consistent, crowded, disconnected, redundant
 from fuzz.case import EXPECT_OK, build
 from fuzz.geometry import matrix, quaternion
-from fuzz.judge import CRASH, FALSE_CONFLICT, FALSE_OK, HANG, NOT_FINITE, RELATIVE, SELF, UNSOLVED
-from fuzz.judge import misses, poses_of, relative_miss, relative_misses, world
+from fuzz.judge import (
+    CRASH,
+    FALSE_CONFLICT,
+    FALSE_OK,
+    HANG,
+    NOT_FINITE,
+    RELATIVE,
+    SELF,
+    UNSOLVED,
+    misses,
+    poses_of,
+    relative_miss,
+    relative_misses,
+    world,
+)
 from fuzz.sketch import disturbed
 
 # Families of solvable cases, with their shares.

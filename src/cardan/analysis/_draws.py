@@ -17,13 +17,13 @@ DRAWS = 64  # random numbers reserved for each attempt
 TURNS = 1.5  # counted angles are drawn within ± this many turns of the first start
 
 # operations, and the fields of their tables
-NEAR, ANYWHERE, SOME, BETWEEN = 0, 1, 2, 3
+NEAR, ANYWHERE, SOME, BETWEEN, APART = 0, 1, 2, 3, 4
 BODIES, ANGLES, SEEDS = range(3)  # two numbers, then a seed for each body and each counted angle
 ATTEMPT = 0
 REACH, CENTER = 1, 2
 SIZE, LENGTH = 1, 2
 SHARE = 1
-FLOATS = 5
+FLOATS = 5  # LENGTH also for APART
 CHOSEN = (0.5, 0.25)  # share of the bodies that SOME draws, in turn
 
 
@@ -141,11 +141,27 @@ def interpolate(bodies, angles, q, target, share, out):
         out[o] = fma(share, target[o], (1.0 - share) * q[o])
 
 
+@exact_inner
+def square_apart(bodies, q, other, length):
+    """Σ |Δr|²/L² + 4 sin²(θ/2) over all bodies, which are rotated by θ relative to each other."""
+    result = 0.0
+    for b in range(bodies):
+        o = 7 * b
+        dot = 0.0
+        for i in range(o, o + 3):
+            d = (q[i] - other[i]) / length
+            result = fma(d, d, result)
+        for i in range(o + 3, o + 7):
+            dot = fma(q[i], other[i], dot)
+        result += 4.0 * max(0.0, fma(-dot, dot, 1.0))
+    return result
+
+
 def _draw(op, ints, floats, q, other, out, unused_1, unused_2):
     """out ← a draw from q: op NEAR, ANYWHERE, SOME (the other bodies as in ``other``), or BETWEEN q and other.
 
-    ints: bodies, counted angles, then a seed for each; floats: ATTEMPT REACH CENTER for ANYWHERE and SOME, ATTEMPT SIZE
-    LENGTH for NEAR, ATTEMPT SHARE for BETWEEN.
+    op APART: out[0] ← squared distance of q and other.  ints: bodies, counted angles, then a seed for each; floats:
+    ATTEMPT REACH CENTER for ANYWHERE and SOME, ATTEMPT SIZE LENGTH for NEAR, SHARE for BETWEEN, LENGTH for APART.
     """
     bodies = ints[BODIES]
     angles = ints[ANGLES]
@@ -155,6 +171,8 @@ def _draw(op, ints, floats, q, other, out, unused_1, unused_2):
         draw_near(bodies, angles, seeds, attempt, q, floats[SIZE], floats[LENGTH], out)
     elif op == BETWEEN:
         interpolate(bodies, angles, q, other, floats[SHARE], out)
+    elif op == APART:
+        out[0] = square_apart(bodies, q, other, floats[LENGTH])
     else:
         draw_anywhere(bodies, angles, seeds, attempt, q, floats[REACH], tail(floats, CENTER), out)
         if op == SOME:

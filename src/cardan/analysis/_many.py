@@ -11,7 +11,7 @@ from math import pi
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer
 from cardan.analysis import _policy as policy
-from cardan.analysis._draws import ANYWHERE, ATTEMPT, BETWEEN, CENTER, LENGTH, NEAR, REACH, SHARE, SIZE, SOME
+from cardan.analysis._draws import ANYWHERE, APART, ATTEMPT, BETWEEN, CENTER, LENGTH, NEAR, REACH, SHARE, SIZE, SOME
 from cardan.analysis._whole_turns import count_turns
 from cardan.coordinates._judging import judge_at, update_angles
 from cardan.solvers import abi
@@ -84,9 +84,8 @@ BEST_OUTCOME = policy.POLICY + 5
 BEST_RESIDUAL = policy.POLICY + 6
 IS_OTHER = policy.POLICY + 7  # lengths are measured in the other unit
 MOVED = policy.POLICY + 8  # whether the start was moved
-WAY = policy.POLICY + 9  # number of the attempt on the way back to the first start, from 1; 0 before
-IS_WAITING = policy.POLICY + 10  # the attempt has ended, and the kernel has returned to know whether IS_PROVED
-MEMO = policy.POLICY + 11
+IS_WAITING = policy.POLICY + 9  # the attempt has ended, and the kernel has returned to know whether IS_PROVED
+MEMO = policy.POLICY + 10
 
 NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
 
@@ -177,7 +176,7 @@ def begin_start(table, options, memo, work):
     memo[USED] = 0.0
     memo[IS_OTHER] = 0.0
     memo[MOVED] = 1.0
-    memo[WAY] = 0.0
+    memo[policy.WAY] = 0.0
     memo[policy.ACTION] = policy.END
     memo[policy.BASE] = policy.END
     memo[policy.DRAWS] = 0.0
@@ -307,31 +306,51 @@ def choose(table, options, memo, work):
 
 
 @inner
+def distance(table, options, q, work):
+    """Squared distance of q and the first start."""
+    given = piece(table, DRAWN, work)
+    found = piece(table, VERDICT, work)
+    given[LENGTH] = options[UNIT]
+    first = piece(table, FIRST, work)
+    call_evaluator(table[T_DRAW], APART, integers_at(table[T_DRAW_TABLE]), given, q, first, found, found, found)
+    return found[0]
+
+
+@inner
 def end_attempt(table, options, memo, work):
     """Evaluate an attempt; returns MET or the action that the policy chooses.
 
     If the pose found is far from the start, attempts on the way back follow, and the action is CONTINUE.
     """
     is_met = is_attempt_met(table, options, memo, work)
-    is_kept = is_met
-    action = int(memo[policy.ACTION])
-    if memo[WAY] != 0.0:
-        is_kept = policy.is_as_good(memo, is_met)
-        memo[WAY] = memo[WAY] + 1.0 if is_kept and memo[WAY] < len(policy.WAYS_BACK) else -1.0
-    else:
+    is_late = memo[policy.IS_LATE] != 0.0
+    is_on_way = memo[policy.WAY] != 0.0
+    action = MET
+    is_kept = False
+    if not is_on_way:
         memo[policy.ATTEMPTS] += 1.0
         if not is_met:
             action = choose(table, options, memo, work)
             is_kept = memo[policy.IS_BEST] != 0.0
-        if (is_met or action == policy.CONFLICT) and policy.is_far(memo) and memo[policy.IS_LATE] == 0.0:
-            memo[WAY] = 1.0
-    if is_kept and (not is_met or memo[WAY] != 0.0):
+        is_found = action == MET or action == policy.CONFLICT
+        if not is_found or is_late or not policy.is_far(memo):
+            if is_kept:
+                keep(table, memo, work)
+            return action
+        is_kept = is_kept or is_met
+    elif memo[policy.ACTION] == policy.CONFLICT:
+        action = policy.CONFLICT
+    end = piece(table, Q, work) if is_kept or is_on_way else piece(table, BEST, work)
+    apart = distance(table, options, end, work)
+    if is_on_way:
+        is_kept = policy.is_nearer(memo, is_met, apart)
+    else:
+        memo[policy.APART] = apart
+        memo[policy.WAY] = 1.0
+        memo[policy.SHARE] = policy.FIRST_SHARE
+    if is_kept:
         keep(table, memo, work)
-    if memo[WAY] > 0.0:
-        return policy.CONTINUE
-    if memo[WAY] < 0.0:
-        return policy.CONFLICT if action == policy.CONFLICT else MET
-    return MET if is_met else action
+    return action if memo[policy.SHARE] == 0.0 or is_late else policy.CONTINUE
 
 
 @inner
@@ -347,9 +366,9 @@ def draw(table, options, memo, action, work):
     other = best
     given[ATTEMPT] = memo[policy.ATTEMPTS]
     op = NEAR
-    if memo[WAY] > 0.0:
+    if memo[policy.WAY] != 0.0:
         op = BETWEEN
-        given[SHARE] = policy.WAYS_BACK[int(memo[WAY]) - 1]
+        given[SHARE] = memo[policy.SHARE]
         other = source
         source = best
     elif action == policy.TILT or action == policy.DISTURB:
@@ -403,7 +422,7 @@ def write_result(table, options, memo, action, work):
     control = piece(table, CONTROL, work)
     result = cut(floats_at(table[T_RESULTS]), RESULT * k, RESULT)
     end = cut(floats_at(table[T_ENDS]), k * size, size)
-    is_best = action == policy.END or action == policy.CONFLICT or memo[WAY] != 0.0
+    is_best = action == policy.END or action == policy.CONFLICT or memo[policy.WAY] != 0.0
     copy(size, piece(table, BEST, work) if is_best else piece(table, Q, work), end)
     result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control[abi.STATUS]
     result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control[abi.RESIDUAL_MAX]
@@ -461,9 +480,9 @@ def solve_many(table, options, memo, work, last):
             if action == policy.OTHER_LENGTH:
                 memo[IS_OTHER] = 1.0
                 copy(table[T_SIZE], piece(table, FIRST, work), piece(table, Q, work))
-            elif memo[WAY] > 0.0 or (not ended and action != policy.CONTINUE):
+            elif not ended and (memo[policy.WAY] != 0.0 or action != policy.CONTINUE):
                 draw(table, options, memo, action, work)
-                is_drawn = memo[WAY] == 0.0
+                is_drawn = memo[policy.WAY] == 0.0
         if ended:
             write_result(table, options, memo, action, work)
         elif is_drawn and table[T_ANGLES] > 0 and add_turns(table, options, work):

@@ -40,7 +40,10 @@ BASE = 13  # the same, of the attempt that the last one has continued
 DRAWS = 14  # attempts from random poses so far
 COUNTED = 15  # attempts whose costs are recorded
 KEPT_BASE = 16  # BASE of the attempt that is kept
-POLICY = 17
+WAY = 17  # number of the attempt on the way back to the first start, from 1; 0 before
+SHARE = 18  # of the way, where that attempt begins
+APART = 19  # squared distance between the pose found and the first start
+POLICY = 20
 
 SADDLE_ITERATIONS = 3  # an attempt that stalls within this many iterations began at a saddle point
 PROGRESS = 0.98  # of the previous cost: an attempt that ends below it has made progress
@@ -50,8 +53,10 @@ CONFLICT_SHARE = 0.5  # share of independent attempts that end at the least cost
 # of all poses of a solvable mechanism is reported as a conflict with a probability of 1e-4 (1/30 with 12 attempts).
 CONFLICT_ENOUGH = 32
 
-# Shares of the way from the pose that was found back to the first start, each from where the one before has ended.
-WAYS_BACK = (0.5, 0.8, 0.9, 0.99)
+MOST_WAYS = 8  # attempts on the way back
+FIRST_SHARE = 0.9  # of the way from the pose found to the first start; halved after an attempt that is not as good
+LEAST_SHARE = 0.1
+NEARER = 0.98  # of the squared distance: a pose that is hardly nearer ends the way back
 
 
 @exact
@@ -123,8 +128,18 @@ def is_far(memo):
 
 
 @exact
-def is_as_good(memo, is_met):
-    """Whether an attempt on the way back, with the final cost COST, ended as well as the pose it began near to."""
-    if memo[ACTION] == CONFLICT:
-        return memo[COST] <= (1.0 + SAME_COST) * memo[KEPT_COST]
-    return is_met
+def is_nearer(memo, is_met, apart):
+    """Whether an attempt on the way back, with the final cost COST, ended as well as the pose found, and nearer.
+
+    apart: squared distance between its end and the first start.  Updates the memo, and ends the way by SHARE = 0.
+    """
+    is_as_good = memo[COST] <= (1.0 + SAME_COST) * memo[KEPT_COST] if memo[ACTION] == CONFLICT else is_met
+    is_kept = is_as_good and apart < memo[APART]
+    if not is_as_good:
+        memo[SHARE] *= 0.5
+    if (is_as_good and not apart < NEARER * memo[APART]) or memo[SHARE] < LEAST_SHARE or memo[WAY] >= MOST_WAYS:
+        memo[SHARE] = 0.0
+    if is_kept:
+        memo[APART] = apart
+    memo[WAY] += 1.0
+    return is_kept

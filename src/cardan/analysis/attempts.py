@@ -206,15 +206,14 @@ def _back(
     """
     iterations = 0
     target = target_residual(system, draws.length, task.options.tolerance)
-    for share in _policy.WAYS_BACK:
-        if task.is_late():
-            break
+    share = history.begin_way(draws.apart(found[1], first))
+    while share and not task.is_late():
         q = formulations.with_angles_of_poses(system, draws.between(found[1], first, share))
         run = _run(system, job, q, target, task)
         iterations += run.iterations
-        if not history.is_as_good(run.cost, _ends_met(system, run, q, task)):
-            break
-        found = run, q
+        is_nearer, share = history.next_way(run.cost, _ends_met(system, run, q, task), draws.apart(q, first))
+        if is_nearer:
+            found = run, q
     return found, iterations
 
 
@@ -262,10 +261,18 @@ class _History:
         """Whether the pose found was reached from random poses."""
         return bool(_policy.is_far(self._memo))
 
-    def is_as_good(self, cost: float, is_met: bool) -> bool:
-        """Whether an attempt on the way back ended as well as the pose it began near to."""
+    def begin_way(self, apart: float) -> float:
+        """The share of the first attempt on the way back; apart: squared distance of the pose found."""
+        self._memo[_policy.APART] = apart
+        self._memo[_policy.WAY] = 1.0
+        self._memo[_policy.SHARE] = _policy.FIRST_SHARE
+        return float(_policy.FIRST_SHARE)
+
+    def next_way(self, cost: float, is_met: bool, apart: float) -> tuple[bool, float]:
+        """Whether an attempt on the way back ended as well and nearer; and the share of the next one, zero to end."""
         self._memo[_policy.COST] = cost
-        return bool(_policy.is_as_good(self._memo, is_met))
+        is_nearer = bool(_policy.is_nearer(self._memo, is_met, apart))
+        return is_nearer, float(self._memo[_policy.SHARE])
 
 
 def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:

@@ -10,8 +10,8 @@ Directions.  The same holds for angles, which are distances on the unit sphere. 
 as a second node: an angle of at least α between u and v is an angle of at most π − α between u and −v.  So lower bounds
 are edges too, and the contradiction is a path from u to −u that is shorter than π.
 
-Coordinates.  Gears, racks, screws and drivers are linear equations in the angles and displacements of joints, with whole
-turns.  If no values of these coordinates satisfy them, no pose does.
+Coordinates.  Gears, racks, screws and drivers are linear equations in the angles and displacements of joints, with
+whole turns.  If no values of these coordinates satisfy them, no pose does.
 
 Each joint on a path may deviate by the tolerance; this is added to its length, so a proof holds for the verdict.
 """

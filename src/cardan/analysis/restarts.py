@@ -54,6 +54,10 @@ class Restarts:
         """Poses at a share of the way from q to target."""
         return self._draw(_draws.BETWEEN, q, [0, share], target)
 
+    def apart(self, q: FloatArray, other: FloatArray) -> float:
+        """Squared distance of two poses: displacements in units of L, rotations as chords."""
+        return float(self._draw(_draws.APART, q, [0, 0, self.length], other)[0])
+
     def _draw(self, op: int, q: FloatArray, given: list[float], other: FloatArray | None = None) -> FloatArray:
         out: FloatArray = np.empty_like(self.authored)
         table = np.array(given, dtype=np.float64)
