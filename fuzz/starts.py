@@ -5,9 +5,12 @@ The first start is that of the case; the others are drawn about its reference po
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -40,6 +43,7 @@ FAMILIES = {
 }
 KINDS = ("uniform", "bad")  # of the starts after the first, in turn
 MOST_SECONDS = 10.0  # for all starts of a case
+SOLVED_BAR = 0.9995
 FIRST_INDEX = 1_000_000_000  # added to the index, so that these cases are others than those of fuzz.generate
 
 
@@ -89,10 +93,6 @@ def starts_of(case, count):
 def judge_starts(case, count, **options):
     """Assemble the case from every start and check the poses by the independent judge."""
     found = Found(case.index, case.family, case.variant)
-    by = relative_miss(case, poses_of(case.reference))
-    if by > 1e-10:
-        found.failures.append((0, SELF, f"the reference pose has the error {by:.3g}"))
-        return found
     starts = starts_of(case, count)
     names = [b.name for b in case.bodies]
     table = np.array([[[*s[name][0], *s[name][1]] for name in names] for s in starts])
@@ -119,5 +119,111 @@ def judge_starts(case, count, **options):
                 found.failures.append((k, FALSE_OK, f"relative error {error:.3g}"))
         else:
             kind = FALSE_CONFLICT if status == "conflict" else UNSOLVED
-            found.failures.append((k, kind, f"{status} after {found.restarts[k]} restarts: {result.residual[k]:.3g}"))
+            what = f"{status} after {found.restarts[k]} restarts, residual {result.residual[k]:.3g}"
+            found.failures.append((k, kind, what))
+    if found.failures and (by := relative_miss(case, poses_of(case.reference))) > 1e-10:
+        found.failures.append((0, SELF, f"the reference pose has the error {by:.3g}"))
     return found
+
+
+def run_case(seed, index, starts):
+    """Generate one case and assemble it from several starts."""
+    return judge_starts(generate(seed, index), starts)
+
+
+def lost(seed, index, kind, what, seconds):
+    """The result of a case whose process ended or was killed."""
+    case = generate(seed, index)
+    return Found(index, case.family, case.variant, failures=[(0, kind, what)], seconds=seconds)
+
+
+class Report:
+    """The results of all cases so far: counts, and every start that was not solved."""
+
+    def __init__(self, seed, starts):
+        self.seed, self.starts = seed, starts
+        self.seconds = 0.0
+        self.outcomes: list[Found] = []
+        self.failed: list[Found] = []
+
+    def add(self, found):
+        self.outcomes.append(found)
+        if found.failures:
+            self.failed.append(found)
+
+    def count(self, *kinds):
+        """Number of failures of these kinds."""
+        return sum(kind in kinds for found in self.failed for _, kind, _ in found.failures)
+
+    @property
+    def hard(self):
+        return [found for found in self.failed if any(kind != UNSOLVED for _, kind, _ in found.failures)]
+
+    @property
+    def unsolved(self):
+        return [failure for found in self.failed for failure in found.failures if failure[1] == UNSOLVED]
+
+    @property
+    def solved_share(self):
+        total = sum(len(found.statuses) for found in self.outcomes)
+        return sum(status == "assembled" for found in self.outcomes for status in found.statuses) / max(1, total)
+
+    @property
+    def passed(self):
+        return not self.hard and self.solved_share >= SOLVED_BAR
+
+    def rows(self):
+        """What failed, as plain data: one entry per start."""
+        return [
+            {
+                "index": found.index,
+                "family": found.family,
+                "variant": found.variant,
+                "start": start,
+                "kind": kind,
+                "what": what,
+            }
+            for found in sorted(self.failed, key=lambda found: found.index)
+            for start, kind, what in found.failures
+        ]
+
+    def write(self, path):
+        """Write the summary and the list of failures as JSON."""
+        kinds = Counter(row["kind"] for row in self.rows())
+        data = {
+            "seed": self.seed,
+            "starts": self.starts,
+            "cases": len(self.outcomes),
+            "seconds": round(self.seconds, 1),
+            "solved": self.solved_share,
+            "kinds": dict(kinds),
+            "failures": self.rows(),
+        }
+        Path(path).write_text(json.dumps(data, indent=1), encoding="utf-8")
+
+    def text(self):
+        """Table of counts per family, then what failed."""
+        lines = ["family          cases   starts  restarted  not solved  conflict  mean ms   max s"]
+        for family in FAMILIES:
+            own = [found for found in self.outcomes if found.family == family]
+            if not own:
+                continue
+            statuses = Counter(status for found in own for status in found.statuses)
+            restarted = sum(number > 0 for found in own for number in found.restarts)
+            total = sum(statuses.values())
+            times = [found.seconds for found in own]
+            lines.append(
+                f"{family:13} {len(own):7} {total:8} {restarted:10} {total - statuses['assembled']:11} "
+                f"{statuses['conflict']:9} {1e3 * sum(times) / len(times):8.2f} {max(times):7.2f}"
+            )
+        lines += [
+            f"  {row['kind']}: case {row['index']} start {row['start']}: {row['what']}" for row in self.rows()[:40]
+        ]
+        hard = Counter(kind for found in self.failed for _, kind, _ in found.failures if kind != UNSOLVED)
+        lines.append(f"must not happen: {', '.join(f'{kind} {n}' for kind, n in hard.items()) or 'none'}")
+        rate = len(self.outcomes) / max(self.seconds, 1e-9)
+        lines.append(
+            f"{len(self.outcomes)} cases of seed {self.seed} from {self.starts} starts each: "
+            f"{100 * self.solved_share:.4f} % solved, {self.seconds:.0f} s, {rate:.0f} cases/s"
+        )
+        return "\n".join(lines)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,7 @@ from cardan.system.system import System
 
 SLACK: Final = 4.0  # of the tolerance, per joint: a vector of three rows deviates by up to √3 times its bound
 ROUNDING: Final = 256 * float(np.finfo(float).eps)  # of the lengths computed here, relative to the coordinates
+PARALLEL: Final = 1e-12  # [rad] planes at a larger angle may meet
 MOST_SOURCES: Final = 64  # paths begin at the ends of the longest fixed distances only
 MOST_EDGES: Final = 200_000  # larger systems are not examined
 MOST_DIRECTIONS: Final = 400
@@ -137,16 +139,15 @@ def _points_contradict(system: System, records: list[Any], tolerance: float) -> 
     rods: list[tuple[int, int, float]] = []  # (from, to, least distance)
     sets: dict[tuple[Node, Node], list[tuple[tuple[float, ...], float]]] = defaultdict(list)
     size = system.judged_length
-    slack = SLACK * tolerance * size
+    farthest = max([abs(x) for _, nodes, _ in records for _, value in nodes for x in value], default=0.0)
+    drawn = float(np.abs(system.authored[:, :3]).max()) + float(np.abs(system.origin).max())
+    rounding = ROUNDING * (size + farthest + drawn)
+    slack = SLACK * tolerance * size + rounding
     for name, nodes, given in records:
         if name == "coincidence":
-            _join(graph, *nodes, slack)
-        elif name in ("distance", "distance_squared"):
-            ends = _join(graph, *nodes, given[0] + slack)
-            rods.append((*ends, given[0] - slack))
-        elif name == "distance_limit":
-            ends = _join(graph, *nodes, given[1] + slack)
-            rods.append((*ends, given[0] - slack))
+            _join(graph, nodes[0], nodes[1], slack)
+        elif name in ("distance", "distance_squared", "distance_limit"):
+            rods.append((*_join(graph, nodes[0], nodes[1], given[-1] + slack), given[0] - slack))
         elif name == "dot_2":
             (body, v), p, q = nodes
             if p[0] != q[0] and body in (p[0], q[0]):
@@ -164,18 +165,17 @@ def _points_contradict(system: System, records: list[Any], tolerance: float) -> 
     if len(graph.edges) + sum(len(own) ** 2 for own in graph.of_body.values()) > MOST_EDGES:
         return False
     points = np.array(graph.values).reshape(-1, 3)
-    rounding = ROUNDING * (size + float(np.abs(points).max(initial=0.0)) + float(np.abs(system.origin).max()))
     for own in graph.of_body.values():
         apart = np.linalg.norm(points[own][:, None] - points[own], axis=2)
-        for a, b in zip(*np.triu_indices(len(own), 1), strict=True):
+        for a, b in combinations(range(len(own)), 2):
             graph.edges.append((own[a], own[b], float(apart[a, b]) + rounding))
             graph.edges.append((own[b], own[a], float(apart[a, b]) + rounding))
             rods.append((own[a], own[b], float(apart[a, b]) - rounding))
     count = len(points)
     # A set has a node where paths begin and one where they end: a path must not pass along it.
-    for k, (body, point, at, normals) in enumerate(slide_sets):
+    for k, (body, number, at, normals) in enumerate(slide_sets):
         begin, end = count + 2 * k, count + 2 * k + 1
-        graph.edges += [(begin, point, slack), (point, end, slack)]
+        graph.edges += [(begin, number, slack), (number, end, slack)]
         for other in graph.of_body[body]:
             rods.append((begin, other, float(np.linalg.norm(normals @ (points[other] - at))) - rounding))
         for j, (body_2, _, at_2, normals_2) in enumerate(slide_sets[:k]):
@@ -196,14 +196,16 @@ def _join(graph: _Graph, a: Node, b: Node, length: float) -> tuple[int, int]:
     """Add an edge in both directions; returns its nodes."""
     ends = graph.node(*a), graph.node(*b)
     if math.isfinite(length):
-        graph.edges += [(*ends, length), (*ends[::-1], length)]
+        graph.edges += [(*ends, max(length, 0.0)), (*ends[::-1], max(length, 0.0))]
     return ends
 
 
 def _common(first: FloatArray, second: FloatArray) -> FloatArray:
     """Orthonormal basis of the directions that are normal to both of two sets, as rows."""
     left, cosines, _ = np.linalg.svd(first @ second.T)
-    return left.T[: cosines.size][cosines > 1.0 - ROUNDING] @ first
+    found: FloatArray = left.T[: cosines.size] @ first
+    outside = np.linalg.norm(found - found @ second.T @ second, axis=1)
+    return found[outside <= PARALLEL]
 
 
 def _directions_contradict(records: list[Any], tolerance: float) -> bool:
@@ -228,11 +230,9 @@ def _directions_contradict(records: list[Any], tolerance: float) -> bool:
         if name == "aligned":
             join(nodes[2], nodes[3], 0.0, 0.0)
         elif name == "dot_1":
-            join(*nodes, 0.5 * math.pi, 0.5 * math.pi)
-        elif name in ("angle", "angle_cosine"):
-            join(*nodes, given[0], given[0])
-        elif name == "inclination_limit":
-            join(*nodes, *given)
+            join(nodes[0], nodes[1], 0.5 * math.pi, 0.5 * math.pi)
+        elif name in ("angle", "angle_cosine", "inclination_limit"):
+            join(nodes[0], nodes[1], given[0], given[-1])
     if not bounds or len(graph.values) > MOST_DIRECTIONS:
         return False
     u = np.array(graph.values)
@@ -240,7 +240,7 @@ def _directions_contradict(records: list[Any], tolerance: float) -> bool:
     for own in graph.of_body.values():
         sums, differences = u[own][:, None] + u[own], u[own][:, None] - u[own]
         angles = 2.0 * np.arctan2(np.linalg.norm(differences, axis=2), np.linalg.norm(sums, axis=2))
-        for a, b in zip(*np.triu_indices(len(own), 1), strict=True):
+        for a, b in combinations(range(len(own)), 2):
             bounds.append((own[a], own[b], float(angles[a, b]) - within, float(angles[a, b]) + within))
     for a, b, least, largest in bounds:
         for begin, end, length in ((2 * a, 2 * b, largest), (2 * a, 2 * b + 1, math.pi - least)):
