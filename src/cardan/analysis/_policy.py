@@ -29,7 +29,7 @@ OUTCOME = 2  # of the last attempt
 TAKEN = 3  # iterations of the last attempt
 COST_BEFORE = 4  # cost of the first start, then of the previous attempt
 LEAST_COST = 5  # of all attempts
-KEPT_COST = 6  # of the attempt that is kept as the best: the first of those that end at the same cost
+KEPT_COST = 6  # of the attempt that is kept as the best: of equal ones, one that began near the start
 IS_BEST = 7  # whether the last attempt is the best so far
 IS_LATE = 8  # whether the deadline has passed
 HAS_ANGLES = 9  # whether whole turns are counted
@@ -73,7 +73,8 @@ def next_attempt(restarts, memo, costs):
     memo[IS_BEST] = 0.0
     if attempts == 1 or cost < memo[LEAST_COST]:
         memo[LEAST_COST] = cost
-    if attempts == 1 or cost < (1.0 - SAME_COST) * memo[KEPT_COST]:
+    margin = SAME_COST if memo[BASE] >= RESTART else 0.0
+    if attempts == 1 or cost < (1.0 - margin) * memo[KEPT_COST]:
         memo[KEPT_COST] = cost
         memo[KEPT_BASE] = memo[BASE]
         memo[IS_BEST] = 1.0
@@ -96,8 +97,8 @@ def next_attempt(restarts, memo, costs):
 def _next(restarts, memo, attempts, counted, same):
     if memo[IS_LATE] != 0.0:
         return END
-    if memo[IS_PROVED] != 0.0:
-        return CONFLICT
+    if memo[IS_PROVED] != 0.0:  # a second attempt leaves saddle points and flat regions: a better compromise
+        return TILT if attempts == 1 and restarts > 0 else CONFLICT
     agreed = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * counted
     if attempts > restarts or (agreed and same == counted and memo[MAY_END_EARLY] != 0.0):
         return CONFLICT if agreed else END

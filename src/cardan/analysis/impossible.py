@@ -36,6 +36,7 @@ PARALLEL: Final = 1e-12  # [rad] planes at a larger angle may meet
 MOST_SOURCES: Final = 64  # paths begin at the ends of the longest fixed distances only
 MOST_EDGES: Final = 200_000  # larger systems are not examined
 MOST_DIRECTIONS: Final = 400
+MOST_EQUATIONS: Final = 400
 
 Node = tuple[int, tuple[float, ...]]  # a body (−1: the ground), and a point or direction in its axes
 
@@ -122,7 +123,7 @@ def _coordinates_contradict(system: System, records: list[Any], tolerance: float
             equations.append(([(column(nodes), 1.0)], given[0]))
         elif name == "dot_2":
             equations.append(([(column(nodes), 1.0)], given[0] / size))
-    if len(equations) <= len(columns) or len(equations) > MOST_DIRECTIONS:
+    if len(equations) < 2 or len(equations) > MOST_EQUATIONS:
         return False
     left, right = np.zeros((len(equations), len(columns))), np.array([value for _, value in equations])
     for k, (terms, _) in enumerate(equations):
@@ -205,7 +206,8 @@ def _common(first: FloatArray, second: FloatArray) -> FloatArray:
     left, cosines, _ = np.linalg.svd(first @ second.T)
     found: FloatArray = left.T[: cosines.size] @ first
     outside = np.linalg.norm(found - found @ second.T @ second, axis=1)
-    return found[outside <= PARALLEL]
+    common: FloatArray = found[outside <= PARALLEL]
+    return common
 
 
 def _directions_contradict(records: list[Any], tolerance: float) -> bool:
