@@ -209,7 +209,7 @@ def test_without_compilation(method):
 
 
 def test_a_conflict_is_found_from_every_start():
-    for mechanism, least in ((impossible(), 1), (far_apart(), 47)):  # by a proof, by evidence
+    for mechanism, least in ((impossible(), 1), (far_apart(), 46)):  # by a proof, by evidence
         batch = check_same(mechanism, random_states(mechanism, 6))
         assert set(batch.status) == {"conflict"}
         assert not batch.ok.any()

@@ -13,21 +13,32 @@ from cardan.solvers.abi import Outcome
 
 
 def history(
-    costs, outcome, *, taken=50, has_angles=False, before=1.0, late=False, restarts=100, given=False, proved=False
+    costs,
+    outcome,
+    *,
+    taken=50,
+    has_angles=False,
+    before=1.0,
+    late=False,
+    restarts=100,
+    given=False,
+    proved=0,
+    residual=0.5,
+    unknowns=6,
 ):
     """The action after attempts that ended at these costs; given: the user has chosen the number of restarts."""
     memo, room = np.zeros(policy.POLICY), np.empty(200)
     memo[policy.HAS_ANGLES], memo[policy.COST_BEFORE], memo[policy.OUTCOME] = has_angles, before, outcome
     memo[policy.TAKEN], memo[policy.IS_LATE], memo[policy.IS_PROVED] = taken, late, proved
-    memo[policy.MAY_END_EARLY] = not given
+    memo[policy.MAY_END_EARLY], memo[policy.RESIDUAL], memo[policy.UNKNOWNS] = not given, residual, unknowns
     for k, cost in enumerate(costs, start=1):
         memo[policy.ATTEMPTS], memo[policy.COST] = k, cost
         action = policy.next_attempt(restarts, memo, room)
     return action, memo
 
 
-# The first attempt, one tilted, and 46 more, of which every third begins at the best pose and does not count: 32.
-ENOUGH = 2 + 46
+# The first attempt and 46 more, of which every third begins at the best pose and does not count: 32.
+ENOUGH = 1 + 46
 
 
 @pytest.mark.nojit
@@ -37,19 +48,27 @@ ENOUGH = 2 + 46
         ([0.5], Outcome.RUNNING, {}, policy.OTHER_LENGTH),
         ([0.5], Outcome.RUNNING, {"has_angles": True}, policy.CONTINUE),
         ([0.99], Outcome.RUNNING, {"has_angles": True}, policy.OTHER_LENGTH),  # hardly any progress
-        ([0.5], Outcome.STALLED, {}, policy.TILT),
+        ([0.5], Outcome.STALLED, {"taken": 3}, policy.TILT),
+        ([0.5], Outcome.STALLED, {"taken": 4}, policy.RESTART),
+        ([0.5], Outcome.STALLED, {"residual": 1.999}, policy.TILT),  # opposed axes
         ([0.5, 0.4], Outcome.STALLED, {"taken": 3}, policy.DISTURB),
-        ([0.5, 0.4], Outcome.STALLED, {"taken": 4}, policy.RESTART),
         ([0.5, 0.4, 0.4], Outcome.STALLED, {"taken": 1}, policy.RESTART),
         ([0.5, 0.4], Outcome.RUNNING, {}, policy.RESTART),
-        ([0.5, 0.4, 0.3], Outcome.STALLED, {}, policy.HOP),
-        ([0.5, 0.4, 0.3, 0.2], Outcome.STALLED, {}, policy.RESTART_CLOSE),
-        ([0.5, 0.4, 0.3, 0.2, 0.1], Outcome.STALLED, {}, policy.RESTART),
+        ([0.5, 0.4], Outcome.STALLED, {}, policy.HOP),
+        ([0.5, 0.4, 0.3], Outcome.STALLED, {}, policy.RESTART_CLOSE),
+        ([0.5, 0.4, 0.3, 0.2], Outcome.STALLED, {}, policy.RESTART),
         ([0.5], Outcome.STALLED, {"late": True}, policy.END),
-        ([0.5], Outcome.STALLED, {"late": True, "proved": True}, policy.END),
-        ([0.5], Outcome.STALLED, {"proved": True}, policy.TILT),
-        ([0.5, 0.4], Outcome.STALLED, {"proved": True}, policy.CONFLICT),
-        ([0.5], Outcome.STALLED, {"proved": True, "restarts": 0}, policy.CONFLICT),
+        ([0.5], Outcome.STALLED, {"late": True, "proved": True, "unknowns": 50}, policy.END),
+        ([0.5], Outcome.STALLED, {"proved": True}, policy.RESTART),  # the proof is not searched for so early
+        ([0.5], Outcome.STALLED, {"proved": True, "unknowns": 50}, policy.TILT),
+        ([0.5, 0.4], Outcome.STALLED, {"proved": True, "unknowns": 50}, policy.CONFLICT),
+        ([0.5, 0.4], Outcome.STALLED, {"proved": True, "unknowns": 30}, policy.TILT),
+        ([0.5, 0.4, 0.3], Outcome.STALLED, {"proved": True, "unknowns": 30}, policy.CONFLICT),
+        ([0.5], Outcome.STALLED, {"proved": True, "unknowns": 50, "restarts": 0}, policy.CONFLICT),
+        ([0.5], Outcome.STALLED, {"proved": -1}, policy.RESTART),  # little work was done in vain
+        ([0.5], Outcome.STALLED, {"proved": -1, "unknowns": 50}, policy.PROVE),
+        ([0.5], Outcome.STALLED, {"proved": -1, "unknowns": 50, "late": True}, policy.END),
+        ([0.5], Outcome.STALLED, {"unknowns": 50}, policy.RESTART),
         ([0.5, 0.4], Outcome.STALLED, {"restarts": 1}, policy.END),
         ([0.5] * (ENOUGH - 1), Outcome.STALLED, {}, policy.RESTART),
         ([0.5] * ENOUGH, Outcome.STALLED, {}, policy.CONFLICT),
@@ -58,7 +77,7 @@ ENOUGH = 2 + 46
         ([0.5] * (ENOUGH - 1), Outcome.STALLED, {"given": True, "restarts": ENOUGH - 2}, policy.END),  # too few
         ([0.5] * ENOUGH, Outcome.STALLED, {"late": True}, policy.END),
         ([0.5, *[0.4] * 100], Outcome.STALLED, {}, policy.CONFLICT),
-        ([*np.linspace(1, 2, 51), *[0.4] * 50], Outcome.STALLED, {}, policy.END),  # below a half
+        ([*np.linspace(1, 2, 53), *[0.4] * 48], Outcome.STALLED, {}, policy.END),  # below a half
     ],
 )
 def test_what_is_tried_next(costs, outcome, options, expected):
@@ -80,7 +99,7 @@ def test_the_best_attempt_is_the_one_of_least_cost():
 
 @pytest.mark.nojit
 def test_of_equal_attempts_one_that_began_near_the_start_is_kept():
-    _, memo = history([1.0, 0.9995, 0.9992], Outcome.STALLED)
+    _, memo = history([1.0, 0.9997, 0.9995, 0.9992], Outcome.STALLED, taken=1)  # tilted, disturbed, at random
     assert (memo[policy.LEAST_COST], memo[policy.KEPT_COST], bool(memo[policy.IS_BEST])) == (0.9992, 0.9995, False)
 
 

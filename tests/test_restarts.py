@@ -60,6 +60,7 @@ def test_two_bodies_with_a_wide_false_minimum_are_assembled_from_every_start(see
 
 
 def test_no_solvable_case_is_a_conflict_and_few_are_not_solved():
+    solvable.run_case(0, 9, 3)  # loads the kernels
     report = solvable.Report(0, 3)
     for index in [ONCE_A_CONFLICT, *range(400)]:
         report.add(solvable.run_case(0, index, 3))
@@ -193,11 +194,11 @@ def test_an_unreachable_chain_of_2000_links_is_a_conflict_within_seconds(far):
     rng = np.random.default_rng(1)
     m = cd.Mechanism()
     last, at = m.ground, (0.0, 0.0, 0.0)
-    for k, position in enumerate(np.cumsum(rng.normal(size=(2000, 3)), axis=0)):
+    for k, position in enumerate(np.cumsum(rng.normal(size=(2000, 3)) * [1.0, 1.0, 0.0], axis=0)):
         body = m.body(f"link {k}", position=position)
-        m.spherical(f"joint {k}", last.point(at), body.point())
+        m.revolute(f"hinge {k}", last.frame(at), body.frame())
         last, at = body, (1.0, 0.0, 0.0)
-    m.spherical("end", last.point(at), m.ground.point((2000.0 * far, 0.0, 0.0)))
+    m.revolute("end", last.frame(at), m.ground.frame((2000.0 * far, 0.0, 0.0)))
     began = time.perf_counter()
     result = m.assemble()
     assert result.status is cd.Status.CONFLICT
@@ -237,48 +238,29 @@ def test_a_part_drawn_upside_down_is_turned_over_and_what_is_free_stays(kind, of
             assert np.abs(free - FREE[kind]).max() <= 1e-9
 
 
-def test_a_solution_found_by_restarts_is_brought_back_towards_the_start():
-    """One body of an assembled mechanism is drawn elsewhere.  Where restarts are needed, the others return."""
-    moved, scattered = [], []
-    for index in range(400):
-        case = solvable.generate(0, index)
-        if len(case.bodies) < 3 or case.family == "disconnected":
-            continue
-        m, rng = build(case), np.random.default_rng(index)
-        size = m.system.length or 1.0
-        solved = np.array([[*case.reference[name][0], *case.reference[name][1]] for name in m.system.names])
-        starts = np.repeat(solved[None], 3, axis=0)
-        for start in starts:
-            k = rng.integers(len(solved))
-            start[k] = [
-                *(start[k, :3] + size * rng.uniform(-1, 1, 3)),
-                *geometry.quaternion(geometry.random_rotation(rng)),
-            ]
-        batch = m.assemble_many(starts, workers=1)
-        scatter = m.assemble_many(random_poses(m, rng, 3), workers=1)
-        for k in np.flatnonzero(batch.ok & (batch.restarts >= 3)):
-            moved.append(np.abs(batch.coordinates[k] - solved)[:, :3].max() / size)
-            scattered.append(np.abs(scatter.coordinates[k] - solved)[:, :3].max() / size)
-    assert len(moved) >= 10
-    assert np.median(moved) < 0.4 * np.median(scattered)
-
-
-def random_poses(m, rng, count):
-    """Poses like those of restarts: within two extents of the ground's points."""
-    starts = uniform_starts(m, count, int(rng.integers(1 << 30)))
-    starts[..., :3] *= m.system.length or 1.0
-    return starts
+def test_what_is_free_returns_to_where_it_was_drawn_after_restarts():
+    """A lid slides on the ground, and only its rotation depends on the bodies that need restarts."""
+    m = two_bodies(740)
+    lid = m.body("lid", position=(0.4, -0.7, 0.5))
+    m.planar("slide", m.ground.frame((0, 0, 0.5)), lid.frame())
+    m.perpendicular("turn", lid.frame(z=(1, 0, 0)), m["b1"].frame(z=(0.3, 0.5, 0.8)))
+    starts = uniform_starts(m, 60, 1)
+    starts[:, m.system.index["lid"]] = (0.4, -0.7, 0.5, 1, 0, 0, 0)
+    batch = m.assemble_many(starts, workers=1)
+    assert batch.ok.all() and (batch.restarts > 0).sum() >= 10
+    moved = np.abs(batch.coordinates[:, m.system.index["lid"], :2] - (0.4, -0.7)).max(axis=1)
+    assert np.mean(moved <= 0.02) >= 0.9, np.sort(moved)
 
 
 def test_the_pose_returned_with_a_conflict_is_the_compromise_near_the_start():
-    """It is that of the first attempts, which begin at the start, unless another compromise is better."""
+    """It is near that of the first attempt, which begins at the start, unless another compromise is better."""
     near = 0
     for index in range(60):
         _, m, start = planted.draw(4, index)
-        whole, first = m.assemble(start), m.assemble(start, restarts=1)
+        whole, first = m.assemble(start), m.assemble(start, restarts=0)
         assert whole.status is cd.Status.CONFLICT
-        if np.array_equal(whole.state.coordinates, first.state.coordinates):
-            near += 1
-        else:
-            assert whole.residual < first.residual
-    assert near >= 50
+        moved = np.abs(whole.state.coordinates - first.state.coordinates)[:, :3].max() / (m.system.length or 1.0)
+        near += bool(moved <= 0.05)
+        cost = [float(np.square([violation.residual for violation in r.worst]).sum()) for r in (whole, first)]
+        assert moved <= 0.05 or cost[0] < cost[1]
+    assert near >= 45

@@ -84,7 +84,7 @@ BEST_OUTCOME = policy.POLICY + 5
 BEST_RESIDUAL = policy.POLICY + 6
 IS_OTHER = policy.POLICY + 7  # lengths are measured in the other unit
 MOVED = policy.POLICY + 8  # whether the start was moved
-IS_WAITING = policy.POLICY + 9  # the attempt has ended, and the kernel has returned to know whether IS_PROVED
+IS_WAITING = policy.POLICY + 9  # 1 if the attempt has ended, and the kernel has returned to know IS_PROVED; else 0
 MEMO = policy.POLICY + 10
 
 NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
@@ -181,6 +181,8 @@ def begin_start(table, options, memo, work):
     memo[policy.BASE] = policy.END
     memo[policy.DRAWS] = 0.0
     memo[policy.COUNTED] = 0.0
+    memo[policy.WORK] = 0.0
+    memo[policy.IS_TILTED] = 0.0
     copy(size, cut(floats_at(table[T_STARTS]), k * size, size), q)
     if options[PROJECTS] == 0.0:
         return False
@@ -299,9 +301,11 @@ def choose(table, options, memo, work):
             memo[policy.COST] = cost
             control[abi.RESIDUAL_MAX] = largest(structure_of(job), rows)
             memo[IS_OTHER] = 0.0
+    memo[policy.RESIDUAL] = control[abi.RESIDUAL_MAX]
     memo[policy.HAS_ANGLES] = 1.0 if table[T_ANGLES] > 0 else 0.0
     memo[policy.MAY_END_EARLY] = options[MAY_END_EARLY]
-    memo[policy.IS_PROVED] = 1.0 if options[IS_PROVED] > 0.0 else 0.0
+    memo[policy.IS_PROVED] = options[IS_PROVED]
+    memo[policy.UNKNOWNS] = structure_of(job)[abi.UNKNOWNS]
     return policy.next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
 
 
@@ -322,15 +326,21 @@ def end_attempt(table, options, memo, work):
 
     If the pose found is far from the start, attempts on the way back follow, and the action is CONTINUE.
     """
-    is_met = is_attempt_met(table, options, memo, work)
+    is_met = False
+    if memo[IS_WAITING] == 0.0:
+        is_met = is_attempt_met(table, options, memo, work)
     is_late = memo[policy.IS_LATE] != 0.0
     is_on_way = memo[policy.WAY] != 0.0
     action = MET
     is_kept = False
     if not is_on_way:
-        memo[policy.ATTEMPTS] += 1.0
+        memo[policy.ATTEMPTS] += 1.0 - memo[IS_WAITING]
+        memo[IS_WAITING] = 0.0
         if not is_met:
             action = choose(table, options, memo, work)
+            if action == policy.PROVE:
+                memo[IS_WAITING] = 1.0
+                return action
             is_kept = memo[policy.IS_BEST] != 0.0
         is_found = action == MET or action == policy.CONFLICT
         if not is_found or is_late or not policy.is_far(memo):
@@ -355,7 +365,7 @@ def end_attempt(table, options, memo, work):
 
 @inner
 def draw(table, options, memo, action, work):
-    """q ← the first start or the last end disturbed, random poses, or poses on the way back to the first start."""
+    """q ← the first start or the best pose disturbed, random poses, or poses on the way back to the first start."""
     size = table[T_SIZE]
     first = POSE * table[T_BODIES]
     q = piece(table, Q, work)
@@ -375,8 +385,7 @@ def draw(table, options, memo, action, work):
         given[SIZE] = options[DISTURBANCE]
         given[LENGTH] = 0.0 if action == policy.TILT else options[UNIT]
         if action == policy.TILT:
-            copy(size, q, spare)
-            source = spare
+            source = best
     else:
         op = SOME if action == policy.HOP else ANYWHERE
         given[REACH] = options[CLOSE_REACH] if action == policy.RESTART_CLOSE else options[MOST_REACH]
@@ -439,13 +448,6 @@ def write_result(table, options, memo, action, work):
     result[R_MOVED] = memo[MOVED] if options[PROJECTS] != 0.0 or memo[USED] > 0.0 else 0.0
 
 
-@inner
-def asks(table, options, memo, work):
-    """Whether the caller must find out if it is proved that no pose satisfies the constraints."""
-    has_failed = options[IS_AUTO] != 0.0 and piece(table, CONTROL, work)[abi.STATUS] != CONVERGED
-    return has_failed and options[IS_PROVED] < 0.0 and memo[policy.IS_LATE] == 0.0
-
-
 @jit
 def solve_many(table, options, memo, work, last):
     """Solve from the starts memo[START] … last − 1; returns DONE, MORE if the allowance was used up before, or ASKS.
@@ -471,11 +473,9 @@ def solve_many(table, options, memo, work, last):
                     if spent >= options[ALLOWANCE]:
                         return MORE
                     continue
-                if asks(table, options, memo, work):
-                    memo[IS_WAITING] = 1.0
-                    return ASKS
-            memo[IS_WAITING] = 0.0
             action = end_attempt(table, options, memo, work)
+            if action == policy.PROVE:
+                return ASKS
             ended = action == MET or action == policy.END or action == policy.CONFLICT
             if action == policy.OTHER_LENGTH:
                 memo[IS_OTHER] = 1.0

@@ -126,9 +126,7 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
     if _ends_met(system, run, q, task):
         return End(run, q, 1, iterations)
     cost_before = _measured(problem, formulations.enter(system, options.formulation, first), run.outcome, 0).cost
-    history = _History(options, bool(system.counted_angles), cost_before)
-    if not task.is_late():
-        history.is_proved = is_proved(system, task)
+    history = _History(system, task, problem.unknowns, cost_before)
     best = run, q
     draws: Restarts | None = None
     while True:
@@ -155,7 +153,7 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
             if draws is None:
                 authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
                 draws = Restarts(system, authored, length, options.seed)
-            drawn = _drawn(draws, action, attempts, first, q, best[1])
+            drawn = _drawn(draws, action, attempts, first, best[1])
             q, staged = _in_stages(system, formulations.with_angles_of_poses(system, drawn), length, task)
             iterations += staged
         run = _run(system, trial, q, target, task)
@@ -177,12 +175,10 @@ def is_proved(system: System, task: Task) -> bool:
     return found
 
 
-def _drawn(
-    draws: Restarts, action: int, attempt: int, first: FloatArray, last: FloatArray, best: FloatArray
-) -> FloatArray:
-    """The poses where an attempt begins; first: the start, last: the end of the last attempt."""
+def _drawn(draws: Restarts, action: int, attempt: int, first: FloatArray, best: FloatArray) -> FloatArray:
+    """The poses where an attempt begins; first: the start, best: the end of the best attempt."""
     if action == _policy.TILT:
-        return draws.near(last, attempt, DISTURBANCE, 0.0)
+        return draws.near(best, attempt, DISTURBANCE, 0.0)
     if action == _policy.DISTURB:
         return draws.near(first, attempt, DISTURBANCE, draws.length)
     if action == _policy.HOP:
@@ -220,23 +216,21 @@ def _back(
 class _History:
     """The attempts so far, in the form that the policy reads."""
 
-    def __init__(self, options: AssemblyOptions, has_angles: bool, cost_before: float) -> None:
-        self._restarts = options.restart_count
+    def __init__(self, system: System, task: Task, unknowns: int, cost_before: float) -> None:
+        self._system, self._task = system, task
         self._memo: FloatArray = np.zeros(_policy.POLICY)
-        self._memo[_policy.HAS_ANGLES] = has_angles
+        self._memo[_policy.HAS_ANGLES] = bool(system.counted_angles)
         self._memo[_policy.COST_BEFORE] = cost_before
-        self._memo[_policy.MAY_END_EARLY] = options.restarts is None
+        self._memo[_policy.MAY_END_EARLY] = task.options.restarts is None
+        self._memo[_policy.IS_PROVED] = -1.0
+        self._memo[_policy.UNKNOWNS] = unknowns
         self._costs: FloatArray = np.empty(COSTS)
         self.attempts = 0
 
     @property
     def is_proved(self) -> bool:
         """Whether it is proved that no pose satisfies the constraints."""
-        return bool(self._memo[_policy.IS_PROVED])
-
-    @is_proved.setter
-    def is_proved(self, value: bool) -> None:
-        self._memo[_policy.IS_PROVED] = value
+        return bool(self._memo[_policy.IS_PROVED] > 0.0)
 
     def next_action(self, run: Run, is_late: bool) -> int:
         """The action after an attempt; see :mod:`cardan.analysis._policy`."""
@@ -248,8 +242,14 @@ class _History:
         memo[_policy.COST] = run.cost
         memo[_policy.OUTCOME] = run.outcome
         memo[_policy.TAKEN] = run.iterations
+        memo[_policy.RESIDUAL] = run.residual
         memo[_policy.IS_LATE] = is_late
-        return int(_policy.next_attempt(self._restarts, memo, self._costs))
+        restarts = self._task.options.restart_count
+        action = int(_policy.next_attempt(restarts, memo, self._costs))
+        if action == _policy.PROVE:
+            memo[_policy.IS_PROVED] = is_proved(self._system, self._task)
+            action = int(_policy.next_attempt(restarts, memo, self._costs))
+        return action
 
     @property
     def is_best(self) -> bool:

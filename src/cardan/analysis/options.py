@@ -42,7 +42,8 @@ class AssemblyOptions:
     paper's form); for comparison ``"virtual_rotation"`` and ``"euler_angles"``.
     tolerance: on every residual; lengths relative to the mechanism's extent, angles in radians.
     max_iterations: per attempt; None for the default of the method.  max_seconds: for the whole call.
-    restarts: attempts after the first, with ``"auto"`` only; None for 100.  seed: of the random restarts.
+    restarts: attempts after the first, with ``"auto"`` only; all are made unless one succeeds or a contradiction is
+    proved.  None: at most 100, fewer if the first ones agree.  seed: of the random restarts.
     """
 
     method: Method = AUTO
