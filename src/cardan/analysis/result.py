@@ -20,7 +20,7 @@ class Status(StrEnum):
     """How an assembly ended."""
 
     ASSEMBLED = "assembled"  # every constraint is met at the final pose
-    CONFLICT = "conflict"  # the constraints are inconsistent, by proof or because many attempts end at the same residual
+    CONFLICT = "conflict"  # inconsistent constraints, by proof or because many attempts end at the same residual
     STALLED = "stalled"  # a local minimum of the residuals, not met
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
