@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 import traceback
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -71,7 +72,14 @@ def poses_of(source):
 def world(end, poses):
     """Origin [m] and axes of a joint's end in world."""
     p, R = poses[end.body]
-    return p + R @ np.array(end.origin), R if end.z is None else R @ axes(end.z, end.x)
+    if end.z is None:
+        return p + R @ np.array(end.origin), R
+    return p + R @ np.array(end.origin), R @ _local_axes(tuple(end.z), None if end.x is None else tuple(end.x))
+
+
+@lru_cache(maxsize=4096)  # the same for every pose of a case
+def _local_axes(z, x):
+    return axes(z, x)
 
 
 def misses(case, poses, angles=None):

@@ -1,6 +1,7 @@
 """Fuzz the library with random mechanisms, judged by an independent computation of the errors.
 
     python fuzz/run.py [--cases 20000] [--seed 0] [--jobs 2] [--only N …] [--out fuzz/found] [--replay FILE]
+    python fuzz/run.py --solvable [--starts 3] [--cases 200000] [--first 0] [--jobs 2] [--list fuzz/found/starts.json]
 
 A case is determined by (seed, index).  It belongs to one of five families:
 
@@ -15,8 +16,11 @@ Each case is assembled in a worker process.  The following must not happen: an e
 the case is proved inconsistent; a wrong list of unconnected bodies; a wrong residual of one.  At least 99.9 % of
 the cases with a known solution that are not degenerate must be solved.
 
-Each failure is minimised and written to ``--out``: a JSON file for ``--replay``, and a program that needs only the
-library.  Ctrl-C stops the run and prints the results so far.  The exit code is 0 if nothing failed.
+With ``--solvable``, every case has a known solution and is assembled from several starts (fuzz/starts.py).  None may be
+called a conflict, and at least 99.95 % of the starts must be solved.  All others are listed in a JSON file.
+
+Otherwise each failure is minimised and written to ``--out``: a JSON file for ``--replay``, and a program that needs
+only the library.  Ctrl-C stops the run and prints the results so far.  The exit code is 0 if nothing failed.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ sys.path.insert(
     0, str(Path(__file__).resolve().parents[1])
 )  # so that the package is found when this file is run as a script
 
+from fuzz import starts
 from fuzz.case import Case, snippet
 from fuzz.generate import generate
 from fuzz.judge import FALSE_CONFLICT, HANG, HARD, MOST_SECONDS, UNSOLVED, Verdict, judge
@@ -67,6 +72,9 @@ class Summary:
     seed: int
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
+
+    def add(self, outcome):
+        self.outcomes.append(outcome)
 
     @property
     def hard(self):
@@ -149,21 +157,22 @@ def warm():
         m.diagnose(m.assemble(max_iterations=20).state)
 
 
-def _work(pipe, seed):
+def _work(pipe, task, arguments):
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     warm()
     pipe.send(None)
     while (index := pipe.recv()) is not None:
-        pipe.send(run_case(seed, index))
+        pipe.send(task(arguments[0], index, *arguments[1:]))
 
 
 class Worker:
     """A process that judges one case at a time and can be killed during a case."""
 
-    def __init__(self, seed):
+    def __init__(self, task, arguments):
+        """task(seed, index, …): makes an outcome; arguments: the seed and what follows the index."""
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, seed), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, task, arguments), daemon=True)
         self.process.start()
         theirs.close()
         self.index: int | None = None
@@ -192,10 +201,23 @@ class Worker:
 def run(seed, indices, *, jobs=2, progress=None):
     """Judge the cases with the given indices; returns a :class:`Summary`, partial after Ctrl-C."""
     summary = Summary(seed)
+    _run(summary, run_case, (seed,), indices, jobs, progress)
+    return summary
+
+
+def run_starts(seed, indices, count, *, jobs=2, progress=None):
+    """Assemble solvable cases from ``count`` starts each; returns a :class:`fuzz.starts.Report`."""
+    report = starts.Report(seed, count)
+    _run(report, starts.run_case, (seed, count), indices, jobs, progress)
+    return report
+
+
+def _run(summary, task, arguments, indices, jobs, progress):
+    """Add the outcomes of the cases with the given indices to a summary."""
     todo = list(reversed(list(indices)))
     workers: list[Worker] = []
     try:
-        workers += [Worker(seed) for _ in range(max(1, min(jobs, len(todo))))]
+        workers += [Worker(task, arguments) for _ in range(max(1, min(jobs, len(todo))))]
         began = time.perf_counter()
         while todo or any(w.index is not None for w in workers):
             for w in workers:
@@ -206,7 +228,7 @@ def run(seed, indices, *, jobs=2, progress=None):
             for k, w in enumerate(workers):
                 if w.pipe in ready:
                     try:
-                        summary.outcomes.append(w.pipe.recv())
+                        summary.add(w.pipe.recv())
                         w.index = None
                         continue
                     except (EOFError, OSError):
@@ -215,13 +237,9 @@ def run(seed, indices, *, jobs=2, progress=None):
                     what = (HANG, f"no result after {KILL_SECONDS:.0f} s; process killed")
                 else:
                     continue
-                case = generate(seed, w.index)
-                seconds = time.perf_counter() - w.since
-                summary.outcomes.append(
-                    Outcome(w.index, case.family, case.variant, case.expect, Verdict([what], seconds=seconds))
-                )
+                summary.add(_lost(task, arguments[0], w, what))
                 w.stop()
-                workers[k] = Worker(seed)
+                workers[k] = Worker(task, arguments)
             summary.seconds = time.perf_counter() - began
             if progress is not None:
                 progress(summary)
@@ -231,7 +249,15 @@ def run(seed, indices, *, jobs=2, progress=None):
         for w in workers:
             w.stop()
     summary.outcomes.sort(key=lambda o: o.index)
-    return summary
+
+
+def _lost(task, seed, worker, what):
+    """The outcome of a case whose process ended or was killed."""
+    seconds = time.perf_counter() - worker.since
+    if task is starts.run_case:
+        return starts.lost(seed, worker.index, *what, seconds)
+    case = generate(seed, worker.index)
+    return Outcome(worker.index, case.family, case.variant, case.expect, Verdict([what], seconds=seconds))
 
 
 def write_failures(summary, folder, *, log=print):
@@ -287,6 +313,9 @@ def main(arguments=None):
     parser.add_argument("--only", type=int, nargs="+", help="indices of single cases")
     parser.add_argument("--out", default=str(Path(__file__).resolve().parent / "found"))
     parser.add_argument("--replay", help="JSON file of a failure to judge again")
+    parser.add_argument("--solvable", action="store_true", help="only cases with a known solution, from several starts")
+    parser.add_argument("--starts", type=int, default=3, help="starts of each case, with --solvable")
+    parser.add_argument("--list", help="JSON file of what was not solved, with --solvable")
     options = parser.parse_args(arguments)
     if options.replay:
         case = Case.load(options.replay)
@@ -297,6 +326,13 @@ def main(arguments=None):
             print(f"{kind}: {what}")
         return 1 if verdict.failures else 0
     indices = options.only or range(options.first, options.first + options.cases)
+    if options.solvable:
+        report = run_starts(options.seed, indices, options.starts, jobs=options.jobs, progress=Progress(len(indices)))
+        path = Path(options.list or Path(options.out) / "starts.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        report.write(path)
+        print(f"\n{report.text()}\nlisted in {path}")
+        return 0 if report.passed else 1
     summary = run(options.seed, indices, jobs=options.jobs, progress=Progress(len(indices)))
     print(f"\n{summary.text()}")
     try:

@@ -12,15 +12,33 @@ from cardan.examples import REGISTRY, random_start
 from cardan.solvers.abi import Outcome
 
 
-def history(costs, outcome, *, taken=50, has_angles=False, before=1.0, late=False, restarts=100):
-    """The action after attempts that ended at these costs."""
+def history(
+    costs,
+    outcome,
+    *,
+    taken=50,
+    has_angles=False,
+    before=1.0,
+    late=False,
+    restarts=100,
+    given=False,
+    proved=0,
+    residual=0.5,
+    unknowns=6,
+):
+    """The action after attempts that ended at these costs; given: the user has chosen the number of restarts."""
     memo, room = np.zeros(policy.POLICY), np.empty(200)
     memo[policy.HAS_ANGLES], memo[policy.COST_BEFORE], memo[policy.OUTCOME] = has_angles, before, outcome
-    memo[policy.TAKEN], memo[policy.IS_LATE] = taken, late
+    memo[policy.TAKEN], memo[policy.IS_LATE], memo[policy.IS_PROVED] = taken, late, proved
+    memo[policy.MAY_END_EARLY], memo[policy.RESIDUAL], memo[policy.UNKNOWNS] = not given, residual, unknowns
     for k, cost in enumerate(costs, start=1):
         memo[policy.ATTEMPTS], memo[policy.COST] = k, cost
         action = policy.next_attempt(restarts, memo, room)
     return action, memo
+
+
+# The first attempt and 46 more, of which every third begins at the best pose and does not count: 32.
+ENOUGH = 1 + 46
 
 
 @pytest.mark.nojit
@@ -30,18 +48,36 @@ def history(costs, outcome, *, taken=50, has_angles=False, before=1.0, late=Fals
         ([0.5], Outcome.RUNNING, {}, policy.OTHER_LENGTH),
         ([0.5], Outcome.RUNNING, {"has_angles": True}, policy.CONTINUE),
         ([0.99], Outcome.RUNNING, {"has_angles": True}, policy.OTHER_LENGTH),  # hardly any progress
-        ([0.5], Outcome.STALLED, {"taken": 3}, policy.DISTURB),
+        ([0.5], Outcome.STALLED, {"taken": 3}, policy.TILT),
         ([0.5], Outcome.STALLED, {"taken": 4}, policy.RESTART),
-        ([0.5, 0.4], Outcome.STALLED, {"taken": 1}, policy.RESTART),
+        ([0.5], Outcome.STALLED, {"residual": 1.999}, policy.TILT),  # opposed axes
+        ([0.5, 0.4], Outcome.STALLED, {"taken": 3}, policy.DISTURB),
+        ([0.5, 0.4, 0.4], Outcome.STALLED, {"taken": 1}, policy.RESTART),
         ([0.5, 0.4], Outcome.RUNNING, {}, policy.RESTART),
+        ([0.5, 0.4], Outcome.STALLED, {}, policy.HOP),
+        ([0.5, 0.4, 0.3], Outcome.STALLED, {}, policy.RESTART_CLOSE),
+        ([0.5, 0.4, 0.3, 0.2], Outcome.STALLED, {}, policy.RESTART),
         ([0.5], Outcome.STALLED, {"late": True}, policy.END),
+        ([0.5], Outcome.STALLED, {"late": True, "proved": True, "unknowns": 50}, policy.END),
+        ([0.5], Outcome.STALLED, {"proved": True}, policy.RESTART),  # the proof is not searched for so early
+        ([0.5], Outcome.STALLED, {"proved": True, "unknowns": 50}, policy.TILT),
+        ([0.5, 0.4], Outcome.STALLED, {"proved": True, "unknowns": 50}, policy.CONFLICT),
+        ([0.5, 0.4], Outcome.STALLED, {"proved": True, "unknowns": 30}, policy.TILT),
+        ([0.5, 0.4, 0.3], Outcome.STALLED, {"proved": True, "unknowns": 30}, policy.CONFLICT),
+        ([0.5], Outcome.STALLED, {"proved": True, "unknowns": 50, "restarts": 0}, policy.CONFLICT),
+        ([0.5], Outcome.STALLED, {"proved": -1}, policy.RESTART),  # little work was done in vain
+        ([0.5], Outcome.STALLED, {"proved": -1, "unknowns": 50}, policy.PROVE),
+        ([0.5], Outcome.STALLED, {"proved": -1, "unknowns": 50, "late": True}, policy.END),
+        ([0.5], Outcome.STALLED, {"unknowns": 50}, policy.RESTART),
         ([0.5, 0.4], Outcome.STALLED, {"restarts": 1}, policy.END),
-        ([0.5] * 11, Outcome.STALLED, {}, policy.RESTART),
-        ([0.5] * 12, Outcome.STALLED, {}, policy.CONFLICT),
-        ([0.5] * 12, Outcome.STALLED, {"late": True}, policy.END),
-        ([0.5, *[0.4] * 12], Outcome.STALLED, {"restarts": 12}, policy.CONFLICT),
-        ([0.5, *[0.4] * 11], Outcome.STALLED, {"restarts": 11}, policy.END),
-        ([*np.linspace(1, 2, 37), *[0.4] * 12], Outcome.STALLED, {"restarts": 48}, policy.END),  # below a quarter
+        ([0.5] * (ENOUGH - 1), Outcome.STALLED, {}, policy.RESTART),
+        ([0.5] * ENOUGH, Outcome.STALLED, {}, policy.CONFLICT),
+        ([0.5] * ENOUGH, Outcome.STALLED, {"given": True}, policy.HOP),  # all restarts that were asked for
+        ([0.5] * 101, Outcome.STALLED, {"given": True}, policy.CONFLICT),
+        ([0.5] * (ENOUGH - 1), Outcome.STALLED, {"given": True, "restarts": ENOUGH - 2}, policy.END),  # too few
+        ([0.5] * ENOUGH, Outcome.STALLED, {"late": True}, policy.END),
+        ([0.5, *[0.4] * 100], Outcome.STALLED, {}, policy.CONFLICT),
+        ([*np.linspace(1, 2, 53), *[0.4] * 48], Outcome.STALLED, {}, policy.END),  # below a half
     ],
 )
 def test_what_is_tried_next(costs, outcome, options, expected):
@@ -49,10 +85,22 @@ def test_what_is_tried_next(costs, outcome, options, expected):
 
 
 @pytest.mark.nojit
+def test_an_attempt_that_is_continued_counts_once():
+    action, memo = history([0.5, 0.4, 0.3, 0.2], Outcome.RUNNING, has_angles=True)
+    assert (action, memo[policy.COUNTED]) == (policy.CONTINUE, 1)
+
+
+@pytest.mark.nojit
 def test_the_best_attempt_is_the_one_of_least_cost():
     for costs, best, is_last in (([3.0, 1.0, 2.0], 1.0, False), ([3.0, 2.0, 1.0], 1.0, True), ([1.0], 1.0, True)):
         _, memo = history(costs, Outcome.STALLED)
-        assert (memo[policy.BEST_COST], bool(memo[policy.IS_BEST])) == (best, is_last)
+        assert (memo[policy.LEAST_COST], bool(memo[policy.IS_BEST])) == (best, is_last)
+
+
+@pytest.mark.nojit
+def test_of_equal_attempts_one_that_began_near_the_start_is_kept():
+    _, memo = history([1.0, 0.9997, 0.9995, 0.9992], Outcome.STALLED, taken=1)  # tilted, disturbed, at random
+    assert (memo[policy.LEAST_COST], memo[policy.KEPT_COST], bool(memo[policy.IS_BEST])) == (0.9992, 0.9995, False)
 
 
 @pytest.mark.parametrize("name", ["stewart_distance", "bricard"])

@@ -17,12 +17,14 @@ DRAWS = 64  # random numbers reserved for each attempt
 TURNS = 1.5  # counted angles are drawn within ± this many turns of the first start
 
 # operations, and the fields of their tables
-NEAR, ANYWHERE = 0, 1
+NEAR, ANYWHERE, SOME, BETWEEN, APART = 0, 1, 2, 3, 4
 BODIES, ANGLES, SEEDS = range(3)  # two numbers, then a seed for each body and each counted angle
 ATTEMPT = 0
 REACH, CENTER = 1, 2
 SIZE, LENGTH = 1, 2
-FLOATS = 5
+SHARE = 1
+FLOATS = 5  # LENGTH also for APART
+CHOSEN = (0.5, 0.25)  # share of the bodies that SOME draws, in turn
 
 
 @exact_inner
@@ -102,11 +104,64 @@ def draw_near(bodies, angles, seeds, attempt, q, size, length, out):
         out[o] = q[o]
 
 
-def _draw(op, ints, floats, q, unused_1, out, unused_2, unused_3):
-    """out ← a draw from q: op NEAR or ANYWHERE.
+@exact_inner
+def keep_others(bodies, angles, seeds, attempt, best, out):
+    """out ← best for all bodies but some, chosen at random, and for all counted angles."""
+    k = attempt * DRAWS + 7
+    largest = CHOSEN[attempt % 2]
+    least = 1.0
+    for b in range(bodies):
+        least = min(least, uniform(np.uint64(seeds[b]), k))
+    for b in range(bodies):
+        if uniform(np.uint64(seeds[b]), k) > max(largest, least):  # at least one body is drawn
+            for o in range(7 * b, 7 * b + 7):
+                out[o] = best[o]
+    for o in range(7 * bodies, 7 * bodies + angles):
+        out[o] = best[o]
 
-    ints: bodies, counted angles, then a seed for each; floats: ATTEMPT REACH CENTER for ANYWHERE, ATTEMPT SIZE LENGTH
-    for NEAR.
+
+@exact_inner
+def interpolate(bodies, angles, q, target, share, out):
+    """out ← poses at a share of the way from q to target; orientations along the shorter arc."""
+    for b in range(bodies):
+        o = 7 * b
+        dot = 0.0
+        for i in range(o + 3, o + 7):
+            dot = fma(q[i], target[i], dot)
+        sign = -share if dot < 0.0 else share
+        for i in range(o, o + 7):
+            out[i] = fma(sign if i >= o + 3 else share, target[i], (1.0 - share) * q[i])
+        square = 0.0
+        for i in range(o + 3, o + 7):
+            square = fma(out[i], out[i], square)
+        factor = 1.0 / sqrt(square)
+        for i in range(o + 3, o + 7):
+            out[i] *= factor
+    for o in range(7 * bodies, 7 * bodies + angles):
+        out[o] = fma(share, target[o], (1.0 - share) * q[o])
+
+
+@exact_inner
+def square_apart(bodies, q, other, length):
+    """Σ |Δr|²/L² + 4 sin²(θ/2) over all bodies, which are rotated by θ relative to each other."""
+    result = 0.0
+    for b in range(bodies):
+        o = 7 * b
+        dot = 0.0
+        for i in range(o, o + 3):
+            d = (q[i] - other[i]) / length
+            result = fma(d, d, result)
+        for i in range(o + 3, o + 7):
+            dot = fma(q[i], other[i], dot)
+        result += 4.0 * max(0.0, fma(-dot, dot, 1.0))
+    return result
+
+
+def _draw(op, ints, floats, q, other, out, unused_1, unused_2):
+    """out ← a draw from q: op NEAR, ANYWHERE, SOME (the other bodies as in ``other``), or BETWEEN q and other.
+
+    op APART: out[0] ← squared distance of q and other.  ints: bodies, counted angles, then a seed for each; floats:
+    ATTEMPT REACH CENTER for ANYWHERE and SOME, ATTEMPT SIZE LENGTH for NEAR, SHARE for BETWEEN, LENGTH for APART.
     """
     bodies = ints[BODIES]
     angles = ints[ANGLES]
@@ -114,8 +169,14 @@ def _draw(op, ints, floats, q, unused_1, out, unused_2, unused_3):
     attempt = int(floats[ATTEMPT])
     if op == NEAR:
         draw_near(bodies, angles, seeds, attempt, q, floats[SIZE], floats[LENGTH], out)
+    elif op == BETWEEN:
+        interpolate(bodies, angles, q, other, floats[SHARE], out)
+    elif op == APART:
+        out[0] = square_apart(bodies, q, other, floats[LENGTH])
     else:
         draw_anywhere(bodies, angles, seeds, attempt, q, floats[REACH], tail(floats, CENTER), out)
+        if op == SOME:
+            keep_others(bodies, angles, seeds, attempt, other, out)
     return 0
 
 

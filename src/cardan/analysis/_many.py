@@ -11,7 +11,7 @@ from math import pi
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, plain, pointer
 from cardan.analysis import _policy as policy
-from cardan.analysis._draws import ANYWHERE, ATTEMPT, CENTER, LENGTH, NEAR, REACH, SIZE
+from cardan.analysis._draws import ANYWHERE, APART, ATTEMPT, BETWEEN, CENTER, LENGTH, NEAR, REACH, SHARE, SIZE, SOME
 from cardan.analysis._whole_turns import count_turns
 from cardan.coordinates._judging import judge_at, update_angles
 from cardan.solvers import abi
@@ -69,7 +69,10 @@ PROJECTS = 11  # the formulation cannot represent every pose, so poses are proje
 MOST_STAGED = 12  # [rad] a driven angle is moved this far in stages, at most
 TARGET = 13  # scaled residual at which an attempt stops
 MIDDLE = 14  # [m] centre of the draws, three floats
-OPTIONS = 17
+CLOSE_REACH = 17  # [m] the same as MOST_REACH, for close draws
+MAY_END_EARLY = 18
+IS_PROVED = 19  # whether it is proved that no pose satisfies the constraints; negative if that is not known yet
+OPTIONS = 20
 
 # memo between calls: the fields of the policy, then
 START = policy.POLICY + 0  # number of the start
@@ -81,7 +84,8 @@ BEST_OUTCOME = policy.POLICY + 5
 BEST_RESIDUAL = policy.POLICY + 6
 IS_OTHER = policy.POLICY + 7  # lengths are measured in the other unit
 MOVED = policy.POLICY + 8  # whether the start was moved
-MEMO = policy.POLICY + 9
+IS_WAITING = policy.POLICY + 9  # 1 if the attempt has ended, and the kernel has returned to know IS_PROVED; else 0
+MEMO = policy.POLICY + 10
 
 NEW, FIRST_SOLVER, SECOND_SOLVER = 0, 1, 2  # values of STAGE
 
@@ -90,6 +94,8 @@ R_OUTCOME, R_RESIDUAL, R_ATTEMPTS, R_ITERATIONS, R_CONFLICT, R_MOVED, RESULT = r
 
 NEEDS_CALLER = -1  # outcome of a start that the caller solves: drivers are moved in stages, or it nearly fits
 MET = -1  # in addition to the actions of the policy: the attempt has met the tolerance
+
+DONE, MORE, ASKS = 0, 1, 2  # results of solve_many
 
 
 @inner
@@ -170,6 +176,13 @@ def begin_start(table, options, memo, work):
     memo[USED] = 0.0
     memo[IS_OTHER] = 0.0
     memo[MOVED] = 1.0
+    memo[policy.WAY] = 0.0
+    memo[policy.ACTION] = policy.END
+    memo[policy.BASE] = policy.END
+    memo[policy.DRAWS] = 0.0
+    memo[policy.COUNTED] = 0.0
+    memo[policy.WORK] = 0.0
+    memo[policy.IS_TILTED] = 0.0
     copy(size, cut(floats_at(table[T_STARTS]), k * size, size), q)
     if options[PROJECTS] == 0.0:
         return False
@@ -240,73 +253,151 @@ def has_attempt_ended(table, options, memo, work):
 
 
 @inner
-def end_attempt(table, options, memo, work):
-    """Evaluate an attempt; returns MET or the action that the policy chooses."""
-    job = integers_at(table[T_JOB])
+def is_attempt_met(table, options, memo, work):
+    """Leave the formulation's coordinates at the end of an attempt; returns whether it has met the tolerance."""
     control = piece(table, CONTROL, work)
     q = piece(table, Q, work)
     x = piece(table, X, work)
-    rows = piece(table, ROWS, work)
-    evaluation = piece(table, EVALUATION, work)
     if options[PROJECTS] != 0.0:
-        evaluate(job, LEAVE, x, x, q, x, evaluation)
+        evaluate(integers_at(table[T_JOB]), LEAVE, x, x, q, x, piece(table, EVALUATION, work))
     else:
         copy(table[T_SIZE], x, q)
     memo[policy.OUTCOME] = control[abi.STATUS]
     memo[policy.TAKEN] = memo[EARLIER] + control[abi.ITERATIONS]
-    memo[USED] += memo[policy.TAKEN]
-    memo[policy.ATTEMPTS] += 1.0
-    if options[IS_AUTO] == 0.0 or memo[policy.OUTCOME] == CONVERGED:
-        return MET
-    if control[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]:
-        found = piece(table, VERDICT, work)
-        judged = integers_at(table[T_JUDGE])
-        judge_at(judged, floats_at(table[T_BOUNDS]), q, floats_at(table[T_JUDGE_WORK]), found)
-        if found[0] <= found[1]:
-            return MET
-    if memo[IS_OTHER] != 0.0:  # costs are compared in one unit of length
-        control[abi.COST] = measure(job, enter(table, options, q, work), rows, evaluation)
-        control[abi.RESIDUAL_MAX] = largest(structure_of(job), rows)
-        memo[IS_OTHER] = 0.0
     memo[policy.COST] = control[abi.COST]
+    memo[USED] += memo[policy.TAKEN]
+    if options[IS_AUTO] == 0.0 or memo[policy.OUTCOME] == CONVERGED:
+        return True
+    if not control[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]:
+        return False
+    found = piece(table, VERDICT, work)
+    judged = integers_at(table[T_JUDGE])
+    judge_at(judged, floats_at(table[T_BOUNDS]), q, floats_at(table[T_JUDGE_WORK]), found)
+    return found[0] <= found[1]
+
+
+@inner
+def keep(table, memo, work):
+    """BEST ← the end of the last attempt."""
+    memo[BEST_OUTCOME] = memo[policy.OUTCOME]
+    memo[BEST_RESIDUAL] = piece(table, CONTROL, work)[abi.RESIDUAL_MAX]
+    copy(table[T_SIZE], piece(table, Q, work), piece(table, BEST, work))
+
+
+@inner
+def choose(table, options, memo, work):
+    """The action that the policy chooses after an attempt that has not met the tolerance."""
+    job = integers_at(table[T_JOB])
+    control = piece(table, CONTROL, work)
+    rows = piece(table, ROWS, work)
+    evaluation = piece(table, EVALUATION, work)
+    is_first = memo[policy.ATTEMPTS] == 1.0 and table[T_ANGLES] > 0
+    if memo[IS_OTHER] != 0.0 or is_first:
+        x = enter(table, options, piece(table, FIRST, work) if is_first else piece(table, Q, work), work)
+        cost = measure(job, x, rows, evaluation)
+        if is_first:
+            memo[policy.COST_BEFORE] = cost
+        else:  # costs are compared in one unit of length
+            memo[policy.COST] = cost
+            control[abi.RESIDUAL_MAX] = largest(structure_of(job), rows)
+            memo[IS_OTHER] = 0.0
+    memo[policy.RESIDUAL] = control[abi.RESIDUAL_MAX]
     memo[policy.HAS_ANGLES] = 1.0 if table[T_ANGLES] > 0 else 0.0
-    if table[T_ANGLES] > 0 and memo[policy.ATTEMPTS] == 1.0:
-        x = enter(table, options, piece(table, FIRST, work), work)
-        memo[policy.COST_BEFORE] = measure(job, x, rows, evaluation)
-    action = policy.next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
-    if memo[policy.IS_BEST] != 0.0:
-        memo[BEST_OUTCOME] = memo[policy.OUTCOME]
-        memo[BEST_RESIDUAL] = control[abi.RESIDUAL_MAX]
-        copy(table[T_SIZE], q, piece(table, BEST, work))
-    return action
+    memo[policy.MAY_END_EARLY] = options[MAY_END_EARLY]
+    memo[policy.IS_PROVED] = options[IS_PROVED]
+    memo[policy.UNKNOWNS] = structure_of(job)[abi.UNKNOWNS]
+    return policy.next_attempt(options[RESTARTS], memo, piece(table, COSTS, work))
+
+
+@inner
+def distance(table, options, q, work):
+    """Squared distance of q and the first start."""
+    given = piece(table, DRAWN, work)
+    found = piece(table, VERDICT, work)
+    given[LENGTH] = options[UNIT]
+    first = piece(table, FIRST, work)
+    call_evaluator(table[T_DRAW], APART, integers_at(table[T_DRAW_TABLE]), given, q, first, found, found, found)
+    return found[0]
+
+
+@inner
+def end_attempt(table, options, memo, work):
+    """Evaluate an attempt; returns MET or the action that the policy chooses.
+
+    If the pose found is far from the start, attempts on the way back follow, and the action is CONTINUE.
+    """
+    is_met = False
+    if memo[IS_WAITING] == 0.0:
+        is_met = is_attempt_met(table, options, memo, work)
+    is_late = memo[policy.IS_LATE] != 0.0
+    is_on_way = memo[policy.WAY] != 0.0
+    action = MET
+    is_kept = False
+    if not is_on_way:
+        memo[policy.ATTEMPTS] += 1.0 - memo[IS_WAITING]
+        memo[IS_WAITING] = 0.0
+        if not is_met:
+            action = choose(table, options, memo, work)
+            if action == policy.PROVE:
+                memo[IS_WAITING] = 1.0
+                return action
+            is_kept = memo[policy.IS_BEST] != 0.0
+        is_found = action == MET or action == policy.CONFLICT
+        if not is_found or is_late or not policy.is_far(memo):
+            if is_kept:
+                keep(table, memo, work)
+            return action
+        is_kept = is_kept or is_met
+    elif memo[policy.ACTION] == policy.CONFLICT:
+        action = policy.CONFLICT
+    end = piece(table, Q, work) if is_kept or is_on_way else piece(table, BEST, work)
+    apart = distance(table, options, end, work)
+    if is_on_way:
+        is_kept = policy.is_nearer(memo, is_met, apart)
+    else:
+        memo[policy.APART] = apart
+        memo[policy.WAY] = 1.0
+        memo[policy.SHARE] = policy.FIRST_SHARE
+    if is_kept:
+        keep(table, memo, work)
+    return action if memo[policy.SHARE] == 0.0 or is_late else policy.CONTINUE
 
 
 @inner
 def draw(table, options, memo, action, work):
-    """q ← the first start disturbed, or random poses."""
+    """q ← the first start or the best pose disturbed, random poses, or poses on the way back to the first start."""
     size = table[T_SIZE]
     first = POSE * table[T_BODIES]
     q = piece(table, Q, work)
     given = piece(table, DRAWN, work)
     source = piece(table, FIRST, work)
+    best = piece(table, BEST, work)
+    spare = piece(table, SPARE, work)
+    other = best
     given[ATTEMPT] = memo[policy.ATTEMPTS]
     op = NEAR
-    if action == policy.DISTURB:
+    if memo[policy.WAY] != 0.0:
+        op = BETWEEN
+        given[SHARE] = memo[policy.SHARE]
+        other = source
+        source = best
+    elif action == policy.TILT or action == policy.DISTURB:
         given[SIZE] = options[DISTURBANCE]
-        given[LENGTH] = options[UNIT]
+        given[LENGTH] = 0.0 if action == policy.TILT else options[UNIT]
+        if action == policy.TILT:
+            source = best
     else:
-        op = ANYWHERE
-        given[REACH] = options[MOST_REACH]
+        op = SOME if action == policy.HOP else ANYWHERE
+        given[REACH] = options[CLOSE_REACH] if action == policy.RESTART_CLOSE else options[MOST_REACH]
         for i in range(3):
             given[CENTER + i] = options[MIDDLE + i]
-        spare = piece(table, SPARE, work)
         copy(first, floats_at(table[T_AUTHORED]), spare)
         for i in range(first, size):
             spare[i] = source[i]
         if table[T_ANGLES] > 0:
             update_own_angles(table, spare, work)
         source = spare
-    call_evaluator(table[T_DRAW], op, integers_at(table[T_DRAW_TABLE]), given, source, q, q, q, q)
+    call_evaluator(table[T_DRAW], op, integers_at(table[T_DRAW_TABLE]), given, source, other, q, q, q)
     if table[T_ANGLES] > 0:
         update_own_angles(table, q, work)
 
@@ -340,16 +431,18 @@ def write_result(table, options, memo, action, work):
     control = piece(table, CONTROL, work)
     result = cut(floats_at(table[T_RESULTS]), RESULT * k, RESULT)
     end = cut(floats_at(table[T_ENDS]), k * size, size)
-    is_best = action == policy.END or action == policy.CONFLICT
+    is_best = action == policy.END or action == policy.CONFLICT or memo[policy.WAY] != 0.0
     copy(size, piece(table, BEST, work) if is_best else piece(table, Q, work), end)
     result[R_OUTCOME] = memo[BEST_OUTCOME] if is_best else control[abi.STATUS]
     result[R_RESIDUAL] = memo[BEST_RESIDUAL] if is_best else control[abi.RESIDUAL_MAX]
     result[R_ATTEMPTS] = memo[policy.ATTEMPTS]
     result[R_ITERATIONS] = memo[USED]
     result[R_CONFLICT] = 0.0
-    if action == policy.CONFLICT:  # no conflict if a driver is too far away to be reached in stages
-        too_far = table[T_DRIVER_COUNT] > 0 and (
-            largest_error(table, piece(table, FIRST, work), work) > options[MOST_STAGED]
+    if action == policy.CONFLICT:  # none without a proof if a driver is too far away to be reached in stages
+        too_far = (
+            options[IS_PROVED] <= 0.0
+            and table[T_DRIVER_COUNT] > 0
+            and (largest_error(table, piece(table, FIRST, work), work) > options[MOST_STAGED])
         )
         result[R_CONFLICT] = 0.0 if too_far else 1.0
     result[R_MOVED] = memo[MOVED] if options[PROJECTS] != 0.0 or memo[USED] > 0.0 else 0.0
@@ -358,12 +451,17 @@ def write_result(table, options, memo, action, work):
 @inner
 def is_near_miss(table, options, memo, work):
     """Whether the caller must find out if the data are rounded, so that restarts do not help."""
-    return memo[policy.IS_LATE] == 0.0 and piece(table, CONTROL, work)[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]
+    if memo[policy.IS_LATE] != 0.0 or memo[policy.WAY] != 0.0:
+        return False
+    return piece(table, CONTROL, work)[abi.RESIDUAL_MAX] <= options[NEAR_RESIDUAL]
 
 
 @jit
 def solve_many(table, options, memo, work, last):
-    """Solve from the starts memo[START] … last − 1; returns 1 if the allowance was used up before the last, else 0."""
+    """Solve from the starts memo[START] … last − 1; returns DONE, MORE if the allowance was used up before, or ASKS.
+
+    ASKS: the caller must set IS_PROVED and call again.
+    """
     table = pointer(table)
     options = pointer(options)
     memo = pointer(memo)
@@ -378,12 +476,15 @@ def solve_many(table, options, memo, work, last):
             ended = begin_start(table, options, memo, work)
             is_drawn = True
         else:
-            spent += run_chunk(table, options, memo, work) + 1.0
-            if not has_attempt_ended(table, options, memo, work):
-                if spent >= options[ALLOWANCE]:
-                    return 1
-                continue
+            if memo[IS_WAITING] == 0.0:
+                spent += run_chunk(table, options, memo, work) + 1.0
+                if not has_attempt_ended(table, options, memo, work):
+                    if spent >= options[ALLOWANCE]:
+                        return MORE
+                    continue
             action = end_attempt(table, options, memo, work)
+            if action == policy.PROVE:
+                return ASKS
             ended = action == MET or action == policy.END or action == policy.CONFLICT
             needs_caller = action != MET and is_near_miss(table, options, memo, work)
             if needs_caller:
@@ -391,9 +492,9 @@ def solve_many(table, options, memo, work, last):
             elif action == policy.OTHER_LENGTH:
                 memo[IS_OTHER] = 1.0
                 copy(table[T_SIZE], piece(table, FIRST, work), piece(table, Q, work))
-            elif not ended and action != policy.CONTINUE:
+            elif not ended and (memo[policy.WAY] != 0.0 or action != policy.CONTINUE):
                 draw(table, options, memo, action, work)
-                is_drawn = True
+                is_drawn = memo[policy.WAY] == 0.0
         if not ended and is_drawn and table[T_ANGLES] > 0 and add_turns(table, options, work):
             needs_caller = True
             ended = True
@@ -409,5 +510,5 @@ def solve_many(table, options, memo, work, last):
             memo[START] += 1.0
             memo[STAGE] = NEW
             if spent >= options[ALLOWANCE] and memo[START] < last:
-                return 1
-    return 0
+                return MORE
+    return DONE

@@ -2,7 +2,7 @@
 
 ``auto`` is Levenberg–Marquardt with lengths measured in L, the extent of the mechanism.  If an attempt does not meet
 the tolerance, :mod:`cardan.analysis._policy` chooses the next one: the start slightly disturbed, another L, or
-reproducible random poses.
+reproducible random poses.  A pose that was reached from random poses is brought back towards the start.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cardan.analysis.impossible import is_impossible
 from cardan.analysis.options import AUTO, AssemblyOptions
-from cardan.analysis.restarts import Restarts
+from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.lazy import LazyModule, TieredModule
@@ -34,7 +35,7 @@ DEPENDENT = 0.9  # share of a residual that belongs to dependent equations, abov
 # judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
 POINTS_TARGET = 1e-2
 LEAST_TARGET = 1e-15  # residuals are not computed more accurately than this
-DISTURBANCE = 0.05  # [rad], and in units of L: disturbance of a start at a saddle point
+DISTURBANCE = 0.05  # [rad], and in units of L: disturbance of a start or an end at a saddle point
 OTHER_LENGTH = 0.25  # of L: unit of length of the second attempt if the first reached its iteration limit
 COSTS = 128  # initial capacity of the list of costs; it grows when needed
 
@@ -128,7 +129,7 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
     if _ends_met(system, run, q, task):
         return End(run, q, 1, iterations)
     cost_before = _measured(problem, formulations.enter(system, options.formulation, first), run.outcome, 0).cost
-    history = _History(options.restart_count, bool(system.counted_angles), cost_before)
+    history = _History(system, task, problem.unknowns, cost_before)
     best = run, q
     near: tuple[Run, FloatArray] | None = None  # the first attempt that ended near the tolerance
     draws: Restarts | None = None
@@ -136,15 +137,21 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
         action = history.next_action(run, task.is_late())
         if near is None and options.tolerance < run.residual <= NEAR:
             near = run._replace(outcome=Outcome.STALLED), q
-        if near is not None and history.attempts == ENOUGH_NEAR and (share := _misfit(system, *near, task)) is not None:
-            return End(*near, history.attempts, iterations, share >= DEPENDENT and history.agrees)
+        if near is not None and history.attempts == ENOUGH_NEAR and not history.is_proved:
+            share = _misfit(system, *near, task)
+            if share is not None:
+                return End(*near, history.attempts, iterations, share >= DEPENDENT and history.agrees)
         if history.is_best:
             best = run, q
         attempts = history.attempts
         if action in (_policy.END, _policy.CONFLICT):
             conflict = action == _policy.CONFLICT
-            if conflict and system.counted_angles and has_too_many_turns(system, first, length, task.time):
-                conflict = False  # the drivers are too many turns away to be reached in stages
+            if conflict and draws is not None and history.is_far:
+                best, more = _back(system, draws, job, best, first, history, task)
+                iterations += more
+            if conflict and system.counted_angles and not history.is_proved:
+                # not if the drivers are too many turns away to be reached in stages
+                conflict = not has_too_many_turns(system, first, length, task.time)
             return End(*best, attempts, iterations, conflict)
         trial = job
         if action == _policy.CONTINUE:
@@ -156,29 +163,84 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
             if draws is None:
                 authored = formulations.to_reference(system, system.authored, formulations.angles(system, first))
                 draws = Restarts(system, authored, length, options.seed)
-            is_near = action == _policy.DISTURB
-            drawn = draws.near(first, attempts, DISTURBANCE) if is_near else draws.anywhere(attempts)
+            drawn = _drawn(draws, action, attempts, first, best[1])
             q, staged = _in_stages(system, formulations.with_angles_of_poses(system, drawn), length, task)
             iterations += staged
         run = _run(system, trial, q, target, task)
         iterations += run.iterations
         if _ends_met(system, run, q, task):
+            if draws is not None and history.is_far:
+                (run, q), more = _back(system, draws, job, (run, q), first, history, task)
+                iterations += more
             return End(run, q, attempts + 1, iterations)
         if trial is not job:  # costs are compared in one unit of length
             x = formulations.enter(system, options.formulation, q)
             run = _measured(problem, x, run.outcome, run.iterations)
 
 
+def is_proved(system: System, task: Task) -> bool:
+    """Whether it is proved that no pose satisfies the system at the time of the task; computed once."""
+    key = "is_proved", task.options.tolerance, task.time
+    found: bool = system.cached(key, lambda: is_impossible(system, task.options.tolerance, task.time))
+    return found
+
+
+def _drawn(draws: Restarts, action: int, attempt: int, first: FloatArray, best: FloatArray) -> FloatArray:
+    """The poses where an attempt begins; first: the start, best: the end of the best attempt."""
+    if action == _policy.TILT:
+        return draws.near(best, attempt, DISTURBANCE, 0.0)
+    if action == _policy.DISTURB:
+        return draws.near(first, attempt, DISTURBANCE, draws.length)
+    if action == _policy.HOP:
+        return draws.some(best, attempt)
+    return draws.anywhere(attempt, REACH if action == _policy.RESTART else CLOSE_REACH)
+
+
+def _back(
+    system: System,
+    draws: Restarts,
+    job: Job,
+    found: tuple[Run, FloatArray],
+    first: FloatArray,
+    history: _History,
+    task: Task,
+) -> tuple[tuple[Run, FloatArray], int]:
+    """A pose as good as the one found, but nearer to the first start, and the iterations used.
+
+    Attempts begin between the pose found and the start, ever nearer to the start.  They end where what is free has
+    moved little.
+    """
+    iterations = 0
+    target = target_residual(system, draws.length, task.options.tolerance)
+    share = history.begin_way(draws.apart(found[1], first))
+    while share and not task.is_late():
+        q = formulations.with_angles_of_poses(system, draws.between(found[1], first, share))
+        run = _run(system, job, q, target, task)
+        iterations += run.iterations
+        is_nearer, share = history.next_way(run.cost, _ends_met(system, run, q, task), draws.apart(q, first))
+        if is_nearer:
+            found = run, q
+    return found, iterations
+
+
 class _History:
     """The attempts so far, in the form that the policy reads."""
 
-    def __init__(self, restarts: int, has_angles: bool, cost_before: float) -> None:
-        self._restarts = restarts
+    def __init__(self, system: System, task: Task, unknowns: int, cost_before: float) -> None:
+        self._system, self._task = system, task
         self._memo: FloatArray = np.zeros(_policy.POLICY)
-        self._memo[_policy.HAS_ANGLES] = has_angles
+        self._memo[_policy.HAS_ANGLES] = bool(system.counted_angles)
         self._memo[_policy.COST_BEFORE] = cost_before
+        self._memo[_policy.MAY_END_EARLY] = task.options.restarts is None
+        self._memo[_policy.IS_PROVED] = -1.0
+        self._memo[_policy.UNKNOWNS] = unknowns
         self._costs: FloatArray = np.empty(COSTS)
         self.attempts = 0
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether it is proved that no pose satisfies the constraints."""
+        return bool(self._memo[_policy.IS_PROVED] > 0.0)
 
     def next_action(self, run: Run, is_late: bool) -> int:
         """The action after an attempt; see :mod:`cardan.analysis._policy`."""
@@ -190,19 +252,43 @@ class _History:
         memo[_policy.COST] = run.cost
         memo[_policy.OUTCOME] = run.outcome
         memo[_policy.TAKEN] = run.iterations
+        memo[_policy.RESIDUAL] = run.residual
         memo[_policy.IS_LATE] = is_late
-        return int(_policy.next_attempt(self._restarts, memo, self._costs))
+        restarts = self._task.options.restart_count
+        action = int(_policy.next_attempt(restarts, memo, self._costs))
+        if action == _policy.PROVE:
+            memo[_policy.IS_PROVED] = is_proved(self._system, self._task)
+            action = int(_policy.next_attempt(restarts, memo, self._costs))
+        return action
 
     @property
     def agrees(self) -> bool:
-        """Whether all attempts ended at the same cost."""
-        costs = self._costs[: self.attempts]
+        """Whether all independent attempts ended at the same cost."""
+        costs = self._costs[: int(self._memo[_policy.COUNTED])]
         return bool(costs.max() <= costs.min() * (1.0 + _policy.SAME_COST))
 
     @property
     def is_best(self) -> bool:
         """Whether the last attempt is the best so far."""
         return bool(self._memo[_policy.IS_BEST])
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the pose found was reached from random poses."""
+        return bool(_policy.is_far(self._memo))
+
+    def begin_way(self, apart: float) -> float:
+        """The share of the first attempt on the way back; apart: squared distance of the pose found."""
+        self._memo[_policy.APART] = apart
+        self._memo[_policy.WAY] = 1.0
+        self._memo[_policy.SHARE] = _policy.FIRST_SHARE
+        return float(_policy.FIRST_SHARE)
+
+    def next_way(self, cost: float, is_met: bool, apart: float) -> tuple[bool, float]:
+        """Whether an attempt on the way back ended as well and nearer; and the share of the next one, zero to end."""
+        self._memo[_policy.COST] = cost
+        is_nearer = bool(_policy.is_nearer(self._memo, is_met, apart))
+        return is_nearer, float(self._memo[_policy.SHARE])
 
 
 def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:

@@ -14,7 +14,7 @@ from cardan.analysis import attempts, whole_turns
 from cardan.analysis.attempts import End, Task
 from cardan.analysis.chunks import Progress, Worker, run_chunks
 from cardan.analysis.options import AUTO
-from cardan.analysis.restarts import REACH, Restarts
+from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
 from cardan.coordinates import formulations
 from cardan.coordinates.formulations import same_angles
 from cardan.coordinates.verdict import Judge, shift, update_angles
@@ -183,6 +183,9 @@ class _Shared(_OneByOne):
             k.DISTURBANCE: attempts.DISTURBANCE,
             k.UNIT: self.piece.length,
             k.MOST_REACH: REACH * self.piece.length,
+            k.CLOSE_REACH: CLOSE_REACH * self.piece.length,
+            k.MAY_END_EARLY: options.restarts is None,
+            k.IS_PROVED: -1.0,
             k.PROJECTS: formulations.projects(options.formulation),
             k.MOST_STAGED: whole_turns.MOST_STAGES * whole_turns.STAGE,
             k.TARGET: attempts.target_residual(self.piece, self.piece.length, options.tolerance),
@@ -228,10 +231,13 @@ class _Shared(_OneByOne):
         def solve(last: int) -> bool:
             """Run the kernel; returns whether there is more to do."""
             with np.errstate(all="ignore"):  # compiled kernels do not warn either
-                return bool(k.solve_many(table, self.options, memo, work, last))
+                found = k.solve_many(table, self.options, memo, work, last)
+            if found == k.ASKS:
+                self.options[k.IS_PROVED] = attempts.is_proved(self.piece, self.task)
+            return bool(found != k.DONE)
 
         def worker(first: int, last: int, own: Any = own) -> None:  # own: kept alive; the table has only addresses
-            memo[k.START], memo[k.STAGE], memo[k.policy.IS_LATE] = first, k.NEW, 0.0
+            memo[k.START], memo[k.STAGE], memo[k.IS_WAITING], memo[k.policy.IS_LATE] = first, k.NEW, 0.0, 0.0
             more = not self.task.is_late()
             while more and (more := solve(last)) and not stop.is_set() and not self.task.is_late():
                 pass

@@ -15,7 +15,7 @@ from cardan.system import check
 AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
-RESTARTS: Final = 100  # default
+RESTARTS: Final = 200  # default
 MOST_ITERATIONS: Final = 10**15  # kernels count in floats, which are exact up to 2⁵³
 
 
@@ -42,8 +42,8 @@ class AssemblyOptions:
     paper's form); for comparison ``"virtual_rotation"`` and ``"euler_angles"``.
     tolerance: on every residual; lengths relative to the mechanism's extent, angles in radians.
     max_iterations: per attempt; None for the default of the method.  max_seconds: for the whole call.
-    restarts: attempts after the first, with ``"auto"`` only; None for 100, and fewer if none can help.  seed: of the
-    random restarts.
+    restarts: attempts after the first, with ``"auto"`` only; all are made unless one succeeds or a contradiction is
+    proved.  None: at most 200, fewer if the first ones agree or none can help.  seed: of the random restarts.
     """
 
     method: Method = AUTO

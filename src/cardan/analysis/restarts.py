@@ -19,6 +19,7 @@ _blocks = LazyModule("cardan.solvers._blocks")
 _draws = LazyModule("cardan.analysis._draws")
 
 REACH = 2.0  # in L: draws place reference points within ± this distance, along each axis
+CLOSE_REACH = 0.5  # the same for close draws: where L is much larger than the bodies, these do not begin far apart
 
 
 class Restarts:
@@ -36,16 +37,30 @@ class Restarts:
         sizes = (len(system.names), len(system.counted_angles))
         self.table: IntArray = np.concatenate([np.array(sizes, dtype=np.int64), seeds])
 
-    def anywhere(self, attempt: int) -> FloatArray:
-        """Uniform orientations, reference points within ± REACH·L of the centre; solver coordinates, flat."""
-        return self._draw(_draws.ANYWHERE, self.authored, [attempt, REACH * self.length, *self.center.tolist()])
+    def anywhere(self, attempt: int, reach: float = REACH) -> FloatArray:
+        """Uniform orientations, reference points within ± reach·L of the centre; solver coordinates, flat."""
+        return self._draw(_draws.ANYWHERE, self.authored, [attempt, reach * self.length, *self.center.tolist()])
 
-    def near(self, q: FloatArray, attempt: int, size: float) -> FloatArray:
-        """q with every body rotated by up to about ``size`` rad and moved by up to ``size``·L."""
-        return self._draw(_draws.NEAR, q, [attempt, size, self.length])
+    def some(self, best: FloatArray, attempt: int) -> FloatArray:
+        """Some bodies as in :meth:`anywhere`, the others as in ``best``."""
+        given = [attempt, REACH * self.length, *self.center.tolist()]
+        return self._draw(_draws.SOME, self.authored, given, best)
 
-    def _draw(self, op: int, q: FloatArray, given: list[float]) -> FloatArray:
+    def near(self, q: FloatArray, attempt: int, size: float, length: float) -> FloatArray:
+        """q with every body rotated by up to about ``size`` rad and moved by up to ``size``·length."""
+        return self._draw(_draws.NEAR, q, [attempt, size, length])
+
+    def between(self, q: FloatArray, target: FloatArray, share: float) -> FloatArray:
+        """Poses at a share of the way from q to target."""
+        return self._draw(_draws.BETWEEN, q, [0, share], target)
+
+    def apart(self, q: FloatArray, other: FloatArray) -> float:
+        """Squared distance of two poses: displacements in units of L, rotations as chords."""
+        return float(self._draw(_draws.APART, q, [0, 0, self.length], other)[0])
+
+    def _draw(self, op: int, q: FloatArray, given: list[float], other: FloatArray | None = None) -> FloatArray:
         out: FloatArray = np.empty_like(self.authored)
+        table = np.array(given, dtype=np.float64)
         with np.errstate(over="ignore"):  # products modulo 2⁶⁴ overflow, which the interpreter warns of
-            _blocks.call_at(_draws.DRAW, op, self.table, np.array(given, dtype=np.float64), q, q, out, q, q)
+            _blocks.call_at(_draws.DRAW, op, self.table, table, q, q if other is None else other, out, q, q)
         return out

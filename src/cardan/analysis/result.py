@@ -22,7 +22,7 @@ class Status(StrEnum):
     """How an assembly ended."""
 
     ASSEMBLED = "assembled"  # every constraint is met at the final pose
-    CONFLICT = "conflict"  # many attempts end at the same nonzero residual: the constraints seem inconsistent
+    CONFLICT = "conflict"  # inconsistent constraints, by proof or because many attempts end at the same residual
     STALLED = "stalled"  # a local minimum of the residuals, not met
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import get_args
 
 import numpy as np
@@ -100,7 +101,11 @@ def _draw(mechanism: Mechanism) -> None:
     q = formulations.to_reference(system, system.authored)
     restarts = Restarts(system, q, 1.0, 0)
     restarts.anywhere(1)
-    restarts.near(q, 1, 0.1)
+    restarts.near(q, 1, 0.1, 1.0)
+    policy = import_module("cardan.analysis._policy")
+    memo = np.zeros(policy.POLICY)
+    policy.is_far(memo)
+    policy.is_nearer(memo, True, 0.0)
 
 
 def _studies() -> None:
