@@ -1,0 +1,327 @@
+"""Adams' method on the manifold: one evaluation of f, J, γ and one factorisation per step, and joints that stay closed.
+
+Predict v by the polynomial through the last k accelerations, and the pose by its second integral, with Magnus' term
+θ += h²/12 ω_n × ω_{n+1}.  Evaluate and factorise there.  Correct both by the polynomial through the new acceleration
+and the last k; project pose and velocity onto the constraints with the same factor; compute the acceleration again,
+at the corrected velocity, with the same J and factor.
+
+Nodes may be uneven: with RTOL > 0 steps are chosen by the difference of two correctors, from order one on; otherwise
+STEP is kept.  The kernel returns where it needs what only Python has (values of drivers, of users' loads), and goes on
+where it was when it is called again: PHASE.
+"""
+
+from cardan._jit import cut, evaluator, floats_at, inner, tail
+from cardan.dynamics import abi
+from cardan.dynamics._equations import (
+    MOVED_Q,
+    MULTIPLIERS,
+    NEW_A,
+    NEW_Q,
+    NEW_V,
+    SHIFT,
+    WEIGHTS,
+    WIDTH,
+    linearize,
+    piece,
+    project_pose,
+    project_velocity,
+    retract,
+    set_drivers,
+    solve_acceleration,
+    update_gamma,
+)
+
+MOST = 7  # nodes of a polynomial
+EXACT = 3e-7  # the square of a smaller shift is rounding
+CLOSE = 1e-12  # times that differ by less, relative to a step, are one
+SAFETY = 0.8
+SHRINK = 0.2
+GROW = 2.0
+CLOSURES = 8  # projections of one pose
+
+
+@inner
+def integrals(k, nodes, s, once, twice, scratch):
+    """Weights of ∫ and ∬ over [0, s] of the polynomial through values at k nodes."""
+    for i in range(k):
+        for j in range(k):
+            scratch[j] = 0.0
+        scratch[0] = 1.0
+        degree = 0
+        divisor = 1.0
+        for j in range(k):
+            if j != i:
+                divisor *= nodes[i] - nodes[j]
+                degree += 1
+                for m in range(degree, 0, -1):
+                    scratch[m] = scratch[m - 1] - nodes[j] * scratch[m]
+                scratch[0] *= -nodes[j]
+        first = 0.0
+        second = 0.0
+        power = s
+        for m in range(k):
+            first += scratch[m] * power / (m + 1)
+            second += scratch[m] * power * s / ((m + 1) * (m + 2))
+            power *= s
+        once[i] = first / divisor
+        twice[i] = second / divisor
+
+
+@inner
+def add_magnus(bodies, h, v, w, step):
+    """step += h²/12 ω × ω' of every body."""
+    c = h * h / 12.0
+    for b in range(bodies):
+        o = WIDTH * b + 3
+        step[o] += c * (v[o + 1] * w[o + 2] - v[o + 2] * w[o + 1])
+        step[o + 1] += c * (v[o + 2] * w[o] - v[o] * w[o + 2])
+        step[o + 2] += c * (v[o] * w[o + 1] - v[o + 1] * w[o])
+
+
+@inner
+def node(history, n6, head, j):
+    """The j-th last acceleration."""
+    return tail(history, ((head + j) % abi.HISTORY) * n6)
+
+
+@inner
+def update_weights(control, times, weights):
+    """Weights of the predictor, of the corrector, and of the corrector of one order less."""
+    k = int(min(control[abi.KNOWN], control[abi.ORDER]))
+    head = int(control[abi.HEAD])
+    nodes = cut(weights, 0, MOST)
+    scratch = cut(weights, MOST, MOST)
+    h = control[abi.STEP]
+    nodes[0] = 1.0
+    for j in range(k):
+        nodes[j + 1] = (times[(head + j) % abi.HISTORY] - control[abi.TIME]) / h
+    part = 2 * MOST
+    integrals(k, tail(nodes, 1), 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
+    part += 2 * MOST
+    integrals(k + 1, nodes, 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
+    part += 2 * MOST
+    integrals(k, nodes, 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
+    weights[part + k] = 0.0
+    weights[part + MOST + k] = 0.0
+
+
+@inner
+def predict(job, control, q, v, history, work):
+    """NEW_V, NEW_Q ← velocity and pose at the end of the step."""
+    bodies = job[abi.BODIES]
+    n6 = WIDTH * bodies
+    h = control[abi.STEP]
+    k = int(min(control[abi.KNOWN], control[abi.ORDER]))
+    head = int(control[abi.HEAD])
+    weights = piece(job, WEIGHTS, work)
+    if control[abi.FRESH] != 0.0:
+        update_weights(control, tail(history, abi.HISTORY * n6), weights)
+    new_v = piece(job, NEW_V, work)
+    step = piece(job, SHIFT, work)
+    for i in range(n6):
+        new_v[i] = 0.0
+        step[i] = 0.0
+    for j in range(k):
+        a = node(history, n6, head, j)
+        once = weights[2 * MOST + j]
+        twice = weights[3 * MOST + j]
+        for i in range(n6):
+            new_v[i] += once * a[i]
+            step[i] += twice * a[i]
+    for i in range(n6):
+        new_v[i] = v[i] + h * new_v[i]
+        step[i] = h * (v[i] + h * step[i])
+    add_magnus(bodies, h, v, new_v, step)
+    retract(job, q, step, piece(job, NEW_Q, work), work)
+
+
+@inner
+def correct(job, control, v, history, work):
+    """NEW_V, SHIFT ← corrected velocity, and change of the pose; returns the error estimate, 1 for one of size RTOL."""
+    n6 = WIDTH * job[abi.BODIES]
+    h = control[abi.STEP]
+    k = int(min(control[abi.KNOWN], control[abi.ORDER]))
+    head = int(control[abi.HEAD])
+    weights = piece(job, WEIGHTS, work)
+    new_v = piece(job, NEW_V, work)
+    step = piece(job, SHIFT, work)
+    new_a = piece(job, NEW_A, work)
+    largest = 0.0
+    for i in range(n6):
+        once = weights[4 * MOST] * new_a[i]
+        twice = weights[5 * MOST] * new_a[i]
+        less_once = weights[6 * MOST] * new_a[i]
+        less_twice = weights[7 * MOST] * new_a[i]
+        before = 0.0
+        for j in range(k):
+            a = history[((head + j) % abi.HISTORY) * n6 + i]
+            once += weights[4 * MOST + j + 1] * a
+            twice += weights[5 * MOST + j + 1] * a
+            less_once += weights[6 * MOST + j + 1] * a
+            less_twice += weights[7 * MOST + j + 1] * a
+            before += weights[3 * MOST + j] * a
+        unit = control[abi.LENGTH] if i % WIDTH < 3 else 1.0
+        speed = max(1.0, abs(v[i]) / unit)
+        largest = max(largest, h * h * abs(twice - less_twice) / unit, h * abs(once - less_once) / (unit * speed))
+        new_v[i] = v[i] + h * once
+        step[i] = h * h * (twice - before)
+    return largest
+
+
+@inner
+def close(job, control, row, q, v, work):
+    """Project the pose q and the velocity v until the shift is rounding; q and v are changed.  SHIFT is overwritten.
+
+    The factor is that of the pose NEW_Q; SHIFT is a change of the pose to make first.
+    """
+    new_q = piece(job, NEW_Q, work)
+    step = piece(job, SHIFT, work)
+    moved = piece(job, MOVED_Q, work)
+    for attempt in range(CLOSURES):
+        shift = project_pose(job, control, step, work)
+        retract(job, new_q, step, moved, work)
+        project_velocity(job, control, row, v, work)
+        for i in range(job[abi.COORDINATES]):
+            new_q[i] = moved[i]
+        if shift <= EXACT:
+            return True
+        if not shift < 1e3:
+            return False
+        linearize(job, control, new_q, v, work)
+        for i in range(WIDTH * job[abi.BODIES]):
+            step[i] = 0.0
+    return False
+
+
+@inner
+def store(job, control, t, q, v, a, multipliers, storage):
+    """Append one row to the results: time, q, v, v̇, λ."""
+    n6 = WIDTH * job[abi.BODIES]
+    size = 1 + job[abi.COORDINATES] + 2 * n6 + job[abi.EQUATIONS]
+    row = cut(storage, size * int(control[abi.SAMPLE]), size)
+    control[abi.SAMPLE] += 1.0
+    row[0] = t
+    at = 1
+    for i in range(job[abi.COORDINATES]):
+        row[at + i] = q[i]
+    at += job[abi.COORDINATES]
+    for i in range(n6):
+        row[at + i] = v[i]
+        row[at + n6 + i] = a[i]
+    at += 2 * n6
+    for i in range(job[abi.EQUATIONS]):
+        row[at + i] = multipliers[i]
+
+
+@inner
+def is_finite(n, a):
+    for i in range(n):
+        if not abs(a[i]) < 1e200:
+            return False
+    return True
+
+
+@inner
+def push(job, control, t, a, history):
+    """Keep an acceleration as the last."""
+    n6 = WIDTH * job[abi.BODIES]
+    head = (int(control[abi.HEAD]) + abi.HISTORY - 1) % abi.HISTORY
+    control[abi.HEAD] = float(head)
+    own = tail(history, head * n6)
+    for i in range(n6):
+        own[i] = a[i]
+    history[abi.HISTORY * n6 + head] = t
+    control[abi.KNOWN] = min(control[abi.KNOWN] + 1.0, float(abi.HISTORY))
+
+
+@inner
+def next_step(control, ratio):
+    """Choose the next step by the error of the last one."""
+    k = min(control[abi.KNOWN] - 1.0, control[abi.ORDER])
+    growth = SAFETY * (ratio + 1e-12) ** (-1.0 / (k + 1.0))
+    control[abi.HOLD] += 1.0
+    if (control[abi.HOLD] > k and (growth > 1.25 or growth < SAFETY)) or (k < control[abi.ORDER] and growth > 1.0):
+        control[abi.STEP] *= min(GROW, max(0.5, growth))
+        control[abi.HOLD] = 0.0
+
+
+def _advance(op, job, control, q, v, history, storage, work):
+    """Steps from (q, v) until END, or until CHUNK steps are done; returns STATUS."""
+    n6 = WIDTH * job[abi.BODIES]
+    times = floats_at(job[abi.TIMES])
+    new_q = piece(job, NEW_Q, work)
+    new_v = piece(job, NEW_V, work)
+    new_a = piece(job, NEW_A, work)
+    multipliers = piece(job, MULTIPLIERS, work)
+    row = floats_at(job[abi.DRIVE])
+    left = int(control[abi.CHUNK])
+    while left > 0:
+        if control[abi.PHASE] == abi.PREDICT:
+            rest = control[abi.END] - control[abi.TIME]
+            if rest <= CLOSE * control[abi.STEP]:
+                return abi.DONE
+            if control[abi.STEP] > rest * (1.0 - CLOSE):
+                control[abi.FRESH] = 1.0 if control[abi.STEP] != rest else control[abi.FRESH]
+                control[abi.STEP] = rest
+            control[abi.ASK_TIME] = control[abi.TIME] + control[abi.STEP]
+            if job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]:
+                return abi.ASK_DRIVERS
+            row = set_drivers(job, control)
+            predict(job, control, q, v, history, work)
+            control[abi.PHASE] = abi.CORRECT
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.CORRECT:
+            if job[abi.DRIVEN] > 0:
+                row = tail(floats_at(job[abi.DRIVE]), 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1))
+            linearize(job, control, new_q, new_v, work)
+            solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
+            if not is_finite(n6, new_a):
+                return abi.NOT_FINITE
+            error = correct(job, control, v, history, work)
+            control[abi.FRESH] = 0.0
+            if control[abi.RTOL] > 0.0:
+                ratio = error / control[abi.RTOL]
+                if ratio > 1.0:
+                    k = min(control[abi.KNOWN], control[abi.ORDER])
+                    control[abi.REFUSED] += 1.0
+                    control[abi.HOLD] = 0.0
+                    control[abi.FRESH] = 1.0
+                    control[abi.STEP] *= max(SHRINK, SAFETY * ratio ** (-1.0 / (k + 1.0)))
+                    control[abi.PHASE] = abi.PREDICT
+                    if control[abi.STEP] < control[abi.LEAST_STEP]:
+                        return abi.STEP_TOO_SMALL
+                    continue
+            control[abi.LAST_ERROR] = error
+            control[abi.ERROR] = max(control[abi.ERROR], error)
+            if not close(job, control, row, q, new_v, work):
+                return abi.NOT_CLOSED
+            control[abi.PHASE] = abi.ACCEPT
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.ACCEPT:
+            if job[abi.DRIVEN] > 0:
+                row = tail(floats_at(job[abi.DRIVE]), 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1))
+            update_gamma(job, new_q, new_v, work)
+            solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
+            t = control[abi.ASK_TIME]
+            for i in range(job[abi.COORDINATES]):
+                q[i] = new_q[i]
+            for i in range(n6):
+                v[i] = new_v[i]
+            control[abi.TIME] = t
+            push(job, control, t, new_a, history)
+            control[abi.TAKEN] += 1.0
+            left -= 1
+            if control[abi.SAMPLE] < control[abi.SAMPLES]:
+                if abs(times[int(control[abi.SAMPLE])] - t) <= CLOSE * abs(t) + CLOSE * control[abi.STEP]:
+                    store(job, control, t, q, v, new_a, multipliers, storage)
+            if control[abi.RTOL] > 0.0:
+                if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 1.0:
+                    control[abi.FRESH] = 1.0
+                next_step(control, control[abi.LAST_ERROR] / control[abi.RTOL])
+            control[abi.PHASE] = abi.PREDICT
+    return abi.RUNNING
+
+
+ADVANCE = evaluator(_advance)

@@ -1,0 +1,258 @@
+"""The equations of motion at one instant, for all integrators.
+
+    M v̇ + Jᵀλ = Q,   J v̇ = γ + g̈,   J v = ġ,   f = 0
+
+in the velocities v = (ṙ of the centre of mass in world, ω in principal axes) of each body, so that M is constant and
+diagonal.  With u = M^½ v̇ and Ĵ = D J M^−½ (D scales the rows to lengths of the mechanism's extent) every solve has one
+form,  u + Ĵᵀλ̂ = b,  Ĵ u = c:
+
+============ ================= ===============
+acceleration b = M^−½ Q        c = D(γ + g̈)
+velocity     b = M^½ v         c = D ġ
+pose         b = M^½ δ         c = −D f
+============ ================= ===============
+
+The second and third are projections in the metric of M.
+"""
+
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
+from cardan.dynamics import abi
+from cardan.solvers import abi as solvers_abi
+
+WIDTH = 6
+REGULAR = 1e-7  # a smaller pivot, relative to its diagonal: rows may be redundant
+EPSILON = 1e-10  # added to the diagonal where rows are redundant, relative to its mean
+PROXIMAL = 2.0  # iterations that remove its error
+
+RETRACT, GAMMA, MOTION = map(plain, (solvers_abi.RETRACT, solvers_abi.GAMMA, solvers_abi.MOTION))
+FACTOR, SOLVE = map(plain, (abi.FACTOR, abi.SOLVE))
+# pieces of the workspace
+(
+    EVALUATION,
+    VALUES,
+    JACOBIAN,
+    MATRIX,
+    X,
+    SCRATCH,
+    NEW_V,
+    NEW_Q,
+    MOVED_Q,
+    SHIFT,
+    NEW_A,
+    MULTIPLIERS,
+    WEIGHTS,
+    STAGES,
+) = map(plain, range(14))
+
+
+@inner
+def piece(job, number, work):
+    """A piece of the workspace."""
+    at = job[abi.PIECES + number]
+    return cut(work, at, job[abi.PIECES + number + 1] - at)
+
+
+@inner
+def roots(job):
+    """M^½, M^−½ (WIDTH per body each), D (per equation), gravity: after M itself."""
+    return floats_at(job[abi.MASSES])
+
+
+@inner
+def evaluate(job, op, q, v, out, jacobian, work):
+    return call_evaluator(
+        job[abi.EVALUATOR], op, integers_at(job[abi.INTS]), floats_at(job[abi.FLOATS]), q, v, out, jacobian, work
+    )
+
+
+@inner
+def retract(job, q, step, out, work):
+    """out ← q moved by a tangent vector."""
+    evaluate(job, RETRACT, q, step, out, out, piece(job, EVALUATION, work))
+
+
+@inner
+def scale_jacobian(pattern, scales, inverse_roots, jacobian):
+    """Ĵ ← D J M^−½ in place; returns the mean of the diagonal of Ĵ Ĵᵀ."""
+    total = 0.0
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        at = strip[abi.S_ENTRY]
+        for i in range(strip[abi.S_ROWS]):
+            d = scales[strip[abi.S_FIRST] + i]
+            for s in range(strip[abi.S_SLOTS]):
+                w = tail(inverse_roots, WIDTH * strip[abi.S_BODIES + s])
+                row = tail(jacobian, at)
+                for j in range(WIDTH):
+                    e = row[j] * d * w[j]
+                    row[j] = e
+                    total += e * e
+                at += WIDTH
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+    return total / max(pattern[abi.P_EQUATIONS], 1)
+
+
+@inner
+def take_rows(pattern, scales, rows, sign, out):
+    """out ← sign · D · those of the rows that are equations."""
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        for i in range(strip[abi.S_ROWS]):
+            k = strip[abi.S_FIRST] + i
+            out[k] = sign * scales[k] * rows[strip[abi.S_ROW] + i]
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+
+
+@inner
+def set_drivers(job, control):
+    """Write the drivers' values of the next row of DRIVE to the floats, ġ and g̈ to RATES; all are in order of time."""
+    n = job[abi.DRIVEN]
+    row = tail(floats_at(job[abi.DRIVE]), 3 * n * int(control[abi.DRIVE_AT]))
+    places = integers_at(job[abi.DRIVERS])
+    floats = floats_at(job[abi.FLOATS])
+    for k in range(n):
+        floats[places[2 * k]] = row[3 * k]
+    control[abi.DRIVE_AT] += 1.0
+    return row
+
+
+@inner
+def add_drivers(job, row, order, x):
+    """x[equation of a driver] += its rate (order 1) or acceleration (order 2), scaled."""
+    n6 = WIDTH * job[abi.BODIES]
+    scales = tail(roots(job), 3 * n6)
+    places = integers_at(job[abi.DRIVERS])
+    for k in range(job[abi.DRIVEN]):
+        equation = places[2 * k + 1]
+        x[n6 + equation] += scales[equation] * row[3 * k + order]
+
+
+@inner
+def update_forces(job, q, v, out, work):
+    """out ← Q: gravity, the gyroscopic torque −ω × I ω, and all loads."""
+    bodies = job[abi.BODIES]
+    n6 = WIDTH * bodies
+    mass = roots(job)
+    gravity = tail(mass, 3 * n6 + job[abi.EQUATIONS])
+    extra = floats_at(job[abi.EXTRA])
+    for b in range(bodies):
+        m = tail(mass, WIDTH * b)
+        w = tail(v, WIDTH * b)
+        f = tail(out, WIDTH * b)
+        e = tail(extra, WIDTH * b)
+        for i in range(3):
+            f[i] = m[i] * gravity[i] + e[i]
+        f[3] = (m[4] - m[5]) * w[4] * w[5] + e[3]
+        f[4] = (m[5] - m[3]) * w[5] * w[3] + e[4]
+        f[5] = (m[3] - m[4]) * w[3] * w[4] + e[5]
+    if job[abi.LOADS] != 0:
+        call_evaluator(
+            job[abi.LOADS], 0, integers_at(job[abi.LOAD_INTS]), floats_at(job[abi.LOAD_FLOATS]), q, v, out, out, work
+        )
+
+
+@inner
+def call_algebra(job, op, control, work):
+    """FACTOR or SOLVE with X."""
+    return call_evaluator(
+        job[abi.ALGEBRA],
+        op,
+        integers_at(job[abi.PATTERN]),
+        control,
+        piece(job, X, work),
+        piece(job, SCRATCH, work),
+        control,
+        piece(job, JACOBIAN, work),
+        piece(job, MATRIX, work),
+    )
+
+
+@inner
+def linearize(job, control, q, v, work):
+    """f, γ and J at (q, v), Ĵ and its factor.  Redundant rows, seen by a small pivot, are factorised with EPSILON."""
+    jacobian = piece(job, JACOBIAN, work)
+    values = piece(job, VALUES, work)
+    evaluate(job, MOTION, q, v, values, jacobian, piece(job, EVALUATION, work))
+    n6 = WIDTH * job[abi.BODIES]
+    mass = roots(job)
+    pattern = integers_at(job[abi.PATTERN])
+    control[abi.DIAGONAL] = scale_jacobian(pattern, tail(mass, 3 * n6), tail(mass, 2 * n6), jacobian)
+    control[abi.EVALUATIONS] += 1.0
+    factorise(job, control, work)
+
+
+@inner
+def factorise(job, control, work):
+    """The factor of Ĵ Ĵᵀ; with EPSILON on its diagonal where rows were or are redundant."""
+    for attempt in range(2):
+        redundant = control[abi.REDUNDANT] != 0.0
+        control[abi.EPSILON] = EPSILON * control[abi.DIAGONAL] if redundant else 0.0
+        control[abi.PROXIMAL] = PROXIMAL if redundant else 0.0
+        control[abi.PIVOT] = 1.0
+        call_algebra(job, FACTOR, control, work)
+        if redundant or control[abi.PIVOT] > REGULAR:
+            break
+        control[abi.REDUNDANT] = 1.0
+
+
+@inner
+def solve_acceleration(job, control, q, v, row, a, multipliers, work):
+    """a ← v̇, multipliers ← λ (unscaled) with the factor at hand; γ is the second half of VALUES."""
+    n6 = WIDTH * job[abi.BODIES]
+    n = job[abi.EQUATIONS]
+    mass = roots(job)
+    scales = tail(mass, 3 * n6)
+    x = piece(job, X, work)
+    values = piece(job, VALUES, work)
+    update_forces(job, q, v, x, piece(job, EVALUATION, work))
+    for i in range(n6):
+        x[i] *= mass[2 * n6 + i]
+    take_rows(integers_at(job[abi.PATTERN]), scales, tail(values, job[abi.ROWS]), 1.0, tail(x, n6))
+    add_drivers(job, row, 2, x)
+    call_algebra(job, SOLVE, control, work)
+    for i in range(n6):
+        a[i] = x[i] * mass[2 * n6 + i]
+    for i in range(n):
+        multipliers[i] = scales[i] * x[n6 + i]
+
+
+@inner
+def update_gamma(job, q, v, work):
+    """The second half of VALUES ← γ at (q, v)."""
+    values = piece(job, VALUES, work)
+    gamma = tail(values, job[abi.ROWS])
+    evaluate(job, GAMMA, q, v, gamma, gamma, piece(job, EVALUATION, work))
+
+
+@inner
+def project_pose(job, control, step, work):
+    """step ← the tangent vector nearest to it in the metric of M that removes f; returns its largest component."""
+    n6 = WIDTH * job[abi.BODIES]
+    mass = roots(job)
+    x = piece(job, X, work)
+    values = piece(job, VALUES, work)
+    for i in range(n6):
+        x[i] = step[i] * mass[n6 + i]
+    take_rows(integers_at(job[abi.PATTERN]), tail(mass, 3 * n6), values, -1.0, tail(x, n6))
+    call_algebra(job, SOLVE, control, work)
+    largest = 0.0
+    for i in range(n6):
+        step[i] = x[i] * mass[2 * n6 + i]
+        largest = max(largest, abs(step[i]) / (control[abi.LENGTH] if i % WIDTH < 3 else 1.0))
+    return largest
+
+
+@inner
+def project_velocity(job, control, row, v, work):
+    """v ← the velocity nearest to it in the metric of M with J v = ġ."""
+    n6 = WIDTH * job[abi.BODIES]
+    mass = roots(job)
+    x = piece(job, X, work)
+    for i in range(n6):
+        x[i] = v[i] * mass[n6 + i]
+    for i in range(job[abi.EQUATIONS]):
+        x[n6 + i] = 0.0
+    add_drivers(job, row, 1, x)
+    call_algebra(job, SOLVE, control, work)
+    for i in range(n6):
+        v[i] = x[i] * mass[2 * n6 + i]

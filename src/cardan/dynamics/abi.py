@@ -1,0 +1,98 @@
+"""Layout of the tables that the kernels of dynamics share: integer constants, inlined into kernels.
+
+Job: addresses of functions and arrays, sizes, then the offsets of the pieces of the workspace and of their end.
+
+Pattern: a header; strips; then the tables of one linear algebra.  A strip is a run of rows of one constraint that are
+equations (guard rows are none): S_FIRST (its first equation), S_ROW (its first row), S_ROWS, S_ENTRY (its first entry
+in the Jacobian), S_SLOTS, then the bodies of its blocks.
+
+Linear algebra solves  u + Ĵᵀλ = b,  Ĵ u = c  with Ĵ = D J M^−½, by two operations with the arguments
+(op, pattern, control, x, scratch, –, Ĵ, matrix):
+
+====== ====================================================================================================
+FACTOR matrix ← factor, with control[EPSILON] added to the diagonal of Ĵ Ĵᵀ; returns 1 if it is not definite
+SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the error of EPSILON
+====== ====================================================================================================
+
+Loads add generalised forces (in world at the centre of mass, torque in principal axes) to out:
+(0, table, floats, q, v, out, –, work).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# job
+(
+    EVALUATOR,
+    INTS,
+    FLOATS,
+    ALGEBRA,
+    PATTERN,
+    LOADS,
+    LOAD_INTS,
+    LOAD_FLOATS,
+    MASSES,
+    DRIVERS,
+    DRIVE,
+    TIMES,
+    EXTRA,
+    BODIES,
+    COORDINATES,
+    ROWS,
+    EQUATIONS,
+    DRIVEN,
+    ASKS,
+    PIECES,
+) = range(20)
+
+# pattern
+P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_SIZE, P_HEADER = range(7)
+S_FIRST, S_ROW, S_ROWS, S_ENTRY, S_SLOTS, S_BODIES = range(6)
+
+FACTOR: Final = 0
+SOLVE: Final = 1
+
+# control vector of an integrator: floats, read and written
+(
+    STATUS,
+    PHASE,
+    TIME,
+    STEP,
+    END,
+    RTOL,
+    ORDER,
+    KNOWN,
+    HEAD,
+    HOLD,
+    FRESH,
+    TAKEN,
+    REFUSED,
+    EVALUATIONS,
+    CHUNK,
+    ERROR,
+    LAST_ERROR,
+    LENGTH,
+    EPSILON,
+    PROXIMAL,
+    REDUNDANT,
+    PIVOT,
+    DIAGONAL,
+    DRIVE_AT,
+    DRIVE_COUNT,
+    ASK_TIME,
+    SAMPLE,
+    SAMPLES,
+    LEAST_STEP,
+    STABILISATION,
+    STAGE,
+    CONTROL,
+) = range(32)
+
+# values of STATUS
+RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED = range(7)
+
+# values of PHASE
+PREDICT, CORRECT, ACCEPT, OUTPUT = range(4)
+
+HISTORY: Final = 8  # accelerations that are kept, and their times
