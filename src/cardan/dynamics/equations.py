@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
+from cardan.dynamics.forces import Forces
 from cardan.lazy import LazyModule
 from cardan.solvers import linear
 from cardan.system import layout
@@ -28,11 +29,13 @@ WEIGHTS = 8 * 7
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
-    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
+    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  ``forces``: of the loads, None
+    where there are none.  Threads may share it.
     """
 
-    def __init__(self, system: System, masses: FloatArray, gravity: Any) -> None:
+    def __init__(self, system: System, masses: FloatArray, gravity: Any, forces: Forces | None = None) -> None:
         self.system = system
+        self.forces = forces
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern = _dense_pattern(system, self.problem.structure)
         own = self.problem.scales[: self.problem.rows][self.equations]
@@ -95,6 +98,8 @@ class Integration:
         e, p = equations, equations.problem
         self.equations = e
         rows, _, entries, coordinates, evaluation = p.sizes
+        if e.forces is not None:
+            evaluation = max(evaluation, e.forces.work)
         n6, n, driven = WIDTH * len(e.system.names), e.equations.size, e.drivers.size // 2
         self.n6, self.n, self.coordinates = n6, n, coordinates
         matrix = _dual.matrix_size(e.pattern)
@@ -112,6 +117,9 @@ class Integration:
         arrays = (p.ints, self.floats, e.pattern, e.values, e.drivers, self.drive, self.times, self.extra)
         for place, array in zip(places, arrays, strict=True):
             table[place] = address_of(array)
+        if e.forces is not None:
+            table[abi.LOADS], table[abi.ASKS] = e.forces.address, e.forces.asks
+            table[abi.LOAD_INTS], table[abi.LOAD_FLOATS] = address_of(e.forces.ints), address_of(e.forces.floats)
         table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), coordinates, rows
         table[abi.EQUATIONS], table[abi.DRIVEN] = n, driven
         self.job: IntArray = np.array(table, dtype=np.int64)
