@@ -16,7 +16,18 @@ and the arguments of one function.
 
 from math import nan, pi, sqrt, tanh
 
-from cardan._jit import call_evaluator, call_primitive, cut, evaluator, floats_at, inner, integers_at, plain, tail
+from cardan._jit import (
+    call_evaluator,
+    call_primitive,
+    cut,
+    evaluator,
+    exact_inner,
+    floats_at,
+    inner,
+    integers_at,
+    plain,
+    tail,
+)
 from cardan.coordinates._records import matrix
 from cardan.dynamics import abi
 from cardan.solvers._blocks import add_transpose_times, times
@@ -25,6 +36,24 @@ from cardan.solvers.abi import JACOBIAN as JACOBIAN_OPERATION
 JACOBIAN = plain(JACOBIAN_OPERATION)
 WIDTH = 6
 ARGUMENTS = 7  # of a recorded function: t, x, ẋ; its value; its derivatives
+
+
+@exact_inner
+def length(x, y, z):
+    """√(x² + y² + z²) without underflow, which reordered products would bring back."""
+    size = max(abs(x), abs(y), abs(z))
+    if not size > 0.0:
+        return size
+    x /= size
+    y /= size
+    z /= size
+    return size * sqrt(x * x + y * y + z * z)
+
+
+@exact_inner
+def along(e, x, value):
+    """e · x/|d|; the quotient first, since e and x may both be tiny."""
+    return e * (x / value)
 
 
 @inner
@@ -51,17 +80,11 @@ def update_scalar(op, law, numbers, t, given, x, rates, out, scratch):
     value = x[0]
     rate = rates[0]
     if sort == abi.APART:
-        size = max(abs(x[0]), abs(x[1]), abs(x[2]))
-        if size > 0.0:
-            a = x[0] / size
-            b = x[1] / size
-            c = x[2] / size
-            root = sqrt(a * a + b * b + c * c)
-            value = size * root
-            rate = (a * rates[0] + b * rates[1] + c * rates[2]) / root
+        value = length(x[0], x[1], x[2])
+        if value > 0.0:
+            rate = (x[0] * rates[0] + x[1] * rates[1] + x[2] * rates[2]) / value
         else:
-            value = size
-            rate = sqrt(rates[0] * rates[0] + rates[1] * rates[1] + rates[2] * rates[2])
+            rate = length(rates[0], rates[1], rates[2])
     e = given if op == abi.APPLY else effort(law, numbers, t, value, rate, scratch)
     if sort == abi.PLAIN:
         out[0] = e
@@ -69,7 +92,7 @@ def update_scalar(op, law, numbers, t, given, x, rates, out, scratch):
         out[0] = nan if e != 0.0 and (value == 0.0 or value == pi) else e
     elif value > 0.0:
         for i in range(3):
-            out[i] = e * (x[i] / value)
+            out[i] = along(e, x[i], value)
     else:
         before = e if op == abi.APPLY else effort(law, numbers, t, 0.0, -rate, scratch)
         for i in range(3):
