@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cardan.coordinates import formulations, rates
+from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.dynamics.functions import Called, Recorded
 from cardan.dynamics.loads import Load
@@ -54,6 +54,7 @@ class Forces:
         from cardan._jit import address_of
 
         self.system = system
+        self._to_origins = _to_origins(system)
         self._laws = [load for load in loads if load.action.law is not None]
         self._apart = [load.action.law is not None and load.action.law.sort == abi.APART for load in self._laws]
         self._wrenches = [load for load in loads if load.action.wrench is not None]
@@ -147,8 +148,11 @@ class Forces:
     def state(self, t: float, q: FloatArray, v: FloatArray) -> State:
         """The state that functions are given."""
         system = self.system
-        state = system.state(formulations.from_reference(system, q), formulations.angles(system, q), t)
-        return state.with_rates(rates.at_origins(system, q, v, np.zeros_like(v))[0])
+        coordinates = formulations.from_reference(system, q)
+        velocities = (self._to_origins @ v.reshape(-1, WIDTH, 1))[:, :, 0]  # c × ω, and ω, in body axes
+        velocities[:, :3] = v.reshape(-1, WIDTH)[:, :3] + euler.rotate(coordinates[:, 3:], velocities[:, :3])
+        angles = dict(zip(system.counted_angles, formulations.angles(system, q).tolist(), strict=True))
+        return State(system.names, system.index, coordinates, velocities=velocities, angles=angles, time=t)
 
 
 def _at(t: float) -> FloatArray:
@@ -156,6 +160,16 @@ def _at(t: float) -> FloatArray:
     control = np.zeros(abi.CONTROL)
     control[abi.ASK_TIME] = t
     return control
+
+
+def _to_origins(system: System) -> FloatArray:
+    """Shape (bodies, 6, 6): from v of a reference frame at c with the axes R to c × ω and ω, ω = R v[3:]."""
+    axes = system.reference_axes
+    R = np.tile(np.eye(3), (len(system.names), 1, 1)) if axes is None else euler.matrix(axes)
+    found = np.zeros((len(R), WIDTH, WIDTH))
+    found[:, :3, 3:] = np.cross(system.reference_points[:, :, None], R, axis=1)
+    found[:, 3:, 3:] = R
+    return found
 
 
 def _measured_from(origin: FloatArray, packed: System) -> FloatArray:
