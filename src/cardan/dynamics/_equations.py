@@ -42,7 +42,10 @@ FACTOR, SOLVE = map(plain, (abi.FACTOR, abi.SOLVE))
     MULTIPLIERS,
     WEIGHTS,
     STAGES,
-) = map(plain, range(14))
+    OLD_Q,
+    OLD_V,
+    END_MULTIPLIERS,
+) = map(plain, range(17))
 
 
 @inner

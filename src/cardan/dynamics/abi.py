@@ -84,7 +84,7 @@ SOLVE: Final = 1
     SAMPLE,
     SAMPLES,
     LEAST_STEP,
-    STABILISATION,
+    EXACT,
     STAGE,
     CONTROL,
 ) = range(32)
@@ -93,6 +93,6 @@ SOLVE: Final = 1
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED = range(7)
 
 # values of PHASE
-PREDICT, CORRECT, ACCEPT, OUTPUT = range(4)
+BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
 
 HISTORY: Final = 8  # accelerations that are kept, and their times

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.lazy import LazyModule
 from cardan.solvers import linear
-from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
-_adams = LazyModule("cardan.dynamics._adams")
 _dual = LazyModule("cardan.dynamics._dual")
 
 WIDTH = 6
-MOST_STAGES = 7
-WEIGHTS = 8 * 7
 
 
 class Equations:
@@ -43,6 +37,8 @@ class Equations:
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
+        self.algebra: int = _dual.ALGEBRA
+        self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
 
 
 def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int, list[int]]]:
@@ -84,39 +80,3 @@ def _dense_pattern(system: System, structure: IntArray) -> tuple[IntArray, IntAr
     header = [len(system.names), n, len(strips), pairs_at, size, size + n]
     pattern: IntArray = np.array([*header, *table, *pairs, *first], dtype=np.int64)
     return np.array(equations, dtype=np.int64), pattern
-
-
-class Integration:
-    """A run: the tables, the workspace and the history of an integrator at one time.  Threads must not share it."""
-
-    def __init__(self, equations: Equations, q: FloatArray, v: FloatArray, samples: int) -> None:
-        from cardan._jit import address_of
-
-        e, p = equations, equations.problem
-        self.equations = e
-        rows, _, entries, coordinates, evaluation = p.sizes
-        n6, n, driven = WIDTH * len(e.system.names), e.equations.size, e.drivers.size // 2
-        self.n6, self.n, self.coordinates = n6, n, coordinates
-        matrix = _dual.matrix_size(e.pattern)
-        sizes = (evaluation, 2 * rows, entries, matrix, n6 + n, n6 + n, n6, coordinates, coordinates, n6, n6, n)
-        offsets = [0, *accumulate((*sizes, WEIGHTS, (2 * MOST_STAGES + 1) * n6))]
-        self.floats = p.floats.copy()
-        self.drive: FloatArray = np.zeros(max(1, 3 * driven))
-        self.times: FloatArray = np.zeros(1)
-        self.extra: FloatArray = np.zeros(n6)
-        arrays = (p.ints, self.floats)
-        table = [0] * abi.PIECES + offsets
-        table[abi.EVALUATOR] = p.evaluate
-        table[abi.ALGEBRA] = _dual.ALGEBRA
-        places = (abi.INTS, abi.FLOATS, abi.PATTERN, abi.MASSES, abi.DRIVERS, abi.DRIVE, abi.TIMES, abi.EXTRA)
-        arrays = (p.ints, self.floats, e.pattern, e.values, e.drivers, self.drive, self.times, self.extra)
-        for place, array in zip(places, arrays, strict=True):
-            table[place] = address_of(array)
-        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), coordinates, rows
-        table[abi.EQUATIONS], table[abi.DRIVEN] = n, driven
-        self.job: IntArray = np.array(table, dtype=np.int64)
-        self.control: FloatArray = np.zeros(abi.CONTROL)
-        self.control[abi.LENGTH] = e.system.judged_length
-        self.work: FloatArray = np.empty(offsets[-1])
-        self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + 64)
-        self.q, self.v = q, v
