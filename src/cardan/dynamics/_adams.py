@@ -24,6 +24,7 @@ from cardan.dynamics._equations import (
     SHIFT,
     WEIGHTS,
     WIDTH,
+    approach,
     linearize,
     piece,
     project_pose,
@@ -35,6 +36,7 @@ from cardan.dynamics._equations import (
 )
 
 MOST = 7  # nodes of a polynomial
+SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights
 CLOSE = 1e-12  # times that differ by less, relative to a step, are one
 SAFETY = 0.8
 SHRINK = 0.2
@@ -179,7 +181,7 @@ def close(job, control, row, q, v, work):
     new_q = piece(job, NEW_Q, work)
     step = piece(job, SHIFT, work)
     moved = piece(job, MOVED_Q, work)
-    for attempt in range(CLOSURES):
+    for _ in range(CLOSURES):
         shift = project_pose(job, control, step, work)
         retract(job, new_q, step, moved, work)
         project_velocity(job, control, row, v, work)
@@ -286,6 +288,21 @@ def is_at(t, other, step):
 
 
 @inner
+def next_time(control, rest):
+    """The end of the next step.  Constant steps are counted, so that their times do not gather rounding."""
+    step = control[abi.STEP]
+    if rest < step * (1.0 + SAME_STEP):
+        if rest < step * (1.0 - SAME_STEP):
+            control[abi.STEP] = rest
+            control[abi.FRESH] = 1.0
+        return control[abi.END]
+    if control[abi.RTOL] > 0.0:
+        return control[abi.TIME] + step
+    control[abi.COUNT] += 1.0
+    return control[abi.BASE] + control[abi.COUNT] * step
+
+
+@inner
 def interpolate(job, control, history, t, work):
     """NEW_V, NEW_Q ← velocity and pose at a time within the last step, from the state before it."""
     bodies = job[abi.BODIES]
@@ -352,11 +369,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             rest = control[abi.END] - control[abi.TIME]
             if rest <= CLOSE * control[abi.STEP]:
                 return abi.DONE
-            if control[abi.STEP] > rest * (1.0 - CLOSE) and control[abi.STEP] != rest:
-                if abs(control[abi.STEP] - rest) > 1e-9 * rest:
-                    control[abi.FRESH] = 1.0
-                control[abi.STEP] = rest
-            control[abi.ASK_TIME] = control[abi.TIME] + control[abi.STEP]
+            control[abi.ASK_TIME] = next_time(control, rest)
             if lacks_drivers(job, control):
                 return abi.ASK_DRIVERS
             set_drivers(job, control)
@@ -366,6 +379,8 @@ def _advance(op, job, control, q, v, history, storage, work):
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.CORRECT:
             row = current(job, control)
+            if control[abi.REDUNDANT] != 0.0:
+                approach(job, control, new_q, piece(job, MOVED_Q, work), work)
             linearize(job, control, new_q, new_v, work)
             solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
             if not is_finite(n6, new_a):

@@ -9,7 +9,7 @@ from math import sin, sqrt
 
 from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
-from cardan.dynamics._adams import CLOSE, accept, close, current, is_at, is_finite, lacks_drivers, store
+from cardan.dynamics._adams import CLOSE, accept, close, current, is_at, is_finite, lacks_drivers, next_time, store
 from cardan.dynamics._equations import (
     END_MULTIPLIERS,
     NEW_A,
@@ -80,15 +80,15 @@ def _advance(op, job, control, q, v, history, storage, work):
                 rest = control[abi.END] - control[abi.TIME]
                 if rest <= CLOSE * h:
                     return abi.DONE
-                h = min(h, rest)
-                control[abi.STEP] = h
+                control[abi.STEP_END] = next_time(control, rest)
+                h = control[abi.STEP]
                 s = 1
                 control[abi.STAGE] = 1.0
                 first = tail(history, int(control[abi.HEAD]) * n6)
                 for i in range(n6):
                     stages[i] = v[i]
                     stages[n6 + i] = first[i]
-            control[abi.ASK_TIME] = control[abi.TIME] + (h if s == op else nodes[s] * h)
+            control[abi.ASK_TIME] = control[abi.STEP_END] if s == op else control[abi.TIME] + nodes[s] * h
             if lacks_drivers(job, control):
                 return abi.ASK_DRIVERS
             set_drivers(job, control)

@@ -77,7 +77,6 @@ SOLVE: Final = 1
     PROXIMAL,
     REDUNDANT,
     PIVOT,
-    DIAGONAL,
     DRIVE_AT,
     DRIVE_COUNT,
     ASK_TIME,
@@ -86,8 +85,11 @@ SOLVE: Final = 1
     LEAST_STEP,
     EXACT,
     STAGE,
+    STEP_END,
+    BASE,
+    COUNT,
     CONTROL,
-) = range(32)
+) = range(34)
 
 # values of STATUS
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED = range(7)

@@ -29,16 +29,21 @@ class Equations:
         self.system = system
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern = _dense_pattern(system, self.problem.structure)
-        own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
         self.masses = masses
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, own, np.asarray(gravity, dtype=float)])
+        self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
+        self.coordinates = self.problem.sizes[3]
+        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity])
         rows = {row.constraint: row.start for row in system.rows}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
         self.algebra: int = _dual.ALGEBRA
         self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
+
+    def floats_at(self, time: float) -> FloatArray:
+        """The evaluator's floats with the values of all drivers at a time."""
+        return self.system.floats_at(time)
 
 
 def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int, list[int]]]:

@@ -57,8 +57,8 @@ TABLEAU_SIZE: Final = 64  # floats
 class Integration:
     """A run from one state on: tables, workspace and history.  Threads must not share it.
 
-    ``q``, ``v``: pose and velocity now, in the coordinates of the solvers.  ``results``, shape (samples, columns): time,
-    q, v, v̇, λ at each of ``times``, as far as they are reached.
+    ``q``, ``v``: pose and velocity now, in the coordinates of the solvers.  ``results``, shape (samples, columns):
+    time, q, v, v̇, λ at each of ``times``, as far as they are reached.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Integration:
         rows, _, entries, coordinates, evaluation = p.sizes
         bodies, n, driven = len(e.system.names), e.equations.size, e.drivers.size // 2
         n6 = WIDTH * bodies
-        pieces = (evaluation, 2 * rows, entries, e.matrix, n6 + n, n6 + n, n6, coordinates, coordinates, n6, n6, n)
-        pieces += (8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6, coordinates, n6, n)
+        pieces = (evaluation, 2 * rows, entries, e.matrix, n6 + n, n6 + 2 * n, n6, coordinates, coordinates, n6, n6, n)
+        pieces += (8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6, coordinates, n6, n, n)
         offsets = [0, *accumulate(pieces)]
         self.floats = p.floats.copy()
         self.drive: FloatArray = np.zeros(max(1, 3 * driven * AHEAD))
@@ -137,7 +137,7 @@ class Integration:
         """
         c = self.control
         c[abi.PHASE], c[abi.KNOWN], c[abi.HEAD], c[abi.HOLD], c[abi.FRESH] = abi.BEGIN, 0.0, 0.0, 0.0, 1.0
-        c[abi.CHUNK] = 0.0
+        c[abi.CHUNK], c[abi.BASE], c[abi.COUNT], c[abi.STAGE] = 0.0, c[abi.TIME], 0.0, 0.0
         status = self._call(_adams.ADVANCE, 0)
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
