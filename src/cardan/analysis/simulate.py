@@ -120,9 +120,9 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
     """Output times [s], increasing; those given, every step, or OUTPUTS intervals."""
     if times is None:
         count = OUTPUTS if step is None else max(1, math.ceil(duration / step * (1.0 - 1e-12)))
-        grid: FloatArray = np.linspace(0.0, duration, count + 1) if step is None else np.arange(count + 1) * step
+        grid = np.arange(count + 1) * (duration / count if step is None else step)
         grid[-1] = duration
-        return first + grid
+        return np.array(first + grid, dtype=np.float64)
     found = np.array([check.number(t, "an output time") for t in times])
     if not found.size or not (np.diff(found) > 0.0).all():
         raise ModelError(f"times are {found.tolist()}; they must increase, and there must be one at least")

@@ -25,6 +25,7 @@ from cardan.dynamics._equations import (
     WEIGHTS,
     WIDTH,
     approach,
+    is_closed,
     linearize,
     piece,
     project_pose,
@@ -187,7 +188,7 @@ def close(job, control, row, q, v, work):
         project_velocity(job, control, row, v, work)
         for i in range(job[abi.COORDINATES]):
             new_q[i] = moved[i]
-        if shift <= control[abi.EXACT]:
+        if shift <= control[abi.EXACT] and (control[abi.REDUNDANT] == 0.0 or is_closed(job, new_q, work)):
             return True
         if not shift < 1e3:
             return False
@@ -252,6 +253,8 @@ def accept(job, control, q, v, history, work):
         old_v[i] = v[i]
         v[i] = new_v[i]
     control[abi.TIME] = control[abi.ASK_TIME]
+    if control[abi.KNOWN] > 0.0:
+        control[abi.COUNT] += 1.0
     push(job, control, control[abi.TIME], piece(job, NEW_A, work), history)
 
 
@@ -298,8 +301,7 @@ def next_time(control, rest):
         return control[abi.END]
     if control[abi.RTOL] > 0.0:
         return control[abi.TIME] + step
-    control[abi.COUNT] += 1.0
-    return control[abi.BASE] + control[abi.COUNT] * step
+    return control[abi.BASE] + (control[abi.COUNT] + 1.0) * step
 
 
 @inner
@@ -345,7 +347,6 @@ def _advance(op, job, control, q, v, history, storage, work):
     step = piece(job, SHIFT, work)
     multipliers = piece(job, MULTIPLIERS, work)
     end_multipliers = piece(job, END_MULTIPLIERS, work)
-    left = int(control[abi.CHUNK])
     while True:
         if control[abi.PHASE] == abi.BEGIN:
             control[abi.ASK_TIME] = control[abi.TIME]
@@ -364,7 +365,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.PREDICT:
-            if left <= 0:
+            if control[abi.CHUNK] <= 0.0:
                 return abi.RUNNING
             rest = control[abi.END] - control[abi.TIME]
             if rest <= CLOSE * control[abi.STEP]:
@@ -412,7 +413,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             accept(job, control, q, v, history, work)
             if control[abi.KNOWN] > 1.0:
                 control[abi.TAKEN] += 1.0
-                left -= 1
+                control[abi.CHUNK] -= 1.0
                 if control[abi.RTOL] > 0.0:
                     next_step(control)
             control[abi.PHASE] = abi.OUTPUT

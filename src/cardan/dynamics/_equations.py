@@ -25,6 +25,7 @@ WIDTH = 6
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
+CLOSED = 1e-11  # residual of a closed pose, relative to the extent, or in radians
 PROXIMAL = 2.0  # iterations that remove its error
 
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
@@ -62,7 +63,7 @@ def piece(job, number, work):
 
 @inner
 def roots(job):
-    """M, M^½, M^−½ (WIDTH per body each), gravity."""
+    """M, M^½, M^−½ (WIDTH per body each), gravity; per equation the weight of its residual: 1/L, or 1 of an angle."""
     return floats_at(job[abi.MASSES])
 
 
@@ -269,6 +270,22 @@ def approach(job, control, q, moved, work):
         retract(job, q, step, moved, work)
         for i in range(job[abi.COORDINATES]):
             q[i] = moved[i]
+
+
+@inner
+def is_closed(job, q, work):
+    """Whether a pose meets every equation: where J has lost rank, a small shift does not show it."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    weights = tail(roots(job), 3 * WIDTH * job[abi.BODIES] + 3)
+    pattern = integers_at(job[abi.PATTERN])
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        for i in range(strip[abi.S_ROWS]):
+            if not abs(values[strip[abi.S_ROW] + i]) * weights[strip[abi.S_FIRST] + i] <= CLOSED:
+                return False
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+    return True
 
 
 @inner

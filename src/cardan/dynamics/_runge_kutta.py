@@ -69,13 +69,12 @@ def _advance(op, job, control, q, v, history, storage, work):
     theta = cut(stages, 2 * n6 * op, n6)
     tableau = tail(history, abi.HISTORY * (n6 + 1))
     nodes = tail(tableau, op * (op + 1) // 2)
-    left = int(control[abi.CHUNK])
     while True:
         h = control[abi.STEP]
         s = int(control[abi.STAGE])
         if control[abi.PHASE] == abi.PREDICT:
             if s == 0:
-                if left <= 0:
+                if control[abi.CHUNK] <= 0.0:
                     return abi.RUNNING
                 rest = control[abi.END] - control[abi.TIME]
                 if rest <= CLOSE * h:
@@ -126,7 +125,7 @@ def _advance(op, job, control, q, v, history, storage, work):
         control[abi.STAGE] = 0.0
         accept(job, control, q, v, history, work)
         control[abi.TAKEN] += 1.0
-        left -= 1
+        control[abi.CHUNK] -= 1.0
         if control[abi.SAMPLE] < control[abi.SAMPLES]:
             if is_at(times[int(control[abi.SAMPLE])], control[abi.TIME], h):
                 store(job, control, control[abi.TIME], q, v, new_a, multipliers, storage)

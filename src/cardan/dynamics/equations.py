@@ -29,11 +29,12 @@ class Equations:
         self.system = system
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern = _dense_pattern(system, self.problem.structure)
+        own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
         self.masses = masses
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity])
+        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
         rows = {row.constraint: row.start for row in system.rows}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
@@ -60,7 +61,9 @@ def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int
 
 def _dense_pattern(system: System, structure: IntArray) -> tuple[IntArray, IntArray]:
     """Rows that are equations, and the pattern of :mod:`cardan.dynamics._dual`."""
-    strips, equations, table = [], [], []
+    strips: list[tuple[int, int, int, list[int]]] = []
+    equations: list[int] = []
+    table: list[int] = []
     for row, count, entry, bodies in _strips(system, structure):
         strips.append((len(equations), count, entry, bodies))
         table += [len(equations), row, count, entry, len(bodies), *bodies]

@@ -24,6 +24,7 @@ LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
 STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
 ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
+SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
 AHEAD: Final = 512  # values of drivers that are computed at once
 MOST_STAGES: Final = 7
 
@@ -81,9 +82,10 @@ class Integration:
         rows, _, entries, coordinates, evaluation = p.sizes
         bodies, n, driven = len(e.system.names), e.equations.size, e.drivers.size // 2
         n6 = WIDTH * bodies
-        pieces = (evaluation, 2 * rows, entries, e.matrix, n6 + n, n6 + 2 * n, n6, coordinates, coordinates, n6, n6, n)
-        pieces += (8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6, coordinates, n6, n, n)
-        offsets = [0, *accumulate(pieces)]
+        algebra = (e.matrix, n6 + n, n6 + 2 * n)
+        steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
+        last = (coordinates, n6, n, n)
+        offsets = [0, *accumulate((evaluation, 2 * rows, entries, *algebra, *steps, *last))]
         self.floats = p.floats.copy()
         self.drive: FloatArray = np.zeros(max(1, 3 * driven * AHEAD))
         self.extra: FloatArray = np.zeros(n6)
@@ -114,7 +116,9 @@ class Integration:
         c[abi.TIME] = time
         c[abi.SAMPLES] = len(self.times)
         c[abi.RTOL] = ESTIMATE * (rtol or 0.0)
-        self.step = step
+        apart = (self.times - time) / (step or 1.0)
+        on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
+        self._foresees = method == "adams" and step is not None and on_steps
         span = float(self.times[-1]) - time if len(self.times) else 0.0
         c[abi.LEAST_STEP] = LEAST_STEP * span
         c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
@@ -181,13 +185,22 @@ class Integration:
                 return status
 
     def _fill_drivers(self) -> None:
-        """Value, rate and acceleration of every driver at the time that the kernel asks for."""
+        """Value, rate and acceleration of every driver at the time that the kernel asks for, and at those to come."""
         c = self.control
-        time = float(c[abi.ASK_TIME])
-        jets = [signal.jet(time) for _, signal in self.equations.system.signals]
-        row = [number for jet in jets for number in (jet.value, jet.rate, jet.acceleration)]
-        self.drive[: len(row)] = row
-        c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, 1.0
+        times = self._asked()
+        rows = [signal.jets(times) for _, signal in self.equations.system.signals]
+        self.drive[: 3 * len(rows) * len(times)] = np.hstack(rows).ravel()
+        c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
+
+    def _asked(self) -> FloatArray:
+        """The time that the kernel asks for; with it those to come, of constant steps with outputs at their ends."""
+        c = self.control
+        if not self._foresees or c[abi.KNOWN] < FIXED_ORDER:
+            return c[abi.ASK_TIME : abi.ASK_TIME + 1].copy()
+        last, step, base, count = c[abi.END], c[abi.STEP], c[abi.BASE], c[abi.COUNT]
+        times = base + (count + 1.0 + np.arange(AHEAD)) * step
+        ahead: FloatArray = np.append(times[times < last - SAME_TIME * step], last)[:AHEAD]
+        return ahead
 
     def _last_acceleration(self) -> FloatArray:
         head, n6 = int(self.control[abi.HEAD]), WIDTH * len(self.equations.system.names)
