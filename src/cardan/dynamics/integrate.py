@@ -23,6 +23,8 @@ FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/accelerat
 LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
 STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
+REACHED: Final = 1e-9  # relative to the extent, or in radians: a stop that is this near is reached
+RESTING: Final = 1e-9  # per second, likewise: a coordinate that leaves a stop more slowly rests at it
 ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
 SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
 AHEAD: Final = 512  # values of drivers that are computed at once
@@ -89,6 +91,9 @@ class Integration:
         self.floats = p.floats.copy()
         self.drive: FloatArray = np.zeros(max(1, 3 * driven * AHEAD))
         self.extra: FloatArray = np.zeros(n6)
+        self.active: FloatArray = np.ones(n)
+        self.bounds = e.bounds.copy()
+        self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
         table = [0] * abi.PIECES + offsets
         table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
         arrays = {
@@ -100,12 +105,15 @@ class Integration:
             abi.DRIVE: self.drive,
             abi.TIMES: self.times,
             abi.EXTRA: self.extra,
+            abi.ACTIVE: self.active,
+            abi.STOPS: e.stop_table.reshape(-1),
+            abi.BOUNDS: self.bounds.reshape(-1),
         }
         for place, array in arrays.items():
             table[place] = address_of(array)
         self._arrays = arrays  # the table has only their addresses
         table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = bodies, coordinates, rows
-        table[abi.EQUATIONS], table[abi.DRIVEN] = n, driven
+        table[abi.EQUATIONS], table[abi.DRIVEN], table[abi.STOP_COUNT] = n, driven, len(e.stops)
         self.job: IntArray = np.array(table, dtype=np.int64)
         self.work: FloatArray = np.empty(offsets[-1])
         self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
@@ -118,11 +126,12 @@ class Integration:
         c[abi.RTOL] = ESTIMATE * (rtol or 0.0)
         apart = (self.times - time) / (step or 1.0)
         on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
-        self._foresees = method == "adams" and step is not None and on_steps
+        self._foresees = method == "adams" and step is not None and on_steps and not e.stops
         span = float(self.times[-1]) - time if len(self.times) else 0.0
         c[abi.LEAST_STEP] = LEAST_STEP * span
         c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
-        c[abi.STEP] = step or span
+        self.step = step or span
+        self.events: list[tuple[float, str, str]] = []
 
     @property
     def time(self) -> float:
@@ -135,13 +144,22 @@ class Integration:
         return int(self.control[abi.SAMPLE])
 
     def begin(self) -> int:
-        """Close the pose, project the velocity, compute the acceleration; the start of a run, or of a new piece of it.
+        """Start, or start anew after an event: find the stops that hold, project pose and velocity, accelerate.
 
-        Returns the status of the kernel: RUNNING.
+        All stops that are reached hold together, and take away the velocity towards them (inelastic); then those that
+        would pull let go, one after another.  Returns the status of the kernel, RUNNING if all is well.
         """
+        self._reach_stops()
+        for _ in range(1 + len(self.equations.stops)):
+            status = self._begin()
+            if status != abi.RUNNING or not self._release_one():
+                return status
+        return status
+
+    def _begin(self) -> int:
         c = self.control
         c[abi.PHASE], c[abi.KNOWN], c[abi.HEAD], c[abi.HOLD], c[abi.FRESH] = abi.BEGIN, 0.0, 0.0, 0.0, 1.0
-        c[abi.CHUNK], c[abi.BASE], c[abi.COUNT], c[abi.STAGE] = 0.0, c[abi.TIME], 0.0, 0.0
+        c[abi.STAGE], c[abi.EVENT], c[abi.HIGH], c[abi.STEP], c[abi.CHUNK] = 0.0, 0.0, 0.0, self.step, 0.0
         status = self._call(_adams.ADVANCE, 0)
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
@@ -149,29 +167,92 @@ class Integration:
             c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), c[abi.STEP])
         return status
 
+    def _reach_stops(self) -> None:
+        """Let every stop hold that is reached, and from which the velocity does not lead away."""
+        if not self.equations.stops:
+            return
+        values, rates = self._stop_coordinates()
+        for k, (value, rate) in enumerate(zip(values, rates, strict=True)):
+            lower, upper, weight, side, _ = self.bounds[k]
+            if side == 0.0:
+                for bound, sign in ((lower, -1.0), (upper, 1.0)):
+                    if weight * sign * (value - bound) > -REACHED and weight * sign * rate > -RESTING:
+                        self._set_side(k, sign)
+
+    def _release_one(self) -> bool:
+        """Release the stop that pulls most, if any does; whether there was one."""
+        pushes = -self.bounds[:, abi.GAP] * (self.bounds[:, abi.SIDE] != 0.0)
+        fixed = self.bounds[:, abi.LOWER] == self.bounds[:, abi.UPPER]
+        pulling = np.flatnonzero((pushes < 0.0) & ~fixed)
+        if pulling.size:
+            self._set_side(int(pulling[np.argmin(pushes[pulling])]), 0.0)
+        return bool(pulling.size)
+
+    def _set_side(self, stop: int, side: float) -> None:
+        """Let a stop hold its lower (−1) or upper (+1) bound, or none (0)."""
+        equation, _, place = self.equations.stop_table[stop]
+        self.bounds[stop, abi.SIDE] = side
+        self.active[equation] = 1.0 if side else 0.0
+        bound = self.bounds[stop, abi.LOWER if side < 0.0 else abi.UPPER]
+        self.floats[place] = bound if side else 0.0
+        what = "reached" if side else "left"
+        self.events.append((self.time, self.equations.stops[stop].name, what))
+
+    def _stop_coordinates(self) -> tuple[FloatArray, FloatArray]:
+        """Coordinates of the stops and their rates, shape (stops,) each."""
+        problem = self.equations.problem.with_floats(self.floats)
+        values, jacobian = problem.jacobian(self.q)
+        rows = self.equations.stop_table[:, abi.STOP_ROW]
+        return values[rows] + self.floats[self.equations.stop_table[:, abi.STOP_PLACE]], jacobian[rows] @ self.v
+
     def advance(self, until: float, steps: int) -> int:
         """At most that many steps towards a time; returns the status of the kernel."""
         c = self.control
-        c[abi.END] = until
-        if self.method != "adams":
-            return self._runge_kutta(self.method, steps)
-        if c[abi.RTOL] == 0.0 and c[abi.KNOWN] < FIXED_ORDER:
-            missing = min(int(FIXED_ORDER - c[abi.KNOWN]), steps)
-            status = self._runge_kutta(START, missing)
-            steps -= missing
-            c[abi.FRESH] = 1.0
-            if status != abi.RUNNING or steps == 0:
+        while True:
+            status = self._steps(until, steps)
+            if status != abi.EVENT_REACHED:
                 return status
-        c[abi.CHUNK] = steps
+            k = int(c[abi.EVENT]) - 1
+            if self.bounds[k, abi.SIDE] != 0.0:
+                self._set_side(k, 0.0)
+            status = self.begin()
+            steps -= 1
+            if status != abi.RUNNING or steps <= 0:
+                return status
+
+    def _steps(self, until: float, steps: int) -> int:
+        """Steps until an event, or until there are enough of them."""
+        c = self.control
+        if self.method != "adams":
+            return self._runge_kutta(self.method, steps, until)
+        if c[abi.RTOL] == 0.0 and c[abi.KNOWN] < FIXED_ORDER:
+            while c[abi.KNOWN] < FIXED_ORDER:
+                if steps <= 0:
+                    return abi.RUNNING
+                status = self._runge_kutta(START, 1, until)
+                steps -= 1
+                if status != abi.RUNNING:
+                    return status
+            c[abi.BASE], c[abi.COUNT], c[abi.STEP] = c[abi.TIME], 0.0, self.step
+            c[abi.FRESH], c[abi.UNEVEN] = 1.0, FIXED_ORDER
+        c[abi.END], c[abi.CHUNK] = until, steps
         return self._call(_adams.ADVANCE, 0)
 
-    def _runge_kutta(self, name: str, steps: int) -> int:
-        tableau = TABLEAUS[name]
+    def _runge_kutta(self, name: str, steps: int, until: float) -> int:
+        """Steps that end at every output, since they have no polynomial in between."""
+        tableau, c = TABLEAUS[name], self.control
         values = [*(value for row in tableau.rows for value in row), *tableau.nodes]
         self.history[-TABLEAU_SIZE:][: len(values)] = values
-        self.control[abi.CHUNK], self.control[abi.EXACT] = steps, STAGE_EXACT
-        status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
-        self.control[abi.EXACT] = EXACT
+        c[abi.EXACT], c[abi.CHUNK] = STAGE_EXACT, steps
+        while c[abi.CHUNK] > 0.0:
+            c[abi.STEP], c[abi.BASE], c[abi.COUNT] = self.step, c[abi.TIME], 0.0
+            ahead = self.times[self.reached] if self.reached < len(self.times) else until
+            c[abi.END] = min(ahead, until)
+            status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
+            if status != abi.DONE or c[abi.END] == until:
+                break
+            status = abi.RUNNING
+        c[abi.EXACT] = EXACT
         return status
 
     def _call(self, address: int, op: int) -> int:
