@@ -60,6 +60,12 @@ class Equations:
         self.algebra: int = _dual.ALGEBRA
         self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equations, (self.system, self.masses, self.gravity, self.stops)
+
+    def __deepcopy__(self, memo: Any) -> Equations:
+        return self
+
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""
         return self.system.floats_at(time)

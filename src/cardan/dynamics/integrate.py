@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ _blocks = LazyModule("cardan.solvers._blocks")
 FIXED_ORDER: Final = 4  # accelerations that a predictor of constant step reads
 VARIABLE_ORDER: Final = 5
 FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/acceleration)
+MOST_FIRST_STEP: Final = 1e-3  # of the duration
 LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
 STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
@@ -57,6 +58,14 @@ START: Final = "dopri5"  # the method that gives the first accelerations of cons
 TABLEAU_SIZE: Final = 64  # floats
 
 
+class Event(NamedTuple):
+    """A limit that was reached or left, at a time [s]."""
+
+    time: float
+    limit: str
+    what: str  # "reached" or "left"
+
+
 class Integration:
     """A run from one state on: tables, workspace and history.  Threads must not share it.
 
@@ -76,48 +85,19 @@ class Integration:
         step: float | None = None,
         rtol: float | None = None,
     ) -> None:
-        from cardan._jit import address_of
-
-        e, p = equations, equations.problem
-        self.equations, self.method, self.times = e, method, np.ascontiguousarray(times, dtype=np.float64)
+        e = equations
+        self.equations, self.method, self.first = e, method, time
+        self.times: FloatArray = np.ascontiguousarray(times, dtype=np.float64)
         self.q, self.v = q.copy(), v.copy()
-        rows, _, entries, coordinates, evaluation = p.sizes
-        bodies, n, driven = len(e.system.names), e.equations.size, e.drivers.size // 2
-        n6 = WIDTH * bodies
-        algebra = (e.matrix, n6 + n, n6 + 2 * n)
-        steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
-        last = (coordinates, n6, n, n)
-        offsets = [0, *accumulate((evaluation, 2 * rows, entries, *algebra, *steps, *last))]
-        self.floats = p.floats.copy()
-        self.drive: FloatArray = np.zeros(max(1, 3 * driven * AHEAD))
+        n, n6 = e.equations.size, WIDTH * len(e.system.names)
+        self.floats = e.problem.floats.copy()
+        self.drive: FloatArray = np.zeros(max(1, 3 * AHEAD * e.drivers.size // 2))
         self.extra: FloatArray = np.zeros(n6)
         self.active: FloatArray = np.ones(n)
-        self.bounds = e.bounds.copy()
         self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
-        table = [0] * abi.PIECES + offsets
-        table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
-        arrays = {
-            abi.INTS: p.ints,
-            abi.FLOATS: self.floats,
-            abi.PATTERN: e.pattern,
-            abi.MASSES: e.values,
-            abi.DRIVERS: e.drivers,
-            abi.DRIVE: self.drive,
-            abi.TIMES: self.times,
-            abi.EXTRA: self.extra,
-            abi.ACTIVE: self.active,
-            abi.STOPS: e.stop_table.reshape(-1),
-            abi.BOUNDS: self.bounds.reshape(-1),
-        }
-        for place, array in arrays.items():
-            table[place] = address_of(array)
-        self._arrays = arrays  # the table has only their addresses
-        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = bodies, coordinates, rows
-        table[abi.EQUATIONS], table[abi.DRIVEN], table[abi.STOP_COUNT] = n, driven, len(e.stops)
-        self.job: IntArray = np.array(table, dtype=np.int64)
-        self.work: FloatArray = np.empty(offsets[-1])
+        self.bounds = e.bounds.copy()
         self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
-        self.results: FloatArray = np.empty((len(self.times), 1 + coordinates + 2 * n6 + n))
+        self.results: FloatArray = np.empty((len(self.times), 1 + e.coordinates + 2 * n6 + n))
         self.control = c = np.zeros(abi.CONTROL)
         c[abi.LENGTH] = e.system.judged_length
         c[abi.EXACT] = EXACT
@@ -131,7 +111,53 @@ class Integration:
         c[abi.LEAST_STEP] = LEAST_STEP * span
         c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
         self.step = step or span
-        self.events: list[tuple[float, str, str]] = []
+        self.events: list[Event] = []
+        offsets = self._offsets()
+        self.work: FloatArray = np.zeros(offsets[-1])
+        self._make_table(offsets)
+
+    def _offsets(self) -> list[int]:
+        """First floats of the pieces of the workspace, and their end; the order is that of _equations.py."""
+        e = self.equations
+        rows, _, entries, coordinates, evaluation = e.problem.sizes
+        n, n6 = e.equations.size, WIDTH * len(e.system.names)
+        algebra = (e.matrix, n6 + n, n6 + 2 * n)
+        steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
+        return [0, *accumulate((evaluation, 2 * rows, entries, *algebra, *steps, coordinates, n6, n, n))]
+
+    def _make_table(self, offsets: list[int]) -> None:
+        """The job: addresses of arrays, which stay alive with the run, sizes, and offsets."""
+        from cardan._jit import address_of
+
+        e, p = self.equations, self.equations.problem
+        self._arrays = {
+            abi.INTS: p.ints,
+            abi.FLOATS: self.floats,
+            abi.PATTERN: e.pattern,
+            abi.MASSES: e.values,
+            abi.DRIVERS: e.drivers,
+            abi.DRIVE: self.drive,
+            abi.TIMES: self.times,
+            abi.EXTRA: self.extra,
+            abi.ACTIVE: self.active,
+            abi.STOPS: e.stop_table.reshape(-1),
+            abi.BOUNDS: self.bounds.reshape(-1),
+        }
+        table = [0] * abi.PIECES + offsets
+        table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
+        for place, array in self._arrays.items():
+            table[place] = address_of(array)
+        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), e.coordinates, p.rows
+        table[abi.EQUATIONS], table[abi.DRIVEN] = e.equations.size, e.drivers.size // 2
+        table[abi.STOP_COUNT] = len(e.stops)
+        self.job: IntArray = np.array(table, dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("job", "_arrays")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_table(self._offsets())
 
     @property
     def time(self) -> float:
@@ -143,13 +169,14 @@ class Integration:
         """Number of results so far."""
         return int(self.control[abi.SAMPLE])
 
-    def begin(self) -> int:
+    def begin(self, released: int = -1) -> int:
         """Start, or start anew after an event: find the stops that hold, project pose and velocity, accelerate.
 
         All stops that are reached hold together, and take away the velocity towards them (inelastic); then those that
         would pull let go, one after another.  Returns the status of the kernel, RUNNING if all is well.
+        released: the stop that has just let go.
         """
-        self._reach_stops()
+        self._reach_stops(released)
         for _ in range(1 + len(self.equations.stops)):
             status = self._begin()
             if status != abi.RUNNING or not self._release_one():
@@ -164,17 +191,17 @@ class Integration:
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
             largest = max(a[0] / c[abi.LENGTH], a[1], 1e-30)
-            c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), c[abi.STEP])
+            c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), MOST_FIRST_STEP * self.step)
         return status
 
-    def _reach_stops(self) -> None:
+    def _reach_stops(self, released: int) -> None:
         """Let every stop hold that is reached, and from which the velocity does not lead away."""
         if not self.equations.stops:
             return
         values, rates = self._stop_coordinates()
         for k, (value, rate) in enumerate(zip(values, rates, strict=True)):
             lower, upper, weight, side, _ = self.bounds[k]
-            if side == 0.0:
+            if side == 0.0 and k != released:
                 for bound, sign in ((lower, -1.0), (upper, 1.0)):
                     if weight * sign * (value - bound) > -REACHED and weight * sign * rate > -RESTING:
                         self._set_side(k, sign)
@@ -196,7 +223,7 @@ class Integration:
         bound = self.bounds[stop, abi.LOWER if side < 0.0 else abi.UPPER]
         self.floats[place] = bound if side else 0.0
         what = "reached" if side else "left"
-        self.events.append((self.time, self.equations.stops[stop].name, what))
+        self.events.append(Event(self.time, self.equations.stops[stop].name, what))
 
     def _stop_coordinates(self) -> tuple[FloatArray, FloatArray]:
         """Coordinates of the stops and their rates, shape (stops,) each."""
@@ -213,9 +240,10 @@ class Integration:
             if status != abi.EVENT_REACHED:
                 return status
             k = int(c[abi.EVENT]) - 1
-            if self.bounds[k, abi.SIDE] != 0.0:
+            lets_go = self.bounds[k, abi.SIDE] != 0.0
+            if lets_go:
                 self._set_side(k, 0.0)
-            status = self.begin()
+            status = self.begin(k if lets_go else -1)
             steps -= 1
             if status != abi.RUNNING or steps <= 0:
                 return status
