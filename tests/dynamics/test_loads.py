@@ -15,7 +15,6 @@ from cardan.coordinates import formulations
 from cardan.dynamics import abi, loads
 from cardan.dynamics.functions import Called, Recorded
 from cardan.errors import ModelError
-from cardan.system.parts import principal_frame
 from mechanisms import matrix, quaternion, random_quaternion, random_rotation, rotation
 
 Z = np.array([0.0, 0.0, 1.0])
@@ -108,10 +107,9 @@ class Rig:
 
     def packed(self):
         """Forces, and q and v of the solvers, with velocities converted by definition."""
-        m = self.m
-        system = m._packed([principal_frame(body) for body in m.bodies.values()])
-        q = formulations.to_reference(system, m.state.coordinates)
-        return m._forces(system), q, self.solver_velocities(system, self.velocities)
+        forces = forces_of(self.m)
+        q = formulations.to_reference(forces.system, self.m.state.coordinates)
+        return forces, q, self.solver_velocities(forces.system, self.velocities)
 
     def solver_velocities(self, system, velocities):
         v = []
@@ -119,6 +117,10 @@ class Rig:
             A, (rate, w) = self.A(name), velocities[name]
             v += [*(rate + np.cross(w, A @ self.m[name].center)), *(matrix(system.reference_axes[k]).T @ A.T @ w)]
         return np.array(v)
+
+
+def forces_of(m):
+    return m._equations()[0].forces
 
 
 def forces_at(forces, q, v, t=TIME):
@@ -422,12 +424,13 @@ def test_a_torsion_spring_counts_whole_turns():
         rig = Rig(3)
         rig.m.spring("load", rig.hinge, stiffness=2.0, rest=0.5)
         assert not rig.m.system.counted_angles
-        system = rig.m._packed([principal_frame(body) for body in rig.m.bodies.values()])
+        forces = forces_of(rig.m)
+        system = forces.system
         assert "hinge" in system.counted_angles
         near = np.zeros(len(system.counted_angles))
         near[system.counted_angles.index("hinge")] = rig.angle + 2 * np.pi * turns
         q = formulations.to_reference(system, rig.m.state.coordinates, near)
-        reading = rig.m._forces(system).read(0.0, q, np.zeros(12))["load"]
+        reading = forces.read(0.0, q, np.zeros(12))["load"]
         x = rig.angle + 2 * np.pi * turns
         assert abs(reading.coordinate - x) < 1e-12 and abs(reading.effort + 2.0 * (x - 0.5)) < 1e-11
         assert abs(reading.energy - (x - 0.5) ** 2) < 1e-10
@@ -444,10 +447,10 @@ def coinciding(apart=(0.0, 0.0, 0.0), **options):
         m.actuator("load", cd.coordinate(a.point(), b.point(), "distance"), options["f"])
     else:
         m.spring("load", a.point(), b.point(), **options)
-    system = m._packed([principal_frame(body) for body in m.bodies.values()])
-    q = formulations.to_reference(system, m.state.coordinates)
+    forces = forces_of(m)
+    q = formulations.to_reference(forces.system, m.state.coordinates)
     q[7:10] = apart
-    return m._forces(system), q
+    return forces, q
 
 
 def test_a_spring_without_rest_length_passes_through_zero():
@@ -480,8 +483,8 @@ def test_a_torque_between_parallel_axes_has_no_direction():
     m = cd.Mechanism("axes")
     a, b = m.body("a", inertia=np.eye(3)), m.body("b", inertia=np.eye(3))
     m.spring("load", cd.coordinate(a.frame(), b.frame(), "inclination"), stiffness=1.0, rest=0.3)
-    system = m._packed([principal_frame(body) for body in m.bodies.values()])
-    forces, q = m._forces(system), formulations.to_reference(system, m.state.coordinates)
+    forces = forces_of(m)
+    q = formulations.to_reference(forces.system, m.state.coordinates)
     assert forces.undefined(0.0, q, np.zeros(12)) == ["load"]
     assert np.isnan(forces_at(forces, q, np.zeros(12))).any()
 
@@ -642,10 +645,11 @@ def test_copies_are_equal_and_independent_and_exert_the_same_forces(way):
     assert all(made[name].bodies[0].owner is made for name in m.loads)
     found = []
     for one in (m, made):
-        system = one._packed([principal_frame(body) for body in one.bodies.values()])
-        q = formulations.to_reference(system, one.state.coordinates)
-        found.append(forces_at(one._forces(system), q, np.linspace(-1, 1, 18)))
-    assert (found[0] == found[1]).all() and found[0].any()
+        forces = forces_of(one)
+        q = formulations.to_reference(forces.system, one.state.coordinates)
+        for same in (forces, copy.deepcopy(forces), pickle.loads(pickle.dumps(forces))):
+            found.append(forces_at(same, q, np.linspace(-1, 1, 18)))
+    assert found[0].any() and all((found[0] == other).all() for other in found)
     made.remove("l1")
     assert made != m and "l1" in m
     m.remove(m["l1"])
@@ -778,3 +782,85 @@ def test_a_bad_call_names_the_load_and_leaves_nothing_behind(case):
     with pytest.raises(ModelError, match=text):
         call(m)
     assert m.description() == before and "x" not in m
+
+
+# -- motion under loads ------------------------------------------------------------------------------------------------
+
+
+def oscillator(add, mass=2.0):
+    """A slider on a rail, without gravity, drawn 0.3 m from its zero."""
+    m = cd.Mechanism("oscillator", gravity=(0, 0, 0))
+    block = m.body("block", position=(0, 0, 0.3), mass=mass, inertia=np.eye(3))
+    add(m, m.prismatic("rail", m.ground.frame(), block.frame()), block)
+    return m
+
+
+SECONDS = np.linspace(0.0, 2.0, 21)
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda m, rail, block: m.spring("s", rail, stiffness=50.0, damping=0.8),
+        lambda m, rail, block: m.spring("s", m.ground.point(), block.point(), stiffness=50.0, damping=0.8),
+        lambda m, rail, block: m.actuator("s", rail, lambda t, x, rate: -50.0 * x - 0.8 * rate),
+        lambda m, rail, block: m.actuator("s", rail, lambda t, x, rate: -50.0 * x - 0.8 * rate if t >= 0 else 0.0),
+        lambda m, rail, block: m.force(
+            "s", block.point(), lambda t, s: (0, 0, -50.0 * s["block"].position[2] - 0.8 * s.velocities[0, 2])
+        ),
+        lambda m, rail, block: m.bushing("s", m.ground.frame(), block.frame(), [50.0] * 6, [0.8] * 6),
+    ],
+)
+@pytest.mark.parametrize("options", [{"step": 1e-3}, {"rtol": 1e-9}, {"step": 1e-3, "method": "rk4"}])
+def test_a_damped_oscillator_moves_as_its_closed_form(add, options):
+    m = oscillator(add)
+    sim = m.simulate(2.0, times=SECONDS, **options)
+    decay, w = 0.8 / 4.0, math.sqrt(25.0 - 0.04)
+    expected = 0.3 * np.exp(-decay * SECONDS) * (np.cos(w * SECONDS) + decay / w * np.sin(w * SECONDS))
+    assert sim.ok and np.abs(sim.coordinate(m["rail"]) - expected).max() < 1e-8
+
+
+def test_loads_act_at_their_own_time():
+    for f in (lambda t, x, rate: 6.0 * cd.cos(3 * t), lambda t, x, rate: 6.0 * math.cos(3 * t)):
+        m = oscillator(lambda m, rail, block, f=f: m.actuator("s", rail, f))
+        found = m.simulate(2.0, rtol=1e-10, times=SECONDS).coordinate(m["rail"])
+        assert np.abs(found - (0.3 + (1 - np.cos(3 * SECONDS)) / 3)).max() < 1e-8
+
+
+def test_a_torsion_spring_unwinds_over_many_turns_and_keeps_its_energy():
+    m = cd.Mechanism("toy", gravity=(0, 0, 0))
+    wheel = m.body("wheel", inertia=np.eye(3))
+    hinge = m.revolute("hinge", m.ground.frame(), wheel.frame())
+    m.spring("wound", hinge, stiffness=0.5, rest=40.0)
+    assert m.system.counted_angles == ()
+    times = np.linspace(0.0, 10.0, 41)
+    sim = m.simulate(10.0, times=times, rtol=1e-10)
+    expected = 40.0 * (1 - np.cos(math.sqrt(0.5) * times))
+    assert sim.ok and np.abs(sim.coordinate(hinge) - expected).max() < 1e-6
+    assert np.abs(sim.energy.total / 400.0 - 1).max() < 1e-8
+    later = m.simulate(1.0, sim.state, rtol=1e-10)  # goes on with the turns of the state
+    assert abs(later.coordinate(hinge)[-1] - 40.0 * (1 - math.cos(math.sqrt(0.5) * 11.0))) < 1e-6
+    assert pickle.loads(pickle.dumps(sim)).energy.total.tolist() == sim.energy.total.tolist()
+
+
+def test_springs_and_bushings_conserve_energy_in_a_linkage():
+    m = four_bar()
+    m.spring("s", m["crank"].point((0.5, 0.1, 0)), m.ground.point((0, 2, 1)), stiffness=30.0, rest=0.5)
+    m.spring("t", m["B"], stiffness=5.0, rest=0.3)
+    m.bushing("b", m["crank"].frame(), m["rod"].frame(), [3.0, 4.0, 5.0, 1.0, 2.0, 3.0])
+    sim = m.simulate(1.0, step=5e-4)
+    total = sim.energy.total
+    assert sim.ok and np.ptp(total) < 1e-7 * np.ptp(sim.energy.kinetic)
+
+
+def test_a_simulation_names_a_load_that_fails():
+    m = oscillator(
+        lambda m, rail, block: m.actuator("servo", rail, lambda t, x, rate: 1 / 0 if t > 0.5 else float(x > 9))
+    )
+    with pytest.raises(ModelError, match=r"actuator 'servo' at t = 0.5\d* s: its function raised ZeroDivisionError"):
+        m.simulate(1.0, step=1e-2)
+    balls = cd.Mechanism("balls")
+    a, b = balls.body("a", inertia=np.eye(3)), balls.body("b", inertia=np.eye(3))
+    balls.spring("short", a.point(), b.point(), stiffness=1.0, rest=1.0)
+    sim = balls.simulate(1.0, step=1e-2)
+    assert not sim.ok and "'short' have no finite force" in sim.reason

@@ -10,17 +10,26 @@ STEP is kept.  The kernel returns where it needs what only Python has (values of
 where it was when it is called again: PHASE.
 """
 
-from cardan._jit import cut, evaluator, floats_at, inner, tail
+from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import (
+    END_MULTIPLIERS,
+    EVALUATION,
     MOVED_Q,
     MULTIPLIERS,
     NEW_A,
     NEW_Q,
     NEW_V,
+    OLD_Q,
+    OLD_V,
+    RESIDUAL,
     SHIFT,
+    VALUES,
     WEIGHTS,
     WIDTH,
+    approach,
+    evaluate,
+    is_closed,
     linearize,
     piece,
     project_pose,
@@ -32,7 +41,9 @@ from cardan.dynamics._equations import (
 )
 
 MOST = 7  # nodes of a polynomial
-EXACT = 3e-7  # the square of a smaller shift is rounding
+EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
+EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
+SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights
 CLOSE = 1e-12  # times that differ by less, relative to a step, are one
 SAFETY = 0.8
 SHRINK = 0.2
@@ -177,13 +188,13 @@ def close(job, control, row, q, v, work):
     new_q = piece(job, NEW_Q, work)
     step = piece(job, SHIFT, work)
     moved = piece(job, MOVED_Q, work)
-    for attempt in range(CLOSURES):
+    for _ in range(CLOSURES):
         shift = project_pose(job, control, step, work)
         retract(job, new_q, step, moved, work)
         project_velocity(job, control, row, v, work)
         for i in range(job[abi.COORDINATES]):
             new_q[i] = moved[i]
-        if shift <= EXACT:
+        if shift <= control[abi.EXACT] and (control[abi.REDUNDANT] == 0.0 or is_closed(job, new_q, work)):
             return True
         if not shift < 1e3:
             return False
@@ -235,63 +246,236 @@ def push(job, control, t, a, history):
 
 
 @inner
-def next_step(control, ratio):
+def accept(job, control, q, v, history, work):
+    """q, v ← the new pose and velocity, kept in OLD_Q and OLD_V; the new acceleration becomes the last."""
+    new_q = piece(job, NEW_Q, work)
+    new_v = piece(job, NEW_V, work)
+    old_q = piece(job, OLD_Q, work)
+    old_v = piece(job, OLD_V, work)
+    for i in range(job[abi.COORDINATES]):
+        old_q[i] = q[i]
+        q[i] = new_q[i]
+    for i in range(WIDTH * job[abi.BODIES]):
+        old_v[i] = v[i]
+        v[i] = new_v[i]
+    control[abi.TIME] = control[abi.ASK_TIME]
+    if control[abi.KNOWN] > 0.0:
+        control[abi.COUNT] += 1.0
+    push(job, control, control[abi.TIME], piece(job, NEW_A, work), history)
+
+
+@inner
+def next_step(control):
     """Choose the next step by the error of the last one."""
     k = min(control[abi.KNOWN] - 1.0, control[abi.ORDER])
-    growth = SAFETY * (ratio + 1e-12) ** (-1.0 / (k + 1.0))
+    growth = SAFETY * (control[abi.LAST_ERROR] / control[abi.RTOL] + 1e-12) ** (-1.0 / (k + 1.0))
     control[abi.HOLD] += 1.0
+    if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 2.0:
+        control[abi.FRESH] = 1.0
     if (control[abi.HOLD] > k and (growth > 1.25 or growth < SAFETY)) or (k < control[abi.ORDER] and growth > 1.0):
         control[abi.STEP] *= min(GROW, max(0.5, growth))
         control[abi.HOLD] = 0.0
+        control[abi.FRESH] = 1.0
+
+
+@inner
+def current(job, control):
+    """The row of DRIVE that was written to the floats last."""
+    return tail(floats_at(job[abi.DRIVE]), max(0, 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1)))
+
+
+@inner
+def lacks_drivers(job, control):
+    """Whether Python must fill DRIVE for the time ASK_TIME first."""
+    return job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
+
+
+@inner
+def is_at(t, other, step):
+    """Whether two times are one."""
+    return abs(t - other) <= CLOSE * (abs(t) + step)
+
+
+@inner
+def next_time(control, rest):
+    """The end of the next step.  Constant steps are counted, so that their times do not gather rounding."""
+    step = control[abi.STEP]
+    if rest < step * (1.0 + SAME_STEP):
+        if rest < step * (1.0 - SAME_STEP):
+            control[abi.STEP] = rest
+            control[abi.FRESH] = 1.0
+        return control[abi.END]
+    if control[abi.RTOL] > 0.0 or control[abi.HIGH] > 0.0:
+        return control[abi.TIME] + step
+    return control[abi.BASE] + (control[abi.COUNT] + 1.0) * step
+
+
+@inner
+def gap_of(job, stop, values, multipliers):
+    """What exceeds zero where a stop is reached, or where it would have to pull; relative to the start of the step."""
+    table = tail(integers_at(job[abi.STOPS]), abi.STOP * stop)
+    bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * stop)
+    if bounds[abi.SIDE] != 0.0:
+        return -multipliers[table[abi.STOP_EQUATION]] * bounds[abi.SIDE]
+    c = values[table[abi.STOP_ROW]] + floats_at(job[abi.FLOATS])[table[abi.STOP_PLACE]]
+    return bounds[abi.WEIGHT] * max(bounds[abi.LOWER] - c, c - bounds[abi.UPPER])
+
+
+@inner
+def update_values(job, q, work):
+    """VALUES ← f at q."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    return values
+
+
+@inner
+def keep_gaps(job, q, multipliers, work):
+    """Note the gaps of all stops at the start of a step."""
+    values = update_values(job, q, work)
+    for k in range(job[abi.STOP_COUNT]):
+        tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)[abi.GAP] = gap_of(job, k, values, multipliers)
+
+
+@inner
+def seek_event(job, control, q, multipliers, work):
+    """Whether a step must be repeated with another length, chosen by the secant, to end at an event; see EVENT."""
+    values = update_values(job, q, work)
+    largest = -1e300
+    first = 0
+    for k in range(job[abi.STOP_COUNT]):
+        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
+        gap = gap_of(job, k, values, multipliers)
+        if bounds[abi.SIDE] != 0.0:
+            gap /= max(-bounds[abi.GAP], abs(gap), 1e-300)
+        if gap > largest:
+            largest = gap
+            first = k
+    control[abi.EVENT] = 0.0
+    if largest <= EVENT_GAP and control[abi.HIGH] == 0.0:
+        return False
+    h = control[abi.STEP]
+    if abs(largest) <= EVENT_GAP or control[abi.HIGH] - control[abi.LOW] <= EVENT_STEP * control[abi.HIGH] > 0.0:
+        control[abi.EVENT] = float(first + 1)
+        return False
+    if control[abi.HIGH] == 0.0:
+        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * first)
+        start = bounds[abi.GAP]
+        if bounds[abi.SIDE] != 0.0:
+            start /= max(-start, abs(gap_of(job, first, values, multipliers)), 1e-300)
+        control[abi.LOW] = 0.0
+        control[abi.LOW_GAP] = min(start, 0.0)
+    if largest > 0.0:
+        control[abi.HIGH] = h
+        control[abi.HIGH_GAP] = largest
+        control[abi.LOW_GAP] *= 0.5
+    else:
+        control[abi.LOW] = h
+        control[abi.LOW_GAP] = largest
+        control[abi.HIGH_GAP] *= 0.5
+    width = control[abi.HIGH] - control[abi.LOW]
+    part = -control[abi.LOW_GAP] / max(control[abi.HIGH_GAP] - control[abi.LOW_GAP], 1e-300)
+    control[abi.STEP] = control[abi.LOW] + min(max(part, 1e-3), 1.0 - 1e-3) * width
+    control[abi.FRESH] = 1.0
+    return True
+
+
+@inner
+def interpolate(job, control, history, t, work):
+    """NEW_V, NEW_Q ← velocity and pose at a time within the last step, from the state before it."""
+    bodies = job[abi.BODIES]
+    n6 = WIDTH * bodies
+    head = int(control[abi.HEAD])
+    before = history[abi.HISTORY * n6 + (head + 1) % abi.HISTORY]
+    k = int(min(control[abi.KNOWN], control[abi.ORDER] + 1.0))
+    weights = piece(job, WEIGHTS, work)
+    nodes = cut(weights, 0, MOST)
+    once = cut(weights, 2 * MOST, MOST)
+    twice = cut(weights, 3 * MOST, MOST)
+    h = t - before
+    for j in range(k):
+        nodes[j] = (history[abi.HISTORY * n6 + (head + j) % abi.HISTORY] - before) / h
+    integrals(k, nodes, 1.0, once, twice, cut(weights, MOST, MOST))
+    control[abi.FRESH] = 1.0
+    old_v = piece(job, OLD_V, work)
+    new_v = piece(job, NEW_V, work)
+    step = piece(job, SHIFT, work)
+    for i in range(n6):
+        first = 0.0
+        second = 0.0
+        for j in range(k):
+            a = history[((head + j) % abi.HISTORY) * n6 + i]
+            first += once[j] * a
+            second += twice[j] * a
+        new_v[i] = old_v[i] + h * first
+        step[i] = h * (old_v[i] + h * second)
+    add_magnus(bodies, h, old_v, new_v, step)
+    retract(job, piece(job, OLD_Q, work), step, piece(job, NEW_Q, work), work)
 
 
 def _advance(op, job, control, q, v, history, storage, work):
-    """Steps from (q, v) until END, or until CHUNK steps are done; returns STATUS."""
+    """Go on from (q, v) until END, or until CHUNK steps are done; returns STATUS."""
     n6 = WIDTH * job[abi.BODIES]
     times = floats_at(job[abi.TIMES])
     new_q = piece(job, NEW_Q, work)
     new_v = piece(job, NEW_V, work)
     new_a = piece(job, NEW_A, work)
+    step = piece(job, SHIFT, work)
     multipliers = piece(job, MULTIPLIERS, work)
-    row = floats_at(job[abi.DRIVE])
-    left = int(control[abi.CHUNK])
-    while left > 0:
+    end_multipliers = piece(job, END_MULTIPLIERS, work)
+    while True:
+        if control[abi.PHASE] == abi.BEGIN:
+            control[abi.ASK_TIME] = control[abi.TIME]
+            if lacks_drivers(job, control):
+                return abi.ASK_DRIVERS
+            set_drivers(job, control)
+            for i in range(job[abi.COORDINATES]):
+                new_q[i] = q[i]
+            for i in range(n6):
+                new_v[i] = v[i]
+                step[i] = 0.0
+            linearize(job, control, new_q, new_v, work)
+            if not close(job, control, current(job, control), q, new_v, work):
+                return abi.NOT_CLOSED
+            control[abi.PHASE] = abi.ACCEPT
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
         if control[abi.PHASE] == abi.PREDICT:
+            if control[abi.EVENT] != 0.0:
+                return abi.EVENT_REACHED
+            if control[abi.CHUNK] <= 0.0:
+                return abi.RUNNING
             rest = control[abi.END] - control[abi.TIME]
             if rest <= CLOSE * control[abi.STEP]:
                 return abi.DONE
-            if control[abi.STEP] > rest * (1.0 - CLOSE):
-                control[abi.FRESH] = 1.0 if control[abi.STEP] != rest else control[abi.FRESH]
-                control[abi.STEP] = rest
-            control[abi.ASK_TIME] = control[abi.TIME] + control[abi.STEP]
-            if job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]:
+            control[abi.ASK_TIME] = next_time(control, rest)
+            if lacks_drivers(job, control):
                 return abi.ASK_DRIVERS
-            row = set_drivers(job, control)
+            set_drivers(job, control)
             predict(job, control, q, v, history, work)
             control[abi.PHASE] = abi.CORRECT
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.CORRECT:
-            if job[abi.DRIVEN] > 0:
-                row = tail(floats_at(job[abi.DRIVE]), 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1))
+            row = current(job, control)
+            if control[abi.REDUNDANT] != 0.0:
+                approach(job, control, new_q, piece(job, MOVED_Q, work), work)
             linearize(job, control, new_q, new_v, work)
             solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
             error = correct(job, control, v, history, work)
-            control[abi.FRESH] = 0.0
-            if control[abi.RTOL] > 0.0:
-                ratio = error / control[abi.RTOL]
-                if ratio > 1.0:
-                    k = min(control[abi.KNOWN], control[abi.ORDER])
-                    control[abi.REFUSED] += 1.0
-                    control[abi.HOLD] = 0.0
-                    control[abi.FRESH] = 1.0
-                    control[abi.STEP] *= max(SHRINK, SAFETY * ratio ** (-1.0 / (k + 1.0)))
-                    control[abi.PHASE] = abi.PREDICT
-                    if control[abi.STEP] < control[abi.LEAST_STEP]:
-                        return abi.STEP_TOO_SMALL
-                    continue
+            control[abi.FRESH] = 1.0 if control[abi.UNEVEN] > 0.0 else 0.0
+            if control[abi.RTOL] > 0.0 and error > control[abi.RTOL]:
+                k = min(control[abi.KNOWN], control[abi.ORDER])
+                control[abi.REFUSED] += 1.0
+                control[abi.HOLD] = 0.0
+                control[abi.FRESH] = 1.0
+                control[abi.STEP] *= max(SHRINK, SAFETY * (error / control[abi.RTOL]) ** (-1.0 / (k + 1.0)))
+                control[abi.PHASE] = abi.PREDICT
+                if control[abi.STEP] < control[abi.LEAST_STEP]:
+                    return abi.STEP_TOO_SMALL
+                continue
             control[abi.LAST_ERROR] = error
             control[abi.ERROR] = max(control[abi.ERROR], error)
             if not close(job, control, row, q, new_v, work):
@@ -300,28 +484,55 @@ def _advance(op, job, control, q, v, history, storage, work):
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.ACCEPT:
-            if job[abi.DRIVEN] > 0:
-                row = tail(floats_at(job[abi.DRIVE]), 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1))
             update_gamma(job, new_q, new_v, work)
-            solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
-            t = control[abi.ASK_TIME]
-            for i in range(job[abi.COORDINATES]):
-                q[i] = new_q[i]
+            solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, end_multipliers, work)
+            if not is_finite(n6, new_a):
+                return abi.NOT_FINITE
+            if job[abi.STOP_COUNT] > 0:
+                if control[abi.KNOWN] > 0.0 and seek_event(job, control, new_q, end_multipliers, work):
+                    control[abi.PHASE] = abi.PREDICT
+                    continue
+                control[abi.HIGH] = 0.0
+                keep_gaps(job, new_q, end_multipliers, work)
+            accept(job, control, q, v, history, work)
+            if control[abi.KNOWN] > 1.0:
+                control[abi.UNEVEN] = max(0.0, control[abi.UNEVEN] - 1.0)
+                control[abi.TAKEN] += 1.0
+                control[abi.CHUNK] -= 1.0
+                if control[abi.RTOL] > 0.0:
+                    next_step(control)
+            control[abi.PHASE] = abi.OUTPUT
+        if control[abi.PHASE] == abi.OUTPUT:
+            if control[abi.SAMPLE] >= control[abi.SAMPLES]:
+                control[abi.PHASE] = abi.PREDICT
+                continue
+            t = times[int(control[abi.SAMPLE])]
+            if is_at(t, control[abi.TIME], control[abi.STEP]):
+                a = tail(history, int(control[abi.HEAD]) * n6)
+                store(job, control, control[abi.TIME], q, v, a, end_multipliers, storage)
+                control[abi.PHASE] = abi.PREDICT
+                continue
+            if t > control[abi.TIME]:
+                control[abi.PHASE] = abi.PREDICT
+                continue
+            control[abi.ASK_TIME] = t
+            if lacks_drivers(job, control):
+                return abi.ASK_DRIVERS
+            set_drivers(job, control)
+            interpolate(job, control, history, t, work)
+            linearize(job, control, new_q, new_v, work)
             for i in range(n6):
-                v[i] = new_v[i]
-            control[abi.TIME] = t
-            push(job, control, t, new_a, history)
-            control[abi.TAKEN] += 1.0
-            left -= 1
-            if control[abi.SAMPLE] < control[abi.SAMPLES]:
-                if abs(times[int(control[abi.SAMPLE])] - t) <= CLOSE * abs(t) + CLOSE * control[abi.STEP]:
-                    store(job, control, t, q, v, new_a, multipliers, storage)
-            if control[abi.RTOL] > 0.0:
-                if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 1.0:
-                    control[abi.FRESH] = 1.0
-                next_step(control, control[abi.LAST_ERROR] / control[abi.RTOL])
-            control[abi.PHASE] = abi.PREDICT
-    return abi.RUNNING
+                step[i] = 0.0
+            if not close(job, control, current(job, control), q, new_v, work):
+                return abi.NOT_CLOSED
+            control[abi.PHASE] = abi.BETWEEN
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.BETWEEN:
+            update_gamma(job, new_q, new_v, work)
+            solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, multipliers, work)
+            store(job, control, control[abi.ASK_TIME], new_q, new_v, new_a, multipliers, storage)
+            control[abi.PHASE] = abi.OUTPUT
 
 
 ADVANCE = evaluator(_advance)

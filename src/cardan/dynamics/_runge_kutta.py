@@ -9,9 +9,21 @@ from math import sin, sqrt
 
 from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
-from cardan.dynamics._adams import close, is_finite, push, store
+from cardan.dynamics._adams import (
+    CLOSE,
+    accept,
+    close,
+    current,
+    is_at,
+    is_finite,
+    keep_gaps,
+    lacks_drivers,
+    next_time,
+    seek_event,
+    store,
+)
 from cardan.dynamics._equations import (
-    MULTIPLIERS,
+    END_MULTIPLIERS,
     NEW_A,
     NEW_Q,
     NEW_V,
@@ -64,29 +76,33 @@ def _advance(op, job, control, q, v, history, storage, work):
     new_v = piece(job, NEW_V, work)
     new_a = piece(job, NEW_A, work)
     step = piece(job, SHIFT, work)
-    multipliers = piece(job, MULTIPLIERS, work)
+    multipliers = piece(job, END_MULTIPLIERS, work)
     stages = piece(job, STAGES, work)  # of each stage θ̇ and v̇, then θ
     theta = cut(stages, 2 * n6 * op, n6)
     tableau = tail(history, abi.HISTORY * (n6 + 1))
     nodes = tail(tableau, op * (op + 1) // 2)
-    row = floats_at(job[abi.DRIVE])
-    left = int(control[abi.CHUNK])
-    while left > 0:
-        if control[abi.PHASE] == abi.PREDICT:
-            rest = control[abi.END] - control[abi.TIME]
-            if rest <= 1e-12 * control[abi.STEP]:
-                return abi.DONE
-            control[abi.STEP] = min(control[abi.STEP], rest)
-            control[abi.STAGE] = 1.0
-            first = tail(history, int(control[abi.HEAD]) * n6)
-            for i in range(n6):
-                stages[i] = v[i]
-                stages[n6 + i] = first[i]
+    while True:
         h = control[abi.STEP]
-        if control[abi.PHASE] == abi.PREDICT or control[abi.PHASE] == abi.ACCEPT:
-            s = int(control[abi.STAGE])
-            control[abi.ASK_TIME] = control[abi.TIME] + (h if s == op else nodes[s] * h)
-            if job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]:
+        s = int(control[abi.STAGE])
+        if control[abi.PHASE] == abi.PREDICT:
+            if s == 0:
+                if control[abi.EVENT] != 0.0:
+                    return abi.EVENT_REACHED
+                if control[abi.CHUNK] <= 0.0:
+                    return abi.RUNNING
+                rest = control[abi.END] - control[abi.TIME]
+                if rest <= CLOSE * h:
+                    return abi.DONE
+                control[abi.STEP_END] = next_time(control, rest)
+                h = control[abi.STEP]
+                s = 1
+                control[abi.STAGE] = 1.0
+                first = tail(history, int(control[abi.HEAD]) * n6)
+                for i in range(n6):
+                    stages[i] = v[i]
+                    stages[n6 + i] = first[i]
+            control[abi.ASK_TIME] = control[abi.STEP_END] if s == op else control[abi.TIME] + nodes[s] * h
+            if lacks_drivers(job, control):
                 return abi.ASK_DRIVERS
             set_drivers(job, control)
             for i in range(n6):
@@ -98,49 +114,41 @@ def _advance(op, job, control, q, v, history, storage, work):
                     once += weight * stages[2 * n6 * j + n6 + i]
                 new_v[i] = v[i] + h * once
                 theta[i] = h * twice
-            retract(job, q, theta, new_q, work)
-            control[abi.PHASE] = abi.CORRECT
-        if control[abi.PHASE] == abi.CORRECT:
-            if job[abi.DRIVEN] > 0:
-                row = tail(floats_at(job[abi.DRIVE]), 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1))
-            for i in range(n6):
                 step[i] = 0.0
+            retract(job, q, theta, new_q, work)
             linearize(job, control, new_q, new_v, work)
             if not is_finite(n6, new_v):
                 return abi.NOT_FINITE
-            if not close(job, control, row, q, new_v, work):
+            if not close(job, control, current(job, control), q, new_v, work):
                 return abi.NOT_CLOSED
-            control[abi.PHASE] = abi.OUTPUT
+            control[abi.PHASE] = abi.ACCEPT
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
-        if job[abi.DRIVEN] > 0:
-            row = tail(floats_at(job[abi.DRIVE]), 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1))
         update_gamma(job, new_q, new_v, work)
-        solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
+        solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, multipliers, work)
         if not is_finite(n6, new_a):
             return abi.NOT_FINITE
-        s = int(control[abi.STAGE])
-        control[abi.STAGE] += 1.0
-        control[abi.PHASE] = abi.ACCEPT
+        control[abi.PHASE] = abi.PREDICT
         if s < op:
+            control[abi.STAGE] += 1.0
             own = tail(stages, 2 * n6 * s)
             tangent_rate(bodies, theta, new_v, own)
             for i in range(n6):
                 own[n6 + i] = new_a[i]
             continue
-        for i in range(job[abi.COORDINATES]):
-            q[i] = new_q[i]
-        for i in range(n6):
-            v[i] = new_v[i]
-        control[abi.TIME] = control[abi.ASK_TIME]
-        push(job, control, control[abi.TIME], new_a, history)
+        if job[abi.STOP_COUNT] > 0:
+            if seek_event(job, control, new_q, multipliers, work):
+                control[abi.STAGE] = 0.0
+                continue
+            control[abi.HIGH] = 0.0
+            keep_gaps(job, new_q, multipliers, work)
+        control[abi.STAGE] = 0.0
+        accept(job, control, q, v, history, work)
         control[abi.TAKEN] += 1.0
-        left -= 1
+        control[abi.CHUNK] -= 1.0
         if control[abi.SAMPLE] < control[abi.SAMPLES]:
-            if abs(times[int(control[abi.SAMPLE])] - control[abi.TIME]) <= 1e-12 * (abs(control[abi.TIME]) + h):
+            if is_at(times[int(control[abi.SAMPLE])], control[abi.TIME], h):
                 store(job, control, control[abi.TIME], q, v, new_a, multipliers, storage)
-        control[abi.PHASE] = abi.PREDICT
-    return abi.RUNNING
 
 
 ADVANCE = evaluator(_advance)

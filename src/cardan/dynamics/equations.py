@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import accumulate
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
@@ -16,24 +14,33 @@ from cardan.lazy import LazyModule
 from cardan.solvers import linear
 from cardan.system import layout
 from cardan.system.state import FloatArray
-from cardan.system.system import IntArray, System
+from cardan.system.system import IntArray, System, ints_at
 
-_adams = LazyModule("cardan.dynamics._adams")
 _dual = LazyModule("cardan.dynamics._dual")
 
 WIDTH = 6
-MOST_STAGES = 7
-WEIGHTS = 8 * 7
+
+
+class Stop(NamedTuple):
+    """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds."""
+
+    name: str
+    lower: float
+    upper: float
 
 
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
-    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  ``forces``: of the loads, None
-    where there are none.  Threads may share it.
+    ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
+    ``equations``: the rows of the system that are equations.  ``stops``: limits, each a row c − bound of the system
+    that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
+    ``forces``: of the loads, None where there are none.
     """
 
-    def __init__(self, system: System, masses: FloatArray, gravity: Any, forces: Forces | None = None) -> None:
+    def __init__(
+        self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = (), forces: Forces | None = None
+    ) -> None:
         self.system = system
         self.forces = forces
         self.problem = formulations.motion_problem(system, "manifold")
@@ -41,11 +48,32 @@ class Equations:
         own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
         self.masses = masses
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, own, np.asarray(gravity, dtype=float)])
+        self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
+        self.coordinates = self.problem.sizes[3]
+        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
         rows = {row.constraint: row.start for row in system.rows}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
+        self.stops = tuple(stops)
+        parameters = {row.constraint: par for row, par in zip(system.rows, ints_at(system, layout.PAR), strict=True)}
+        table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
+        self.stop_table: IntArray = np.array(table, dtype=np.int64).reshape(-1, abi.STOP)
+        weights = own[self.stop_table[:, abi.STOP_EQUATION]]
+        bounds = [(stop.lower, stop.upper, weight, 0.0, 0.0) for stop, weight in zip(stops, weights, strict=True)]
+        self.bounds: FloatArray = np.array(bounds).reshape(-1, abi.BOUND)
+        self.algebra: int = _dual.ALGEBRA
+        self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces)
+
+    def __deepcopy__(self, memo: Any) -> Equations:
+        return self
+
+    def floats_at(self, time: float) -> FloatArray:
+        """The evaluator's floats with the values of all drivers at a time."""
+        return self.system.floats_at(time)
 
 
 def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int, list[int]]]:
@@ -62,7 +90,9 @@ def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int
 
 def _dense_pattern(system: System, structure: IntArray) -> tuple[IntArray, IntArray]:
     """Rows that are equations, and the pattern of :mod:`cardan.dynamics._dual`."""
-    strips, equations, table = [], [], []
+    strips: list[tuple[int, int, int, list[int]]] = []
+    equations: list[int] = []
+    table: list[int] = []
     for row, count, entry, bodies in _strips(system, structure):
         strips.append((len(equations), count, entry, bodies))
         table += [len(equations), row, count, entry, len(bodies), *bodies]
@@ -87,44 +117,3 @@ def _dense_pattern(system: System, structure: IntArray) -> tuple[IntArray, IntAr
     header = [len(system.names), n, len(strips), pairs_at, size, size + n]
     pattern: IntArray = np.array([*header, *table, *pairs, *first], dtype=np.int64)
     return np.array(equations, dtype=np.int64), pattern
-
-
-class Integration:
-    """A run: the tables, the workspace and the history of an integrator at one time.  Threads must not share it."""
-
-    def __init__(self, equations: Equations, q: FloatArray, v: FloatArray, samples: int) -> None:
-        from cardan._jit import address_of
-
-        e, p = equations, equations.problem
-        self.equations = e
-        rows, _, entries, coordinates, evaluation = p.sizes
-        if e.forces is not None:
-            evaluation = max(evaluation, e.forces.work)
-        n6, n, driven = WIDTH * len(e.system.names), e.equations.size, e.drivers.size // 2
-        self.n6, self.n, self.coordinates = n6, n, coordinates
-        matrix = _dual.matrix_size(e.pattern)
-        sizes = (evaluation, 2 * rows, entries, matrix, n6 + n, n6 + n, n6, coordinates, coordinates, n6, n6, n)
-        offsets = [0, *accumulate((*sizes, WEIGHTS, (2 * MOST_STAGES + 1) * n6))]
-        self.floats = p.floats.copy()
-        self.drive: FloatArray = np.zeros(max(1, 3 * driven))
-        self.times: FloatArray = np.zeros(1)
-        self.extra: FloatArray = np.zeros(n6)
-        arrays = (p.ints, self.floats)
-        table = [0] * abi.PIECES + offsets
-        table[abi.EVALUATOR] = p.evaluate
-        table[abi.ALGEBRA] = _dual.ALGEBRA
-        places = (abi.INTS, abi.FLOATS, abi.PATTERN, abi.MASSES, abi.DRIVERS, abi.DRIVE, abi.TIMES, abi.EXTRA)
-        arrays = (p.ints, self.floats, e.pattern, e.values, e.drivers, self.drive, self.times, self.extra)
-        for place, array in zip(places, arrays, strict=True):
-            table[place] = address_of(array)
-        if e.forces is not None:
-            table[abi.LOADS], table[abi.ASKS] = e.forces.address, e.forces.asks
-            table[abi.LOAD_INTS], table[abi.LOAD_FLOATS] = address_of(e.forces.ints), address_of(e.forces.floats)
-        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), coordinates, rows
-        table[abi.EQUATIONS], table[abi.DRIVEN] = n, driven
-        self.job: IntArray = np.array(table, dtype=np.int64)
-        self.control: FloatArray = np.zeros(abi.CONTROL)
-        self.control[abi.LENGTH] = e.system.judged_length
-        self.work: FloatArray = np.empty(offsets[-1])
-        self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + 64)
-        self.q, self.v = q, v

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,27 @@ class Reading(NamedTuple):
     energy: float
 
 
+class _Law(NamedTuple):
+    """A law on the next ``rows`` rows of the load system."""
+
+    name: str
+    code: int
+    sort: int
+    numbers: tuple[float, ...]
+    rows: int
+    function: Recorded | Called | None
+
+
+class _Wrench(NamedTuple):
+    """A wrench on a body by number; numbers: point and vector, in principal axes where they are in body axes."""
+
+    body: int
+    is_torque: bool
+    in_body: bool
+    numbers: tuple[float, ...]
+    function: Recorded | Called | None
+
+
 class Forces:
     """Generalised forces of loads: per body the force in world at its centre of mass, and the torque in principal axes.
 
@@ -51,45 +72,62 @@ class Forces:
     def __init__(
         self, system: System, bodies: Sequence[Body], loads: Sequence[Load], angles: Sequence[CountedAngle]
     ) -> None:
+        self.system = system
+        self._laws: list[_Law] = []
+        self._wrenches: list[_Wrench] = []
+        bundles = []
+        for name, (relations, law, wrench, function) in [(load.name, load.action) for load in loads]:
+            if law is not None:
+                bundles.append(Bundle(name, relations))
+                self._laws.append(_Law(name, *law, sum(r.primitive.rows for r in relations), function))
+            if wrench is not None:
+                body = system.index[wrench.body.name]
+                point = self._in_principal(body, np.array(wrench.point) - system.reference_points[body])
+                vector = np.array(wrench.vector)
+                vector = self._in_principal(body, vector) if wrench.in_body else vector
+                numbers = (*point.tolist(), *vector.tolist())
+                self._wrenches.append(_Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))
+        self._packed = System(bodies, bundles, angles, system.reference_frames)
+        self._make_tables()
+
+    def _make_tables(self) -> None:
         from cardan._jit import address_of
 
-        self.system = system
-        self._to_origins = _to_origins(system)
-        self._laws = [load for load in loads if load.action.law is not None]
-        self._apart = [load.action.law is not None and load.action.law.sort == abi.APART for load in self._laws]
-        self._wrenches = [load for load in loads if load.action.wrench is not None]
-        self.asks = any(load.is_called for load in loads)
-        bundles = [Bundle(load.name, load.relations) for load in self._laws]
-        packed = System(bodies, bundles, angles, system.reference_frames)
+        functions = [law.function for law in self._laws] + [wrench.function for wrench in self._wrenches]
+        self.asks = any(isinstance(function, Called) for function in functions)
+        self._to_origins = _to_origins(self.system)
         manifold = formulations.REGISTRY["manifold"]
-        structure = formulations.structure(packed, manifold)
+        structure = formulations.structure(self._packed, manifold)
         rows, entries, evaluation = structure[[solvers_abi.ROWS, solvers_abi.JACOBIAN_SIZE, solvers_abi.WORK]].tolist()
         self.work: int = evaluation + 3 * rows + _loads.ARGUMENTS + entries
         self.address: int = _loads.ACT
-        arrays = (packed.addressed, _measured_from(system.origin, packed), structure)
+        arrays = (self._packed.addressed, _measured_from(self.system.origin, self._packed), structure)
         self._arrays = arrays  # the table has only their addresses
-        header = [manifold.evaluate(), *map(address_of, arrays), rows, entries]
-        table = [*header, len(self._laws), len(self._wrenches), evaluation]
+        table = [manifold.evaluate(), *map(address_of, arrays), rows, entries]
+        table += [len(self._laws), len(self._wrenches), evaluation]
         numbers: list[float] = []
         row = 0
-        for load in self._laws:
-            law, function = load.action.law, load.action.function
-            assert law is not None
-            count = sum(relation.primitive.rows for relation in load.relations)
-            code = function.address() if isinstance(function, Recorded) else 0
-            table += [law.code, row, count, law.sort, len(numbers), code]
+        for law in self._laws:
+            address = law.function.address() if isinstance(law.function, Recorded) else 0
+            table += [law.code, row, law.rows, law.sort, len(numbers), address]
             numbers += law.numbers
-            row += count
-        for load in self._wrenches:
-            wrench = load.action.wrench
-            assert wrench is not None
-            number = system.index[wrench.body.name]
-            table += [number, wrench.is_torque, wrench.in_body, load.is_called, len(numbers)]
-            point = self._in_principal(number, np.array(wrench.point) - system.reference_points[number])
-            vector = np.array(wrench.vector)
-            numbers += [*point, *(self._in_principal(number, vector) if wrench.in_body else vector)]
+            row += law.rows
+        for wrench in self._wrenches:
+            called = isinstance(wrench.function, Called)
+            table += [wrench.body, wrench.is_torque, wrench.in_body, called, len(numbers)]
+            numbers += wrench.numbers
         self.ints: IntArray = np.array(table, dtype=np.int64)
         self.floats: FloatArray = np.array(numbers or [0.0])
+
+    def __deepcopy__(self, memo: Any) -> Forces:
+        return self  # nothing changes it
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.system, self._packed, self._laws, self._wrenches  # addresses are valid in this process only
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.system, self._packed, self._laws, self._wrenches = state
+        self._make_tables()
 
     def _in_principal(self, number: int, vector: FloatArray) -> FloatArray:
         """A vector in body axes, in the principal axes of a body."""
@@ -103,10 +141,10 @@ class Forces:
         """Of each load that has them: coordinate, rate and effort, and its potential energy [J]."""
         out = np.zeros((len(self._laws), abi.READING))
         self._call(abi.READ, q, v, out.reshape(-1), _at(t))
-        for row, load in zip(out, self._laws, strict=True):
-            if isinstance(load.action.function, Called):
-                row[2] = load.action.function.number(t, float(row[0]), float(row[1]))
-        return {load.name: Reading(*row) for load, row in zip(self._laws, out.tolist(), strict=True)}
+        for row, law in zip(out, self._laws, strict=True):
+            if isinstance(law.function, Called):
+                row[2] = law.function.number(t, float(row[0]), float(row[1]))
+        return {law.name: Reading(*row) for law, row in zip(self._laws, out.tolist(), strict=True)}
 
     def potential(self, q: FloatArray) -> float:
         """Potential energy [J] of all springs and bushings."""
@@ -125,23 +163,20 @@ class Forces:
         """
         given = np.zeros(len(self._laws) + 3 * len(self._wrenches))
         readings = np.zeros((len(self._laws), abi.READING))
-        called = [(k, f) for k, load in enumerate(self._laws) if isinstance(f := load.action.function, Called)]
+        called = [(k, law.sort, f) for k, law in enumerate(self._laws) if isinstance(f := law.function, Called)]
         if called:
             self._call(abi.READ, q, v, readings.reshape(-1), _at(t))
-            for k, function in called:
-                given[k] = function.number(t, float(readings[k, 0]), float(readings[k, 1]))
-                if given[k] and readings[k, 0] == 0.0 and self._apart[k]:
-                    raise ModelError(
-                        f"{function.what} at t = {t:g} s: its points coincide, so its force has no direction"
-                    )
+        for k, sort, function in called:
+            given[k] = function.number(t, float(readings[k, 0]), float(readings[k, 1]))
+            if given[k] and readings[k, 0] == 0.0 and sort == abi.APART:
+                raise ModelError(f"{function.what} at t = {t:g} s: its points coincide, so its force has no direction")
         vectors = given[len(self._laws) :].reshape(-1, 3)
         state: State | None = None
-        for vector, load in zip(vectors, self._wrenches, strict=True):
-            given_by, wrench = load.action.function, load.action.wrench
-            if isinstance(given_by, Called) and wrench is not None:
+        for vector, wrench in zip(vectors, self._wrenches, strict=True):
+            if isinstance(wrench.function, Called):
                 state = state or self.state(t, q, v)
-                own = np.array(given_by.vector(t, state))
-                vector[:] = self._in_principal(self.system.index[wrench.body.name], own) if wrench.in_body else own
+                own = np.array(wrench.function.vector(t, state))
+                vector[:] = self._in_principal(wrench.body, own) if wrench.in_body else own
         out[:] = 0.0
         self._call(abi.APPLY, q, v, out, given)
 
