@@ -604,7 +604,7 @@ class Mechanism:
         max_seconds: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Simulation:
-        """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest as drawn.
+        """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
         step [s]: constant; rtol: chosen so that this error is met (1e-6 where neither is given).
         times [s]: of the outputs; every step, or 100 intervals, where none are given.
