@@ -69,10 +69,10 @@ def fill_column(column, fills, jacobian, diagonal, values):
 
 
 @inner
-def subtract_products(n, w, c, sign, a, b, out):
-    """out −= sign · a bᵀ, with a n×c, b w×c, out n×w."""
+def subtract_products(n, w, c, sign, lower, a, b, out):
+    """out −= sign · a bᵀ, with a n×c, b w×c, out n×w; of a diagonal block only the lower triangle."""
     for i in range(n):
-        for j in range(w):
+        for j in range(i + 1 if lower else w):
             e = 0.0
             for k in range(c):
                 e += a[i * c + k] * b[j * c + k]
@@ -80,34 +80,35 @@ def subtract_products(n, w, c, sign, a, b, out):
 
 
 @inner
-def subtract_block(n, w, c, sign, a, b, out):
-    """subtract_products, unrolled for the widths of bodies, hinges and ball joints."""
-    if c == 6:
-        subtract_products(n, w, 6, sign, a, b, out)
-    elif c == 3:
-        subtract_products(n, w, 3, sign, a, b, out)
-    elif c == 5:
-        subtract_products(n, w, 5, sign, a, b, out)
-    else:
-        subtract_products(n, w, c, sign, a, b, out)
+def subtract_column(c, first, column, left, entries, values):
+    """Subtract the products of one column on the left, c wide, whose block in this row is the entry ``first``."""
+    pivot = tail(values, entries[BLOCK * first + PLACE])
+    sign = float(column[SIGN] * left[SIGN])
+    at = column[ENTRY]
+    for t in range(first, left[COLUMN + ENTRY]):
+        block = tail(entries, BLOCK * t)
+        while entries[BLOCK * at + ROW] != block[ROW]:  # this column has an entry in each row of the left one
+            at += 1
+        out = tail(values, entries[BLOCK * at + PLACE])
+        own = tail(values, block[PLACE])
+        subtract_products(block[HEIGHT], column[BREADTH], c, sign, t == first, own, pivot, out)
 
 
 @inner
 def update_column(column, columns, entries, updates, values):
-    """Subtract the products of all columns on the left."""
-    w = column[BREADTH]
+    """Subtract the products of all columns on the left; unrolled for the widths of bodies, ball joints and hinges."""
     for u in range(column[UPDATE], column[COLUMN + UPDATE]):
         left = tail(columns, COLUMN * updates[PAIR * u + LEFT])
         first = updates[PAIR * u + CROSSING]
-        pivot = tail(values, entries[BLOCK * first + PLACE])
-        sign = float(column[SIGN] * left[SIGN])
-        at = column[ENTRY]
-        for t in range(first, left[COLUMN + ENTRY]):
-            block = tail(entries, BLOCK * t)
-            while entries[BLOCK * at + ROW] != block[ROW]:  # this column has an entry in each row of the left one
-                at += 1
-            out = tail(values, entries[BLOCK * at + PLACE])
-            subtract_block(block[HEIGHT], w, left[BREADTH], sign, tail(values, block[PLACE]), pivot, out)
+        c = left[BREADTH]
+        if c == 6:
+            subtract_column(6, first, column, left, entries, values)
+        elif c == 3:
+            subtract_column(3, first, column, left, entries, values)
+        elif c == 5:
+            subtract_column(5, first, column, left, entries, values)
+        else:
+            subtract_column(c, first, column, left, entries, values)
 
 
 @inner
@@ -182,6 +183,8 @@ def factorise(pattern, epsilon, jacobian, references, values):
             pivot = finish_column(6, column, entries, own, values)
         elif w == 3:
             pivot = finish_column(3, column, entries, own, values)
+        elif w == 5:
+            pivot = finish_column(5, column, entries, own, values)
         else:
             pivot = finish_column(w, column, entries, own, values)
         least = min(least, pivot)
@@ -246,6 +249,8 @@ def substitute(pattern, values, x):
             eliminate(6, column, entries, values, x)
         elif column[BREADTH] == 3:
             eliminate(3, column, entries, values, x)
+        elif column[BREADTH] == 5:
+            eliminate(5, column, entries, values, x)
         else:
             eliminate(column[BREADTH], column, entries, values, x)
     for k in range(table[COUNT] - 1, -1, -1):
@@ -254,6 +259,8 @@ def substitute(pattern, values, x):
             resolve(6, column, entries, values, x)
         elif column[BREADTH] == 3:
             resolve(3, column, entries, values, x)
+        elif column[BREADTH] == 5:
+            resolve(5, column, entries, values, x)
         else:
             resolve(column[BREADTH], column, entries, values, x)
 

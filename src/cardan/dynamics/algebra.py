@@ -34,8 +34,7 @@ class Algebra(NamedTuple):
     matrix: int
 
 
-@dataclass(frozen=True, slots=True)
-class Strips:
+class Strips(NamedTuple):
     """Runs of rows of one constraint that are equations, one element each.
 
     ``row``, ``rows``, ``entry``: first row, number of rows, first entry in the Jacobian.  ``slots``, ``bodies``: number
@@ -51,8 +50,8 @@ class Strips:
 
     def taken(self, order: IntArray) -> Strips:
         """In another order."""
-        taken = [part[order] for part in (self.row, self.rows, self.entry, self.slots, self.bodies, self.fixed)]
-        return Strips(*taken)
+        row, rows, entry, slots, bodies = (part[order] for part in self[:-1])
+        return Strips(row, rows, entry, slots, bodies, self.fixed[order])
 
     @property
     def first(self) -> IntArray:
