@@ -35,6 +35,9 @@ SOURCE, STRIDE, ROWS, GOAL, ROW_STEP, COLUMN_STEP, FACTOR_SIGN, EQUATION, PART =
 # an update of a column: by the column LEFT, whose block in this row is the entry CROSSING
 LEFT, CROSSING, PAIR = range(3)
 
+# What happens at one end of a long chain decays along it, to numbers with which processors compute slowly.
+TINY = 1e-150
+
 
 @inner
 def is_plain(column):
@@ -69,19 +72,28 @@ def fill_column(column, fills, jacobian, diagonal, values):
 
 
 @inner
-def subtract_products(n, w, c, sign, lower, a, b, out):
-    """out −= sign · a bᵀ, with a n×c, b w×c, out n×w; of a diagonal block only the lower triangle."""
-    for i in range(n):
-        for j in range(i + 1 if lower else w):
-            e = 0.0
-            for k in range(c):
-                e += a[i * c + k] * b[j * c + k]
-            out[i * w + j] -= sign * e
+def dot(n, a, b):
+    """Sum of n products; those of bodies, ball joints and hinges as one expression.
+
+    Functions that are compiled once for each width would be faster by a tenth, and take three times as long to compile.
+    """
+    if n == 6:
+        return dot_6(a, b)
+    if n == 3:
+        return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    if n == 5:
+        return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4]
+    e = 0.0
+    for k in range(n):
+        e += a[k] * b[k]
+    return e
 
 
 @inner
-def subtract_column(c, first, column, left, entries, values):
-    """Subtract the products of one column on the left, c wide, whose block in this row is the entry ``first``."""
+def subtract_column(first, column, left, entries, values):
+    """Subtract the products of one column on the left, whose block in this row is the entry ``first``."""
+    w = column[BREADTH]
+    c = left[BREADTH]
     pivot = tail(values, entries[BLOCK * first + PLACE])
     sign = float(column[SIGN] * left[SIGN])
     at = column[ENTRY]
@@ -89,26 +101,19 @@ def subtract_column(c, first, column, left, entries, values):
         block = tail(entries, BLOCK * t)
         while entries[BLOCK * at + ROW] != block[ROW]:  # this column has an entry in each row of the left one
             at += 1
-        out = tail(values, entries[BLOCK * at + PLACE])
-        own = tail(values, block[PLACE])
-        subtract_products(block[HEIGHT], column[BREADTH], c, sign, t == first, own, pivot, out)
+        for i in range(block[HEIGHT]):
+            row = tail(values, block[PLACE] + i * c)
+            out = tail(values, entries[BLOCK * at + PLACE] + i * w)
+            for j in range(i + 1 if t == first else w):
+                out[j] -= sign * dot(c, row, tail(pivot, j * c))
 
 
 @inner
 def update_column(column, columns, entries, updates, values):
-    """Subtract the products of all columns on the left; unrolled for the widths of bodies, ball joints and hinges."""
+    """Subtract the products of all columns on the left."""
     for u in range(column[UPDATE], column[COLUMN + UPDATE]):
         left = tail(columns, COLUMN * updates[PAIR * u + LEFT])
-        first = updates[PAIR * u + CROSSING]
-        c = left[BREADTH]
-        if c == 6:
-            subtract_column(6, first, column, left, entries, values)
-        elif c == 3:
-            subtract_column(3, first, column, left, entries, values)
-        elif c == 5:
-            subtract_column(5, first, column, left, entries, values)
-        else:
-            subtract_column(c, first, column, left, entries, values)
+        subtract_column(updates[PAIR * u + CROSSING], column, left, entries, values)
 
 
 @inner
@@ -132,26 +137,30 @@ def factor_pivot(w, references, a):
 
 
 @inner
-def divide(n, w, factor, block):
-    """block ← block L⁻ᵀ, with block n×w."""
-    for i in range(n):
-        row = tail(block, i * w)
-        for j in range(w):
-            e = row[j]
-            for k in range(j):
-                e -= row[k] * factor[j * w + k]
-            row[j] = e * factor[j * w + j]
+def divide_row(w, factor, row):
+    """row ← row L⁻ᵀ."""
+    for j in range(w):
+        e = row[j]
+        for k in range(j):
+            e -= row[k] * factor[j * w + k]
+        row[j] = e * factor[j * w + j]
 
 
 @inner
-def finish_column(w, column, entries, references, values):
-    """Factorise the diagonal block of a column, and divide the blocks below by it; returns the least relative pivot."""
-    factor = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
-    least = factor_pivot(w, references, factor)
+def divide_column(w, column, entries, factor, values):
+    """Divide the blocks of a column below the diagonal by its factor."""
     for t in range(column[ENTRY] + 1, column[COLUMN + ENTRY]):
         block = tail(entries, BLOCK * t)
-        divide(block[HEIGHT], w, factor, tail(values, block[PLACE]))
-    return least
+        for i in range(block[HEIGHT]):
+            row = tail(values, block[PLACE] + i * w)
+            if w == 3:
+                divide_row(3, factor, row)
+            elif w == 5:
+                divide_row(5, factor, row)
+            elif w == 6:
+                divide_row(6, factor, row)
+            else:
+                divide_row(w, factor, row)
 
 
 @inner
@@ -179,62 +188,72 @@ def factorise(pattern, epsilon, jacobian, references, values):
         update_column(column, columns, entries, updates, values)
         w = column[BREADTH]
         own = tail(diagonal, column[POSITION] - n6) if column[SIGN] < 0 else references
-        if w == 6:
-            pivot = finish_column(6, column, entries, own, values)
-        elif w == 3:
-            pivot = finish_column(3, column, entries, own, values)
-        elif w == 5:
-            pivot = finish_column(5, column, entries, own, values)
-        else:
-            pivot = finish_column(w, column, entries, own, values)
-        least = min(least, pivot)
+        factor = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
+        least = min(least, factor_pivot(w, own, factor))
+        divide_column(w, column, entries, factor, values)
     return least
 
 
 @inner
-def eliminate(w, column, entries, values, x):
-    """Forward substitution with one column."""
-    y = tail(x, column[POSITION])
-    if not is_plain(column):
-        factor = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
-        for i in range(w):
-            e = y[i]
-            for j in range(i):
-                e -= factor[i * w + j] * y[j]
-            y[i] = e * factor[i * w + i]
+def flushed(e):
+    """e, or zero where it is TINY; NaN stays NaN."""
+    return 0.0 if abs(e) < TINY else e
+
+
+@inner
+def divide_forward(w, factor, y):
+    """y ← L⁻¹ y."""
+    for i in range(w):
+        e = y[i]
+        for j in range(i):
+            e -= factor[i * w + j] * y[j]
+        y[i] = flushed(e * factor[i * w + i])
+
+
+@inner
+def divide_backward(w, factor, y):
+    """y ← L⁻ᵀ y."""
+    for i in range(w - 1, -1, -1):
+        e = flushed(y[i] * factor[i * w + i])
+        y[i] = e
+        for j in range(i):
+            y[j] -= factor[i * w + j] * e
+
+
+@inner
+def subtract_below(w, column, entries, values, y, x):
+    """Rows below the diagonal −= their blocks · y."""
     for t in range(column[ENTRY] + 1, column[COLUMN + ENTRY]):
         entry = tail(entries, BLOCK * t)
         block = tail(values, entry[PLACE])
         target = tail(x, entry[TARGET])
         for i in range(entry[HEIGHT]):
-            e = 0.0
-            for j in range(w):
-                e += block[i * w + j] * y[j]
-            target[i] -= e
+            target[i] -= dot(w, tail(block, i * w), y)
 
 
 @inner
-def resolve(w, column, entries, values, x):
-    """Backward substitution with one column, and its sign."""
-    y = tail(x, column[POSITION])
-    if column[SIGN] < 0:
-        for i in range(w):
-            y[i] = -y[i]
+def subtract_multiple(n, factor, a, out):
+    """out −= factor · a."""
+    for i in range(n):
+        out[i] -= factor * a[i]
+
+
+@inner
+def subtract_above(w, column, entries, values, y, x):
+    """y −= transposed blocks · rows below the diagonal."""
     for t in range(column[ENTRY] + 1, column[COLUMN + ENTRY]):
         entry = tail(entries, BLOCK * t)
         block = tail(values, entry[PLACE])
         source = tail(x, entry[TARGET])
         for i in range(entry[HEIGHT]):
             e = source[i]
-            for j in range(w):
-                y[j] -= block[i * w + j] * e
-    if not is_plain(column):
-        factor = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
-        for i in range(w - 1, -1, -1):
-            e = y[i] * factor[i * w + i]
-            y[i] = e
-            for j in range(i):
-                y[j] -= factor[i * w + j] * e
+            row = tail(block, i * w)
+            if w == 6:
+                subtract_multiple(6, e, row, y)
+            elif w == 3:
+                subtract_multiple(3, e, row, y)
+            else:
+                subtract_multiple(w, e, row, y)
 
 
 @inner
@@ -245,24 +264,21 @@ def substitute(pattern, values, x):
     entries = tail(pattern, table[ENTRIES])
     for k in range(table[COUNT]):
         column = tail(columns, COLUMN * k)
-        if column[BREADTH] == 6:
-            eliminate(6, column, entries, values, x)
-        elif column[BREADTH] == 3:
-            eliminate(3, column, entries, values, x)
-        elif column[BREADTH] == 5:
-            eliminate(5, column, entries, values, x)
-        else:
-            eliminate(column[BREADTH], column, entries, values, x)
+        w = column[BREADTH]
+        y = tail(x, column[POSITION])
+        if not is_plain(column):
+            divide_forward(w, tail(values, entries[BLOCK * column[ENTRY] + PLACE]), y)
+        subtract_below(w, column, entries, values, y, x)
     for k in range(table[COUNT] - 1, -1, -1):
         column = tail(columns, COLUMN * k)
-        if column[BREADTH] == 6:
-            resolve(6, column, entries, values, x)
-        elif column[BREADTH] == 3:
-            resolve(3, column, entries, values, x)
-        elif column[BREADTH] == 5:
-            resolve(5, column, entries, values, x)
-        else:
-            resolve(column[BREADTH], column, entries, values, x)
+        w = column[BREADTH]
+        y = tail(x, column[POSITION])
+        if column[SIGN] < 0:
+            for i in range(w):
+                y[i] = -y[i]
+        subtract_above(w, column, entries, values, y, x)
+        if not is_plain(column):
+            divide_backward(w, tail(values, entries[BLOCK * column[ENTRY] + PLACE]), y)
 
 
 @inner
