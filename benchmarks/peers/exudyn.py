@@ -68,10 +68,7 @@ def build(model: Model, start: dict[int, Pose]):
         ]
         system.AddObject(
             exu.utilities.GenericJoint(
-                markerNumbers=ends,
-                constrainedAxes=DIRECTIONS[c.kind],
-                rotationMarker0=axes_i,
-                rotationMarker1=axes_j,
+                markerNumbers=ends, constrainedAxes=DIRECTIONS[c.kind], rotationMarker0=axes_i, rotationMarker1=axes_j
             )
         )
     system.Assemble()

@@ -18,7 +18,7 @@ from cardan.joints.coordinates import make_counted_angle
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
-from cardan.system.parts import Body, CountedAngle, Frame, Point
+from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Relation
 from cardan.system.state import State
 from cardan.system.system import System
@@ -27,16 +27,21 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
     from cardan.analysis.options import AssemblyOptions, OptionArguments
+    from cardan.analysis.simulation import Simulation
     from cardan.analysis.stepper import Stepper
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.dynamics.equations import Equations
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
+_equations = LazyModule("cardan.dynamics.equations")
 _freedom = LazyModule("cardan.diagnosis.freedom")
+_mass = LazyModule("cardan.dynamics.mass")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
+_simulate = LazyModule("cardan.analysis.simulate")
 _stepper = LazyModule("cardan.analysis.stepper")
 
 P = ParamSpec("P")
@@ -509,6 +514,62 @@ class Mechanism:
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
         return motion
+
+    def simulate(
+        self,
+        duration: float,
+        state: State | Mapping[Any, Any] | None = None,
+        *,
+        step: float | None = None,
+        rtol: float | None = None,
+        times: Iterable[float] | None = None,
+        method: str = "adams",
+        max_seconds: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Simulation:
+        """The motion under gravity over a duration [s], from a state (its velocities too) or from rest as drawn.
+
+        step [s]: constant; rtol: chosen so that this error is met (1e-6 where neither is given).
+        times [s]: of the outputs; every step, or 100 intervals, where none are given.
+        method: "adams", or "rk4" and "dopri5" for comparison.
+        max_seconds: for the whole call.  progress: called with the part done.
+        Interrupted by the keyboard, it returns what was reached.
+        """
+        equations, notes = self._equations()
+        simulation: Simulation = _simulate.simulate(
+            self.system,
+            equations,
+            duration,
+            state,
+            step=step,
+            rtol=rtol,
+            times=times,
+            method=method,
+            max_seconds=max_seconds,
+            progress=progress,
+            notes=notes,
+        )
+        return simulation
+
+    def _equations(self) -> tuple[Equations, list[str]]:
+        """The equations of motion, and what they assume."""
+        points: dict[str, list[Any]] = {}
+        for joint in self._joints.values():
+            for end in joint.ends:
+                for place in (end.a, end.b) if isinstance(end, Coordinate) else (end,):
+                    if not isinstance(place, Direction):
+                        points.setdefault(place.body.name, []).append(place.feature().value)
+        bodies = list(self._bodies.values())
+        found = _mass.masses(bodies, points, self.system.judged_length)
+        notes = []
+        if found.assumed:
+            names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
+            notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
+        limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
+        stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
+        bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
+        system = System(bodies, bundles, self._counted_angles(), found.frames)
+        return _equations.Equations(system, found.diagonal, self._gravity, stops), notes
 
     def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).

@@ -2,8 +2,9 @@
 
     λ = S⁻¹ (Ĵ b − c),   u = b − Ĵᵀλ
 
-Where rows are redundant S is singular: λ_{k+1} = (S + ε)⁻¹ (Ĵ b − c + ε λ_k) from λ₀ = 0 converges to the λ of least
-norm (proximal iterations); what they multiply by (ε/(ε + σ²)) per iteration is the error of ε.
+Where rows are redundant S is singular, and S + ε is factorised.  The iterations  λ += (S + ε)⁻¹ (Ĵ u − c)  from λ = 0
+converge to the λ of least norm: each multiplies the error along a singular vector by ε/(ε + σ²).  [Rockafellar1976]
+With ε = 0 they remove the rounding of an ill-conditioned S.
 """
 
 from math import sqrt
@@ -36,7 +37,7 @@ def fill(n, count, pairs, jacobian, epsilon, s):
             for j in range(i + 1 if same else pair[ROWS_B]):
                 row[j] += dot_6(a, tail(jacobian, pair[ENTRY_B] + j * pair[STRIDE_B]))
     for i in range(n):
-        s[i * n + i] += epsilon
+        s[i * n + i] += epsilon if s[i * n + i] > 0.0 else 1.0  # a row of zeros asks for nothing: its λ is zero
 
 
 @inner
@@ -126,17 +127,19 @@ def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
         control[abi.PIVOT] = factorise(n, first, s)
         return 0
     multipliers = cut(x, n6, n)
-    subtract_times(pattern, jacobian, x, multipliers)
-    iterations = int(control[abi.PROXIMAL])
-    if iterations > 0:
+    right = cut(scratch, 0, n)
+    change = cut(scratch, n, n)
+    for i in range(n):
+        right[i] = multipliers[i]
+        multipliers[i] = 0.0
+    for _ in range(1 + int(control[abi.PROXIMAL])):
         for i in range(n):
-            scratch[i] = multipliers[i]
-    substitute(n, first, s, multipliers)
-    for _ in range(iterations):
+            change[i] = right[i]
+        subtract_times(pattern, jacobian, x, change)
+        substitute(n, first, s, change)
+        subtract_transposed(pattern, jacobian, change, x)
         for i in range(n):
-            multipliers[i] = scratch[i] + control[abi.EPSILON] * multipliers[i]
-        substitute(n, first, s, multipliers)
-    subtract_transposed(pattern, jacobian, multipliers, x)
+            multipliers[i] += change[i]
     return 0
 
 

@@ -3,8 +3,8 @@
     M v̇ + Jᵀλ = Q,   J v̇ = γ + g̈,   J v = ġ,   f = 0
 
 in the velocities v = (ṙ of the centre of mass in world, ω in principal axes) of each body, so that M is constant and
-diagonal.  With u = M^½ v̇ and Ĵ = D J M^−½ (D scales the rows to lengths of the mechanism's extent) every solve has one
-form,  u + Ĵᵀλ̂ = b,  Ĵ u = c:
+diagonal.  With u = M^½ v̇ and Ĵ = D J M^−½, where D gives every row of Ĵ the length one, every solve has one form,
+u + Ĵᵀλ̂ = b,  Ĵ u = c:
 
 ============ ================= ===============
 acceleration b = M^−½ Q        c = D(γ + g̈)
@@ -15,16 +15,21 @@ pose         b = M^½ δ         c = −D f
 The second and third are projections in the metric of M.
 """
 
+from math import sqrt
+
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
 from cardan.solvers import abi as solvers_abi
 
 WIDTH = 6
-REGULAR = 1e-7  # a smaller pivot, relative to its diagonal: rows may be redundant
-EPSILON = 1e-10  # added to the diagonal where rows are redundant, relative to its mean
+REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
+ACCURATE = 1e-5  # with a smaller pivot a solution is refined
+EPSILON = 1e-10  # added to the diagonal where rows are redundant
+CLOSED = 1e-11  # residual of a closed pose, relative to the extent, or in radians
 PROXIMAL = 2.0  # iterations that remove its error
 
-RETRACT, GAMMA, MOTION = map(plain, (solvers_abi.RETRACT, solvers_abi.GAMMA, solvers_abi.MOTION))
+RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
+GAMMA, MOTION = plain(solvers_abi.GAMMA), plain(solvers_abi.MOTION)
 FACTOR, SOLVE = map(plain, (abi.FACTOR, abi.SOLVE))
 # pieces of the workspace
 (
@@ -45,7 +50,8 @@ FACTOR, SOLVE = map(plain, (abi.FACTOR, abi.SOLVE))
     OLD_Q,
     OLD_V,
     END_MULTIPLIERS,
-) = map(plain, range(17))
+    SCALES,
+) = map(plain, range(18))
 
 
 @inner
@@ -57,7 +63,7 @@ def piece(job, number, work):
 
 @inner
 def roots(job):
-    """M^½, M^−½ (WIDTH per body each), D (per equation), gravity: after M itself."""
+    """M, M^½, M^−½ (WIDTH per body each), gravity; per equation the weight of its residual: 1/L, or 1 of an angle."""
     return floats_at(job[abi.MASSES])
 
 
@@ -75,24 +81,27 @@ def retract(job, q, step, out, work):
 
 
 @inner
-def scale_jacobian(pattern, scales, inverse_roots, jacobian):
-    """Ĵ ← D J M^−½ in place; returns the mean of the diagonal of Ĵ Ĵᵀ."""
-    total = 0.0
+def scale_jacobian(pattern, inverse_roots, active, jacobian, scales):
+    """Ĵ ← D J M^−½ in place, and D, such that every row of Ĵ has length one, or zero where it is not active."""
     strip = tail(pattern, abi.P_HEADER)
     for _ in range(pattern[abi.P_STRIPS]):
-        at = strip[abi.S_ENTRY]
+        width = WIDTH * strip[abi.S_SLOTS]
+        row = tail(jacobian, strip[abi.S_ENTRY])
         for i in range(strip[abi.S_ROWS]):
-            d = scales[strip[abi.S_FIRST] + i]
+            square = 0.0
             for s in range(strip[abi.S_SLOTS]):
                 w = tail(inverse_roots, WIDTH * strip[abi.S_BODIES + s])
-                row = tail(jacobian, at)
+                block = tail(row, WIDTH * s)
                 for j in range(WIDTH):
-                    e = row[j] * d * w[j]
-                    row[j] = e
-                    total += e * e
-                at += WIDTH
+                    e = block[j] * w[j]
+                    block[j] = e
+                    square += e * e
+            d = active[strip[abi.S_FIRST] + i] * (1.0 / sqrt(square) if square > 0.0 else 1.0)
+            scales[strip[abi.S_FIRST] + i] = d
+            for j in range(width):
+                row[j] *= d
+            row = tail(row, width)
         strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
-    return total / max(pattern[abi.P_EQUATIONS], 1)
 
 
 @inner
@@ -120,10 +129,9 @@ def set_drivers(job, control):
 
 
 @inner
-def add_drivers(job, row, order, x):
+def add_drivers(job, row, order, scales, x):
     """x[equation of a driver] += its rate (order 1) or acceleration (order 2), scaled."""
     n6 = WIDTH * job[abi.BODIES]
-    scales = tail(roots(job), 3 * n6)
     places = integers_at(job[abi.DRIVERS])
     for k in range(job[abi.DRIVEN]):
         equation = places[2 * k + 1]
@@ -136,7 +144,7 @@ def update_forces(job, q, v, out, work):
     bodies = job[abi.BODIES]
     n6 = WIDTH * bodies
     mass = roots(job)
-    gravity = tail(mass, 3 * n6 + job[abi.EQUATIONS])
+    gravity = tail(mass, 3 * n6)
     extra = floats_at(job[abi.EXTRA])
     for b in range(bodies):
         m = tail(mass, WIDTH * b)
@@ -179,7 +187,8 @@ def linearize(job, control, q, v, work):
     n6 = WIDTH * job[abi.BODIES]
     mass = roots(job)
     pattern = integers_at(job[abi.PATTERN])
-    control[abi.DIAGONAL] = scale_jacobian(pattern, tail(mass, 3 * n6), tail(mass, 2 * n6), jacobian)
+    active = floats_at(job[abi.ACTIVE])
+    scale_jacobian(pattern, tail(mass, 2 * n6), active, jacobian, piece(job, SCALES, work))
     control[abi.EVALUATIONS] += 1.0
     factorise(job, control, work)
 
@@ -187,12 +196,12 @@ def linearize(job, control, q, v, work):
 @inner
 def factorise(job, control, work):
     """The factor of Ĵ Ĵᵀ; with EPSILON on its diagonal where rows were or are redundant."""
-    for attempt in range(2):
+    for _ in range(2):
         redundant = control[abi.REDUNDANT] != 0.0
-        control[abi.EPSILON] = EPSILON * control[abi.DIAGONAL] if redundant else 0.0
-        control[abi.PROXIMAL] = PROXIMAL if redundant else 0.0
+        control[abi.EPSILON] = EPSILON if redundant else 0.0
         control[abi.PIVOT] = 1.0
         call_algebra(job, FACTOR, control, work)
+        control[abi.PROXIMAL] = PROXIMAL if redundant else (1.0 if control[abi.PIVOT] < ACCURATE else 0.0)
         if redundant or control[abi.PIVOT] > REGULAR:
             break
         control[abi.REDUNDANT] = 1.0
@@ -204,14 +213,14 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     n6 = WIDTH * job[abi.BODIES]
     n = job[abi.EQUATIONS]
     mass = roots(job)
-    scales = tail(mass, 3 * n6)
+    scales = piece(job, SCALES, work)
     x = piece(job, X, work)
     values = piece(job, VALUES, work)
     update_forces(job, q, v, x, piece(job, EVALUATION, work))
     for i in range(n6):
         x[i] *= mass[2 * n6 + i]
     take_rows(integers_at(job[abi.PATTERN]), scales, tail(values, job[abi.ROWS]), 1.0, tail(x, n6))
-    add_drivers(job, row, 2, x)
+    add_drivers(job, row, 2, scales, x)
     call_algebra(job, SOLVE, control, work)
     for i in range(n6):
         a[i] = x[i] * mass[2 * n6 + i]
@@ -236,13 +245,50 @@ def project_pose(job, control, step, work):
     values = piece(job, VALUES, work)
     for i in range(n6):
         x[i] = step[i] * mass[n6 + i]
-    take_rows(integers_at(job[abi.PATTERN]), tail(mass, 3 * n6), values, -1.0, tail(x, n6))
+    take_rows(integers_at(job[abi.PATTERN]), piece(job, SCALES, work), values, -1.0, tail(x, n6))
     call_algebra(job, SOLVE, control, work)
     largest = 0.0
     for i in range(n6):
         step[i] = x[i] * mass[2 * n6 + i]
         largest = max(largest, abs(step[i]) / (control[abi.LENGTH] if i % WIDTH < 3 else 1.0))
     return largest
+
+
+@inner
+def approach(job, control, q, moved, work):
+    """Bring a pose nearer to the constraints with the factor of another one: J of redundant rows is taken there only.
+
+    Away from the constraints redundant rows contradict each other, and what they demand would be divided by EPSILON.
+    """
+    n6 = WIDTH * job[abi.BODIES]
+    step = piece(job, SHIFT, work)
+    values = piece(job, VALUES, work)
+    for _ in range(2):
+        evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+        for i in range(n6):
+            step[i] = 0.0
+        project_pose(job, control, step, work)
+        retract(job, q, step, moved, work)
+        for i in range(job[abi.COORDINATES]):
+            q[i] = moved[i]
+
+
+@inner
+def is_closed(job, q, work):
+    """Whether a pose meets every equation: where J has lost rank, a small shift does not show it."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    weights = tail(roots(job), 3 * WIDTH * job[abi.BODIES] + 3)
+    active = floats_at(job[abi.ACTIVE])
+    pattern = integers_at(job[abi.PATTERN])
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        for i in range(strip[abi.S_ROWS]):
+            k = strip[abi.S_FIRST] + i
+            if not abs(values[strip[abi.S_ROW] + i]) * weights[k] * active[k] <= CLOSED:
+                return False
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+    return True
 
 
 @inner
@@ -255,7 +301,7 @@ def project_velocity(job, control, row, v, work):
         x[i] = v[i] * mass[n6 + i]
     for i in range(job[abi.EQUATIONS]):
         x[n6 + i] = 0.0
-    add_drivers(job, row, 1, x)
+    add_drivers(job, row, 1, piece(job, SCALES, work), x)
     call_algebra(job, SOLVE, control, work)
     for i in range(n6):
         v[i] = x[i] * mass[2 * n6 + i]

@@ -46,14 +46,22 @@ def is_plain(column):
 
 
 @inner
-def start_column(column, entries, epsilon, values):
-    """The column of the matrix without Ĵ: zeros, and 1 or ε on the diagonal."""
-    w = column[BREADTH]
-    begin = entries[BLOCK * column[ENTRY] + PLACE]
-    for i in range(begin, entries[BLOCK * column[COLUMN + ENTRY] + PLACE]):
+def clear_column(column, entries, values):
+    """Zeros."""
+    for i in range(entries[BLOCK * column[ENTRY] + PLACE], entries[BLOCK * column[COLUMN + ENTRY] + PLACE]):
         values[i] = 0.0
+
+
+@inner
+def fill_diagonal(column, epsilon, references, pivot):
+    """1 for a body, ε for a joint, which is added to the references, or 1 where a row is zero: then its λ is zero."""
+    w = column[BREADTH]
     for i in range(w):
-        values[begin + i * (w + 1)] = 1.0 if column[SIGN] > 0 else epsilon
+        e = 1.0
+        if column[SIGN] < 0:
+            e = epsilon if references[i] > 0.0 else 1.0
+            references[i] += e
+        pivot[i * (w + 1)] = e
 
 
 @inner
@@ -175,22 +183,22 @@ def factorise(pattern, epsilon, jacobian, references, values):
     for i in range(WIDTH):
         references[i] = 1.0
     for i in range(pattern[abi.P_EQUATIONS]):
-        diagonal[i] = epsilon
+        diagonal[i] = 0.0
     least = 1.0
     for k in range(table[COUNT]):
         column = tail(columns, COLUMN * k)
         plain = is_plain(column)
         if not plain:
-            start_column(column, entries, epsilon, values)
+            clear_column(column, entries, values)
         fill_column(column, tail(pattern, table[FILLS]), jacobian, diagonal, values)
         if plain:
             continue
-        update_column(column, columns, entries, updates, values)
-        w = column[BREADTH]
+        pivot = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
         own = tail(diagonal, column[POSITION] - n6) if column[SIGN] < 0 else references
-        factor = tail(values, entries[BLOCK * column[ENTRY] + PLACE])
-        least = min(least, factor_pivot(w, own, factor))
-        divide_column(w, column, entries, factor, values)
+        fill_diagonal(column, epsilon, own, pivot)
+        update_column(column, columns, entries, updates, values)
+        least = min(least, factor_pivot(column[BREADTH], own, pivot))
+        divide_column(column[BREADTH], column, entries, pivot, values)
     return least
 
 
