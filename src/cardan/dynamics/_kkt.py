@@ -81,10 +81,7 @@ def fill_column(column, fills, jacobian, diagonal, values):
 
 @inner
 def dot(n, a, b):
-    """Sum of n products; those of bodies, ball joints and hinges as one expression.
-
-    Functions that are compiled once for each width would be faster by a tenth, and take three times as long to compile.
-    """
+    """Sum of n products, as one expression for the widths of bodies, ball joints and hinges."""
     if n == 6:
         return dot_6(a, b)
     if n == 3:
@@ -95,6 +92,16 @@ def dot(n, a, b):
     for k in range(n):
         e += a[k] * b[k]
     return e
+
+
+@inner
+def subtract_row(n, c, sign, row, b, out):
+    """out −= sign · b row, with b n×c."""
+    for j in range(n):
+        e = 0.0
+        for k in range(c):
+            e += row[k] * b[j * c + k]
+        out[j] -= sign * e
 
 
 @inner
@@ -112,8 +119,15 @@ def subtract_column(first, column, left, entries, values):
         for i in range(block[HEIGHT]):
             row = tail(values, block[PLACE] + i * c)
             out = tail(values, entries[BLOCK * at + PLACE] + i * w)
-            for j in range(i + 1 if t == first else w):
-                out[j] -= sign * dot(c, row, tail(pivot, j * c))
+            count = i + 1 if t == first else w
+            if c == 6:
+                subtract_row(count, 6, sign, row, pivot, out)
+            elif c == 5:
+                subtract_row(count, 5, sign, row, pivot, out)
+            elif c == 3:
+                subtract_row(count, 3, sign, row, pivot, out)
+            else:
+                subtract_row(count, c, sign, row, pivot, out)
 
 
 @inner
@@ -260,6 +274,8 @@ def subtract_above(w, column, entries, values, y, x):
                 subtract_multiple(6, e, row, y)
             elif w == 3:
                 subtract_multiple(3, e, row, y)
+            elif w == 5:
+                subtract_multiple(5, e, row, y)
             else:
                 subtract_multiple(w, e, row, y)
 

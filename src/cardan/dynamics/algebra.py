@@ -22,7 +22,7 @@ _kkt = LazyModule("cardan.dynamics._kkt")
 _cholesky = LazyModule("cardan.math._block_cholesky")
 
 WIDTH = 6
-DENSE_EQUATIONS = 40  # up to this number the dense matrix is faster
+DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and sooner ready
 
 
 class Algebra(NamedTuple):

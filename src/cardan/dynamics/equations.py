@@ -29,8 +29,8 @@ class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
     ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
-    ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the system
-    that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
+    ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
+    system that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
     """
 
     def __init__(self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = ()) -> None:
