@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
+    from cardan.dynamics.model import Model
+    from cardan.dynamics.reactions import Connection
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
@@ -39,8 +41,10 @@ _batch = LazyModule("cardan.analysis.batch")
 _equations = LazyModule("cardan.dynamics.equations")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _mass = LazyModule("cardan.dynamics.mass")
+_model = LazyModule("cardan.dynamics.model")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
+_reactions = LazyModule("cardan.dynamics.reactions")
 _simulate = LazyModule("cardan.analysis.simulate")
 _stepper = LazyModule("cardan.analysis.stepper")
 
@@ -513,6 +517,7 @@ class Mechanism:
         motion: Motion = _move.move(
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
+        motion._model = self._model()
         return motion
 
     def simulate(
@@ -549,6 +554,7 @@ class Mechanism:
             progress=progress,
             notes=notes,
         )
+        simulation._connections = self._connections()
         return simulation
 
     def _equations(self) -> tuple[Equations, list[str]]:
@@ -556,19 +562,34 @@ class Mechanism:
         limits = [joint.name for joint in self._joints.values() if joint.kind.name == "limit"]
         if limits:
             raise ModelError(f"limit {limits[0]!r} cannot be simulated yet; remove it with m.remove({limits[0]!r})")
+        bodies = list(self._bodies.values())
+        found = _mass.masses(bodies, self._points(), self.system.judged_length)
+        notes = []
+        if found.assumed:
+            names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
+            notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
+        return _equations.Equations(self._packed(found.frames), found.diagonal, self._gravity), notes
+
+    def _points(self) -> dict[str, list[Any]]:
+        """Where each body is joined [m], in its axes, by its name."""
         points: dict[str, list[Any]] = {}
         for joint in self._joints.values():
             for end in joint.ends:
                 for place in (end.a, end.b) if isinstance(end, Coordinate) else (end,):
                     if not isinstance(place, Direction):
                         points.setdefault(place.body.name, []).append(place.feature().value)
-        bodies = list(self._bodies.values())
-        found = _mass.masses(bodies, points, self.system.judged_length)
-        notes = []
-        if found.assumed:
-            names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
-            notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
-        return _equations.Equations(self._packed(found.frames), found.diagonal, self._gravity), notes
+        return points
+
+    def _connections(self) -> dict[str, Connection]:
+        """Where each constraint is attached; limits are left out."""
+        joints = [joint for joint in self._joints.values() if joint.kind.name != "limit"]
+        return {joint.name: _reactions.connection(joint) for joint in joints}
+
+    def _model(self) -> Model:
+        """What reactions need beside the system, as plain values."""
+        parts = tuple(_mass.Part(b.name, b.mass, b.center, b.inertia) for b in self._bodies.values())
+        model: Model = _model.Model(parts, self._points(), self._gravity, self._connections())
+        return model
 
     def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).

@@ -113,6 +113,7 @@ def simulate(
         steps=int(c[abi.TAKEN]),
         refused=int(c[abi.REFUSED]),
         error=float(c[abi.ERROR]),
+        redundant=bool(c[abi.REDUNDANT]),
     )
 
 

@@ -41,6 +41,9 @@ class Equations:
         self.algebra: int = _dual.ALGEBRA
         self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equations, (self.system, self.masses, self.gravity)
+
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""
         return self.system.floats_at(time)
