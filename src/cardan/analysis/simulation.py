@@ -11,14 +11,7 @@ import numpy as np
 
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.equations import Equations
-from cardan.dynamics.reactions import (
-    Connection,
-    ConstraintForces,
-    Reaction,
-    drift,
-    read_effort,
-    read_reaction,
-)
+from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
@@ -247,12 +240,12 @@ class Simulation:
             return np.asarray(np.linalg.norm(world[1] - world[0], axis=1))
         if c.kind == "inclination":
             u, v = world
-            return np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), dot(u, v))
+            return np.asarray(np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), dot(u, v)))
         x, y, w = world
         angle = np.arctan2(dot(y, w), dot(x, w))
         keys = self._equations.system.counted_angles
         if c.counted is None or c.counted.key not in keys:
-            return np.unwrap(np.where(angle == -np.pi, np.pi, angle))
+            return np.asarray(np.unwrap(np.where(angle == -np.pi, np.pi, angle)))
         near = self._angles()[:, keys.index(c.counted.key)]
         found: FloatArray = angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
         return found

@@ -15,11 +15,15 @@ from cardan.solvers._blocks import scale_rows
 
 RESIDUAL, JACOBIAN = plain(solvers_abi.RESIDUAL), plain(solvers_abi.JACOBIAN)
 FACTOR, SOLVE = plain(abi.FACTOR), plain(abi.SOLVE)
-EPSILON = 1e-8  # relative to the mean diagonal of S: added to it where rows are redundant
-PROXIMAL = 2.0  # iterations of one solve that remove its error
-SOLVES = 40  # at the most
-EXACT = 1e-14  # of the largest component of b: a smaller rest is rounding
-SLOW = 0.9  # a rest that a solve reduces less is not carried by the constraints
+# Added to S where rows are redundant, relative to its mean diagonal.  A larger one leaves less rounding in λ̃; what it
+# cannot reach, because singular values are small, is left to a smaller one.
+EPSILON = 1e-6
+REFINED = 1e-4
+LEVELS = 3
+PROXIMAL = 2.0  # iterations of one solve that remove the error of EPSILON
+SOLVES = 10  # at the most
+EXACT = 1e-13  # of the largest component of b: a smaller rest is rounding
+SLOW = 0.5  # a solve that leaves more of the rest is not worth another
 
 
 @inner
@@ -69,15 +73,6 @@ def least_norm(job, control, q, b, multipliers, rest, values, jacobian, x, work)
         square = 0.0
         for i in range(entries):
             square += jacobian[i] * jacobian[i]
-        for _ in range(2):
-            redundant = control[abi.REDUNDANT] != 0.0
-            control[abi.EPSILON] = EPSILON * square / n if redundant else 0.0
-            control[abi.PROXIMAL] = PROXIMAL if redundant else 0.0
-            control[abi.PIVOT] = 1.0
-            call_evaluator(job[solvers_abi.LINEAR], FACTOR, pattern, control, x, scratch, control, jacobian, matrix)
-            if redundant or control[abi.PIVOT] > REGULAR:
-                break
-            control[abi.REDUNDANT] = 1.0
         size = 0.0
         for i in range(n6):
             x[i] = b[k, i]
@@ -85,19 +80,32 @@ def least_norm(job, control, q, b, multipliers, rest, values, jacobian, x, work)
         for i in range(n):
             multipliers[k, i] = 0.0
         last = size
-        for _ in range(SOLVES):
-            for i in range(n):
-                x[n6 + i] = 0.0
-            call_evaluator(job[solvers_abi.LINEAR], SOLVE, pattern, control, x, scratch, control, jacobian, matrix)
-            for i in range(n):
-                multipliers[k, i] += x[n6 + i]
-            largest = 0.0
-            for i in range(n6):
-                largest = max(largest, abs(x[i]))
-            if not (largest > EXACT * size and largest < SLOW * last):
+        level = 0
+        epsilon = EPSILON * square / n
+        while level < LEVELS and last > EXACT * size:
+            redundant = control[abi.REDUNDANT] != 0.0
+            control[abi.EPSILON] = epsilon if redundant else 0.0
+            control[abi.PROXIMAL] = PROXIMAL if redundant else 0.0
+            control[abi.PIVOT] = 1.0
+            call_evaluator(job[solvers_abi.LINEAR], FACTOR, pattern, control, x, scratch, control, jacobian, matrix)
+            if not redundant and control[abi.PIVOT] <= REGULAR:
+                control[abi.REDUNDANT] = 1.0
+                continue
+            for _ in range(SOLVES):
+                for i in range(n):
+                    x[n6 + i] = 0.0
+                call_evaluator(job[solvers_abi.LINEAR], SOLVE, pattern, control, x, scratch, control, jacobian, matrix)
+                for i in range(n):
+                    multipliers[k, i] += x[n6 + i]
+                largest = 0.0
+                for i in range(n6):
+                    largest = max(largest, abs(x[i]))
+                is_slow = not (largest > EXACT * size and largest < SLOW * last)
                 last = largest
-                break
-            last = largest
+                if is_slow:
+                    break
+            level = level + 1 if redundant else LEVELS
+            epsilon *= REFINED
         rest[k] = last
 
 

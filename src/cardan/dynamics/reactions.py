@@ -21,7 +21,7 @@ from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
 from cardan.system import check, layout
-from cardan.system.parts import Body, Direction, Point
+from cardan.system.parts import Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
@@ -64,8 +64,8 @@ def connection(joint: Joint) -> Connection:
     if len(joint.ends) == 2:
         a, b = (_places(end)[-1] for end in joint.ends)
         return Connection(joint.kind.name, a, b, tuple(places))
-    a, b = places if len(places) == 2 else (None, None)
-    return Connection(joint.kind.name, a, b, tuple(places))
+    is_driver = len(places) == 2  # one coordinate
+    return Connection(joint.kind.name, *(places if is_driver else (None, None)), tuple(places))  # type: ignore[call-arg]
 
 
 def _places(end: Any) -> tuple[Place, ...]:
@@ -95,8 +95,8 @@ class ConstraintForces:
             self.wrenches = self._forces(self.multipliers)
             unit = _scales(equations)[0]
             random = unit * np.random.default_rng(SEED).standard_normal(self.multipliers.shape)
-            carried, _ = self._least_norm(random, self._forces(random))
-            self.free = self._forces(random - carried)
+            self.random = random - self._least_norm(random, self._forces(random))[0]
+            self.free = self._forces(self.random)
 
     def _forces(self, multipliers: FloatArray) -> FloatArray:
         out = np.zeros((len(self._q), len(self._bodies), WIDTH))
@@ -108,7 +108,8 @@ class ConstraintForces:
     def _least_norm(self, multipliers: FloatArray, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """λ of least norm with the same forces."""
         total = np.zeros((len(self._q), len(self._equations.system.names), WIDTH))
-        np.add.at(total, (slice(None), self._bodies), wrenches)
+        for pair, body in enumerate(self._bodies.tolist()):
+            total[:, body] += wrenches[:, pair]
         return _least_norm(self._equations, self._job, self._q, -total.reshape(len(self._q), -1))
 
     def effort(self, name: str) -> FloatArray:
@@ -205,8 +206,8 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> ConstraintForces
     if rest.max(initial=0.0) > UNCARRIED * largest:
         at = states[int(rest.argmax())].time
         raise ModelError(
-            f"at t = {at:g} s the motion needs forces that neither joints nor drivers give: the drivers leave a freedom;"
-            " drive it too, or use simulate"
+            f"at t = {at:g} s the motion needs forces that neither joints nor drivers give: the drivers leave a "
+            "freedom; drive it too, or use simulate"
         )
     redundant = bool(job[1][abi.REDUNDANT] != 0.0)
     return ConstraintForces(equations, q, multipliers, redundant)
