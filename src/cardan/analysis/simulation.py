@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from cardan.analysis import output
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
@@ -48,6 +50,13 @@ def dot(a: FloatArray, b: FloatArray) -> FloatArray:
     """a · b at each time."""
     found: FloatArray = np.einsum("ki,ki->k", a, b)
     return found
+
+
+def plain(values: FloatArray) -> Any:
+    """A list of numbers, None for those that are not finite."""
+    kept = values.astype(object)
+    kept[~np.isfinite(values)] = None
+    return kept.tolist()
 
 
 class States(Sequence[State]):
@@ -303,6 +312,37 @@ class Simulation:
         span = f"t = {self.times[0]:g} … {self.times[-1]:g} s, {len(self.times)} times, {self.steps} steps"
         lines = [f"{self.status}: {span}", *([self.reason] if self.reason else []), *self.notes]
         return "\n  ".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a number that is not finite becomes None."""
+        energy = self.energy
+        return {
+            "ok": self.ok,
+            "status": str(self.status),
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "steps": self.steps,
+            "refused": self.refused,
+            "times": self.times.tolist(),
+            "energy": {"kinetic": plain(energy.kinetic), "potential": plain(energy.potential)},
+            "drift": plain(self.drift),
+            "bodies": {
+                name: {
+                    "positions": plain(self.positions(name)),
+                    "quaternions": plain(self.quaternions(name)),
+                    "velocities": plain(self.velocities(name)),
+                }
+                for name in self._equations.system.names
+            },
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a file: ``.csv`` with poses, velocities and energies; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
+        output.save(self, path)
+
+    def plot(self, *coordinates: Joint | Coordinate) -> Any:
+        """A matplotlib figure: these coordinates, or the positions of all bodies if none is given, and energies."""
+        return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
         """Equal results of equal systems; the number of steps is not compared."""

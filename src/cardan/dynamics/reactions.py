@@ -60,12 +60,10 @@ class Connection(NamedTuple):
 
 def connection(joint: Joint) -> Connection:
     """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate."""
-    places = [place for end in joint.ends for place in _places(end)]
-    if len(joint.ends) == 2:
-        a, b = (_places(end)[-1] for end in joint.ends)
-        return Connection(joint.kind.name, a, b, tuple(places))
-    is_driver = len(places) == 2  # one coordinate
-    return Connection(joint.kind.name, *(places if is_driver else (None, None)), tuple(places))  # type: ignore[call-arg]
+    places = tuple(place for end in joint.ends for place in _places(end))
+    sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
+    a, b = sides if len(sides) == 2 else (None, None)
+    return Connection(joint.kind.name, a, b, places)
 
 
 def _places(end: Any) -> tuple[Place, ...]:
