@@ -559,16 +559,17 @@ class Mechanism:
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume."""
-        limits = [joint.name for joint in self._joints.values() if joint.kind.name == "limit"]
-        if limits:
-            raise ModelError(f"limit {limits[0]!r} cannot be simulated yet; remove it with m.remove({limits[0]!r})")
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
         notes = []
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
-        return _equations.Equations(self._packed(found.frames), found.diagonal, self._gravity), notes
+        limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
+        stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
+        bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
+        system = System(bodies, bundles, self._counted_angles(), found.frames)
+        return _equations.Equations(system, found.diagonal, self._gravity, stops), notes
 
     def _points(self) -> dict[str, list[Any]]:
         """Where each body is joined [m], in its axes, by its name."""
@@ -581,9 +582,8 @@ class Mechanism:
         return points
 
     def _connections(self) -> dict[str, Connection]:
-        """Where each constraint is attached; limits are left out."""
-        joints = [joint for joint in self._joints.values() if joint.kind.name != "limit"]
-        return {joint.name: _reactions.connection(joint) for joint in joints}
+        """Where each constraint is attached."""
+        return {name: _reactions.connection(joint) for name, joint in self._joints.items()}
 
     def _model(self) -> Model:
         """What reactions need beside the system, as plain values."""

@@ -250,6 +250,29 @@ def test_reactions_of_other_constraints():
     assert sim.reaction("rod", on="a").force[0] == pytest.approx([0, 0, -3 * G])
 
 
+@pytest.mark.parametrize("hinges", [1, 2])
+def test_a_limit_pushes_while_it_is_reached(hinges):
+    """A pendulum falls on its stop and rests there: the stop carries the torque of the weight; before, nothing."""
+    m = pendulum(length=0.7, mass=2.0)
+    for k in range(1, hinges):  # redundant
+        m.revolute(f"A{k}", m.ground.frame((0, 0, k), x=X), m["bob"].frame((0, 0, k), x=X))
+    m.limit("stop", m["A"], lower=-0.5)
+    sim = m.simulate(1.0, step=1e-3)
+    assert sim.ok
+    angle, effort = sim.coordinate(m["A"]), sim.effort("stop")
+    rests = sim.times > sim.events[0].time
+    assert 100 < rests.sum() < 900
+    assert np.abs(effort[~rests]).max() == 0.0
+    assert effort[rests] == pytest.approx(2.0 * G * 0.7 * np.cos(0.5), rel=1e-12)
+    assert sim.reaction("stop").torque[rests, 2] == pytest.approx(effort[rests])
+    assert sim.reaction("stop").unique
+    assert sim.reaction("A").unique == (hinges == 1)
+    weight = sum(sim.reaction(name).force[rests] for name in m.joints if name != "stop")
+    assert weight == pytest.approx(np.tile([0, 2.0 * G, 0], (rests.sum(), 1)), abs=1e-10)
+    assert np.abs(angle[rests] + 0.5).max() <= 1e-12
+    assert sim.drift.max() <= 1e-12
+
+
 def test_a_motion_whose_drivers_leave_a_freedom_has_no_reactions():
     m = pendulum()
     m.revolute("B", m["bob"].frame((1, 0, 0)), m.body("tip", position=(1, 0, 0), inertia=np.eye(3)).frame((-0.5, 0, 0)))

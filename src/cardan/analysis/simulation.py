@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from cardan.analysis import output
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
@@ -87,6 +88,7 @@ class Simulation:
     ``ok``: the whole duration was simulated.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s]: outputs
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
     steps were taken, and how many refused and repeated smaller.  ``notes``: what was assumed or changed at the start.
+    ``events``: limits that were reached or left, with the time [s].
     """
 
     def __init__(
@@ -101,6 +103,8 @@ class Simulation:
         refused: int = 0,
         error: float = 0.0,
         redundant: bool = False,
+        events: Sequence[Event] = (),
+        run: tuple[Integration, float] | None = None,
     ) -> None:
         """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers.
 
@@ -116,6 +120,8 @@ class Simulation:
         self.error = error
         self._redundant = redundant
         self._connections: Mapping[str, Connection] = {}
+        self.events = tuple(events)
+        self._run = run
 
     @property
     def ok(self) -> bool:
@@ -136,6 +142,15 @@ class Simulation:
     def state(self) -> State | None:
         """The last state."""
         return self._state(len(self.times) - 1) if len(self.times) else None
+
+    def resume(self, max_seconds: float | None = None, progress: Callable[[float], None] | None = None) -> Simulation:
+        """Go on where a simulation was stopped, by ``max_seconds`` or by the keyboard, as if it had not been.
+
+        The result has all outputs from the beginning; its numbers are those of a run that was not stopped.
+        """
+        from cardan.analysis.simulate import resume
+
+        return resume(self, max_seconds, progress)
 
     # -- columns of the results ----------------------------------------------------------------------------------------
 
@@ -286,7 +301,7 @@ class Simulation:
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
-        """Torque [N m] or force [N] of a driver, shape (times,); positive if it increases the coordinate.
+        """Torque [N m] or force [N] of a driver or limit, shape (times,); positive if it increases the coordinate.
 
         Its power is effort × rate of the coordinate.
         """
@@ -353,6 +368,7 @@ class Simulation:
             (self.status, self.reason, self.notes) == (other.status, other.reason, other.notes)
             and bool(np.array_equal(self._results, other._results, equal_nan=True))
             and mine.system == theirs.system
+            and mine.stops == theirs.stops
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 

@@ -15,6 +15,7 @@ from cardan.cli.move import show_progress, without_rounding
 from cardan.cli.output import print_json, table
 from cardan.errors import ModelError
 from cardan.examples import REGISTRY
+from cardan.examples.registry import without_drivers
 from cardan.mechanism import Mechanism
 from cardan.study import figures
 from cardan.system import check
@@ -29,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", type=float, metavar="S", help="s, constant; default: chosen to meet --rtol")
     parser.add_argument("--rtol", type=float, metavar="X", help="error to meet; default: 1e-6")
     parser.add_argument("--frames", type=int, default=21, metavar="N", help="number of times; default: %(default)s")
-    parser.add_argument(
-        "--free", action="store_true", help="remove the drivers and limits of the mechanism before the simulation"
-    )
+    parser.add_argument("--free", action="store_true", help="remove the drivers of the mechanism before the simulation")
     parser.add_argument(
         "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"), help="m/s², in world; default: that of the example"
     )
@@ -53,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
     figures.check_apart(rows, picture)
     mechanism = example.build()
     if args.free:
-        for name in [name for name, joint in mechanism.joints.items() if joint.kind.name in ("drive", "limit")]:
-            mechanism.remove(name)
+        mechanism = without_drivers(mechanism)
     if args.gravity is not None:
         mechanism.gravity = args.gravity
     times = np.linspace(0.0, duration, args.frames)

@@ -54,9 +54,10 @@ def forces(job, places, q, multipliers, out, values, jacobian, work):
 
 
 @jit
-def least_norm(job, control, q, b, multipliers, rest, values, jacobian, x, work):
+def least_norm(job, control, stops, q, b, multipliers, rest, values, jacobian, x, work):
     """multipliers[k] ← λ̃ of least norm for the force b[k]; rest[k] ← largest component that no λ̃ gives.
 
+    stops: equation, first entry and number of entries of rows that do not hold where multipliers[k] is zero at first.
     x: for linear algebra, (u, λ̃) and its scratch, then the factor.
     """
     pattern = integers_at(job[solvers_abi.PATTERN])
@@ -70,6 +71,10 @@ def least_norm(job, control, q, b, multipliers, rest, values, jacobian, x, work)
     for k in range(q.shape[0]):
         evaluate(job, q[k], values, jacobian, work)
         scale_rows(structure, scales, values, jacobian)
+        for s in range(stops.shape[0]):
+            if multipliers[k, stops[s, 0]] == 0.0:
+                for i in range(stops[s, 2]):
+                    jacobian[stops[s, 1] + i] = 0.0
         square = 0.0
         for i in range(entries):
             square += jacobian[i] * jacobian[i]
@@ -110,8 +115,11 @@ def least_norm(job, control, q, b, multipliers, rest, values, jacobian, x, work)
 
 
 @jit
-def drift(job, floats, places, drive, weights, q, values, work, out):
-    """out[k] ← the largest |weights · f| at q[k], with drive[k] written to floats at places."""
+def drift(job, floats, places, drive, weights, stops, bounds, q, values, work, out):
+    """out[k] ← the largest |weights · f| at q[k], with drive[k] written to floats at places.
+
+    stops, bounds: limits; what a coordinate is beyond its bound counts too (:mod:`cardan.dynamics.abi`).
+    """
     for k in range(q.shape[0]):
         for i in range(places.size):
             floats[places[i]] = drive[k, i]
@@ -122,4 +130,9 @@ def drift(job, floats, places, drive, weights, q, values, work, out):
             e = abs(weights[i] * values[i])
             if not e <= largest:
                 largest = e
+        for s in range(stops.shape[0]):
+            c = values[stops[s, abi.STOP_ROW]] + floats[stops[s, abi.STOP_PLACE]]
+            beyond = max(bounds[s, abi.LOWER] - c, c - bounds[s, abi.UPPER]) * bounds[s, abi.WEIGHT]
+            if beyond > largest:
+                largest = beyond
         out[k] = largest

@@ -7,7 +7,7 @@ world.  A component is unique if no λ with Jᵀλ = 0 changes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -89,9 +89,12 @@ class ConstraintForces:
         self.wrenches = self._forces(self.multipliers)
         self.free: FloatArray | None = None
         if redundant and self.multipliers.size:
+            limits = equations.stop_table[:, abi.STOP_EQUATION]
+            holds = np.ones_like(self.multipliers)
+            holds[:, limits] = self.multipliers[:, limits] != 0.0
             self.multipliers, _ = self._least_norm(self.multipliers, self.wrenches)
             self.wrenches = self._forces(self.multipliers)
-            unit = _scales(equations)[0]
+            unit = holds * _scales(equations)[0]
             random = unit * np.random.default_rng(SEED).standard_normal(self.multipliers.shape)
             self.random = random - self._least_norm(random, self._forces(random))[0]
             self.free = self._forces(self.random)
@@ -108,13 +111,13 @@ class ConstraintForces:
         total = np.zeros((len(self._q), len(self._equations.system.names), WIDTH))
         for pair, body in enumerate(self._bodies.tolist()):
             total[:, body] += wrenches[:, pair]
-        return _least_norm(self._equations, self._job, self._q, -total.reshape(len(self._q), -1))
+        return _least_norm(self._equations, self._job, self._q, -total.reshape(len(self._q), -1), multipliers)
 
     def effort(self, name: str) -> FloatArray:
         """−λ of the only equation of a constraint, shape (times,)."""
         rows = {row.constraint: row.start for row in self._equations.system.rows}
-        number = int(np.flatnonzero(self._equations.equations == rows[name])[0])
-        found: FloatArray = -self.multipliers[:, number]
+        numbers = np.flatnonzero(self._equations.equations == rows[name])
+        found: FloatArray = -self.multipliers[:, numbers].sum(axis=1)  # of a limit in a driven motion: zero
         return found
 
     def reaction(self, name: str, place: Place, axes: str) -> Reaction:
@@ -182,9 +185,9 @@ def read_reaction(
 def read_effort(forces: ConstraintForces, connections: Mapping[str, Connection], driver: Any) -> FloatArray:
     """The effort that a user asks for; ModelError where there is none."""
     name = getattr(driver, "name", driver)
-    drivers = [key for key, found in connections.items() if found.kind == "drive"]
+    drivers = [key for key, found in connections.items() if found.kind in ("drive", "limit")]
     if not isinstance(name, str) or name not in drivers:
-        raise check.unknown(name, "driver", drivers)
+        raise check.unknown(name, "driver or limit", drivers)
     return forces.effort(name)
 
 
@@ -216,12 +219,15 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     p, signals = equations.problem, equations.system.signals
     weights = np.zeros(p.rows)
     weights[equations.equations] = _scales(equations)[0]
+    weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
     places: IntArray = np.array([position for position, _ in signals], dtype=np.int64)
-    drive = np.array([[signal.value(t) for _, signal in signals] for t in times.tolist()]).reshape(len(times), -1)
+    values = [signal.jets(times)[:, 0] for _, signal in signals]
+    drive: FloatArray = np.array(values).reshape(len(signals), len(times)).T.copy()
     found = np.empty(len(times))
     job, _, owner = _job(equations)
     arrays = (np.ascontiguousarray(q), np.empty(p.rows), np.empty(p.sizes[4]), found)
-    _reactions.drift(job, owner.floats.copy(), places, drive, weights, *arrays)
+    limits = equations.stop_table, equations.bounds
+    _reactions.drift(job, owner.floats.copy(), places, drive, weights, *limits, *arrays)
     return found
 
 
@@ -266,17 +272,45 @@ def _job(equations: Equations) -> tuple[IntArray, FloatArray, Problem]:
 
 
 def _least_norm(
-    equations: Equations, job: tuple[IntArray, FloatArray, Problem], q: FloatArray, force: FloatArray
+    equations: Equations,
+    job: tuple[IntArray, FloatArray, Problem],
+    q: FloatArray,
+    force: FloatArray,
+    holding: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """λ of least norm with Jᵀλ = force, shape (times, equations), and the largest component left over, scaled by C."""
+    """λ of least norm with Jᵀλ = force, shape (times, equations), and the largest component left over, scaled by C.
+
+    holding, shape (times, equations): zero for limits that do not hold.
+    """
     rows, columns = _scales(equations)
     n, n6 = equations.equations.size, force.shape[1]
-    found, rest = np.empty((len(q), n)), np.zeros(len(q))
+    found, rest = np.ones((len(q), n)) if holding is None else holding.copy(), np.zeros(len(q))
     height, _, entries, _, work = equations.problem.sizes
     x = np.empty(2 * n6 + 3 * n + equations.matrix)
     arrays = (np.empty(height), np.empty(entries), x, np.empty(work))
-    _reactions.least_norm(job[0], job[1], q, columns * force, found, rest, *arrays)
+    _reactions.least_norm(job[0], job[1], _stop_entries(equations), q, columns * force, found, rest, *arrays)
     return found * rows, rest
+
+
+def _stop_entries(equations: Equations) -> IntArray:
+    """Of each limit its equation, and the first entry and the number of entries of its row in J."""
+    limits = set(equations.stop_table[:, abi.STOP_EQUATION].tolist())
+    found = []
+    for strip in _strips(equations) if limits else ():
+        first, slots = strip[abi.S_FIRST], strip[abi.S_SLOTS]
+        if first in limits:  # a strip of one row
+            found.append((first, strip[abi.S_ENTRY], WIDTH * slots))
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+
+def _strips(equations: Equations) -> Iterator[list[int]]:
+    """The strips of the pattern."""
+    table = equations.pattern[abi.P_HEADER :].tolist()
+    at = 0
+    for _ in range(int(equations.pattern[abi.P_STRIPS])):
+        end = at + abi.S_BODIES + table[at + abi.S_SLOTS]
+        yield table[at:end]
+        at = end
 
 
 def _pairs(equations: Equations) -> tuple[IntArray, IntArray, dict[str, dict[int, int]]]:
@@ -284,18 +318,14 @@ def _pairs(equations: Equations) -> tuple[IntArray, IntArray, dict[str, dict[int
     names = np.empty(equations.problem.rows, dtype=object)
     for row in equations.system.rows:
         names[row.start : row.start + row.primitive.rows] = row.constraint
-    table = equations.pattern[abi.P_HEADER :].tolist()
     slots: dict[str, dict[int, int]] = {}
     places: list[int] = []
     bodies: list[int] = []
-    at = 0
-    for _ in range(int(equations.pattern[abi.P_STRIPS])):
-        own = slots.setdefault(names[table[at + abi.S_ROW]], {})
-        end = at + abi.S_BODIES + table[at + abi.S_SLOTS]
-        for body in table[at + abi.S_BODIES : end]:
+    for strip in _strips(equations):
+        own = slots.setdefault(names[strip[abi.S_ROW]], {})
+        for body in strip[abi.S_BODIES :]:
             if body not in own:
                 own[body] = len(bodies)
                 bodies.append(body)
             places.append(own[body])
-        at = end
     return np.array(places, dtype=np.int64), np.array(bodies, dtype=np.int64), slots
