@@ -200,7 +200,7 @@ def test_multipliers_are_those_of_least_norm(make):
     p = e.problem
     rows, columns = p.scales[: p.rows][e.equations], p.scales[p.rows :]
     for k in (0, len(sim.times) // 2, len(sim.times) - 1):
-        _, J = p.jacobian(forces._q[k])
+        _, J = p.jacobian(forces.q[k])
         u, s, _ = np.linalg.svd(J[e.equations] * rows[:, None] * columns)
         rank = int((s > 1e-9 * s[0]).sum())
         assert rank < len(rows)
@@ -271,6 +271,25 @@ def test_a_limit_pushes_while_it_is_reached(hinges):
     assert weight == pytest.approx(np.tile([0, 2.0 * G, 0], (rests.sum(), 1)), abs=1e-10)
     assert np.abs(angle[rests] + 0.5).max() <= 1e-12
     assert sim.drift.max() <= 1e-12
+
+
+def test_loads_enter_driven_motions_and_efforts():
+    """A driven pendulum with a torsion spring, a damper, an actuator and a called force: the motor gives the rest."""
+    m = pendulum(length=0.7, mass=2.0, moment=0.1)
+    m.spring("spring", m["A"], stiffness=5.0, rest=0.2, damping=0.3)
+    m.actuator("push", m["A"], lambda t, x, w: 2.0 * t + 0.5 * x)
+    m.force("pull", m["bob"].point((0.7, 0, 0)), lambda t, state: (0.0, 3.0 + t, 0.0))
+    m.drive("motor", m["A"], lambda t: 0.3 + 4 * t + t**2)
+    times = np.linspace(0.0, 2.0, 9)  # beyond a turn
+    angle, w, faster = 0.3 + 4 * times + times**2, 4 + 2 * times, 2.0
+    spring = -5.0 * (angle - 0.2) - 0.3 * w
+    push = 2.0 * times + 0.5 * angle
+    weight = (3.0 + times - 2.0 * G) * 0.7 * np.cos(angle)
+    motor = (0.1 + 2.0 * 0.7**2) * faster - spring - push - weight
+    for found in (m.move(times), m.simulate(2.0, step=1e-3, times=times)):
+        assert found.effort("motor") == pytest.approx(motor, rel=1e-9)
+        assert found.effort("push") == pytest.approx(push, rel=1e-9)
+        assert found.effort("spring") == pytest.approx(spring, rel=1e-9)
 
 
 def test_a_motion_whose_drivers_leave_a_freedom_has_no_reactions():

@@ -61,7 +61,7 @@ class Motion:
         """rotation [rad]: largest rotation of any body from each state to the next."""
         self._system = system
         self._model: Model | None = None
-        self._forces: ConstraintForces | None = None
+        self._forces: tuple[ConstraintForces, FloatArray] | None = None
         self.states = tuple(states)
         self.status = status
         self.reason = reason
@@ -133,17 +133,17 @@ class Motion:
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint that the motion needs (inverse dynamics), as :meth:`Simulation.reaction`."""
-        forces, model = self._inverse()
+        (forces, _), model = self._inverse()
         found: Reaction = _reactions.read_reaction(forces, model.connections, joint, on, axes, self._system)
         return found
 
     def effort(self, driver: str | Joint) -> FloatArray:
         """Torque [N m] or force [N] of a driver that the motion needs, as :meth:`Simulation.effort`."""
-        forces, model = self._inverse()
-        found: FloatArray = _reactions.read_effort(forces, model.connections, driver)
+        (forces, v), model = self._inverse()
+        found: FloatArray = _reactions.read_effort(forces, model.connections, driver, self.times, v)
         return found
 
-    def _inverse(self) -> tuple[ConstraintForces, Model]:
+    def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Model]:
         assert self._model is not None  # Mechanism.move sets it
         if self._forces is None:
             self._forces = _reactions.inverse(self._model.equations(self._system), self.states)

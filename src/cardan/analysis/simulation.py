@@ -301,19 +301,24 @@ class Simulation:
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
-        """Torque [N m] or force [N] of a driver or limit, shape (times,); positive if it increases the coordinate.
+        """Torque [N m] or force [N] of a driver, a limit or a load with a coordinate (actuator, spring), shape (times,).
 
-        Its power is effort × rate of the coordinate.
+        Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
         """
-        return read_effort(self._forces, self._connections, driver)
+        v = self._rates(0).reshape(len(self.times), -1)
+        return read_effort(self._forces, self._connections, driver, self.times, v)
 
     @property
     def energy(self) -> Energy:
-        """Kinetic and potential energy."""
+        """Kinetic energy, and potential energy of gravity, springs and bushings."""
         e = self._equations
         kinetic = 0.5 * np.einsum("kbi,bi,kbi->k", self._rates(0), e.masses, self._rates(0))
         heights = (self._poses()[:, :, :3] + e.system.origin) @ e.gravity
-        return Energy(kinetic, -heights @ e.masses[:, 0])
+        potential = -heights @ e.masses[:, 0]
+        if e.forces is not None:
+            rows = np.ascontiguousarray(self._results[:, 1 : 1 + int(e.coordinates)])
+            potential = potential + np.array([e.forces.potential(q) for q in rows])
+        return Energy(kinetic, potential)
 
     @property
     def drift(self) -> FloatArray:

@@ -66,6 +66,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         many = partial(mechanism.assemble_many, [mechanism.state], method=method, max_iterations=2)
         yield f"{method} from many starts", many
     yield "many starts with counted angles", _count_turns
+    yield "loads", _loads
     yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
     yield "simulation", partial(_simulate, mechanism)
@@ -126,6 +127,10 @@ def _simulate(mechanism: Mechanism) -> None:
     simulation._redundant = True  # so that multipliers of least norm are computed too
     simulation.reaction("pivot")
     assert simulation.drift.size
+
+
+def _loads() -> None:
+    from cardan.dynamics import _loads  # noqa: F401  (compiled when it is imported)
 
 
 def _count_turns() -> None:

@@ -24,8 +24,12 @@ class Model(NamedTuple):
     points: Mapping[str, Sequence[Any]]
     gravity: Triple
     connections: Mapping[str, Connection]
+    loaded: Any = None  # a copy of the mechanism, if it has loads
 
     def equations(self, system: System) -> Equations:
         """The equations of motion of a packed system of the mechanism; ModelError where a mass does not allow it."""
+        if self.loaded is not None:
+            equations: Equations = self.loaded._equations()[0]
+            return equations
         found = mass.masses(self.parts, self.points, system.judged_length)
         return Equations(system.with_references(found.frames), found.diagonal, np.array(self.gravity))

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.dynamics.equations import WIDTH, Equations
 from cardan.errors import ModelError
@@ -81,8 +82,8 @@ class ConstraintForces:
 
     def __init__(self, equations: Equations, q: FloatArray, multipliers: FloatArray, redundant: bool) -> None:
         """q, shape (times, coordinates): of the solvers.  redundant: whether other λ may give the same motion."""
-        self._equations = equations
-        self._q = np.ascontiguousarray(q)
+        self.equations = equations
+        self.q = np.ascontiguousarray(q)
         self._pairs, self._bodies, self._slots = _pairs(equations)
         self._job = _job(equations)
         self.multipliers = np.ascontiguousarray(multipliers)
@@ -100,29 +101,29 @@ class ConstraintForces:
             self.free = self._forces(self.random)
 
     def _forces(self, multipliers: FloatArray) -> FloatArray:
-        out = np.zeros((len(self._q), len(self._bodies), WIDTH))
-        rows, _, entries, _, work = self._equations.problem.sizes
+        out = np.zeros((len(self.q), len(self._bodies), WIDTH))
+        rows, _, entries, _, work = self.equations.problem.sizes
         arrays = (np.empty(rows), np.empty(entries), np.empty(work))
-        _reactions.forces(self._job[0], self._pairs, self._q, multipliers, out, *arrays)
+        _reactions.forces(self._job[0], self._pairs, self.q, multipliers, out, *arrays)
         return out
 
     def _least_norm(self, multipliers: FloatArray, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """λ of least norm with the same forces."""
-        total = np.zeros((len(self._q), len(self._equations.system.names), WIDTH))
+        total = np.zeros((len(self.q), len(self.equations.system.names), WIDTH))
         for pair, body in enumerate(self._bodies.tolist()):
             total[:, body] += wrenches[:, pair]
-        return _least_norm(self._equations, self._job, self._q, -total.reshape(len(self._q), -1), multipliers)
+        return _least_norm(self.equations, self._job, self.q, -total.reshape(len(self.q), -1), multipliers)
 
     def effort(self, name: str) -> FloatArray:
         """−λ of the only equation of a constraint, shape (times,)."""
-        rows = {row.constraint: row.start for row in self._equations.system.rows}
-        numbers = np.flatnonzero(self._equations.equations == rows[name])
+        rows = {row.constraint: row.start for row in self.equations.system.rows}
+        numbers = np.flatnonzero(self.equations.equations == rows[name])
         found: FloatArray = -self.multipliers[:, numbers].sum(axis=1)  # of a limit in a driven motion: zero
         return found
 
     def reaction(self, name: str, place: Place, axes: str) -> Reaction:
         """Of a constraint on the body of a place, about the place's origin."""
-        length = self._equations.system.judged_length
+        length = self.equations.system.judged_length
         components = self._at(name, place, axes, self.wrenches)
         determined = np.ones(6, dtype=bool)
         if self.free is not None:
@@ -132,14 +133,14 @@ class ConstraintForces:
         return Reaction(*components, bool(determined.all()), determined)
 
     def _at(self, name: str, place: Place, axes: str, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
-        system = self._equations.system
-        count = len(self._q)
+        system = self.equations.system
+        count = len(self.q)
         values = np.frombuffer(place.floats).reshape(4, 3)
         own = system.numbers()[place.body]
         slots = self._slots.get(name, {})
         chosen = slots if own < 0 else {own: slots[own]} if own in slots else {}
         sign = -1.0 if own < 0 else 1.0
-        poses = self._q[:, : layout.POSE * len(system.names)].reshape(count, -1, layout.POSE)
+        poses = self.q[:, : layout.POSE * len(system.names)].reshape(count, -1, layout.POSE)
         turn = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (count, 4))
         point = np.broadcast_to(values[0] - system.origin, (count, 3))
         if own >= 0:
@@ -182,26 +183,34 @@ def read_reaction(
     return forces.reaction(name, place, axes)
 
 
-def read_effort(forces: ConstraintForces, connections: Mapping[str, Connection], driver: Any) -> FloatArray:
-    """The effort that a user asks for; ModelError where there is none."""
+def read_effort(
+    forces: ConstraintForces, connections: Mapping[str, Connection], driver: Any, times: FloatArray, v: FloatArray
+) -> FloatArray:
+    """The effort that a user asks for; ModelError where there is none.  v: shape (times, unknowns)."""
     name = getattr(driver, "name", driver)
     drivers = [key for key, found in connections.items() if found.kind in ("drive", "limit")]
-    if not isinstance(name, str) or name not in drivers:
-        raise check.unknown(name, "driver or limit", drivers)
+    loads = forces.equations.forces
+    named = loads.named if loads is not None else []
+    if not isinstance(name, str) or name not in (*drivers, *named):
+        raise check.unknown(name, "driver, limit or load with a coordinate", (*drivers, *named))
+    if loads is not None and name in named:
+        return loads.efforts(name, times, forces.q, np.ascontiguousarray(v))
     return forces.effort(name)
 
 
-def inverse(equations: Equations, states: tuple[State, ...]) -> ConstraintForces:
-    """Forces that a given motion needs: λ of M v̇ + Jᵀλ = Q, from states with velocities and accelerations.
+def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[ConstraintForces, FloatArray]:
+    """Forces that a given motion needs: λ of M v̇ + Jᵀλ = Q, from states with velocities and accelerations; and v.
 
     ModelError if the motion needs forces that neither joints nor drivers give.
     """
     q, v, a = _principal(equations.system, states)
-    loads = _loads(equations, v)
+    loads = _loads(equations, np.array([state.time for state in states]), q, v)
     inertia = equations.masses * a
     columns = _scales(equations)[1]
     job = _job(equations)
-    multipliers, rest = _least_norm(equations, job, q, (loads - inertia).reshape(len(q), -1))
+    holding = np.ones((len(q), equations.equations.size))
+    holding[:, equations.stop_table[:, abi.STOP_EQUATION]] = 0.0  # at a limit a motion ends
+    multipliers, rest = _least_norm(equations, job, q, (loads - inertia).reshape(len(q), -1), holding)
     largest = np.abs(columns * np.abs(loads).reshape(len(q), -1)).max(initial=0.0)
     largest = max(float(largest), float(np.abs(columns * inertia.reshape(len(q), -1)).max(initial=0.0)))
     if rest.max(initial=0.0) > UNCARRIED * largest:
@@ -211,7 +220,7 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> ConstraintForces
             "freedom; drive it too, or use simulate"
         )
     redundant = bool(job[1][abi.REDUNDANT] != 0.0)
-    return ConstraintForces(equations, q, multipliers, redundant)
+    return ConstraintForces(equations, q, multipliers, redundant), v.reshape(len(q), -1)
 
 
 def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
@@ -231,18 +240,20 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     return found
 
 
-def _loads(equations: Equations, v: FloatArray) -> FloatArray:
-    """Q of gravity and −ω × I ω, shape (times, bodies, 6)."""
+def _loads(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Q of gravity, −ω × I ω and all loads, shape (times, bodies, 6)."""
     out = np.zeros_like(v)
     out[..., :3] = equations.masses[:, :3] * equations.gravity
     out[..., 3:] = -np.cross(v[..., 3:], equations.masses[:, 3:] * v[..., 3:])
+    if equations.forces is not None:
+        for k, t in enumerate(times.tolist()):
+            out[k] += equations.forces.total(t, q[k], v[k].ravel()).reshape(-1, WIDTH)
     return out
 
 
 def _principal(system: System, states: tuple[State, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """q, v and v̇ of the principal frames, shapes (times, coordinates) and (times, bodies, 6)."""
     poses = np.array([state.coordinates for state in states])
-    angles = np.array([[state.angles[key] for key in system.counted_angles] for state in states])
     rates = [np.array([getattr(state, word) for state in states]) for word in ("velocities", "accelerations")]
     p = poses[..., 3:]
     axes = np.broadcast_to(system.reference_frames[:, 3:], p.shape)
@@ -254,7 +265,20 @@ def _principal(system: System, states: tuple[State, ...]) -> tuple[FloatArray, F
     v[..., :3] += euler.rotate(p, np.cross(w, c))
     a[..., :3] += euler.rotate(p, np.cross(dw, c) + np.cross(w, np.cross(w, c)))
     v[..., 3:], a[..., 3:] = euler.rotate(back, w), euler.rotate(back, dw)
-    return np.hstack([q.reshape(len(states), -1), angles.reshape(len(states), -1)]), v, a
+    return _with_angles(system, q.reshape(len(states), -1), states), v, a
+
+
+def _with_angles(system: System, poses: FloatArray, states: tuple[State, ...]) -> FloatArray:
+    """q with the counted angles of the states; those that only loads count follow from one state to the next."""
+    keys = system.counted_angles
+    q = np.hstack([poses, np.zeros((len(states), len(keys)))])
+    first = poses.shape[1]
+    for k, state in enumerate(states if keys else ()):
+        before = q[k - 1, first:].tolist() if k else [0.0] * len(keys)
+        q[k, first:] = [state.angles.get(key, near) for key, near in zip(keys, before, strict=True)]
+        if any(key not in state.angles for key in keys):
+            q[k] = formulations.with_angles_of_poses(system, q[k])
+    return q
 
 
 def _scales(equations: Equations) -> tuple[FloatArray, FloatArray]:
@@ -276,7 +300,7 @@ def _least_norm(
     job: tuple[IntArray, FloatArray, Problem],
     q: FloatArray,
     force: FloatArray,
-    holding: FloatArray | None = None,
+    holding: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """λ of least norm with Jᵀλ = force, shape (times, equations), and the largest component left over, scaled by C.
 
@@ -284,7 +308,7 @@ def _least_norm(
     """
     rows, columns = _scales(equations)
     n, n6 = equations.equations.size, force.shape[1]
-    found, rest = np.ones((len(q), n)) if holding is None else holding.copy(), np.zeros(len(q))
+    found, rest = holding.copy(), np.zeros(len(q))
     height, _, entries, _, work = equations.problem.sizes
     x = np.empty(2 * n6 + 3 * n + equations.matrix)
     arrays = (np.empty(height), np.empty(entries), x, np.empty(work))
