@@ -192,7 +192,12 @@ def test_action_is_reaction(name):
         assert np.abs(torque).max() <= 1e-9 * max(size, 1e-9)
 
 
-@pytest.mark.parametrize("make", [redundant_4r, double_four_bar, bricard])
+def ring():
+    """Large enough for the sparse linear algebra."""
+    return simulated("hoberman_ring")[1]
+
+
+@pytest.mark.parametrize("make", [redundant_4r, double_four_bar, bricard, ring])
 def test_multipliers_are_those_of_least_norm(make):
     """Against singular values: λ lies in the range of D J, and a row is unique where its null space has no entry."""
     sim = make()

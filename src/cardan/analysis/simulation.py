@@ -301,7 +301,7 @@ class Simulation:
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
-        """Torque [N m] or force [N] of a driver, a limit or a load with a coordinate (actuator, spring), shape (times,).
+        """Torque [N m] or force [N] of a driver, limit, or load with a coordinate (actuator, spring); shape (times,).
 
         Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
         """

@@ -121,7 +121,9 @@ def _studies() -> None:
 
 
 def _simulate(mechanism: Mechanism) -> None:
-    """Kernels of every integrator, of reactions and of the drift."""
+    """Kernels of every integrator, of both linear algebras, of reactions and of the drift."""
+    from cardan.dynamics import _kkt  # noqa: F401  (compiled when it is imported)
+
     for method in METHODS:
         simulation = mechanism.simulate(1e-3, step=1e-4, method=method)
     simulation._redundant = True  # so that multipliers of least norm are computed too
