@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
+    from cardan.dynamics.model import Model
+    from cardan.dynamics.reactions import Connection
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
@@ -42,8 +44,10 @@ _equations = LazyModule("cardan.dynamics.equations")
 _forces = LazyModule("cardan.dynamics.forces")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _mass = LazyModule("cardan.dynamics.mass")
+_model = LazyModule("cardan.dynamics.model")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
+_reactions = LazyModule("cardan.dynamics.reactions")
 _simulate = LazyModule("cardan.analysis.simulate")
 _stepper = LazyModule("cardan.analysis.stepper")
 
@@ -590,6 +594,7 @@ class Mechanism:
         motion: Motion = _move.move(
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
+        motion._model = self._model()
         return motion
 
     def simulate(
@@ -626,18 +631,13 @@ class Mechanism:
             progress=progress,
             notes=notes,
         )
+        simulation._connections = self._connections()
         return simulation
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume."""
-        points: dict[str, list[Any]] = {}
-        for joint in self._joints.values():
-            for end in joint.ends:
-                for place in (end.a, end.b) if isinstance(end, Coordinate) else (end,):
-                    if not isinstance(place, Direction):
-                        points.setdefault(place.body.name, []).append(place.feature().value)
         bodies = list(self._bodies.values())
-        found = _mass.masses(bodies, points, self.system.judged_length)
+        found = _mass.masses(bodies, self._points(), self.system.judged_length)
         notes = []
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
@@ -649,6 +649,27 @@ class Mechanism:
         system = System(bodies, bundles, angles, found.frames)
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
         return _equations.Equations(system, found.diagonal, self._gravity, stops, forces), notes
+
+    def _points(self) -> dict[str, list[Any]]:
+        """Where each body is joined [m], in its axes, by its name."""
+        points: dict[str, list[Any]] = {}
+        for joint in self._joints.values():
+            for end in joint.ends:
+                for place in (end.a, end.b) if isinstance(end, Coordinate) else (end,):
+                    if not isinstance(place, Direction):
+                        points.setdefault(place.body.name, []).append(place.feature().value)
+        return points
+
+    def _connections(self) -> dict[str, Connection]:
+        """Where each constraint is attached."""
+        return {name: _reactions.connection(joint) for name, joint in self._joints.items()}
+
+    def _model(self) -> Model:
+        """What reactions need beside the system, as plain values."""
+        parts = tuple(_mass.Part(b.name, b.mass, b.center, b.inertia) for b in self._bodies.values())
+        loaded = self.copy() if self._loads else None
+        model: Model = _model.Model(parts, self._points(), self._gravity, self._connections(), loaded)
+        return model
 
     def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).

@@ -139,6 +139,7 @@ def _go_on(
         steps=int(c[abi.TAKEN]),
         refused=int(c[abi.REFUSED]),
         error=float(c[abi.ERROR]),
+        redundant=bool(c[abi.REDUNDANT]),
         events=run.events,
         run=(run, last),
     )

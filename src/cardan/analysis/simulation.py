@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, overload
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from cardan.analysis import output
+from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
+from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
 from cardan.system import check, layout
-from cardan.system.parts import Body
+from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
 
 
@@ -43,14 +47,17 @@ class Energy(NamedTuple):
         return self.kinetic + self.potential
 
 
-class Reaction(NamedTuple):
-    """Force [N] and torque [N m] of a joint on one of its bodies at the output times, shape (times, 3) each.
+def dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a · b at each time."""
+    found: FloatArray = np.einsum("ki,ki->k", a, b)
+    return found
 
-    The torque is about the origin of the joint's frame on that body.
-    """
 
-    force: FloatArray
-    torque: FloatArray
+def plain(values: FloatArray) -> Any:
+    """A list of numbers, None for those that are not finite."""
+    kept = values.astype(object)
+    kept[~np.isfinite(values)] = None
+    return kept.tolist()
 
 
 class States(Sequence[State]):
@@ -95,10 +102,14 @@ class Simulation:
         steps: int = 0,
         refused: int = 0,
         error: float = 0.0,
+        redundant: bool = False,
         events: Sequence[Event] = (),
         run: tuple[Integration, float] | None = None,
     ) -> None:
-        """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers."""
+        """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers.
+
+        redundant: whether equations were redundant in some state.
+        """
         self._equations = equations
         self._results = results
         self.status = status
@@ -107,6 +118,8 @@ class Simulation:
         self.steps = steps
         self.refused = refused
         self.error = error
+        self._redundant = redundant
+        self._connections: Mapping[str, Connection] = {}
         self.events = tuple(events)
         self._run = run
 
@@ -240,9 +253,60 @@ class Simulation:
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
         if not isinstance(joint, Coordinate):
             raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
-        values = np.array([joint.value(state) for state in self.states])
-        is_counted = joint.counted is None or joint.counted.key in self._equations.system.counted_angles
-        return values if is_counted else np.unwrap(values)
+        return self._value(joint)
+
+    def _value(self, c: Coordinate) -> FloatArray:
+        """A coordinate at all times, as :meth:`Coordinate.value` in each state, without jumps."""
+        world = [self._world(feature) for feature in c.features]
+        if c.kind == "displacement":
+            return dot(world[0], world[2] - world[1])
+        if c.kind == "distance":
+            return np.asarray(np.linalg.norm(world[1] - world[0], axis=1))
+        if c.kind == "inclination":
+            u, v = world
+            return np.asarray(np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), dot(u, v)))
+        x, y, w = world
+        angle = np.arctan2(dot(y, w), dot(x, w))
+        keys = self._equations.system.counted_angles
+        if c.counted is None or c.counted.key not in keys:
+            return np.asarray(np.unwrap(np.where(angle == -np.pi, np.pi, angle)))
+        near = self._angles()[:, keys.index(c.counted.key)]
+        found: FloatArray = angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
+        return found
+
+    def _world(self, feature: Feature) -> FloatArray:
+        """A point or vector in world, shape (times, 3)."""
+        value = np.broadcast_to(np.array(feature.value), (len(self.times), 3))
+        assert isinstance(feature.body, Body)
+        if feature.body.is_ground:
+            return value
+        pose = self._coordinates[:, self._index(feature.body)]
+        turned: FloatArray = euler.rotate(pose[:, 3:], value)
+        return turned + pose[:, :3] if feature.kind is FeatureKind.POINT else turned
+
+    @cached_property
+    def _forces(self) -> ConstraintForces:
+        q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
+        return ConstraintForces(self._equations, q, self._multipliers(), self._redundant)
+
+    def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
+        """Force and torque of a joint on one of its bodies, about the origin of the joint's frame on that body.
+
+        on: "b", "a", or a body or its name (a body that is named "a" or "b" itself: the body).  On the ground it is the
+        opposite of what acts on the other bodies.
+        axes: "world", or "joint" for the axes of that frame (of the body, where the joint has a point there).
+        Couplings, drivers and constraints of your own have reactions too: their share of the forces, beside those of
+        the joints that guide the bodies.  Of a coupling "a" and "b" are the bodies b of its two coordinates.
+        """
+        return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
+
+    def effort(self, driver: str | Joint) -> FloatArray:
+        """Torque [N m] or force [N] of a driver, limit, or load with a coordinate (actuator, spring); shape (times,).
+
+        Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
+        """
+        v = self._rates(0).reshape(len(self.times), -1)
+        return read_effort(self._forces, self._connections, driver, self.times, v)
 
     @property
     def energy(self) -> Energy:
@@ -259,16 +323,7 @@ class Simulation:
     @property
     def drift(self) -> FloatArray:
         """Largest residual of any equation, lengths relative to the extent, angles in radians, shape (times,)."""
-        e = self._equations
-        scales = e.problem.scales[: e.problem.rows][e.equations]
-        found = np.empty(len(self.times))
-        for k, row in enumerate(self._results[:, 1 : 1 + int(e.coordinates)]):
-            problem = e.problem
-            if e.system.signals:
-                problem = problem.with_floats(e.floats_at(float(self.times[k])))
-            residuals = problem.residual(np.ascontiguousarray(row))
-            found[k] = np.abs(residuals[e.equations] * scales).max(initial=0.0)
-        return found
+        return drift(self._equations, self.times, self._results[:, 1 : 1 + int(self._equations.coordinates)])
 
     def text(self) -> str:
         """The status, the times reached, and why it ended."""
@@ -277,6 +332,56 @@ class Simulation:
         span = f"t = {self.times[0]:g} … {self.times[-1]:g} s, {len(self.times)} times, {self.steps} steps"
         lines = [f"{self.status}: {span}", *([self.reason] if self.reason else []), *self.notes]
         return "\n  ".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a number that is not finite becomes None."""
+        energy = self.energy
+        return {
+            "ok": self.ok,
+            "status": str(self.status),
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "steps": self.steps,
+            "refused": self.refused,
+            "times": self.times.tolist(),
+            "energy": {"kinetic": plain(energy.kinetic), "potential": plain(energy.potential)},
+            "drift": plain(self.drift),
+            "bodies": {
+                name: {
+                    "positions": plain(self.positions(name)),
+                    "quaternions": plain(self.quaternions(name)),
+                    "velocities": plain(self.velocities(name)),
+                }
+                for name in self._equations.system.names
+            },
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a file: ``.csv`` with poses, velocities and energies; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
+        output.save(self, path)
+
+    def plot(self, *coordinates: Joint | Coordinate) -> Any:
+        """A matplotlib figure: these coordinates, or the positions of all bodies if none is given, and energies."""
+        return output.draw(self, coordinates)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal results of equal systems; the number of steps is not compared."""
+        if not isinstance(other, Simulation):
+            return NotImplemented
+        mine, theirs = self._equations, other._equations
+        return (
+            (self.status, self.reason, self.notes) == (other.status, other.reason, other.notes)
+            and bool(np.array_equal(self._results, other._results, equal_nan=True))
+            and mine.system == theirs.system
+            and mine.stops == theirs.stops
+            and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        cached = ("_coordinates", "_all_rates", "_forces")
+        return {key: value for key, value in self.__dict__.items() if key not in cached}
 
     def __repr__(self) -> str:
         return f"<Simulation {self.text().splitlines()[0]}>"

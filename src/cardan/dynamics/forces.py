@@ -152,6 +152,23 @@ class Forces:
         self._call(abi.READ, q, np.zeros(WIDTH * len(self.system.names)), out.reshape(-1), _at(0.0))
         return float(out[:, 3].sum())
 
+    def efforts(self, name: str, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Efforts of one load that has a coordinate, at many instants; shapes (times,), (times, …)."""
+        return np.array([self.read(*at)[name].effort for at in zip(times.tolist(), q, v, strict=True)])
+
+    @property
+    def named(self) -> list[str]:
+        """Names of the loads that have one coordinate."""
+        return [law.name for law in self._laws if law.code != abi.MATRIX]
+
+    def total(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Generalised forces of all loads, WIDTH floats per body."""
+        out: FloatArray = np.zeros(WIDTH * len(self.system.names))
+        if self.asks:
+            self.extra(t, q, v, out)
+        self._call(abi.FORCE, q, v, out, _at(t))
+        return out
+
     def undefined(self, t: float, q: FloatArray, v: FloatArray) -> list[str]:
         """Names of the loads that have no finite force there, such as a stretched spring of length zero."""
         return [name for name, reading in self.read(t, q, v).items() if not math.isfinite(reading.effort)]

@@ -8,11 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cardan.errors import ModelError
+from cardan.system.check import Triple
 from cardan.system.parts import Body, principal_frame
 from cardan.system.state import FloatArray
 
 LEAST_SIZE = 0.1  # of the mechanism's extent: radius of a body all of whose joint points are at its centre of mass
 LEAST_MOMENT = 1e-12  # of the largest principal moment: a smaller one counts as zero
+
+
+class Part(NamedTuple):
+    """The mass [kg], centre of mass [m] and inertia [kg m²] of a body, as plain values; see :class:`cardan.Body`."""
+
+    name: str
+    mass: float
+    center: Triple
+    inertia: Any
 
 
 class Masses(NamedTuple):
@@ -25,7 +35,7 @@ class Masses(NamedTuple):
     assumed: tuple[str, ...]
 
 
-def masses(bodies: Sequence[Body], points: Mapping[str, Iterable[Any]], length: float) -> Masses:
+def masses(bodies: Sequence[Body | Part], points: Mapping[str, Iterable[Any]], length: float) -> Masses:
     """Masses of bodies; points [m]: where each is joined, in its axes, by its name.  length [m]: of the mechanism.
 
     A body whose inertia was never given is taken for a solid ball around its centre of mass that reaches to its
@@ -40,7 +50,7 @@ def masses(bodies: Sequence[Body], points: Mapping[str, Iterable[Any]], length: 
     return Masses(frames, diagonal, assumed)
 
 
-def _moments(body: Body, points: Iterable[Any], length: float) -> FloatArray:
+def _moments(body: Body | Part, points: Iterable[Any], length: float) -> FloatArray:
     """Principal moments [kg m²], in the order of the axes of the principal frame."""
     if body.inertia is None:
         away = [float(np.linalg.norm(np.subtract(point, body.center))) for point in points]
