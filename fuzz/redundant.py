@@ -181,15 +181,5 @@ def braced(rng):
 
 VARIANTS = {
     f.__name__: f
-    for f in (
-        duplicated,
-        planar_linkage,
-        parallelogram,
-        spherical_linkage,
-        bennett,
-        bricard,
-        sarrus,
-        coaxial,
-        braced,
-    )
+    for f in (duplicated, planar_linkage, parallelogram, spherical_linkage, bennett, bricard, sarrus, coaxial, braced)
 }

@@ -44,8 +44,7 @@ def pose_difference(built, state, expected):
     """Largest difference of the poses in a state from those expected: {name: (position, R)}."""
     return max(
         max(
-            np.abs(state[name].position - position).max() / built.size,
-            np.abs(matrix(state[name].quaternion) - R).max(),
+            np.abs(state[name].position - position).max() / built.size, np.abs(matrix(state[name].quaternion) - R).max()
         )
         for name, (position, R) in expected.items()
     )

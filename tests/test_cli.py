@@ -68,6 +68,11 @@ def test_help_names_every_verb(capsys: Captured) -> None:
         ([], "arguments are required: VERB"),
         (["asemble"], "invalid choice: 'asemble'"),
         (["solve"], "arguments are required: NAME"),
+        (["simulate", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
+        (["simulate", "rsur", "--frames", "1"], "--frames is 1; it must be 2 or more"),
+        (["simulate", "rsur", "--duration", "nan"], "--duration is nan; it must be finite and positive"),
+        (["simulate", "rsur", "--step", "1e-3", "--rtol", "1e-3"], "give one of them"),
+        (["simulate", "rsur", "--plot", "x.gif"], "its name must end in .png"),
         (["solve", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
         (["solve", "rsur", "--method", "magic"], "invalid choice: 'magic'"),
         (["solve", "rsur", "--formulation", "magic"], "invalid choice: 'magic'"),
@@ -328,6 +333,35 @@ def test_move_runs_the_duration_of_a_driven_example(capsys: Captured) -> None:
     assert read_json(capsys)["times"] == [0.0, 0.5]
 
 
+# -- simulate ----------------------------------------------------------------------------------------------------------
+
+
+def test_simulate_prints_coordinates_efforts_and_energy(capsys: Captured) -> None:
+    assert main(["simulate", "slider_crank", "--frames", "3", "--duration", "0.5"]) == 0
+    text = capsys.readouterr().out
+    assert "done: t = 0 … 0.5 s, 3 times" in text
+    assert "solid balls are assumed" in text
+    titles = [line for line in text.splitlines() if line.startswith("t [s]")]
+    assert titles[0].split("  ")[-1].strip() == "energy [J]"
+    assert "motor [N m]" in titles[0]
+
+
+def test_simulate_as_json_and_as_files(capsys: Captured, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    options = ["--free", "--gravity", "0", "-9.81", "0", "--step", "1e-3", "--frames", "3", "--csv", str(rows)]
+    assert main(["simulate", "planar_4r", *options, "--json"]) == 0
+    document = read_json(capsys)
+    assert document["ok"]
+    assert document["efforts"] == {}
+    kinetic, potential = (document["energy"][key] for key in ("kinetic", "potential"))
+    assert kinetic[0] == 0.0
+    assert kinetic[2] > 0.01
+    assert [k + p for k, p in zip(kinetic, potential, strict=True)] == pytest.approx([potential[0]] * 3, abs=1e-8)
+    lines = rows.read_text().splitlines()
+    assert lines[0] == "t [s],A [rad],B [rad],C [rad],D [rad],energy [J]"
+    assert [float(line.split(",")[1]) for line in lines[1:]] == document["coordinates"]["A [rad]"]
+
+
 # -- warmup ------------------------------------------------------------------------------------------------------------
 
 AFTER_WARMUP = """
@@ -376,6 +410,8 @@ for name in ("rsur", "planetary_gear", "lead_screw"):
     for formulation in ("euler_parameters", "virtual_rotation", "euler_angles", "relative"):
         m.assemble_many([m.state] * 3, formulation=formulation, max_iterations=5, workers=2)
     m.assemble_many([m.state] * 3, max_seconds=1e-9)
+run("simulate", "slider_crank", "--frames", "3")
+run("simulate", "planar_4r", "--free", "--step", "1e-2", "--json")
 run("study", "liu2013", "--samples", "5")
 run("study", "minima", "--mechanism", "rsur", "--starts", "2", "--iterations", "5")
 after = overloads()

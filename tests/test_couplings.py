@@ -12,16 +12,7 @@ import cardan as cd
 from cardan.analysis.result import Status
 from cardan.coordinates import formulations
 from linkages import X, Y, Z, about_z, heading, polar
-from mechanisms import (
-    Local,
-    matrix,
-    product,
-    quaternion,
-    random_quaternion,
-    random_rotation,
-    rotation,
-    turned,
-)
+from mechanisms import Local, matrix, product, quaternion, random_quaternion, random_rotation, rotation, turned
 
 TURN = 2 * np.pi
 FORMULATIONS = ["manifold", "euler_parameters"]
@@ -455,6 +446,7 @@ def test_turns_are_what_an_angle_has_beyond_half_a_turn_to_either_side():
 
 def test_a_state_keeps_its_count_where_nothing_drives():
     """The same pose with other counts is another state, and stays one; reading it changes nothing."""
+
     def pair():
         m = cd.Mechanism()
         one, two = m.body("one"), m.body("two", position=(1, 0, 0))
@@ -769,10 +761,7 @@ BAD_COUPLINGS = {
         lambda m: m.couple("new", m["A"], m["B"], lambda x: __import__("math").sin(x)),
         ["couple 'new'", "math.sin", "cd.sin"],
     ),
-    "coupler of two": (
-        lambda m: m.couple("new", m["A"], m["B"], lambda x, y: x),
-        ["couple 'new'", "TypeError", "'y'"],
-    ),
+    "coupler of two": (lambda m: m.couple("new", m["A"], m["B"], lambda x, y: x), ["couple 'new'", "TypeError", "'y'"]),
     "coupler to two": (
         lambda m: m.couple("new", m["A"], m["B"], lambda x: [x, x]),
         ["couple 'new'", "returned [", "one number"],
@@ -789,10 +778,7 @@ BAD_COUPLINGS = {
         lambda m: m.screw("new", m.ground.frame(), m["two"].frame(), pitch=0),
         ["screw 'new'", "pitch is 0", "revolute"],
     ),
-    "screw without a pitch": (
-        lambda m: m.screw("new", m.ground.frame(), m["two"].frame()),
-        ["screw 'new'", "'pitch'"],
-    ),
+    "screw without a pitch": (lambda m: m.screw("new", m.ground.frame(), m["two"].frame()), ["screw 'new'", "'pitch'"]),
     "screw with a NaN pitch": (
         lambda m: m.screw("new", m.ground.frame(), m["two"].frame(), pitch=float("nan")),
         ["screw 'new'", "pitch", "nan", "finite"],
@@ -814,10 +800,7 @@ BAD_COUPLINGS = {
         lambda m: m.gear("new", m["A"], m["B"], ratio=2, teeth=20),
         ["gear 'new'", "'teeth'", "help(Mechanism.gear)"],
     ),
-    "too many arguments": (
-        lambda m: m.gear("new", m["A"], m["B"], 2.0),
-        ["gear 'new'", "help(Mechanism.gear)"],
-    ),
+    "too many arguments": (lambda m: m.gear("new", m["A"], m["B"], 2.0), ["gear 'new'", "help(Mechanism.gear)"]),
 }
 
 

@@ -118,6 +118,7 @@ def test_numpy_numbers_and_functions_mix_with_time(name):
 @pytest.mark.nojit
 def test_a_law_may_be_written_piece_by_piece():
     """Comparisons use the value, with numbers of any type on either side; each piece has its own derivatives."""
+
     def law(t):
         if t < 0:
             return 0.0
@@ -417,9 +418,7 @@ def test_an_invalid_law_is_reported_with_its_driver_and_not_added(case):
     assert m.assemble().ok
 
 
-@pytest.mark.parametrize(
-    "law", [cd.sqrt, lambda t: 1 / t, cd.log, lambda t: (t - 0.5) ** 0.5, lambda t: t**1.5]
-)
+@pytest.mark.parametrize("law", [cd.sqrt, lambda t: 1 / t, cd.log, lambda t: (t - 0.5) ** 0.5, lambda t: t**1.5])
 def test_a_law_need_only_be_defined_at_the_given_times(law):
     m = hinge(law)
     motion = m.move([1.0, 1.5, 2.0])

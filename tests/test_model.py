@@ -168,10 +168,7 @@ BAD_CALLS = {
         ["'crank'", "another mechanism"],
     ),
     "removal of a joint of another mechanism": (lambda m, other: m.remove(other["A"]), ["'A'", "another mechanism"]),
-    "removal of a body that has joints": (
-        lambda m, other: m.remove("crank"),
-        ["'crank'", "'A'", "'B'", "joints=True"],
-    ),
+    "removal of a body that has joints": (lambda m, other: m.remove("crank"), ["'crank'", "'A'", "'B'", "joints=True"]),
     "removal of the ground": (lambda m, other: m.remove("ground"), ["ground", "cannot be removed"]),
     "an unknown item": (lambda m, other: m["cupler"], ["'cupler'", "did you mean 'coupler'"]),
     "an unknown item like no other": (lambda m, other: m["zzz"], ["'zzz'", "'crank'", "'rod'"]),

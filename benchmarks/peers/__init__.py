@@ -21,17 +21,7 @@ from problems import Model, Pose, quaternion
 
 T = TypeVar("T")
 
-MODULES = (
-    "cadquery",
-    "casadi",
-    "casadi_newton",
-    "drake",
-    "exudyn",
-    "mujoco",
-    "pinocchio",
-    "pyondsel",
-    "slvs",
-)
+MODULES = ("cadquery", "casadi", "casadi_newton", "drake", "exudyn", "mujoco", "pinocchio", "pyondsel", "slvs")
 
 SMALL = ("RSUR", "Stewart 6-distance", "Stewart UPS", "planar 4R")
 CHAINS = ("chain 1000, bad", "chain 1000, uniform")

@@ -377,9 +377,7 @@ def test_jacobian_is_the_derivative_along_retract(name, formulation):
     for q in poses(case, formulation):
         _, J = problem.jacobian(q)
         spanning = directions(formulation, q)
-        columns = [
-            first_difference(lambda t, q=q, v=v: problem.residual(problem.retract(q, t * v))) for v in spanning
-        ]
+        columns = [first_difference(lambda t, q=q, v=v: problem.residual(problem.retract(q, t * v))) for v in spanning]
         close(J @ np.column_stack(spanning), np.column_stack(columns), JACOBIAN_TOL)
 
 

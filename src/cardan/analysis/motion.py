@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
+from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
+
+if TYPE_CHECKING:
+    from cardan.dynamics.model import Model
+    from cardan.dynamics.reactions import ConstraintForces, Reaction
+
+_reactions = LazyModule("cardan.dynamics.reactions")
 
 ARC = 1.25  # rotation of a body in the motion, at most, relative to its rotation by Newton's iteration
 MOST_NAMED = 5
@@ -56,7 +63,18 @@ class Motion:
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
     """
 
-    __slots__ = ("_rotation", "_system", "reason", "state", "states", "status", "steps", "undriven")
+    __slots__ = (
+        "_forces",
+        "_model",
+        "_rotation",
+        "_system",
+        "reason",
+        "state",
+        "states",
+        "status",
+        "steps",
+        "undriven",
+    )
 
     def __init__(
         self,
@@ -71,6 +89,8 @@ class Motion:
     ) -> None:
         """rotation [rad]: largest rotation of any body from each state to the next."""
         self._system = system
+        self._model: Model | None = None
+        self._forces: tuple[ConstraintForces, FloatArray] | None = None
         self.states = tuple(states)
         self.status = status
         self.reason = reason
@@ -142,6 +162,27 @@ class Motion:
             raise check.unknown(name, "movable body of this motion", self._system.names)
         k = self._system.index[name]
         return np.array([read(state, k) for state in self.states]).reshape(len(self.states), width)
+
+    def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
+        """Force and torque of a joint that the motion needs (inverse dynamics), as :meth:`Simulation.reaction`."""
+        (forces, _), model = self._inverse()
+        found: Reaction = _reactions.read_reaction(forces, model.connections, joint, on, axes, self._system)
+        return found
+
+    def effort(self, driver: str | Joint) -> FloatArray:
+        """Torque [N m] or force [N] of a driver that the motion needs, as :meth:`Simulation.effort`."""
+        (forces, v), model = self._inverse()
+        found: FloatArray = _reactions.read_effort(forces, model.connections, driver, self.times, v)
+        return found
+
+    def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Model]:
+        assert self._model is not None  # Mechanism.move sets it
+        if self._forces is None:
+            self._forces = _reactions.inverse(self._model.equations(self._system), self.states)
+        return self._forces, self._model
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None}
 
     def text(self) -> str:
         """The status, the times reached, why the motion ended, and what the drivers leave free."""

@@ -19,7 +19,7 @@ from typing import Protocol, cast
 from cardan import __version__
 from cardan.errors import CardanError
 
-VERBS = ("examples", "solve", "move", "study", "bench", "warmup")
+VERBS = ("examples", "solve", "move", "simulate", "study", "bench", "warmup")
 
 WRONG_USE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -87,7 +87,10 @@ def _parser() -> argparse.ArgumentParser:
         "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="write a detailed log to stderr"
     )
     parser = argparse.ArgumentParser(
-        prog="cardan", description="Assembles, diagnoses and moves mechanisms.", parents=[common], allow_abbrev=False
+        prog="cardan",
+        description="Assembles, diagnoses, moves and simulates mechanisms.",
+        parents=[common],
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"cardan {__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)

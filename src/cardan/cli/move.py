@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if not mechanism.system.signals:
         raise ModelError(f"{example.name} has no drivers; add one with --drive JOINT=RATE; {_drivable(mechanism)}")
     times = np.linspace(args.first, until, args.frames).tolist()
-    progress = _progress if sys.stderr.isatty() and not args.json else None
+    progress = show_progress if sys.stderr.isatty() and not args.json else None
     motion = mechanism.move(times, progress=progress)
     if progress:
         print(file=sys.stderr)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{example.name}: {example.title}")
         print(motion.text())
-        shown = [_without_rounding(column) for column in columns.values()]
+        shown = [without_rounding(column) for column in columns.values()]
         rows = [(f"{t:.6g}", *(f"{column[k]:z.9g}" for column in shown)) for k, t in enumerate(motion.times)]
         print()
         print(table(("t [s]", *columns), rows, left=0))
@@ -122,7 +122,7 @@ def _drivable(mechanism: Mechanism) -> str:
     return f"joints that can be driven: {listed or 'none'}"
 
 
-def _without_rounding(column: Any) -> Any:
+def without_rounding(column: Any) -> Any:
     """A column with rounding errors of zero replaced by zero."""
     size = np.abs(column)
     return np.where(size <= max(ZERO, ZERO_RTOL * float(size.max(initial=0.0))), 0.0, column)
@@ -144,5 +144,5 @@ def coordinates(mechanism: Mechanism, motion: Motion) -> dict[str, Any]:
     return found
 
 
-def _progress(part: float) -> None:
+def show_progress(part: float) -> None:
     print(f"\r{round(100 * part):3d} %", end="", file=sys.stderr, flush=True)

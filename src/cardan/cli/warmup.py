@@ -13,6 +13,7 @@ from typing import get_args
 import numpy as np
 
 from cardan.analysis.options import Method
+from cardan.analysis.simulate import METHODS
 from cardan.cli.output import print_json
 from cardan.constraints import kernels
 from cardan.constraints.registry import REGISTRY
@@ -66,8 +67,10 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         many = partial(mechanism.assemble_many, [mechanism.state], method=method, max_iterations=2)
         yield f"{method} from many starts", many
     yield "many starts with counted angles", _count_turns
+    yield "loads", _loads
     yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
+    yield "simulation", partial(_simulate, mechanism)
 
 
 def _primitives() -> None:
@@ -115,6 +118,21 @@ def _studies() -> None:
     descent.descend(swing.system, "manifold", swing.state.coordinates[None], 1e-2, 1)
     liu2013.algorithm_1(1, 1, "manifold", liu2013.WORKED_START)
     parallel.Springs(parallel.zigzag(3)).run(1)
+
+
+def _simulate(mechanism: Mechanism) -> None:
+    """Kernels of every integrator, of both linear algebras, of reactions and of the drift."""
+    from cardan.dynamics import _kkt  # noqa: F401  (compiled when it is imported)
+
+    for method in METHODS:
+        simulation = mechanism.simulate(1e-3, step=1e-4, method=method)
+    simulation._redundant = True  # so that multipliers of least norm are computed too
+    simulation.reaction("pivot")
+    assert simulation.drift.size
+
+
+def _loads() -> None:
+    from cardan.dynamics import _loads  # noqa: F401  (compiled when it is imported)
 
 
 def _count_turns() -> None:

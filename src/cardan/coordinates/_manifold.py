@@ -62,6 +62,10 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
 
 
 def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
+    if op == RETRACT:
+        retract(ints[BODIES], q, v, out)
+        update_counted_angles(ints, floats, q, out, work)
+        return 0
     walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, None, rates)
     return 0
 

@@ -20,13 +20,13 @@ from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
 from cardan.constraints._generated import primitive_curvature
 from cardan.coordinates._features import update_features, update_matrices, update_primitive
 from cardan.coordinates._records import curvature_codes, feature, features, matrix, quaternion, workspace
-from cardan.solvers.abi import GAMMA, JACOBIAN
+from cardan.solvers.abi import GAMMA, JACOBIAN, MOTION
 from cardan.system import layout
 
 
 @inner
 def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rates):
-    """RESIDUAL, JACOBIAN or, where there are rates, GAMMA; ``width`` unknowns per body."""
+    """RESIDUAL, JACOBIAN or, where there are rates, GAMMA and MOTION; ``width`` unknowns per body."""
     update_matrices(ints[layout.BODIES], q, work)
     pieces = workspace(ints)
     x = cut(work, pieces.features, ints[layout.WIDEST])
@@ -38,24 +38,25 @@ def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rat
         c = tail(floats, record[layout.PAR])
         update_features(ints, record, floats, q, work, x)
         update_primitive(record[layout.CODE], x, c, f, df)
-        if op == JACOBIAN:
+        if op == JACOBIAN or op == MOTION:
             block = cut(jacobian, record[layout.BLOCK] * width, rows * record[layout.SLOTS] * width)
             update_block(record, floats, q, work, df, block, width, chain, convert)
         if rates is not None:
-            if op == GAMMA:
+            if op == GAMMA or op == MOTION:
+                g = f if op == GAMMA else cut(out, ints[layout.ROWS_TOTAL] + record[layout.ROW], rows)
                 rate = cut(work, pieces.rates, ints[layout.WIDEST])
                 bias = cut(work, pieces.biases, ints[layout.WIDEST])
                 update_rates(record, floats, q, v, work, x, rate, bias, width, rates)
                 code = curvature_codes(ints)[number]
                 if code < FIRST_ADDRESS:
-                    primitive_curvature(code, x, rate, c, f)
+                    primitive_curvature(code, x, rate, c, g)
                 else:
-                    call_primitive(code, x, rate, c, f)
+                    call_primitive(code, x, rate, c, g)
                 for i in range(rows):
-                    s = f[i]
+                    s = g[i]
                     for j in range(record[layout.COMPONENTS]):
                         s += df[i * record[layout.COMPONENTS] + j] * bias[j]
-                    f[i] = -s
+                    g[i] = -s
         record = tail(ints, record[layout.NEXT])
 
 

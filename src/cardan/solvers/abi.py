@@ -10,6 +10,7 @@ RETRACT   out ← q moved by the tangent vector step
 ENTER     out ← coordinates of the formulation from poses q; only if the coordinates are not poses
 LEAVE     out ← poses from such coordinates q
 GAMMA     out ← γ(q, v = step) with J v̇ = γ; only in evaluators for motion
+MOTION    out ← f(q), then γ(q, v = step) from row ROWS on; jacobian as for JACOBIAN; only in evaluators for motion
 ========= ======================================================================
 
 Operations of linear algebra, with the arguments (op, pattern, control, r, gradient, step, jacobian, matrix):
@@ -43,6 +44,7 @@ RETRACT: Final = 2
 ENTER: Final = 3
 LEAVE: Final = 4
 GAMMA: Final = 5
+MOTION: Final = 6
 
 FACTOR: Final = 0
 BACK_SOLVE: Final = 1

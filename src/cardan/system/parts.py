@@ -258,7 +258,7 @@ class Frame:
         return "frame", self.body.name, self.origin, self.x, self.z, self.x_given
 
 
-def principal_frame(body: Body) -> tuple[float, ...]:
+def principal_frame(body: Any) -> tuple[float, ...]:
     """Reference frame of a body for dynamics: centre of mass [m], then the quaternion body ← principal axes of inertia.
 
     The axes are those of the body where no inertia is given, or where it is diagonal already.

@@ -400,6 +400,10 @@ class System:
         found: System = self.cached("judged", self._judged)
         return found
 
+    def with_references(self, references: FloatArray) -> System:
+        """The same system with other reference frames, shape (bodies, 7)."""
+        return System.from_source(self._source._replace(references=references))
+
     def _judged(self) -> System:
         if all([primitive.judged_as == primitive.name for primitive in self.primitives]):
             return self

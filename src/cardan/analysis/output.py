@@ -1,0 +1,99 @@
+"""Files and pictures of a simulation."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.joints import Coordinate, Joint
+from cardan.system.state import FloatArray
+
+if TYPE_CHECKING:
+    from cardan.analysis.simulation import Simulation
+
+PICTURES: Final = (".png", ".svg", ".pdf")
+DPI: Final = 120
+COLORS: Final = ("#2a78d6", "#d6632a", "#2a9d5c", "#8a4fd0", "#c2a000", "#555555")
+INK: Final = "#222222"
+TOTAL: Final = "total"
+LISTED: Final = 12  # most entries of a legend
+POSE: Final = ("x [m]", "y [m]", "z [m]", "q w", "q x", "q y", "q z")
+RATES: Final = ("vx [m/s]", "vy [m/s]", "vz [m/s]", "wx [rad/s]", "wy [rad/s]", "wz [rad/s]")
+
+
+def save(simulation: Simulation, path: str | Path) -> None:
+    """See :meth:`Simulation.save`."""
+    target = Path(path)
+    if target.suffix.lower() in PICTURES:
+        draw(simulation, ()).savefig(target, dpi=DPI)
+    elif target.suffix.lower() == ".csv":
+        write_csv(target, columns(simulation))
+    else:
+        raise ModelError(f"the file is {str(path)!r}; its name must end in .csv, {', '.join(PICTURES)}")
+
+
+def columns(simulation: Simulation) -> dict[str, FloatArray]:
+    """Time, poses and velocities of the bodies (position and velocity in world, ω in body axes), energies; by title."""
+    found = {"t [s]": simulation.times}
+    for name in simulation._equations.system.names:
+        values = (simulation.positions(name), simulation.quaternions(name), simulation.velocities(name))
+        titles = [f"{name} {title}" for title in (*POSE, *RATES)]
+        found |= dict(zip(titles, np.hstack(values).T, strict=True))
+    energy = simulation.energy
+    return found | {"kinetic [J]": energy.kinetic, "potential [J]": energy.potential}
+
+
+def write_csv(path: Path, titled: dict[str, FloatArray]) -> None:
+    """Columns under their titles, with all digits."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(titled)
+        writer.writerows(zip(*(column.tolist() for column in titled.values()), strict=True))
+
+
+def draw(simulation: Simulation, coordinates: Sequence[Joint | Coordinate]) -> Any:
+    """See :meth:`Simulation.plot`."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ModelError("a picture needs matplotlib; install it with: pip install 'cardan[plot]'") from None
+    panels = _coordinates(simulation, coordinates) if coordinates else _positions(simulation)
+    energy = simulation.energy
+    panels["energy [J]"] = {"kinetic": energy.kinetic, "potential": energy.potential, TOTAL: energy.total}
+    figure = Figure(figsize=(8.0, 2.2 * len(panels) + 0.4), layout="constrained")
+    for axes, (title, lines) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
+        for k, (label, values) in enumerate(lines.items()):
+            style = {"color": INK, "linestyle": "--"} if label == TOTAL else {"color": COLORS[k % len(COLORS)]}
+            axes.plot(simulation.times, values, linewidth=1.3, label=label, **style)
+        axes.set_ylabel(title, fontsize=8, color=INK)
+        if len(lines) <= LISTED:
+            axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.grid(True, color="#e6e6e6", linewidth=0.6)
+        axes.tick_params(labelsize=8, colors=INK)
+    figure.axes[-1].set_xlabel("t [s]", fontsize=8, color=INK)
+    return figure
+
+
+def _positions(simulation: Simulation) -> dict[str, dict[str, FloatArray]]:
+    names = simulation._equations.system.names
+    return {POSE[k]: {name: simulation.positions(name)[:, k] for name in names} for k in range(3)}
+
+
+def _coordinates(simulation: Simulation, given: Sequence[Joint | Coordinate]) -> dict[str, dict[str, FloatArray]]:
+    """One panel per unit."""
+    panels: dict[str, dict[str, FloatArray]] = {}
+    for one in given:
+        words = tuple(one.kind.coordinates) if isinstance(one, Joint) else (None,)
+        for word in words:
+            coordinate = one.of(word) if isinstance(one, Joint) and word else one
+            assert isinstance(coordinate, Coordinate)
+            of = f"{coordinate.joint}.{word}" if len(words) > 1 else coordinate.joint or coordinate.name
+            panels.setdefault(f"{coordinate.kind} [{coordinate.unit}]", {})[of] = simulation.coordinate(coordinate)
+    return panels

@@ -1,0 +1,174 @@
+"""Motion under forces: assemble the start, integrate, and say how it ended."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time as clock
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.analysis.assemble import assemble
+from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.coordinates import formulations
+from cardan.dynamics import abi
+from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import TABLEAUS, Integration
+from cardan.errors import ModelError
+from cardan.math import euler
+from cardan.system import check
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+METHODS: Final = ("adams", *TABLEAUS)
+RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
+OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
+CHUNK: Final = 2000  # steps between two checks of the clock, divided by the number of bodies
+# Estimated error of a constant step, relative to the extent [1, rad]: above it, the step is too large.
+MOST_ERROR: Final = 1e-2
+CHANGED: Final = 1e-9  # velocities that a start changes by more are said to be inconsistent
+
+KEPT: Final = "earlier results are kept, and resume() goes on"
+STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
+
+STATUS: Final = {
+    abi.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
+    abi.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
+    abi.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, "the joints cannot be kept closed; use a smaller step"),
+}
+
+
+def simulate(
+    system: System,
+    equations: Equations,
+    duration: float,
+    state: Any,
+    *,
+    step: float | None,
+    rtol: float | None,
+    times: Iterable[float] | None,
+    method: str,
+    max_seconds: float | None,
+    progress: Callable[[float], None] | None,
+    notes: list[str],
+) -> Simulation:
+    """See :meth:`cardan.Mechanism.simulate`.  system: that of kinematics, which assembles the start."""
+    began = clock.perf_counter()
+    duration = check.positive(duration, "duration")
+    if method not in METHODS:
+        raise check.unknown(method, "method", METHODS)
+    if step is not None and rtol is not None:
+        raise ModelError(f"step is {step!r} and rtol is {rtol!r}; give one of them: a constant step, or a tolerance")
+    if method != "adams" and step is None:
+        raise ModelError(f"method {method!r} needs a constant step; give step=, or use method='adams' for rtol")
+    step = None if step is None else check.positive(step, "step")
+    rtol = RTOL if step is None and rtol is None else None if rtol is None else check.positive(rtol, "rtol")
+    deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
+    found = assemble(system, state, getattr(state, "time", None), AssemblyOptions(max_seconds=max_seconds))
+    first = found.state.time
+    outputs = _outputs(first, duration, step, times)
+    if not found.ok:
+        reason = f"at t = {first:g} s: {found.text()}"
+        width = 1 + equations.coordinates + 12 * len(system.names) + equations.equations.size
+        return Simulation(equations, np.empty((0, width)), SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
+    own = equations.system
+    known = {**getattr(state, "angles", {}), **found.state.angles}  # loads may count angles that kinematics does not
+    angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
+    q = formulations.to_reference(own, found.state.coordinates, angles)
+    given = getattr(state, "velocities", None)
+    v = _velocities(own, found.state, given)
+    run = Integration(equations, q, v, first, outputs, method=method, step=step, rtol=rtol)
+    code = run.begin()
+    if given is not None:
+        change = float(np.abs(run.v - v).max(initial=0.0))
+        if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
+            notes.append(f"the velocities at the start contradict the joints; they were changed by up to {change:.3g}")
+    return _go_on(run, code, first + duration, notes, deadline, progress)
+
+
+def resume(simulation: Simulation, max_seconds: float | None, progress: Callable[[float], None] | None) -> Simulation:
+    """See :meth:`cardan.analysis.simulation.Simulation.resume`."""
+    deadline = None if max_seconds is None else clock.perf_counter() + check.positive(max_seconds, "max_seconds")
+    if simulation._run is None or simulation.status not in STOPPED:
+        raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
+    run, last = simulation._run
+    return _go_on(copy.deepcopy(run), abi.RUNNING, last, list(simulation.notes), deadline, progress)
+
+
+def _go_on(
+    run: Integration,
+    code: int,
+    last: float,
+    notes: list[str],
+    deadline: float | None,
+    progress: Callable[[float], None] | None,
+) -> Simulation:
+    """Integrate until the time ``last``, or until it ends for another reason."""
+    c = run.control
+    first = run.first
+    chunk = max(1, CHUNK // len(run.equations.system.names))
+    status, reason = SimulationStatus.DONE, ""
+    try:
+        while code == abi.RUNNING:
+            code = run.advance(last, chunk)
+            if progress is not None:
+                progress((run.time - first) / (last - first))
+            if c[abi.ERROR] > MOST_ERROR and c[abi.RTOL] == 0.0:
+                status = SimulationStatus.STEP_TOO_LARGE
+                reason = f"the error of a step is about {c[abi.ERROR]:.1g} at t = {run.time:g} s; use a smaller step"
+                break
+            if code == abi.RUNNING and deadline is not None and clock.perf_counter() > deadline:
+                status, reason = SimulationStatus.TIME_LIMIT, f"stopped at t = {run.time:g} s; {KEPT}"
+                break
+    except KeyboardInterrupt:
+        status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; {KEPT}"
+    if code in STATUS:
+        status, words = STATUS[code]
+        names = run.undefined_loads() if code == abi.NOT_FINITE else []
+        words += f", because {', '.join(map(repr, names))} have no finite force" if names else ""
+        reason = f"{words} at t = {run.time:g} s; earlier results are kept"
+    return Simulation(
+        run.equations,
+        run.results[: run.reached],
+        status,
+        reason,
+        notes=notes,
+        steps=int(c[abi.TAKEN]),
+        refused=int(c[abi.REFUSED]),
+        error=float(c[abi.ERROR]),
+        redundant=bool(c[abi.REDUNDANT]),
+        events=run.events,
+        run=(run, last),
+    )
+
+
+def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None) -> FloatArray:
+    """Output times [s], increasing; those given, every step, or OUTPUTS intervals."""
+    if times is None:
+        count = OUTPUTS if step is None else max(1, math.ceil(duration / step * (1.0 - 1e-12)))
+        grid = np.arange(count + 1) * (duration / count if step is None else step)
+        grid[-1] = duration
+        return np.array(first + grid, dtype=np.float64)
+    found = np.array([check.number(t, "an output time") for t in times])
+    if not found.size or not (np.diff(found) > 0.0).all():
+        raise ModelError(f"times are {found.tolist()}; they must increase, and there must be one at least")
+    if found[0] < first or found[-1] > (first + duration) * (1.0 + 1e-12):
+        raise ModelError(
+            f"times go from {found[0]:g} to {found[-1]:g} s; they must lie within {first:g} … {first + duration:g} s"
+        )
+    return found
+
+
+def _velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
+    """Velocities of the principal frames from those of the body origins; zero where none are given."""
+    if given is None:
+        return np.zeros(6 * len(system.names))
+    p, axes = state.coordinates[:, 3:], system.reference_frames[:, 3:]
+    v = given.copy()
+    v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))
+    v[:, 3:] = euler.rotate(euler.conjugate(axes), given[:, 3:])
+    found: FloatArray = v.ravel()
+    return found

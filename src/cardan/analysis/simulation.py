@@ -1,0 +1,387 @@
+"""The result of a simulation: states, reactions and energies at the output times, kept as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from cardan.analysis import output
+from cardan.constraints.registry import FeatureKind
+from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import Event, Integration
+from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
+from cardan.errors import ModelError
+from cardan.joints import Coordinate, Joint
+from cardan.math import euler
+from cardan.system import check, layout
+from cardan.system.parts import Body, Feature
+from cardan.system.state import FloatArray, State
+
+
+class SimulationStatus(StrEnum):
+    """How a simulation ended."""
+
+    DONE = "done"  # the whole duration
+    NOT_ASSEMBLED = "not assembled"  # no assembly at the start
+    NOT_FINITE = "not finite"  # an acceleration overflowed
+    STEP_TOO_LARGE = "step too large"  # the joints could not be kept closed, or the error of a step is large
+    STEP_TOO_SMALL = "step too small"  # no step met rtol
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+
+
+class Energy(NamedTuple):
+    """Energies [J] at the output times, shape (times,) each."""
+
+    kinetic: FloatArray
+    potential: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Their sum."""
+        return self.kinetic + self.potential
+
+
+def dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """a · b at each time."""
+    found: FloatArray = np.einsum("ki,ki->k", a, b)
+    return found
+
+
+def plain(values: FloatArray) -> Any:
+    """A list of numbers, None for those that are not finite."""
+    kept = values.astype(object)
+    kept[~np.isfinite(values)] = None
+    return kept.tolist()
+
+
+class States(Sequence[State]):
+    """The states of a simulation, each made when it is read."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    def __len__(self) -> int:
+        return len(self._simulation.times)
+
+    @overload
+    def __getitem__(self, k: int) -> State: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[State]: ...
+    def __getitem__(self, k: int | slice) -> State | list[State]:
+        if isinstance(k, slice):
+            return [self._simulation._state(i) for i in range(len(self))[k]]
+        return self._simulation._state(range(len(self))[k])
+
+    def __iter__(self) -> Iterator[State]:
+        return (self._simulation._state(k) for k in range(len(self)))
+
+
+class Simulation:
+    """A motion under forces.
+
+    ``ok``: the whole duration was simulated.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s]: outputs
+    that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
+    steps were taken, and how many refused and repeated smaller.  ``notes``: what was assumed or changed at the start.
+    ``events``: limits that were reached or left, with the time [s].
+    """
+
+    def __init__(
+        self,
+        equations: Equations,
+        results: FloatArray,
+        status: SimulationStatus,
+        reason: str,
+        *,
+        notes: Sequence[str] = (),
+        steps: int = 0,
+        refused: int = 0,
+        error: float = 0.0,
+        redundant: bool = False,
+        events: Sequence[Event] = (),
+        run: tuple[Integration, float] | None = None,
+    ) -> None:
+        """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers.
+
+        redundant: whether equations were redundant in some state.
+        """
+        self._equations = equations
+        self._results = results
+        self.status = status
+        self.reason = reason
+        self.notes = tuple(notes)
+        self.steps = steps
+        self.refused = refused
+        self.error = error
+        self._redundant = redundant
+        self._connections: Mapping[str, Connection] = {}
+        self.events = tuple(events)
+        self._run = run
+
+    @property
+    def ok(self) -> bool:
+        """The whole duration was simulated."""
+        return self.status is SimulationStatus.DONE
+
+    @property
+    def times(self) -> FloatArray:
+        """Output times that were reached [s]."""
+        return self._results[:, 0]
+
+    @property
+    def states(self) -> States:
+        """States at the output times."""
+        return States(self)
+
+    @property
+    def state(self) -> State | None:
+        """The last state."""
+        return self._state(len(self.times) - 1) if len(self.times) else None
+
+    def resume(self, max_seconds: float | None = None, progress: Callable[[float], None] | None = None) -> Simulation:
+        """Go on where a simulation was stopped, by ``max_seconds`` or by the keyboard, as if it had not been.
+
+        The result has all outputs from the beginning; its numbers are those of a run that was not stopped.
+        """
+        from cardan.analysis.simulate import resume
+
+        return resume(self, max_seconds, progress)
+
+    # -- columns of the results ----------------------------------------------------------------------------------------
+
+    @property
+    def _bodies(self) -> int:
+        return len(self._equations.system.names)
+
+    def _poses(self) -> FloatArray:
+        """Poses of the principal frames from the system's origin, shape (times, bodies, 7)."""
+        return self._results[:, 1 : 1 + layout.POSE * self._bodies].reshape(-1, self._bodies, layout.POSE)
+
+    def _angles(self) -> FloatArray:
+        """Counted angles [rad], shape (times, angles)."""
+        first = 1 + layout.POSE * self._bodies
+        return self._results[:, first : first + len(self._equations.system.counted_angles)]
+
+    def _rates(self, order: int) -> FloatArray:
+        """v (order 0) or v̇ (1) of the principal frames, shape (times, bodies, 6)."""
+        first = 1 + layout.POSE * self._bodies + len(self._equations.system.counted_angles) + 6 * self._bodies * order
+        return self._results[:, first : first + 6 * self._bodies].reshape(-1, self._bodies, 6)
+
+    def _multipliers(self) -> FloatArray:
+        """λ of every equation, shape (times, equations)."""
+        return self._results[:, self._results.shape[1] - self._equations.equations.size :]
+
+    @cached_property
+    def _coordinates(self) -> FloatArray:
+        """r and p of every body, shape (times, bodies, 7)."""
+        system, poses = self._equations.system, self._poses()
+        back = euler.conjugate(system.reference_frames[:, 3:])
+        p = euler.multiply(poses[:, :, 3:], np.broadcast_to(back, poses[:, :, 3:].shape))
+        r = (
+            poses[:, :, :3]
+            + system.origin
+            - euler.rotate(p, np.broadcast_to(system.reference_points, p[:, :, 1:].shape))
+        )
+        found: FloatArray = np.concatenate([r, p], axis=2)
+        return found
+
+    def _origin_rates(self) -> tuple[FloatArray, FloatArray]:
+        """Velocities and accelerations of the body origins, ω and ω̇ in body axes, shape (times, bodies, 6) each."""
+        system = self._equations.system
+        p, axes = self._coordinates[:, :, 3:], system.reference_frames[:, 3:]
+        shape = (*p.shape[:2], 3)
+        v, a = self._rates(0), self._rates(1)
+        turn = np.broadcast_to(axes, p.shape)
+        w, dw = euler.rotate(turn, v[:, :, 3:]), euler.rotate(turn, a[:, :, 3:])
+        c = np.broadcast_to(system.reference_points, shape)
+        velocity = v[:, :, :3] - euler.rotate(p, np.cross(w, c))
+        acceleration = a[:, :, :3] - euler.rotate(p, np.cross(dw, c) + np.cross(w, np.cross(w, c)))
+        return np.concatenate([velocity, w], axis=2), np.concatenate([acceleration, dw], axis=2)
+
+    @cached_property
+    def _all_rates(self) -> tuple[FloatArray, FloatArray]:
+        return self._origin_rates()
+
+    def _state(self, k: int) -> State:
+        system = self._equations.system
+        velocities, accelerations = self._all_rates
+        keys = system.counted_angles
+        return State(
+            system.names,
+            system.index,
+            self._coordinates[k].copy(),
+            velocities=velocities[k].copy(),
+            accelerations=accelerations[k].copy(),
+            angles=dict(zip(keys, self._angles()[k].tolist(), strict=True)) if keys else None,
+            time=float(self.times[k]),
+        )
+
+    def _index(self, body: str | Body) -> int:
+        name = getattr(body, "name", body)
+        system = self._equations.system
+        if not isinstance(name, str) or name not in system.index:
+            raise check.unknown(name, "movable body of this simulation", system.names)
+        return system.index[name]
+
+    # -- what is asked for ---------------------------------------------------------------------------------------------
+
+    def positions(self, body: str | Body) -> FloatArray:
+        """Positions of a body's origin [m] in world, shape (times, 3)."""
+        return self._coordinates[:, self._index(body), :3].copy()
+
+    def quaternions(self, body: str | Body) -> FloatArray:
+        """Quaternions of a body, shape (times, 4)."""
+        return self._coordinates[:, self._index(body), 3:].copy()
+
+    def velocities(self, body: str | Body) -> FloatArray:
+        """ṙ of a body's origin [m/s] in world and ω [rad/s] in body axes, shape (times, 6)."""
+        return self._all_rates[0][:, self._index(body)].copy()
+
+    def accelerations(self, body: str | Body) -> FloatArray:
+        """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
+        return self._all_rates[1][:, self._index(body)].copy()
+
+    def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
+        """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns where the mechanism counts them."""
+        if isinstance(joint, Joint):
+            words = tuple(joint.kind.coordinates)
+            joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
+        if not isinstance(joint, Coordinate):
+            raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
+        return self._value(joint)
+
+    def _value(self, c: Coordinate) -> FloatArray:
+        """A coordinate at all times, as :meth:`Coordinate.value` in each state, without jumps."""
+        world = [self._world(feature) for feature in c.features]
+        if c.kind == "displacement":
+            return dot(world[0], world[2] - world[1])
+        if c.kind == "distance":
+            return np.asarray(np.linalg.norm(world[1] - world[0], axis=1))
+        if c.kind == "inclination":
+            u, v = world
+            return np.asarray(np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), dot(u, v)))
+        x, y, w = world
+        angle = np.arctan2(dot(y, w), dot(x, w))
+        keys = self._equations.system.counted_angles
+        if c.counted is None or c.counted.key not in keys:
+            return np.asarray(np.unwrap(np.where(angle == -np.pi, np.pi, angle)))
+        near = self._angles()[:, keys.index(c.counted.key)]
+        found: FloatArray = angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
+        return found
+
+    def _world(self, feature: Feature) -> FloatArray:
+        """A point or vector in world, shape (times, 3)."""
+        value = np.broadcast_to(np.array(feature.value), (len(self.times), 3))
+        assert isinstance(feature.body, Body)
+        if feature.body.is_ground:
+            return value
+        pose = self._coordinates[:, self._index(feature.body)]
+        turned: FloatArray = euler.rotate(pose[:, 3:], value)
+        return turned + pose[:, :3] if feature.kind is FeatureKind.POINT else turned
+
+    @cached_property
+    def _forces(self) -> ConstraintForces:
+        q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
+        return ConstraintForces(self._equations, q, self._multipliers(), self._redundant)
+
+    def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
+        """Force and torque of a joint on one of its bodies, about the origin of the joint's frame on that body.
+
+        on: "b", "a", or a body or its name (a body that is named "a" or "b" itself: the body).  On the ground it is the
+        opposite of what acts on the other bodies.
+        axes: "world", or "joint" for the axes of that frame (of the body, where the joint has a point there).
+        Couplings, drivers and constraints of your own have reactions too: their share of the forces, beside those of
+        the joints that guide the bodies.  Of a coupling "a" and "b" are the bodies b of its two coordinates.
+        """
+        return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
+
+    def effort(self, driver: str | Joint) -> FloatArray:
+        """Torque [N m] or force [N] of a driver, limit, or load with a coordinate (actuator, spring); shape (times,).
+
+        Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
+        """
+        v = self._rates(0).reshape(len(self.times), -1)
+        return read_effort(self._forces, self._connections, driver, self.times, v)
+
+    @property
+    def energy(self) -> Energy:
+        """Kinetic energy, and potential energy of gravity, springs and bushings."""
+        e = self._equations
+        kinetic = 0.5 * np.einsum("kbi,bi,kbi->k", self._rates(0), e.masses, self._rates(0))
+        heights = (self._poses()[:, :, :3] + e.system.origin) @ e.gravity
+        potential = -heights @ e.masses[:, 0]
+        if e.forces is not None:
+            rows = np.ascontiguousarray(self._results[:, 1 : 1 + int(e.coordinates)])
+            potential = potential + np.array([e.forces.potential(q) for q in rows])
+        return Energy(kinetic, potential)
+
+    @property
+    def drift(self) -> FloatArray:
+        """Largest residual of any equation, lengths relative to the extent, angles in radians, shape (times,)."""
+        return drift(self._equations, self.times, self._results[:, 1 : 1 + int(self._equations.coordinates)])
+
+    def text(self) -> str:
+        """The status, the times reached, and why it ended."""
+        if not len(self.times):
+            return f"{self.status}: {self.reason}"
+        span = f"t = {self.times[0]:g} … {self.times[-1]:g} s, {len(self.times)} times, {self.steps} steps"
+        lines = [f"{self.status}: {span}", *([self.reason] if self.reason else []), *self.notes]
+        return "\n  ".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a number that is not finite becomes None."""
+        energy = self.energy
+        return {
+            "ok": self.ok,
+            "status": str(self.status),
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "steps": self.steps,
+            "refused": self.refused,
+            "times": self.times.tolist(),
+            "energy": {"kinetic": plain(energy.kinetic), "potential": plain(energy.potential)},
+            "drift": plain(self.drift),
+            "bodies": {
+                name: {
+                    "positions": plain(self.positions(name)),
+                    "quaternions": plain(self.quaternions(name)),
+                    "velocities": plain(self.velocities(name)),
+                }
+                for name in self._equations.system.names
+            },
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a file: ``.csv`` with poses, velocities and energies; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
+        output.save(self, path)
+
+    def plot(self, *coordinates: Joint | Coordinate) -> Any:
+        """A matplotlib figure: these coordinates, or the positions of all bodies if none is given, and energies."""
+        return output.draw(self, coordinates)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal results of equal systems; the number of steps is not compared."""
+        if not isinstance(other, Simulation):
+            return NotImplemented
+        mine, theirs = self._equations, other._equations
+        return (
+            (self.status, self.reason, self.notes) == (other.status, other.reason, other.notes)
+            and bool(np.array_equal(self._results, other._results, equal_nan=True))
+            and mine.system == theirs.system
+            and mine.stops == theirs.stops
+            and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        cached = ("_coordinates", "_all_rates", "_forces")
+        return {key: value for key, value in self.__dict__.items() if key not in cached}
+
+    def __repr__(self) -> str:
+        return f"<Simulation {self.text().splitlines()[0]}>"

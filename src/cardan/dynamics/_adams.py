@@ -1,0 +1,538 @@
+"""Adams' method on the manifold: one evaluation of f, J, γ and one factorisation per step, and joints that stay closed.
+
+Predict v by the polynomial through the last k accelerations, and the pose by its second integral, with Magnus' term
+θ += h²/12 ω_n × ω_{n+1}.  Evaluate and factorise there.  Correct both by the polynomial through the new acceleration
+and the last k; project pose and velocity onto the constraints with the same factor; compute the acceleration again,
+at the corrected velocity, with the same J and factor.
+
+Nodes may be uneven: with RTOL > 0 steps are chosen by the difference of two correctors, from order one on; otherwise
+STEP is kept.  The kernel returns where it needs what only Python has (values of drivers, of users' loads), and goes on
+where it was when it is called again: PHASE.
+"""
+
+from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
+from cardan.dynamics import abi
+from cardan.dynamics._equations import (
+    END_MULTIPLIERS,
+    EVALUATION,
+    MOVED_Q,
+    MULTIPLIERS,
+    NEW_A,
+    NEW_Q,
+    NEW_V,
+    OLD_Q,
+    OLD_V,
+    RESIDUAL,
+    SHIFT,
+    VALUES,
+    WEIGHTS,
+    WIDTH,
+    approach,
+    evaluate,
+    is_closed,
+    linearize,
+    piece,
+    project_pose,
+    project_velocity,
+    retract,
+    set_drivers,
+    solve_acceleration,
+    update_gamma,
+)
+
+MOST = 7  # nodes of a polynomial
+EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
+EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
+SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights
+CLOSE = 1e-12  # times that differ by less, relative to a step, are one
+SAFETY = 0.8
+SHRINK = 0.2
+GROW = 2.0
+CLOSURES = 8  # projections of one pose
+
+
+@inner
+def integrals(k, nodes, s, once, twice, scratch):
+    """Weights of ∫ and ∬ over [0, s] of the polynomial through values at k nodes."""
+    for i in range(k):
+        for j in range(k):
+            scratch[j] = 0.0
+        scratch[0] = 1.0
+        degree = 0
+        divisor = 1.0
+        for j in range(k):
+            if j != i:
+                divisor *= nodes[i] - nodes[j]
+                degree += 1
+                for m in range(degree, 0, -1):
+                    scratch[m] = scratch[m - 1] - nodes[j] * scratch[m]
+                scratch[0] *= -nodes[j]
+        first = 0.0
+        second = 0.0
+        power = s
+        for m in range(k):
+            first += scratch[m] * power / (m + 1)
+            second += scratch[m] * power * s / ((m + 1) * (m + 2))
+            power *= s
+        once[i] = first / divisor
+        twice[i] = second / divisor
+
+
+@inner
+def add_magnus(bodies, h, v, w, step):
+    """step += h²/12 ω × ω' of every body."""
+    c = h * h / 12.0
+    for b in range(bodies):
+        o = WIDTH * b + 3
+        step[o] += c * (v[o + 1] * w[o + 2] - v[o + 2] * w[o + 1])
+        step[o + 1] += c * (v[o + 2] * w[o] - v[o] * w[o + 2])
+        step[o + 2] += c * (v[o] * w[o + 1] - v[o + 1] * w[o])
+
+
+@inner
+def node(history, n6, head, j):
+    """The j-th last acceleration."""
+    return tail(history, ((head + j) % abi.HISTORY) * n6)
+
+
+@inner
+def update_weights(control, times, weights):
+    """Weights of the predictor, of the corrector, and of the corrector of one order less."""
+    k = int(min(control[abi.KNOWN], control[abi.ORDER]))
+    head = int(control[abi.HEAD])
+    nodes = cut(weights, 0, MOST)
+    scratch = cut(weights, MOST, MOST)
+    h = control[abi.STEP]
+    nodes[0] = 1.0
+    for j in range(k):
+        nodes[j + 1] = (times[(head + j) % abi.HISTORY] - control[abi.TIME]) / h
+    part = 2 * MOST
+    integrals(k, tail(nodes, 1), 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
+    part += 2 * MOST
+    integrals(k + 1, nodes, 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
+    part += 2 * MOST
+    integrals(k, nodes, 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
+    weights[part + k] = 0.0
+    weights[part + MOST + k] = 0.0
+
+
+@inner
+def predict(job, control, q, v, history, work):
+    """NEW_V, NEW_Q ← velocity and pose at the end of the step."""
+    bodies = job[abi.BODIES]
+    n6 = WIDTH * bodies
+    h = control[abi.STEP]
+    k = int(min(control[abi.KNOWN], control[abi.ORDER]))
+    head = int(control[abi.HEAD])
+    weights = piece(job, WEIGHTS, work)
+    if control[abi.FRESH] != 0.0:
+        update_weights(control, tail(history, abi.HISTORY * n6), weights)
+    new_v = piece(job, NEW_V, work)
+    step = piece(job, SHIFT, work)
+    for i in range(n6):
+        new_v[i] = 0.0
+        step[i] = 0.0
+    for j in range(k):
+        a = node(history, n6, head, j)
+        once = weights[2 * MOST + j]
+        twice = weights[3 * MOST + j]
+        for i in range(n6):
+            new_v[i] += once * a[i]
+            step[i] += twice * a[i]
+    for i in range(n6):
+        new_v[i] = v[i] + h * new_v[i]
+        step[i] = h * (v[i] + h * step[i])
+    add_magnus(bodies, h, v, new_v, step)
+    retract(job, q, step, piece(job, NEW_Q, work), work)
+
+
+@inner
+def correct(job, control, v, history, work):
+    """NEW_V, SHIFT ← corrected velocity, and change of the pose; returns the error estimate, 1 for one of size RTOL."""
+    n6 = WIDTH * job[abi.BODIES]
+    h = control[abi.STEP]
+    k = int(min(control[abi.KNOWN], control[abi.ORDER]))
+    head = int(control[abi.HEAD])
+    weights = piece(job, WEIGHTS, work)
+    new_v = piece(job, NEW_V, work)
+    step = piece(job, SHIFT, work)
+    new_a = piece(job, NEW_A, work)
+    largest = 0.0
+    for i in range(n6):
+        once = weights[4 * MOST] * new_a[i]
+        twice = weights[5 * MOST] * new_a[i]
+        less_once = weights[6 * MOST] * new_a[i]
+        less_twice = weights[7 * MOST] * new_a[i]
+        before = 0.0
+        for j in range(k):
+            a = history[((head + j) % abi.HISTORY) * n6 + i]
+            once += weights[4 * MOST + j + 1] * a
+            twice += weights[5 * MOST + j + 1] * a
+            less_once += weights[6 * MOST + j + 1] * a
+            less_twice += weights[7 * MOST + j + 1] * a
+            before += weights[3 * MOST + j] * a
+        unit = control[abi.LENGTH] if i % WIDTH < 3 else 1.0
+        speed = max(1.0, abs(v[i]) / unit)
+        largest = max(largest, h * h * abs(twice - less_twice) / unit, h * abs(once - less_once) / (unit * speed))
+        new_v[i] = v[i] + h * once
+        step[i] = h * h * (twice - before)
+    return largest
+
+
+@inner
+def close(job, control, row, q, v, work):
+    """Project the pose q and the velocity v until the shift is rounding; q and v are changed.  SHIFT is overwritten.
+
+    The factor is that of the pose NEW_Q; SHIFT is a change of the pose to make first.
+    """
+    new_q = piece(job, NEW_Q, work)
+    step = piece(job, SHIFT, work)
+    moved = piece(job, MOVED_Q, work)
+    for _ in range(CLOSURES):
+        shift = project_pose(job, control, step, work)
+        retract(job, new_q, step, moved, work)
+        project_velocity(job, control, row, v, work)
+        for i in range(job[abi.COORDINATES]):
+            new_q[i] = moved[i]
+        if shift <= control[abi.EXACT] and (control[abi.REDUNDANT] == 0.0 or is_closed(job, new_q, work)):
+            return True
+        if not shift < 1e3:
+            return False
+        linearize(job, control, new_q, v, work)
+        for i in range(WIDTH * job[abi.BODIES]):
+            step[i] = 0.0
+    return False
+
+
+@inner
+def store(job, control, t, q, v, a, multipliers, storage):
+    """Append one row to the results: time, q, v, v̇, λ."""
+    n6 = WIDTH * job[abi.BODIES]
+    size = 1 + job[abi.COORDINATES] + 2 * n6 + job[abi.EQUATIONS]
+    row = cut(storage, size * int(control[abi.SAMPLE]), size)
+    control[abi.SAMPLE] += 1.0
+    row[0] = t
+    at = 1
+    for i in range(job[abi.COORDINATES]):
+        row[at + i] = q[i]
+    at += job[abi.COORDINATES]
+    for i in range(n6):
+        row[at + i] = v[i]
+        row[at + n6 + i] = a[i]
+    at += 2 * n6
+    for i in range(job[abi.EQUATIONS]):
+        row[at + i] = multipliers[i]
+
+
+@inner
+def is_finite(n, a):
+    for i in range(n):
+        if not abs(a[i]) < 1e200:
+            return False
+    return True
+
+
+@inner
+def push(job, control, t, a, history):
+    """Keep an acceleration as the last."""
+    n6 = WIDTH * job[abi.BODIES]
+    head = (int(control[abi.HEAD]) + abi.HISTORY - 1) % abi.HISTORY
+    control[abi.HEAD] = float(head)
+    own = tail(history, head * n6)
+    for i in range(n6):
+        own[i] = a[i]
+    history[abi.HISTORY * n6 + head] = t
+    control[abi.KNOWN] = min(control[abi.KNOWN] + 1.0, float(abi.HISTORY))
+
+
+@inner
+def accept(job, control, q, v, history, work):
+    """q, v ← the new pose and velocity, kept in OLD_Q and OLD_V; the new acceleration becomes the last."""
+    new_q = piece(job, NEW_Q, work)
+    new_v = piece(job, NEW_V, work)
+    old_q = piece(job, OLD_Q, work)
+    old_v = piece(job, OLD_V, work)
+    for i in range(job[abi.COORDINATES]):
+        old_q[i] = q[i]
+        q[i] = new_q[i]
+    for i in range(WIDTH * job[abi.BODIES]):
+        old_v[i] = v[i]
+        v[i] = new_v[i]
+    control[abi.TIME] = control[abi.ASK_TIME]
+    if control[abi.KNOWN] > 0.0:
+        control[abi.COUNT] += 1.0
+    push(job, control, control[abi.TIME], piece(job, NEW_A, work), history)
+
+
+@inner
+def next_step(control):
+    """Choose the next step by the error of the last one."""
+    k = min(control[abi.KNOWN] - 1.0, control[abi.ORDER])
+    growth = SAFETY * (control[abi.LAST_ERROR] / control[abi.RTOL] + 1e-12) ** (-1.0 / (k + 1.0))
+    control[abi.HOLD] += 1.0
+    if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 2.0:
+        control[abi.FRESH] = 1.0
+    if (control[abi.HOLD] > k and (growth > 1.25 or growth < SAFETY)) or (k < control[abi.ORDER] and growth > 1.0):
+        control[abi.STEP] *= min(GROW, max(0.5, growth))
+        control[abi.HOLD] = 0.0
+        control[abi.FRESH] = 1.0
+
+
+@inner
+def current(job, control):
+    """The row of DRIVE that was written to the floats last."""
+    return tail(floats_at(job[abi.DRIVE]), max(0, 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1)))
+
+
+@inner
+def lacks_drivers(job, control):
+    """Whether Python must fill DRIVE for the time ASK_TIME first."""
+    return job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
+
+
+@inner
+def is_at(t, other, step):
+    """Whether two times are one."""
+    return abs(t - other) <= CLOSE * (abs(t) + step)
+
+
+@inner
+def next_time(control, rest):
+    """The end of the next step.  Constant steps are counted, so that their times do not gather rounding."""
+    step = control[abi.STEP]
+    if rest < step * (1.0 + SAME_STEP):
+        if rest < step * (1.0 - SAME_STEP):
+            control[abi.STEP] = rest
+            control[abi.FRESH] = 1.0
+        return control[abi.END]
+    if control[abi.RTOL] > 0.0 or control[abi.HIGH] > 0.0:
+        return control[abi.TIME] + step
+    return control[abi.BASE] + (control[abi.COUNT] + 1.0) * step
+
+
+@inner
+def gap_of(job, stop, values, multipliers):
+    """What exceeds zero where a stop is reached, or where it would have to pull; relative to the start of the step."""
+    table = tail(integers_at(job[abi.STOPS]), abi.STOP * stop)
+    bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * stop)
+    if bounds[abi.SIDE] != 0.0:
+        return -multipliers[table[abi.STOP_EQUATION]] * bounds[abi.SIDE]
+    c = values[table[abi.STOP_ROW]] + floats_at(job[abi.FLOATS])[table[abi.STOP_PLACE]]
+    return bounds[abi.WEIGHT] * max(bounds[abi.LOWER] - c, c - bounds[abi.UPPER])
+
+
+@inner
+def update_values(job, q, work):
+    """VALUES ← f at q."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    return values
+
+
+@inner
+def keep_gaps(job, q, multipliers, work):
+    """Note the gaps of all stops at the start of a step."""
+    values = update_values(job, q, work)
+    for k in range(job[abi.STOP_COUNT]):
+        tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)[abi.GAP] = gap_of(job, k, values, multipliers)
+
+
+@inner
+def seek_event(job, control, q, multipliers, work):
+    """Whether a step must be repeated with another length, chosen by the secant, to end at an event; see EVENT."""
+    values = update_values(job, q, work)
+    largest = -1e300
+    first = 0
+    for k in range(job[abi.STOP_COUNT]):
+        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
+        gap = gap_of(job, k, values, multipliers)
+        if bounds[abi.SIDE] != 0.0:
+            gap /= max(-bounds[abi.GAP], abs(gap), 1e-300)
+        if gap > largest:
+            largest = gap
+            first = k
+    control[abi.EVENT] = 0.0
+    if largest <= EVENT_GAP and control[abi.HIGH] == 0.0:
+        return False
+    h = control[abi.STEP]
+    if abs(largest) <= EVENT_GAP or control[abi.HIGH] - control[abi.LOW] <= EVENT_STEP * control[abi.HIGH] > 0.0:
+        control[abi.EVENT] = float(first + 1)
+        return False
+    if control[abi.HIGH] == 0.0:
+        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * first)
+        start = bounds[abi.GAP]
+        if bounds[abi.SIDE] != 0.0:
+            start /= max(-start, abs(gap_of(job, first, values, multipliers)), 1e-300)
+        control[abi.LOW] = 0.0
+        control[abi.LOW_GAP] = min(start, 0.0)
+    if largest > 0.0:
+        control[abi.HIGH] = h
+        control[abi.HIGH_GAP] = largest
+        control[abi.LOW_GAP] *= 0.5
+    else:
+        control[abi.LOW] = h
+        control[abi.LOW_GAP] = largest
+        control[abi.HIGH_GAP] *= 0.5
+    width = control[abi.HIGH] - control[abi.LOW]
+    part = -control[abi.LOW_GAP] / max(control[abi.HIGH_GAP] - control[abi.LOW_GAP], 1e-300)
+    control[abi.STEP] = control[abi.LOW] + min(max(part, 1e-3), 1.0 - 1e-3) * width
+    control[abi.FRESH] = 1.0
+    return True
+
+
+@inner
+def interpolate(job, control, history, t, work):
+    """NEW_V, NEW_Q ← velocity and pose at a time within the last step, from the state before it."""
+    bodies = job[abi.BODIES]
+    n6 = WIDTH * bodies
+    head = int(control[abi.HEAD])
+    before = history[abi.HISTORY * n6 + (head + 1) % abi.HISTORY]
+    k = int(min(control[abi.KNOWN], control[abi.ORDER] + 1.0))
+    weights = piece(job, WEIGHTS, work)
+    nodes = cut(weights, 0, MOST)
+    once = cut(weights, 2 * MOST, MOST)
+    twice = cut(weights, 3 * MOST, MOST)
+    h = t - before
+    for j in range(k):
+        nodes[j] = (history[abi.HISTORY * n6 + (head + j) % abi.HISTORY] - before) / h
+    integrals(k, nodes, 1.0, once, twice, cut(weights, MOST, MOST))
+    control[abi.FRESH] = 1.0
+    old_v = piece(job, OLD_V, work)
+    new_v = piece(job, NEW_V, work)
+    step = piece(job, SHIFT, work)
+    for i in range(n6):
+        first = 0.0
+        second = 0.0
+        for j in range(k):
+            a = history[((head + j) % abi.HISTORY) * n6 + i]
+            first += once[j] * a
+            second += twice[j] * a
+        new_v[i] = old_v[i] + h * first
+        step[i] = h * (old_v[i] + h * second)
+    add_magnus(bodies, h, old_v, new_v, step)
+    retract(job, piece(job, OLD_Q, work), step, piece(job, NEW_Q, work), work)
+
+
+def _advance(op, job, control, q, v, history, storage, work):
+    """Go on from (q, v) until END, or until CHUNK steps are done; returns STATUS."""
+    n6 = WIDTH * job[abi.BODIES]
+    times = floats_at(job[abi.TIMES])
+    new_q = piece(job, NEW_Q, work)
+    new_v = piece(job, NEW_V, work)
+    new_a = piece(job, NEW_A, work)
+    step = piece(job, SHIFT, work)
+    multipliers = piece(job, MULTIPLIERS, work)
+    end_multipliers = piece(job, END_MULTIPLIERS, work)
+    while True:
+        if control[abi.PHASE] == abi.BEGIN:
+            control[abi.ASK_TIME] = control[abi.TIME]
+            if lacks_drivers(job, control):
+                return abi.ASK_DRIVERS
+            set_drivers(job, control)
+            for i in range(job[abi.COORDINATES]):
+                new_q[i] = q[i]
+            for i in range(n6):
+                new_v[i] = v[i]
+                step[i] = 0.0
+            linearize(job, control, new_q, new_v, work)
+            if not close(job, control, current(job, control), q, new_v, work):
+                return abi.NOT_CLOSED
+            control[abi.PHASE] = abi.ACCEPT
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.PREDICT:
+            if control[abi.EVENT] != 0.0:
+                return abi.EVENT_REACHED
+            if control[abi.CHUNK] <= 0.0:
+                return abi.RUNNING
+            rest = control[abi.END] - control[abi.TIME]
+            if rest <= CLOSE * control[abi.STEP]:
+                return abi.DONE
+            control[abi.ASK_TIME] = next_time(control, rest)
+            if lacks_drivers(job, control):
+                return abi.ASK_DRIVERS
+            set_drivers(job, control)
+            predict(job, control, q, v, history, work)
+            control[abi.PHASE] = abi.CORRECT
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.CORRECT:
+            row = current(job, control)
+            if control[abi.REDUNDANT] != 0.0:
+                approach(job, control, new_q, piece(job, MOVED_Q, work), work)
+            linearize(job, control, new_q, new_v, work)
+            solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
+            if not is_finite(n6, new_a):
+                return abi.NOT_FINITE
+            error = correct(job, control, v, history, work)
+            control[abi.FRESH] = 1.0 if control[abi.UNEVEN] > 0.0 else 0.0
+            if control[abi.RTOL] > 0.0 and error > control[abi.RTOL]:
+                k = min(control[abi.KNOWN], control[abi.ORDER])
+                control[abi.REFUSED] += 1.0
+                control[abi.HOLD] = 0.0
+                control[abi.FRESH] = 1.0
+                control[abi.STEP] *= max(SHRINK, SAFETY * (error / control[abi.RTOL]) ** (-1.0 / (k + 1.0)))
+                control[abi.PHASE] = abi.PREDICT
+                if control[abi.STEP] < control[abi.LEAST_STEP]:
+                    return abi.STEP_TOO_SMALL
+                continue
+            control[abi.LAST_ERROR] = error
+            control[abi.ERROR] = max(control[abi.ERROR], error)
+            if not close(job, control, row, q, new_v, work):
+                return abi.NOT_CLOSED
+            control[abi.PHASE] = abi.ACCEPT
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.ACCEPT:
+            update_gamma(job, new_q, new_v, work)
+            solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, end_multipliers, work)
+            if not is_finite(n6, new_a):
+                return abi.NOT_FINITE
+            if job[abi.STOP_COUNT] > 0:
+                if control[abi.KNOWN] > 0.0 and seek_event(job, control, new_q, end_multipliers, work):
+                    control[abi.PHASE] = abi.PREDICT
+                    continue
+                control[abi.HIGH] = 0.0
+                keep_gaps(job, new_q, end_multipliers, work)
+            accept(job, control, q, v, history, work)
+            if control[abi.KNOWN] > 1.0:
+                control[abi.UNEVEN] = max(0.0, control[abi.UNEVEN] - 1.0)
+                control[abi.TAKEN] += 1.0
+                control[abi.CHUNK] -= 1.0
+                if control[abi.RTOL] > 0.0:
+                    next_step(control)
+            control[abi.PHASE] = abi.OUTPUT
+        if control[abi.PHASE] == abi.OUTPUT:
+            if control[abi.SAMPLE] >= control[abi.SAMPLES]:
+                control[abi.PHASE] = abi.PREDICT
+                continue
+            t = times[int(control[abi.SAMPLE])]
+            if is_at(t, control[abi.TIME], control[abi.STEP]):
+                a = tail(history, int(control[abi.HEAD]) * n6)
+                store(job, control, control[abi.TIME], q, v, a, end_multipliers, storage)
+                control[abi.PHASE] = abi.PREDICT
+                continue
+            if t > control[abi.TIME]:
+                control[abi.PHASE] = abi.PREDICT
+                continue
+            control[abi.ASK_TIME] = t
+            if lacks_drivers(job, control):
+                return abi.ASK_DRIVERS
+            set_drivers(job, control)
+            interpolate(job, control, history, t, work)
+            linearize(job, control, new_q, new_v, work)
+            for i in range(n6):
+                step[i] = 0.0
+            if not close(job, control, current(job, control), q, new_v, work):
+                return abi.NOT_CLOSED
+            control[abi.PHASE] = abi.BETWEEN
+            if job[abi.ASKS] != 0:
+                return abi.ASK_LOADS
+        if control[abi.PHASE] == abi.BETWEEN:
+            update_gamma(job, new_q, new_v, work)
+            solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, multipliers, work)
+            store(job, control, control[abi.ASK_TIME], new_q, new_v, new_a, multipliers, storage)
+            control[abi.PHASE] = abi.OUTPUT
+
+
+ADVANCE = evaluator(_advance)

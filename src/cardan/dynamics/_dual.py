@@ -1,0 +1,152 @@
+"""Linear algebra of the equations of motion of small mechanisms: dense S = Ĵ Ĵᵀ, zeros left of each row skipped.
+
+    λ = S⁻¹ (Ĵ b − c),   u = b − Ĵᵀλ
+
+Where rows are redundant S is singular, and S + ε is factorised.  The iterations  λ += (S + ε)⁻¹ (Ĵ u − c)  from λ = 0
+converge to the λ of least norm: each multiplies the error along a singular vector by ε/(ε + σ²).  [Rockafellar1976]
+With ε = 0 they remove the rounding of an ill-conditioned S.
+"""
+
+from math import sqrt
+
+from cardan._jit import cut, evaluator, inner, tail
+from cardan.dynamics import abi
+from cardan.dynamics._equations import WIDTH
+
+# a pair of strips that share a body: equations, rows, first entries and strides of both
+FIRST_A, FIRST_B, ROWS_A, ROWS_B, ENTRY_A, ENTRY_B, STRIDE_A, STRIDE_B, PAIR = range(9)
+
+
+@inner
+def dot_6(a, b):
+    """Sum of six products as one expression."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+
+
+@inner
+def fill(n, count, pairs, jacobian, epsilon, s):
+    """s ← Ĵ Ĵᵀ + ε I, lower triangle, row-major."""
+    for i in range(n * n):
+        s[i] = 0.0
+    for k in range(count):
+        pair = tail(pairs, PAIR * k)
+        same = pair[FIRST_A] == pair[FIRST_B]
+        for i in range(pair[ROWS_A]):
+            a = tail(jacobian, pair[ENTRY_A] + i * pair[STRIDE_A])
+            row = tail(s, (pair[FIRST_A] + i) * n + pair[FIRST_B])
+            for j in range(i + 1 if same else pair[ROWS_B]):
+                row[j] += dot_6(a, tail(jacobian, pair[ENTRY_B] + j * pair[STRIDE_B]))
+    for i in range(n):
+        s[i * n + i] += epsilon if s[i * n + i] > 0.0 else 1.0  # a row of zeros asks for nothing: its λ is zero
+
+
+@inner
+def factorise(n, first, s):
+    """s ← L in place, its diagonal inverted; zeros left of first[i] are skipped.  Returns the least relative pivot."""
+    least = 1.0
+    for i in range(n):
+        row = tail(s, i * n)
+        diagonal = row[i]
+        pivot = diagonal
+        for j in range(first[i], i):
+            other = tail(s, j * n)
+            e = row[j]
+            for k in range(max(first[i], first[j]), j):
+                e -= row[k] * other[k]
+            e *= other[j]
+            row[j] = e
+            pivot -= e * e
+        if not pivot > 0.0:
+            least = 0.0
+            row[i] = 0.0
+        else:
+            least = min(least, pivot / diagonal)
+            row[i] = 1.0 / sqrt(pivot)
+    return least
+
+
+@inner
+def substitute(n, first, s, x):
+    """x ← (L Lᵀ)⁻¹ x."""
+    for i in range(n):
+        row = tail(s, i * n)
+        e = x[i]
+        for k in range(first[i], i):
+            e -= row[k] * x[k]
+        x[i] = e * row[i]
+    for i in range(n - 1, -1, -1):
+        row = tail(s, i * n)
+        e = x[i] * row[i]
+        x[i] = e
+        for k in range(first[i], i):
+            x[k] -= row[k] * e
+
+
+@inner
+def subtract_times(pattern, jacobian, u, out):
+    """out ← Ĵ u − out."""
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        at = strip[abi.S_ENTRY]
+        for i in range(strip[abi.S_ROWS]):
+            e = 0.0
+            for s in range(strip[abi.S_SLOTS]):
+                e += dot_6(tail(jacobian, at), tail(u, WIDTH * strip[abi.S_BODIES + s]))
+                at += WIDTH
+            k = strip[abi.S_FIRST] + i
+            out[k] = e - out[k]
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+
+
+@inner
+def subtract_transposed(pattern, jacobian, multipliers, u):
+    """u −= Ĵᵀλ."""
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        at = strip[abi.S_ENTRY]
+        for i in range(strip[abi.S_ROWS]):
+            e = multipliers[strip[abi.S_FIRST] + i]
+            for s in range(strip[abi.S_SLOTS]):
+                b = tail(u, WIDTH * strip[abi.S_BODIES + s])
+                row = tail(jacobian, at)
+                for j in range(WIDTH):
+                    b[j] -= row[j] * e
+                at += WIDTH
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+
+
+def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
+    n = pattern[abi.P_EQUATIONS]
+    n6 = WIDTH * pattern[abi.P_BODIES]
+    first = cut(pattern, pattern[abi.P_SECOND_TABLE], n)
+    s = cut(matrix, 0, n * n)
+    if op == abi.FACTOR:
+        start = pattern[abi.P_FIRST_TABLE]
+        pairs = tail(pattern, start)
+        fill(n, (pattern[abi.P_SECOND_TABLE] - start) // PAIR, pairs, jacobian, control[abi.EPSILON], s)
+        control[abi.PIVOT] = factorise(n, first, s)
+        return 0
+    multipliers = cut(x, n6, n)
+    right = cut(scratch, 0, n)
+    change = cut(scratch, n, n)
+    for i in range(n):
+        right[i] = multipliers[i]
+        multipliers[i] = 0.0
+    for _ in range(1 + int(control[abi.PROXIMAL])):
+        for i in range(n):
+            change[i] = right[i]
+        subtract_times(pattern, jacobian, x, change)
+        substitute(n, first, s, change)
+        subtract_transposed(pattern, jacobian, change, x)
+        for i in range(n):
+            multipliers[i] += change[i]
+    return 0
+
+
+ALGEBRA = evaluator(_algebra)
+
+
+def matrix_size(pattern):
+    """Number of floats of the factor."""
+    n = int(pattern[abi.P_EQUATIONS])
+    return n * n

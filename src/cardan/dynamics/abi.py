@@ -1,0 +1,137 @@
+"""Layout of the tables that the kernels of dynamics share: integer constants, inlined into kernels.
+
+Job: addresses of functions and arrays, sizes, then the offsets of the pieces of the workspace and of their end.
+
+Pattern: a header; strips; then the tables of one linear algebra.  A strip is a run of rows of one constraint that are
+equations (guard rows are none): S_FIRST (its first equation), S_ROW (its first row), S_ROWS, S_ENTRY (its first entry
+in the Jacobian), S_SLOTS, then the bodies of its blocks.
+
+Linear algebra solves  u + Ĵᵀλ = b,  Ĵ u = c  with Ĵ = D J M^−½, by two operations with the arguments
+(op, pattern, control, x, scratch, –, Ĵ, matrix):
+
+====== ====================================================================================================
+FACTOR matrix ← factor, with control[EPSILON] added to the diagonal of Ĵ Ĵᵀ; control[PIVOT] ← its least pivot
+       relative to that diagonal, zero if it is not definite
+SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the error of EPSILON
+====== ====================================================================================================
+
+ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a stop that is not reached).
+
+Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
+with the arguments (op, table, floats, q, v, out, control or efforts, work):
+
+===== ==========================================================================================="""
+
+from __future__ import annotations
+
+from typing import Final
+
+# job
+(
+    EVALUATOR,
+    INTS,
+    FLOATS,
+    ALGEBRA,
+    PATTERN,
+    LOADS,
+    LOAD_INTS,
+    LOAD_FLOATS,
+    MASSES,
+    DRIVERS,
+    DRIVE,
+    TIMES,
+    EXTRA,
+    ACTIVE,
+    STOPS,
+    BOUNDS,
+    BODIES,
+    COORDINATES,
+    ROWS,
+    EQUATIONS,
+    DRIVEN,
+    ASKS,
+    STOP_COUNT,
+    PIECES,
+) = range(24)
+
+# pattern
+P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_SIZE, P_HEADER = range(7)
+S_FIRST, S_ROW, S_ROWS, S_ENTRY, S_SLOTS, S_BODIES = range(6)
+
+FACTOR: Final = 0
+SOLVE: Final = 1
+
+# control vector of an integrator: floats, read and written
+(
+    STATUS,
+    PHASE,
+    TIME,
+    STEP,
+    END,
+    RTOL,
+    ORDER,
+    KNOWN,
+    HEAD,
+    HOLD,
+    FRESH,
+    TAKEN,
+    REFUSED,
+    EVALUATIONS,
+    CHUNK,
+    ERROR,
+    LAST_ERROR,
+    LENGTH,
+    EPSILON,
+    PROXIMAL,
+    REDUNDANT,
+    PIVOT,
+    DRIVE_AT,
+    DRIVE_COUNT,
+    ASK_TIME,
+    SAMPLE,
+    SAMPLES,
+    LEAST_STEP,
+    EXACT,
+    STAGE,
+    STEP_END,
+    BASE,
+    COUNT,
+    EVENT,
+    LOW,
+    LOW_GAP,
+    HIGH,
+    HIGH_GAP,
+    UNEVEN,
+    CONTROL,
+) = range(40)
+
+# values of STATUS
+RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED = range(8)
+
+# values of PHASE
+BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
+
+# A stop, one end of a limit or both: its equation, its row, and the place of its bound in the floats.
+STOP_EQUATION, STOP_ROW, STOP_PLACE, STOP = range(4)
+# Its lower and upper bound, the weight of its coordinate, which one holds (−1, +1; 0: none), and its gap at the start
+# of a step: what is left to the bound (negative), or, where it holds, its push (negative).
+LOWER, UPPER, WEIGHT, SIDE, GAP, BOUND = range(6)
+
+HISTORY: Final = 8  # accelerations that are kept, and their times
+
+# loads: operations
+FORCE, APPLY, READ = range(3)
+
+# header: addresses of the load system's evaluator, tables and structure; sizes; pieces of the workspace
+(L_EVALUATOR, L_INTS, L_FLOATS, L_STRUCTURE, L_ROWS, L_ENTRIES, L_LAWS, L_WRENCHES, L_VALUES, L_HEADER) = range(10)
+
+# a law: what it is, its rows, its numbers in the floats, the address of its function
+LAW, LAW_ROW, LAW_ROWS, LAW_SORT, LAW_NUMBERS, LAW_FUNCTION, LAW_RECORD = range(7)
+LINEAR, MATRIX, RECORDED, CALLED = range(4)  # values of LAW
+PLAIN, APART, INCLINED = range(3)  # values of SORT: a coordinate, |vector of three rows|, an angle between two axes
+# numbers of LINEAR
+CONSTANT, STIFFNESS, REST, DAMPING, COULOMB, SPEED, LINEAR_NUMBERS = range(7)
+READING: Final = 4  # floats per law: coordinate, rate, effort, energy
+
+# a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
+W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)

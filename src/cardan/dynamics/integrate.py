@@ -1,0 +1,339 @@
+"""Integration in time: a run of Adams' or a Runge–Kutta method, which can be stopped and continued."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from cardan.dynamics import abi
+from cardan.dynamics.equations import WIDTH, Equations
+from cardan.lazy import LazyModule
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
+
+_adams = LazyModule("cardan.dynamics._adams")
+_runge_kutta = LazyModule("cardan.dynamics._runge_kutta")
+_blocks = LazyModule("cardan.solvers._blocks")
+
+FIXED_ORDER: Final = 4  # accelerations that a predictor of constant step reads
+VARIABLE_ORDER: Final = 5
+FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/acceleration)
+MOST_FIRST_STEP: Final = 1e-3  # of the duration
+LEAST_STEP: Final = 1e-13  # of the duration
+EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
+STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
+REACHED: Final = 1e-9  # relative to the extent, or in radians: a stop that is this near is reached
+RESTING: Final = 1e-9  # per second, likewise: a coordinate that leaves a stop more slowly rests at it
+ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
+SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
+AHEAD: Final = 512  # values of drivers that are computed at once
+MOST_STAGES: Final = 7
+NEW_V, NEW_Q = 6, 7  # pieces of the workspace, as in _equations.py
+
+
+class Tableau(NamedTuple):
+    """An explicit Runge–Kutta method: rows of the lower triangle, the weights last, and the nodes."""
+
+    rows: tuple[tuple[float, ...], ...]
+    nodes: tuple[float, ...]
+
+
+TABLEAUS: Final = {
+    "rk4": Tableau(((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)), (0.0, 1 / 2, 1 / 2, 1.0)),
+    # [DormandPrince1980]
+    "dopri5": Tableau(
+        (
+            (1 / 5,),
+            (3 / 40, 9 / 40),
+            (44 / 45, -56 / 15, 32 / 9),
+            (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+            (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+            (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+        ),
+        (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
+    ),
+}
+START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
+TABLEAU_SIZE: Final = 64  # floats
+
+
+class Event(NamedTuple):
+    """A limit that was reached or left, at a time [s]."""
+
+    time: float
+    limit: str
+    what: str  # "reached" or "left"
+
+
+class Integration:
+    """A run from one state on: tables, workspace and history.  Threads must not share it.
+
+    ``q``, ``v``: pose and velocity now, in the coordinates of the solvers.  ``results``, shape (samples, columns):
+    time, q, v, v̇, λ at each of ``times``, as far as they are reached.
+    """
+
+    def __init__(
+        self,
+        equations: Equations,
+        q: FloatArray,
+        v: FloatArray,
+        time: float,
+        times: FloatArray,
+        *,
+        method: str = "adams",
+        step: float | None = None,
+        rtol: float | None = None,
+    ) -> None:
+        e = equations
+        self.equations, self.method, self.first = e, method, time
+        self.times: FloatArray = np.ascontiguousarray(times, dtype=np.float64)
+        self.q, self.v = q.copy(), v.copy()
+        n, n6 = e.equations.size, WIDTH * len(e.system.names)
+        self.floats = e.problem.floats.copy()
+        self.drive: FloatArray = np.zeros(max(1, 3 * AHEAD * e.drivers.size // 2))
+        self.extra: FloatArray = np.zeros(n6)
+        self.active: FloatArray = np.ones(n)
+        self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
+        self.bounds = e.bounds.copy()
+        self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
+        self.results: FloatArray = np.empty((len(self.times), 1 + e.coordinates + 2 * n6 + n))
+        self.control = c = np.zeros(abi.CONTROL)
+        c[abi.LENGTH] = e.system.judged_length
+        c[abi.EXACT] = EXACT
+        c[abi.TIME] = time
+        c[abi.SAMPLES] = len(self.times)
+        c[abi.RTOL] = ESTIMATE * (rtol or 0.0)
+        apart = (self.times - time) / (step or 1.0)
+        on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
+        self._foresees = method == "adams" and step is not None and on_steps and not e.stops
+        span = float(self.times[-1]) - time if len(self.times) else 0.0
+        c[abi.LEAST_STEP] = LEAST_STEP * span
+        c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
+        self.step = step or span
+        self.events: list[Event] = []
+        offsets = self._offsets()
+        self.work: FloatArray = np.zeros(offsets[-1])
+        self._make_table(offsets)
+
+    def _offsets(self) -> list[int]:
+        """First floats of the pieces of the workspace, and their end; the order is that of _equations.py."""
+        e = self.equations
+        rows, _, entries, coordinates, evaluation = e.problem.sizes
+        evaluation = max(evaluation, e.forces.work if e.forces else 0)
+        n, n6 = e.equations.size, WIDTH * len(e.system.names)
+        algebra = (e.matrix, n6 + n, n6 + 2 * n)
+        steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
+        return [0, *accumulate((evaluation, 2 * rows, entries, *algebra, *steps, coordinates, n6, n, n))]
+
+    def _make_table(self, offsets: list[int]) -> None:
+        """The job: addresses of arrays, which stay alive with the run, sizes, and offsets."""
+        from cardan._jit import address_of
+
+        e, p = self.equations, self.equations.problem
+        self._arrays = {
+            abi.INTS: p.ints,
+            abi.FLOATS: self.floats,
+            abi.PATTERN: e.pattern,
+            abi.MASSES: e.values,
+            abi.DRIVERS: e.drivers,
+            abi.DRIVE: self.drive,
+            abi.TIMES: self.times,
+            abi.EXTRA: self.extra,
+            abi.ACTIVE: self.active,
+            abi.STOPS: e.stop_table.reshape(-1),
+            abi.BOUNDS: self.bounds.reshape(-1),
+        }
+        table = [0] * abi.PIECES + offsets
+        if e.forces is not None:
+            self._arrays |= {abi.LOAD_INTS: e.forces.ints, abi.LOAD_FLOATS: e.forces.floats}
+            table[abi.LOADS], table[abi.ASKS] = e.forces.address, int(e.forces.asks)
+        table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
+        for place, array in self._arrays.items():
+            table[place] = address_of(array)
+        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), e.coordinates, p.rows
+        table[abi.EQUATIONS], table[abi.DRIVEN] = e.equations.size, e.drivers.size // 2
+        table[abi.STOP_COUNT] = len(e.stops)
+        self.job: IntArray = np.array(table, dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("job", "_arrays")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_table(self._offsets())
+
+    @property
+    def time(self) -> float:
+        """Time reached [s]."""
+        return float(self.control[abi.TIME])
+
+    @property
+    def reached(self) -> int:
+        """Number of results so far."""
+        return int(self.control[abi.SAMPLE])
+
+    def begin(self, released: int = -1) -> int:
+        """Start, or start anew after an event: find the stops that hold, project pose and velocity, accelerate.
+
+        All stops that are reached hold together, and take away the velocity towards them (inelastic); then those that
+        would pull let go, one after another.  Returns the status of the kernel, RUNNING if all is well.
+        released: the stop that has just let go.
+        """
+        self._reach_stops(released)
+        for _ in range(1 + len(self.equations.stops)):
+            status = self._begin()
+            if status != abi.RUNNING or not self._release_one():
+                return status
+        return status
+
+    def _begin(self) -> int:
+        c = self.control
+        c[abi.PHASE], c[abi.KNOWN], c[abi.HEAD], c[abi.HOLD], c[abi.FRESH] = abi.BEGIN, 0.0, 0.0, 0.0, 1.0
+        c[abi.STAGE], c[abi.EVENT], c[abi.HIGH], c[abi.STEP], c[abi.CHUNK] = 0.0, 0.0, 0.0, self.step, 0.0
+        status = self._call(_adams.ADVANCE, 0)
+        if status == abi.RUNNING and c[abi.RTOL] > 0.0:
+            a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
+            largest = max(a[0] / c[abi.LENGTH], a[1], 1e-30)
+            c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), MOST_FIRST_STEP * self.step)
+        return status
+
+    def _reach_stops(self, released: int) -> None:
+        """Let every stop hold that is reached, and from which the velocity does not lead away."""
+        if not self.equations.stops:
+            return
+        values, rates = self._stop_coordinates()
+        for k, (value, rate) in enumerate(zip(values, rates, strict=True)):
+            lower, upper, weight, side, _ = self.bounds[k]
+            if side == 0.0 and k != released:
+                for bound, sign in ((lower, -1.0), (upper, 1.0)):
+                    if weight * sign * (value - bound) > -REACHED and weight * sign * rate > -RESTING:
+                        self._set_side(k, sign)
+
+    def _release_one(self) -> bool:
+        """Release the stop that pulls most, if any does; whether there was one."""
+        pushes = -self.bounds[:, abi.GAP] * (self.bounds[:, abi.SIDE] != 0.0)
+        fixed = self.bounds[:, abi.LOWER] == self.bounds[:, abi.UPPER]
+        pulling = np.flatnonzero((pushes < 0.0) & ~fixed)
+        if pulling.size:
+            self._set_side(int(pulling[np.argmin(pushes[pulling])]), 0.0)
+        return bool(pulling.size)
+
+    def _set_side(self, stop: int, side: float) -> None:
+        """Let a stop hold its lower (−1) or upper (+1) bound, or none (0)."""
+        equation, _, place = self.equations.stop_table[stop]
+        self.bounds[stop, abi.SIDE] = side
+        self.active[equation] = 1.0 if side else 0.0
+        bound = self.bounds[stop, abi.LOWER if side < 0.0 else abi.UPPER]
+        self.floats[place] = bound if side else 0.0
+        what = "reached" if side else "left"
+        self.events.append(Event(self.time, self.equations.stops[stop].name, what))
+
+    def _stop_coordinates(self) -> tuple[FloatArray, FloatArray]:
+        """Coordinates of the stops and their rates, shape (stops,) each."""
+        problem = self.equations.problem.with_floats(self.floats)
+        values, jacobian = problem.jacobian(self.q)
+        rows = self.equations.stop_table[:, abi.STOP_ROW]
+        return values[rows] + self.floats[self.equations.stop_table[:, abi.STOP_PLACE]], jacobian[rows] @ self.v
+
+    def advance(self, until: float, steps: int) -> int:
+        """At most that many steps towards a time; returns the status of the kernel."""
+        c = self.control
+        while True:
+            status = self._steps(until, steps)
+            if status != abi.EVENT_REACHED:
+                return status
+            k = int(c[abi.EVENT]) - 1
+            lets_go = self.bounds[k, abi.SIDE] != 0.0
+            if lets_go:
+                self._set_side(k, 0.0)
+            status = self.begin(k if lets_go else -1)
+            steps -= 1
+            if status != abi.RUNNING or steps <= 0:
+                return status
+
+    def _steps(self, until: float, steps: int) -> int:
+        """Steps until an event, or until there are enough of them."""
+        c = self.control
+        if self.method != "adams":
+            return self._runge_kutta(self.method, steps, until)
+        if c[abi.RTOL] == 0.0 and c[abi.KNOWN] < FIXED_ORDER:
+            while c[abi.KNOWN] < FIXED_ORDER:
+                if steps <= 0:
+                    return abi.RUNNING
+                status = self._runge_kutta(START, 1, until)
+                steps -= 1
+                if status != abi.RUNNING:
+                    return status
+            c[abi.BASE], c[abi.COUNT], c[abi.STEP] = c[abi.TIME], 0.0, self.step
+            c[abi.FRESH], c[abi.UNEVEN] = 1.0, FIXED_ORDER
+        c[abi.END], c[abi.CHUNK] = until, steps
+        return self._call(_adams.ADVANCE, 0)
+
+    def _runge_kutta(self, name: str, steps: int, until: float) -> int:
+        """Steps that end at every output, since they have no polynomial in between."""
+        tableau, c = TABLEAUS[name], self.control
+        values = [*(value for row in tableau.rows for value in row), *tableau.nodes]
+        self.history[-TABLEAU_SIZE:][: len(values)] = values
+        c[abi.EXACT], c[abi.CHUNK] = STAGE_EXACT, steps
+        while c[abi.CHUNK] > 0.0:
+            c[abi.STEP], c[abi.BASE], c[abi.COUNT] = self.step, c[abi.TIME], 0.0
+            ahead = self.times[self.reached] if self.reached < len(self.times) else until
+            c[abi.END] = min(ahead, until)
+            status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
+            if status != abi.DONE or c[abi.END] == until:
+                break
+            status = abi.RUNNING
+        c[abi.EXACT] = EXACT
+        return status
+
+    def _call(self, address: int, op: int) -> int:
+        """Call a kernel, and answer what it asks for."""
+        arguments = (self.job, self.control, self.q, self.v, self.history, self.results.reshape(-1), self.work)
+        while True:
+            status = int(_blocks.call_at(address, op, *arguments))
+            if status == abi.ASK_DRIVERS:
+                self._fill_drivers()
+            elif status == abi.ASK_LOADS:
+                self._fill_extra()
+            else:
+                return status
+
+    def _fill_extra(self) -> None:
+        """Forces of the loads that Python calls, at the pose and velocity that the kernel asks for."""
+        assert self.equations.forces is not None
+        self.equations.forces.extra(*self._asked_state(), self.extra)
+
+    def undefined_loads(self) -> list[str]:
+        """Names of the loads that have no finite force at the pose and velocity that were evaluated last."""
+        return self.equations.forces.undefined(*self._asked_state()) if self.equations.forces else []
+
+    def _asked_state(self) -> tuple[float, FloatArray, FloatArray]:
+        """Time, pose and velocity of an evaluation."""
+        at = self.job[abi.PIECES :]
+        q = self.work[at[NEW_Q] : at[NEW_Q] + self.q.size]
+        v = self.work[at[NEW_V] : at[NEW_V] + self.v.size]
+        return float(self.control[abi.ASK_TIME]), q, v
+
+    def _fill_drivers(self) -> None:
+        """Value, rate and acceleration of every driver at the time that the kernel asks for, and at those to come."""
+        c = self.control
+        times = self._asked()
+        rows = [signal.jets(times) for _, signal in self.equations.system.signals]
+        self.drive[: 3 * len(rows) * len(times)] = np.hstack(rows).ravel()
+        c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
+
+    def _asked(self) -> FloatArray:
+        """The time that the kernel asks for; with it those to come, of constant steps with outputs at their ends."""
+        c = self.control
+        if not self._foresees or c[abi.KNOWN] < FIXED_ORDER:
+            return c[abi.ASK_TIME : abi.ASK_TIME + 1].copy()
+        last, step, base, count = c[abi.END], c[abi.STEP], c[abi.BASE], c[abi.COUNT]
+        times = base + (count + 1.0 + np.arange(AHEAD)) * step
+        ahead: FloatArray = np.append(times[times < last - SAME_TIME * step], last)[:AHEAD]
+        return ahead
+
+    def _last_acceleration(self) -> FloatArray:
+        head, n6 = int(self.control[abi.HEAD]), WIDTH * len(self.equations.system.names)
+        return self.history[head * n6 : (head + 1) * n6]

@@ -1,0 +1,355 @@
+"""Forces of constraints: reactions of joints, efforts of drivers, and which of them are unique.
+
+A constraint acts on the bodies with −Jᵀλ.  Where equations are redundant, many λ give the same motion.  Then the one of
+least norm is taken, with lengths divided by the extent, so that it does not depend on masses or on the axes of the
+world.  A component is unique if no λ with Jᵀλ = 0 changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.coordinates import formulations
+from cardan.dynamics import abi
+from cardan.dynamics.equations import WIDTH, Equations
+from cardan.errors import ModelError
+from cardan.joints import Coordinate, Joint
+from cardan.lazy import LazyModule
+from cardan.math import euler
+from cardan.solvers.problem import Linear, Problem
+from cardan.system import check, layout
+from cardan.system.parts import Direction, Point
+from cardan.system.relations import Place
+from cardan.system.state import FloatArray, State
+from cardan.system.system import IntArray, System
+
+_reactions = LazyModule("cardan.dynamics._reactions")
+
+UNIQUE: Final = 1e-6  # [1], force times extent, or torque, by a random λ of size one that does not act on the motion
+UNCARRIED: Final = 1e-6  # of the largest force: more than this neither joints nor drivers can give
+SEED: Final = 0
+GROUND: Final = "ground"
+
+
+class Reaction(NamedTuple):
+    """Force [N] and torque [N m] of a constraint on one of its bodies, shape (times, 3) each.
+
+    The torque is about the origin of the constraint's frame on that body.
+    ``unique``: whether the equations of motion determine all of it, at all times.  If not, because equations are
+    redundant, it is the solution of least norm.  ``determined``, shape (6,): the same for each component of force and
+    torque.
+    """
+
+    force: FloatArray
+    torque: FloatArray
+    unique: bool
+    determined: NDArray[np.bool_]
+
+
+class Connection(NamedTuple):
+    """Where a constraint is attached: its sides a and b (None where it has not two), and all its frames."""
+
+    kind: str
+    a: Place | None
+    b: Place | None
+    places: tuple[Place, ...]
+
+
+def connection(joint: Joint) -> Connection:
+    """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate."""
+    places = tuple(place for end in joint.ends for place in _places(end))
+    sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
+    a, b = sides if len(sides) == 2 else (None, None)
+    return Connection(joint.kind.name, a, b, places)
+
+
+def _places(end: Any) -> tuple[Place, ...]:
+    if isinstance(end, Coordinate):
+        return Place.of(end.a), Place.of(end.b)
+    return (Place.of(Point(end.body, (0.0, 0.0, 0.0)) if isinstance(end, Direction) else end),)
+
+
+class ConstraintForces:
+    """Forces of all constraints at some instants.  ``multipliers``, shape (times, equations): λ.
+
+    ``wrenches``, shape (times, pairs, 6): per pair of a constraint and a body the force in world at the centre of mass
+    and the torque in principal axes.  ``free``: the same of a random λ with Jᵀλ = 0; None if there is none.
+    """
+
+    def __init__(self, equations: Equations, q: FloatArray, multipliers: FloatArray, redundant: bool) -> None:
+        """q, shape (times, coordinates): of the solvers.  redundant: whether other λ may give the same motion."""
+        self.equations = equations
+        self.q = np.ascontiguousarray(q)
+        self._pairs, self._bodies, self._slots = _pairs(equations)
+        self._job = _job(equations)
+        self.multipliers = np.ascontiguousarray(multipliers)
+        self.wrenches = self._forces(self.multipliers)
+        self.free: FloatArray | None = None
+        if redundant and self.multipliers.size:
+            limits = equations.stop_table[:, abi.STOP_EQUATION]
+            holds = np.ones_like(self.multipliers)
+            holds[:, limits] = self.multipliers[:, limits] != 0.0
+            self.multipliers, _ = self._least_norm(self.multipliers, self.wrenches)
+            self.wrenches = self._forces(self.multipliers)
+            unit = holds * _scales(equations)[0]
+            random = unit * np.random.default_rng(SEED).standard_normal(self.multipliers.shape)
+            self.random = random - self._least_norm(random, self._forces(random))[0]
+            self.free = self._forces(self.random)
+
+    def _forces(self, multipliers: FloatArray) -> FloatArray:
+        out = np.zeros((len(self.q), len(self._bodies), WIDTH))
+        rows, _, entries, _, work = self.equations.problem.sizes
+        arrays = (np.empty(rows), np.empty(entries), np.empty(work))
+        _reactions.forces(self._job[0], self._pairs, self.q, multipliers, out, *arrays)
+        return out
+
+    def _least_norm(self, multipliers: FloatArray, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """λ of least norm with the same forces."""
+        total = np.zeros((len(self.q), len(self.equations.system.names), WIDTH))
+        for pair, body in enumerate(self._bodies.tolist()):
+            total[:, body] += wrenches[:, pair]
+        return _least_norm(self.equations, self._job, self.q, -total.reshape(len(self.q), -1), multipliers)
+
+    def effort(self, name: str) -> FloatArray:
+        """−λ of the only equation of a constraint, shape (times,)."""
+        rows = {row.constraint: row.start for row in self.equations.system.rows}
+        numbers = np.flatnonzero(self.equations.equations == rows[name])
+        found: FloatArray = -self.multipliers[:, numbers].sum(axis=1)  # of a limit in a driven motion: zero
+        return found
+
+    def reaction(self, name: str, place: Place, axes: str) -> Reaction:
+        """Of a constraint on the body of a place, about the place's origin."""
+        length = self.equations.system.judged_length
+        components = self._at(name, place, axes, self.wrenches)
+        determined = np.ones(6, dtype=bool)
+        if self.free is not None:
+            force, torque = self._at(name, place, axes, self.free)
+            worst = np.abs(np.hstack([force * length, torque])).max(axis=0, initial=0.0)
+            determined = worst <= UNIQUE
+        return Reaction(*components, bool(determined.all()), determined)
+
+    def _at(self, name: str, place: Place, axes: str, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
+        system = self.equations.system
+        count = len(self.q)
+        values = np.frombuffer(place.floats).reshape(4, 3)
+        own = system.numbers()[place.body]
+        slots = self._slots.get(name, {})
+        chosen = slots if own < 0 else {own: slots[own]} if own in slots else {}
+        sign = -1.0 if own < 0 else 1.0
+        poses = self.q[:, : layout.POSE * len(system.names)].reshape(count, -1, layout.POSE)
+        turn = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (count, 4))
+        point = np.broadcast_to(values[0] - system.origin, (count, 3))
+        if own >= 0:
+            back = euler.conjugate(system.reference_frames[own, 3:])
+            turn = euler.multiply(poses[:, own, 3:], np.broadcast_to(back, (count, 4)))
+            arm = np.broadcast_to(values[0] - system.reference_points[own], (count, 3))
+            point = poses[:, own, :3] + euler.rotate(turn, arm)
+        force, torque = np.zeros((count, 3)), np.zeros((count, 3))
+        for body, slot in chosen.items():
+            f = wrenches[:, slot, :3]
+            force += sign * f
+            t = euler.rotate(poses[:, body, 3:], wrenches[:, slot, 3:]) + np.cross(poses[:, body, :3] - point, f)
+            torque += sign * t
+        if axes == "joint":
+            triad = np.stack([euler.rotate(turn, np.broadcast_to(axis, (count, 3))) for axis in values[1:]], axis=1)
+            force, torque = (np.einsum("kij,kj->ki", triad, vector) for vector in (force, torque))
+        return force, torque
+
+
+def read_reaction(
+    forces: ConstraintForces, connections: Mapping[str, Connection], joint: Any, on: Any, axes: str, system: System
+) -> Reaction:
+    """The reaction that a user asks for; ModelError where there is none."""
+    name = getattr(joint, "name", joint)
+    if not isinstance(name, str) or name not in connections:
+        raise check.unknown(name, "joint or constraint", connections)
+    if axes not in ("world", "joint"):
+        raise check.unknown(axes, "axes", ("world", "joint"))
+    found = connections[name]
+    place = {"a": found.a, "b": found.b}[on] if isinstance(on, str) and on in ("a", "b") else None
+    if place is None:
+        body = getattr(on, "name", on)
+        names = {number: key for key, number in system.index.items()} | {-1: GROUND}
+        on_body = {names[system.numbers()[p.body]]: p for p in reversed(found.places)}
+        if not isinstance(body, str) or body not in on_body:
+            sides = "" if found.a is None else "'a', 'b', "
+            offered = ", ".join(map(repr, on_body))
+            raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}or one of the bodies {offered}")
+        place = on_body[body]
+    return forces.reaction(name, place, axes)
+
+
+def read_effort(
+    forces: ConstraintForces, connections: Mapping[str, Connection], driver: Any, times: FloatArray, v: FloatArray
+) -> FloatArray:
+    """The effort that a user asks for; ModelError where there is none.  v: shape (times, unknowns)."""
+    name = getattr(driver, "name", driver)
+    drivers = [key for key, found in connections.items() if found.kind in ("drive", "limit")]
+    loads = forces.equations.forces
+    named = loads.named if loads is not None else []
+    if not isinstance(name, str) or name not in (*drivers, *named):
+        raise check.unknown(name, "driver, limit or load with a coordinate", (*drivers, *named))
+    if loads is not None and name in named:
+        return loads.efforts(name, times, forces.q, np.ascontiguousarray(v))
+    return forces.effort(name)
+
+
+def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[ConstraintForces, FloatArray]:
+    """Forces that a given motion needs: λ of M v̇ + Jᵀλ = Q, from states with velocities and accelerations; and v.
+
+    ModelError if the motion needs forces that neither joints nor drivers give.
+    """
+    q, v, a = _principal(equations.system, states)
+    loads = _loads(equations, np.array([state.time for state in states]), q, v)
+    inertia = equations.masses * a
+    columns = _scales(equations)[1]
+    job = _job(equations)
+    holding = np.ones((len(q), equations.equations.size))
+    holding[:, equations.stop_table[:, abi.STOP_EQUATION]] = 0.0  # at a limit a motion ends
+    multipliers, rest = _least_norm(equations, job, q, (loads - inertia).reshape(len(q), -1), holding)
+    largest = np.abs(columns * np.abs(loads).reshape(len(q), -1)).max(initial=0.0)
+    largest = max(float(largest), float(np.abs(columns * inertia.reshape(len(q), -1)).max(initial=0.0)))
+    if rest.max(initial=0.0) > UNCARRIED * largest:
+        at = states[int(rest.argmax())].time
+        raise ModelError(
+            f"at t = {at:g} s the motion needs forces that neither joints nor drivers give: the drivers leave a "
+            "freedom; drive it too, or use simulate"
+        )
+    redundant = bool(job[1][abi.REDUNDANT] != 0.0)
+    return ConstraintForces(equations, q, multipliers, redundant), v.reshape(len(q), -1)
+
+
+def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
+    """Largest residual of any equation at each of the times, lengths relative to the extent, shape (times,)."""
+    p, signals = equations.problem, equations.system.signals
+    weights = np.zeros(p.rows)
+    weights[equations.equations] = _scales(equations)[0]
+    weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    places: IntArray = np.array([position for position, _ in signals], dtype=np.int64)
+    values = [signal.jets(times)[:, 0] for _, signal in signals]
+    drive: FloatArray = np.array(values).reshape(len(signals), len(times)).T.copy()
+    found = np.empty(len(times))
+    job, _, owner = _job(equations)
+    arrays = (np.ascontiguousarray(q), np.empty(p.rows), np.empty(p.sizes[4]), found)
+    limits = equations.stop_table, equations.bounds
+    _reactions.drift(job, owner.floats.copy(), places, drive, weights, *limits, *arrays)
+    return found
+
+
+def _loads(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Q of gravity, −ω × I ω and all loads, shape (times, bodies, 6)."""
+    out = np.zeros_like(v)
+    out[..., :3] = equations.masses[:, :3] * equations.gravity
+    out[..., 3:] = -np.cross(v[..., 3:], equations.masses[:, 3:] * v[..., 3:])
+    if equations.forces is not None:
+        for k, t in enumerate(times.tolist()):
+            out[k] += equations.forces.total(t, q[k], v[k].ravel()).reshape(-1, WIDTH)
+    return out
+
+
+def _principal(system: System, states: tuple[State, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """q, v and v̇ of the principal frames, shapes (times, coordinates) and (times, bodies, 6)."""
+    poses = np.array([state.coordinates for state in states])
+    rates = [np.array([getattr(state, word) for state in states]) for word in ("velocities", "accelerations")]
+    p = poses[..., 3:]
+    axes = np.broadcast_to(system.reference_frames[:, 3:], p.shape)
+    c = np.broadcast_to(system.reference_points, p[..., 1:].shape)
+    v, a = rates
+    w, dw = v[..., 3:].copy(), a[..., 3:].copy()
+    back = euler.conjugate(axes)
+    q = np.concatenate([poses[..., :3] - system.origin + euler.rotate(p, c), euler.multiply(p, axes)], axis=2)
+    v[..., :3] += euler.rotate(p, np.cross(w, c))
+    a[..., :3] += euler.rotate(p, np.cross(dw, c) + np.cross(w, np.cross(w, c)))
+    v[..., 3:], a[..., 3:] = euler.rotate(back, w), euler.rotate(back, dw)
+    return _with_angles(system, q.reshape(len(states), -1), states), v, a
+
+
+def _with_angles(system: System, poses: FloatArray, states: tuple[State, ...]) -> FloatArray:
+    """q with the counted angles of the states; those that only loads count follow from one state to the next."""
+    keys = system.counted_angles
+    q = np.hstack([poses, np.zeros((len(states), len(keys)))])
+    first = poses.shape[1]
+    for k, state in enumerate(states if keys else ()):
+        before = q[k - 1, first:].tolist() if k else [0.0] * len(keys)
+        q[k, first:] = [state.angles.get(key, near) for key, near in zip(keys, before, strict=True)]
+        if any(key not in state.angles for key in keys):
+            q[k] = formulations.with_angles_of_poses(system, q[k])
+    return q
+
+
+def _scales(equations: Equations) -> tuple[FloatArray, FloatArray]:
+    """D of the equations, and C."""
+    p = equations.problem
+    return p.scales[: p.rows][equations.equations], p.scales[p.rows :]
+
+
+def _job(equations: Equations) -> tuple[IntArray, FloatArray, Problem]:
+    """The table of the kernels, a control vector, and what keeps the arrays of the table alive."""
+    p = equations.problem
+    linear = Linear(equations.algebra, equations.pattern, equations.matrix, 0.0)
+    owner = Problem(p.evaluate, p.ints, p.floats, p.structure, p.scales, linear)
+    return owner.table(), np.zeros(abi.CONTROL), owner
+
+
+def _least_norm(
+    equations: Equations,
+    job: tuple[IntArray, FloatArray, Problem],
+    q: FloatArray,
+    force: FloatArray,
+    holding: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """λ of least norm with Jᵀλ = force, shape (times, equations), and the largest component left over, scaled by C.
+
+    holding, shape (times, equations): zero for limits that do not hold.
+    """
+    rows, columns = _scales(equations)
+    n, n6 = equations.equations.size, force.shape[1]
+    found, rest = holding.copy(), np.zeros(len(q))
+    height, _, entries, _, work = equations.problem.sizes
+    x = np.empty(2 * n6 + 3 * n + equations.matrix)
+    arrays = (np.empty(height), np.empty(entries), x, np.empty(work))
+    _reactions.least_norm(job[0], job[1], _stop_entries(equations), q, columns * force, found, rest, *arrays)
+    return found * rows, rest
+
+
+def _stop_entries(equations: Equations) -> IntArray:
+    """Of each limit its equation, and the first entry and the number of entries of its row in J."""
+    limits = set(equations.stop_table[:, abi.STOP_EQUATION].tolist())
+    found = []
+    for strip in _strips(equations) if limits else ():
+        first, slots = strip[abi.S_FIRST], strip[abi.S_SLOTS]
+        if first in limits:  # a strip of one row
+            found.append((first, strip[abi.S_ENTRY], WIDTH * slots))
+    return np.array(found, dtype=np.int64).reshape(-1, 3)
+
+
+def _strips(equations: Equations) -> Iterator[list[int]]:
+    """The strips of the pattern."""
+    table = equations.pattern[abi.P_HEADER :].tolist()
+    at = 0
+    for _ in range(int(equations.pattern[abi.P_STRIPS])):
+        end = at + abi.S_BODIES + table[at + abi.S_SLOTS]
+        yield table[at:end]
+        at = end
+
+
+def _pairs(equations: Equations) -> tuple[IntArray, IntArray, dict[str, dict[int, int]]]:
+    """For each body of each strip the number of its pair; for each pair its body; numbers by constraint and body."""
+    names = np.empty(equations.problem.rows, dtype=object)
+    for row in equations.system.rows:
+        names[row.start : row.start + row.primitive.rows] = row.constraint
+    slots: dict[str, dict[int, int]] = {}
+    places: list[int] = []
+    bodies: list[int] = []
+    for strip in _strips(equations):
+        own = slots.setdefault(names[strip[abi.S_ROW]], {})
+        for body in strip[abi.S_BODIES :]:
+            if body not in own:
+                own[body] = len(bodies)
+                bodies.append(body)
+            places.append(own[body])
+    return np.array(places, dtype=np.int64), np.array(bodies, dtype=np.int64), slots
