@@ -46,7 +46,7 @@ def test_spatial_four_bar_from_rest(options, bar):
     assert angle[-1] - angle[0] == pytest.approx(CRANK_TURN, abs=bar)
 
 
-# --- problems A01, A02 and A04 of [IFToMM2016] -------------------------------------------------------------------------
+# --- problems A01, A02 and A04 of [IFToMM2016] ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{"step": 1e-3}, {"rtol": 1e-10}], ids=["1 ms", "rtol"])
@@ -103,7 +103,7 @@ def test_bricard_keeps_its_energy():
     assert np.abs(energy.total - energy.total[0]).max() <= 1e-8 * energy.kinetic.max()
 
 
-# --- rigid bodies ---------------------------------------------------------------------------------------------------------
+# --- rigid bodies -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{"step": 1e-4}, {"rtol": 1e-8}], ids=["0.1 ms", "rtol"])
@@ -183,7 +183,7 @@ def test_revolute_pendulum():
     assert found.accelerations(bob)[0, 2] == pytest.approx(-9.80665 * 4 / 4.1, abs=1e-12)
 
 
-# --- driven -----------------------------------------------------------------------------------------------------------------
+# --- driven -----------------------------------------------------------------------------------------------------------
 
 
 CRANK, ROD, OFFSET = 0.2, 0.4, 0.05  # m
