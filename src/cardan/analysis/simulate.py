@@ -27,7 +27,7 @@ RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
 CHUNK: Final = 2000  # steps between two checks of the clock, divided by the number of bodies
 # Estimated error of a constant step, relative to the extent [1, rad]: above it, the step is too large.
-MOST_ERROR: Final = 1e-2
+MOST_ERROR: Final = 1e-3
 CHANGED: Final = 1e-9  # velocities that a start changes by more are said to be inconsistent
 
 STATUS: Final = {

@@ -380,7 +380,7 @@ def _advance(op, job, control, q, v, history, storage, work):
         if control[abi.PHASE] == abi.CORRECT:
             row = current(job, control)
             if control[abi.REDUNDANT] != 0.0:
-                approach(job, control, new_q, piece(job, MOVED_Q, work), work)
+                approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
             linearize(job, control, new_q, new_v, work)
             solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
             if not is_finite(n6, new_a):

@@ -29,14 +29,20 @@ MOST_STAGES: Final = 7
 
 
 class Tableau(NamedTuple):
-    """An explicit Runge–Kutta method: rows of the lower triangle, the weights last, and the nodes."""
+    """An explicit Runge–Kutta method: rows of the lower triangle, the weights last, the nodes, and the weights less
+    those of the method that estimates the error, which also uses the acceleration at the end of the step."""
 
     rows: tuple[tuple[float, ...], ...]
     nodes: tuple[float, ...]
+    error: tuple[float, ...]
 
 
 TABLEAUS: Final = {
-    "rk4": Tableau(((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)), (0.0, 1 / 2, 1 / 2, 1.0)),
+    "rk4": Tableau(
+        ((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+        (0.0, 1 / 2, 1 / 2, 1.0),
+        (0.0, 0.0, 0.0, 1 / 6, -1 / 6),
+    ),
     # [DormandPrince1980]
     "dopri5": Tableau(
         (
@@ -48,6 +54,7 @@ TABLEAUS: Final = {
             (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
         ),
         (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
+        (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40),
     ),
 }
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
@@ -163,7 +170,7 @@ class Integration:
 
     def _runge_kutta(self, name: str, steps: int) -> int:
         tableau = TABLEAUS[name]
-        values = [*(value for row in tableau.rows for value in row), *tableau.nodes]
+        values = [*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error]
         self.history[-TABLEAU_SIZE:][: len(values)] = values
         self.control[abi.CHUNK], self.control[abi.EXACT] = steps, STAGE_EXACT
         status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
