@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 
 import exudyn as exu
 import numpy as np
-from exudyn.utilities import InertiaCuboid
+from exudyn.utilities import InertiaCuboid, RigidBodyInertia
 
 from peers import SMALL, Answer, across
 from peers import version as _version
@@ -47,13 +48,22 @@ def _axes(c: Joint) -> tuple[np.ndarray, np.ndarray]:
     return axes_i, c.rotation.T @ axes_i if c.kind == "prismatic" else np.column_stack([*across(c.axis_j), c.axis_j])
 
 
-def build(model: Model, start: dict[int, Pose]):
+def build(model: Model, start: dict[int, Pose], lengths: dict[int, float] | None = None):
+    """lengths: of rods of 1 kg under gravity, for dynamics."""
     container = exu.SystemContainer()
     system = container.AddSystem()
     bodies = {0: system.CreateGround()}
     inertia = InertiaCuboid(density=1000.0, sideLengths=[0.1, 0.1, 0.1])
     for body, (R, p) in start.items():
-        bodies[body] = system.CreateRigidBody(inertia=inertia, referencePosition=p, referenceRotationMatrix=R)
+        gravity = [0.0, 0.0, 0.0 if lengths is None else -9.81]
+        if lengths is not None:
+            rod = lengths[body] ** 2 / 12.0
+            inertia = RigidBodyInertia(mass=1.0, inertiaTensor=np.diag([0.001, rod, rod])).Translated(
+                [0.5 * lengths[body], 0.0, 0.0]
+            )
+        bodies[body] = system.CreateRigidBody(
+            inertia=inertia, referencePosition=p, referenceRotationMatrix=R, gravity=gravity
+        )
     for c in model.joints:
         pair = [bodies[c.i], bodies[c.j]]
         if c.kind == "distance":
@@ -100,11 +110,34 @@ def assemble(model: Model, start: dict[int, Pose]) -> Answer:
     with contextlib.suppress(RuntimeError):  # the judge detects a failure
         system.SolveStatic(settings, showHints=False, updateInitialValues=True)
     seconds = time.perf_counter() - began
+    return Answer(_poses(system, bodies, exu.ConfigurationType.Initial), seconds)
+
+
+def _poses(system, bodies: dict, configuration) -> dict[int, Pose]:
     poses = {}
     for body, number in bodies.items():
         if body:
-            at = {"localPosition": [0, 0, 0], "configuration": exu.ConfigurationType.Initial}
+            at = {"localPosition": [0, 0, 0], "configuration": configuration}
             R = system.GetObjectOutputBody(number, exu.OutputVariableType.RotationMatrix, **at)
             p = system.GetObjectOutputBody(number, exu.OutputVariableType.Position, **at)
             poses[body] = np.reshape(R, (3, 3)), np.array(p)
-    return Answer(poses, seconds)
+    return poses
+
+
+def simulator(model: Model, lengths: dict[int, float], duration: float, step: float) -> Callable[[], dict[int, Pose]]:
+    """A run from rest by generalised-alpha, from building the system on (its time is small)."""
+    start = {body: pose for body, pose in model.reference.items() if body}
+    settings = _settings()
+    settings.linearSolver.ignoreSingularJacobian = False
+    settings.timeIntegration.numberOfSteps = round(duration / step)
+    settings.timeIntegration.endTime = duration
+    settings.timeIntegration.verboseMode = 0
+    settings.timeIntegration.newton.useModifiedNewton = True
+
+    def run() -> dict[int, Pose]:
+        exu.SetWriteToConsole(False)
+        _container, system, bodies = build(model, start, lengths)
+        system.SolveDynamic(settings, showHints=False)
+        return _poses(system, bodies, exu.ConfigurationType.Current)
+
+    return run

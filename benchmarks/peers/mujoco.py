@@ -50,6 +50,37 @@ def _body(number: int, pose: Pose, length: float, joints: list[tuple[np.ndarray,
 
 def stepper(model: Model) -> tuple[Callable[[], None], Callable[[], dict[int, Pose]]]:
     """Stepper of the RSUR four-bar, from rest in its reference pose."""
+    compiled = _compiled(model)
+    data = mujoco.MjData(compiled)
+
+    def step() -> None:
+        mujoco.mj_step(compiled, data)
+
+    return step, lambda: _poses(compiled, data)
+
+
+def simulator(model: Model, lengths: dict[int, float], duration: float, step: float) -> Callable[[], dict[int, Pose]]:
+    """A run of the RSUR four-bar from rest, all steps in one call."""
+    compiled = _compiled(model)
+    compiled.opt.timestep = step
+    steps = round(duration / step)
+
+    def run() -> dict[int, Pose]:
+        data = mujoco.MjData(compiled)
+        mujoco.mj_step(compiled, data, nstep=steps)
+        return _poses(compiled, data)
+
+    return run
+
+
+def _poses(compiled, data) -> dict[int, Pose]:
+    mujoco.mj_kinematics(compiled, data)
+    bodies = {k: data.body(f"body{k}") for k in (1, 2, 3)}
+    return {k: (body.xmat.reshape(3, 3).copy(), body.xpos.copy()) for k, body in bodies.items()}
+
+
+def _compiled(model: Model):
+    """The RSUR four-bar, its loop cut at the ball joint."""
     pivot, ball, cross, hinge = model.joints
     crank, coupler, rocker = (model.reference[k] for k in (1, 2, 3))
     R_D, p_D = rocker
@@ -65,15 +96,4 @@ def stepper(model: Model) -> tuple[Callable[[], None], Callable[[], dict[int, Po
         rocker=_body(3, rocker, lengths[3], [(hinge.point_j, hinge.axis_j)], inside),
         anchor=_numbers(ball.point_i),
     )
-    compiled = mujoco.MjModel.from_xml_string(text)
-    data = mujoco.MjData(compiled)
-
-    def step() -> None:
-        mujoco.mj_step(compiled, data)
-
-    def poses() -> dict[int, Pose]:
-        mujoco.mj_kinematics(compiled, data)
-        bodies = {k: data.body(f"body{k}") for k in (1, 2, 3)}
-        return {k: (body.xmat.reshape(3, 3).copy(), body.xpos.copy()) for k, body in bodies.items()}
-
-    return step, poses
+    return mujoco.MjModel.from_xml_string(text)

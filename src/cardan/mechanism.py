@@ -553,9 +553,6 @@ class Mechanism:
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume."""
-        limits = [joint.name for joint in self._joints.values() if joint.kind.name == "limit"]
-        if limits:
-            raise ModelError(f"limit {limits[0]!r} cannot be simulated yet; remove it with m.remove({limits[0]!r})")
         points: dict[str, list[Any]] = {}
         for joint in self._joints.values():
             for end in joint.ends:
@@ -568,7 +565,11 @@ class Mechanism:
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
-        return _equations.Equations(self._packed(found.frames), found.diagonal, self._gravity), notes
+        limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
+        stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
+        bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
+        system = System(bodies, bundles, self._counted_angles(), found.frames)
+        return _equations.Equations(system, found.diagonal, self._gravity, stops), notes
 
     def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).

@@ -408,5 +408,5 @@ def _predicted_part(here: Jet, there: Jet, step: float, scale: float) -> float:
     if here.rate * there.rate < 0.0:  # it reverses within the step, which should end there
         part = here.rate / (here.rate - there.rate)
         if scale * part * abs(step * here.rate) > OVERSHOOT:
-            return min(part, 0.9)
+            return float(min(part, 0.9))
     return 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time as clock
 from collections.abc import Callable, Iterable
@@ -29,6 +30,9 @@ CHUNK: Final = 2000  # steps between two checks of the clock, divided by the num
 # Estimated error of a constant step, relative to the extent [1, rad]: above it, the step is too large.
 MOST_ERROR: Final = 1e-3
 CHANGED: Final = 1e-9  # velocities that a start changes by more are said to be inconsistent
+
+KEPT: Final = "earlier results are kept, and resume() goes on"
+STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
 
 STATUS: Final = {
     abi.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
@@ -81,38 +85,59 @@ def simulate(
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             notes.append(f"the velocities at the start contradict the joints; they were changed by up to {change:.3g}")
-    chunk = max(1, CHUNK // len(system.names))
-    last = float(outputs[-1])
+    return _go_on(run, code, first + duration, notes, deadline, progress)
+
+
+def resume(simulation: Simulation, max_seconds: float | None, progress: Callable[[float], None] | None) -> Simulation:
+    """See :meth:`cardan.analysis.simulation.Simulation.resume`."""
+    deadline = None if max_seconds is None else clock.perf_counter() + check.positive(max_seconds, "max_seconds")
+    if simulation._run is None or simulation.status not in STOPPED:
+        raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
+    run, last = simulation._run
+    return _go_on(copy.deepcopy(run), abi.RUNNING, last, list(simulation.notes), deadline, progress)
+
+
+def _go_on(
+    run: Integration,
+    code: int,
+    last: float,
+    notes: list[str],
+    deadline: float | None,
+    progress: Callable[[float], None] | None,
+) -> Simulation:
+    """Integrate until the time ``last``, or until it ends for another reason."""
+    c = run.control
+    first = run.first
+    chunk = max(1, CHUNK // len(run.equations.system.names))
     status, reason = SimulationStatus.DONE, ""
     try:
         while code == abi.RUNNING:
             code = run.advance(last, chunk)
             if progress is not None:
                 progress((run.time - first) / (last - first))
-            if run.control[abi.ERROR] > MOST_ERROR and step is not None:
+            if c[abi.ERROR] > MOST_ERROR and c[abi.RTOL] == 0.0:
                 status = SimulationStatus.STEP_TOO_LARGE
-                error = f"the error of a step is about {run.control[abi.ERROR]:.1g}"
-                reason = f"{error} at t = {run.time:g} s; use a smaller step"
+                reason = f"the error of a step is about {c[abi.ERROR]:.1g} at t = {run.time:g} s; use a smaller step"
                 break
             if code == abi.RUNNING and deadline is not None and clock.perf_counter() > deadline:
-                status, reason = SimulationStatus.TIME_LIMIT, f"stopped at t = {run.time:g} s; earlier results are kept"
+                status, reason = SimulationStatus.TIME_LIMIT, f"stopped at t = {run.time:g} s; {KEPT}"
                 break
     except KeyboardInterrupt:
-        status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; earlier results are kept"
+        status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; {KEPT}"
     if code in STATUS:
         status, words = STATUS[code]
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
-    c = run.control
-    results = run.results[: run.reached]
     return Simulation(
-        equations,
-        results,
+        run.equations,
+        run.results[: run.reached],
         status,
         reason,
         notes=notes,
         steps=int(c[abi.TAKEN]),
         refused=int(c[abi.REFUSED]),
         error=float(c[abi.ERROR]),
+        events=run.events,
+        run=(run, last),
     )
 
 
@@ -120,9 +145,9 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
     """Output times [s], increasing; those given, every step, or OUTPUTS intervals."""
     if times is None:
         count = OUTPUTS if step is None else max(1, math.ceil(duration / step * (1.0 - 1e-12)))
-        grid: FloatArray = np.linspace(0.0, duration, count + 1) if step is None else np.arange(count + 1) * step
+        grid = np.arange(count + 1) * (duration / count if step is None else step)
         grid[-1] = duration
-        return first + grid
+        return np.array(first + grid, dtype=np.float64)
     found = np.array([check.number(t, "an output time") for t in times])
     if not found.size or not (np.diff(found) > 0.0).all():
         raise ModelError(f"times are {found.tolist()}; they must increase, and there must be one at least")

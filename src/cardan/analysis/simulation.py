@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, overload
@@ -10,6 +10,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import Event, Integration
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
@@ -80,6 +81,7 @@ class Simulation:
     ``ok``: the whole duration was simulated.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s]: outputs
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
     steps were taken, and how many refused and repeated smaller.  ``notes``: what was assumed or changed at the start.
+    ``events``: limits that were reached or left, with the time [s].
     """
 
     def __init__(
@@ -93,6 +95,8 @@ class Simulation:
         steps: int = 0,
         refused: int = 0,
         error: float = 0.0,
+        events: Sequence[Event] = (),
+        run: tuple[Integration, float] | None = None,
     ) -> None:
         """results, shape (times, columns): time, q, v, v̇ and multipliers, in the coordinates of the solvers."""
         self._equations = equations
@@ -103,6 +107,8 @@ class Simulation:
         self.steps = steps
         self.refused = refused
         self.error = error
+        self.events = tuple(events)
+        self._run = run
 
     @property
     def ok(self) -> bool:
@@ -123,6 +129,15 @@ class Simulation:
     def state(self) -> State | None:
         """The last state."""
         return self._state(len(self.times) - 1) if len(self.times) else None
+
+    def resume(self, max_seconds: float | None = None, progress: Callable[[float], None] | None = None) -> Simulation:
+        """Go on where a simulation was stopped, by ``max_seconds`` or by the keyboard, as if it had not been.
+
+        The result has all outputs from the beginning; its numbers are those of a run that was not stopped.
+        """
+        from cardan.analysis.simulate import resume
+
+        return resume(self, max_seconds, progress)
 
     # -- columns of the results ----------------------------------------------------------------------------------------
 

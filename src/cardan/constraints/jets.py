@@ -9,18 +9,21 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, Final, NoReturn
+
+import numpy as np
 
 
 class Jet:
-    """A value with its first and second derivative in time."""
+    """A value with its first and second derivative in time: numbers, or arrays of them at many times."""
 
     __slots__ = ("acceleration", "rate", "value")
 
-    def __init__(self, value: float, rate: float = 0.0, acceleration: float = 0.0) -> None:
-        self.value = float(value)
-        self.rate = float(rate)
-        self.acceleration = float(acceleration)
+    def __init__(self, value: Any, rate: Any = 0.0, acceleration: Any = 0.0) -> None:
+        self.value: Any = value if type(value) is np.ndarray else float(value)
+        self.rate: Any = rate if type(rate) is np.ndarray else float(rate)
+        self.acceleration: Any = acceleration if type(acceleration) is np.ndarray else float(acceleration)
 
     def chained(self, f: float, f1: float, f2: float) -> Jet:
         """f of this jet, from f, f′ and f″ at its value."""
@@ -68,9 +71,10 @@ class Jet:
         if n == 0.0:
             return Jet(1.0)
         # math.pow raises an error for a root of a negative number; ** would give a complex number
-        first = n * math.pow(v, n - 1.0) if n != 1.0 else 1.0
-        second = n * (n - 1.0) * math.pow(v, n - 2.0) if n not in (1.0, 2.0) else n * (n - 1.0)
-        return self.chained(math.pow(v, n), first, second)
+        power = _library(v).pow
+        first = n * power(v, n - 1.0) if n != 1.0 else 1.0
+        second = n * (n - 1.0) * power(v, n - 2.0) if n not in (1.0, 2.0) else n * (n - 1.0)
+        return self.chained(power(v, n), first, second)
 
     def __rpow__(self, base: Any) -> Jet:
         return function("exp", self * math.log(base))
@@ -81,24 +85,24 @@ class Jet:
     # Comparisons use the value, so that a driver may be piecewise.
 
     def __lt__(self, other: Any) -> bool:
-        return self.value < lift(other).value
+        return bool(self.value < lift(other).value)
 
     def __le__(self, other: Any) -> bool:
-        return self.value <= lift(other).value
+        return bool(self.value <= lift(other).value)
 
     def __gt__(self, other: Any) -> bool:
-        return self.value > lift(other).value
+        return bool(self.value > lift(other).value)
 
     def __ge__(self, other: Any) -> bool:
-        return self.value >= lift(other).value
+        return bool(self.value >= lift(other).value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Jet | numbers.Real) and self.value == lift(other).value
+        return isinstance(other, Jet | numbers.Real) and bool(self.value == lift(other).value)
 
     __hash__ = None  # type: ignore[assignment]  # compared by value
 
     def __bool__(self) -> bool:
-        return self.value != 0.0
+        return bool(self.value != 0.0)
 
     def __mod__(self, other: Any) -> Jet:
         """Remainder of the value; the derivatives do not change."""
@@ -168,27 +172,40 @@ def lift(value: Any) -> Jet:
     raise TypeError(f"a driver can compute with numbers and time, not with {value!r}")
 
 
-# f, f′, f″ at a value.
-DERIVATIVES: Final[Mapping[str, Callable[[float], tuple[float, float, float]]]] = {
-    "sin": lambda v: (math.sin(v), math.cos(v), -math.sin(v)),
-    "cos": lambda v: (math.cos(v), -math.sin(v), -math.cos(v)),
-    "tan": lambda v: (math.tan(v), 1.0 + math.tan(v) ** 2, 2.0 * math.tan(v) * (1.0 + math.tan(v) ** 2)),
-    "exp": lambda v: (math.exp(v), math.exp(v), math.exp(v)),
-    "log": lambda v: (math.log(v), 1.0 / v, -1.0 / (v * v)),
-    "sqrt": lambda v: (math.sqrt(v), 0.5 / math.sqrt(v), -0.25 / (v * math.sqrt(v))),
-    "asin": lambda v: (math.asin(v), (1.0 - v * v) ** -0.5, v * (1.0 - v * v) ** -1.5),
-    "acos": lambda v: (math.acos(v), -((1.0 - v * v) ** -0.5), -v * (1.0 - v * v) ** -1.5),
-    "atan": lambda v: (math.atan(v), 1.0 / (1.0 + v * v), -2.0 * v / (1.0 + v * v) ** 2),
-    "sinh": lambda v: (math.sinh(v), math.cosh(v), math.sinh(v)),
-    "cosh": lambda v: (math.cosh(v), math.sinh(v), math.cosh(v)),
-    "tanh": lambda v: (math.tanh(v), 1.0 - math.tanh(v) ** 2, -2.0 * math.tanh(v) * (1.0 - math.tanh(v) ** 2)),
+# Functions of NumPy by the names of those in math.
+_ARRAYS: Final = SimpleNamespace(
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "sinh", "cosh", "tanh")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "tan2")},
+    pow=np.power,
+)
+
+
+def _library(value: Any) -> Any:
+    """The functions for a value: of math for a number, which raise errors; of NumPy for an array."""
+    return _ARRAYS if type(value) is np.ndarray else math
+
+
+# f, f′, f″ at a value, with the functions of a library.
+DERIVATIVES: Final[Mapping[str, Callable[[Any, Any], tuple[Any, Any, Any]]]] = {
+    "sin": lambda v, m: (m.sin(v), m.cos(v), -m.sin(v)),
+    "cos": lambda v, m: (m.cos(v), -m.sin(v), -m.cos(v)),
+    "tan": lambda v, m: (m.tan(v), 1.0 + m.tan(v) ** 2, 2.0 * m.tan(v) * (1.0 + m.tan(v) ** 2)),
+    "exp": lambda v, m: (m.exp(v), m.exp(v), m.exp(v)),
+    "log": lambda v, m: (m.log(v), 1.0 / v, -1.0 / (v * v)),
+    "sqrt": lambda v, m: (m.sqrt(v), 0.5 / m.sqrt(v), -0.25 / (v * m.sqrt(v))),
+    "asin": lambda v, m: (m.asin(v), (1.0 - v * v) ** -0.5, v * (1.0 - v * v) ** -1.5),
+    "acos": lambda v, m: (m.acos(v), -((1.0 - v * v) ** -0.5), -v * (1.0 - v * v) ** -1.5),
+    "atan": lambda v, m: (m.atan(v), 1.0 / (1.0 + v * v), -2.0 * v / (1.0 + v * v) ** 2),
+    "sinh": lambda v, m: (m.sinh(v), m.cosh(v), m.sinh(v)),
+    "cosh": lambda v, m: (m.cosh(v), m.sinh(v), m.cosh(v)),
+    "tanh": lambda v, m: (m.tanh(v), 1.0 - m.tanh(v) ** 2, -2.0 * m.tanh(v) * (1.0 - m.tanh(v) ** 2)),
 }
 
 
 def function(name: str, argument: Any) -> Jet:
     """A named function of a jet."""
     jet = lift(argument)
-    return jet.chained(*DERIVATIVES[name](jet.value))
+    return jet.chained(*DERIVATIVES[name](jet.value, _library(jet.value)))
 
 
 def atan2(s: Any, c: Any) -> Jet:
@@ -197,4 +214,4 @@ def atan2(s: Any, c: Any) -> Jet:
     square = s * s + c * c
     cross = Jet(c.value * s.rate - s.value * c.rate, c.value * s.acceleration - s.value * c.acceleration)
     rate = cross / Jet(square.value, square.rate)
-    return Jet(math.atan2(s.value, c.value), rate.value, rate.rate)
+    return Jet(_library(square.value).atan2(s.value, c.value), rate.value, rate.rate)

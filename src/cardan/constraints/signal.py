@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cardan.constraints.jets import Jet
 from cardan.errors import ModelError
 
@@ -50,9 +53,34 @@ class Signal:
             raise UndefinedError(f"{what} gives {result!r}; value, rate and acceleration must be finite")
         return result
 
+    def jets(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Value, rate and acceleration at times [s], shape (times, 3).
+
+        A function that can compute with arrays is called once.  Any other (one that compares the time, for example)
+        is called once for each time.
+        """
+        out: NDArray[np.float64] = np.zeros((len(times), 3))
+        if callable(self.function):
+            try:
+                with np.errstate(all="ignore"):
+                    result = self.function(Jet(times, 1.0))
+                out[:] = np.column_stack(np.broadcast_arrays(result.value, result.rate, result.acceleration, times)[:3])
+            except Exception:  # it cannot: called with one time, it gives the number or the error that users know
+                out[:] = np.nan
+        if not callable(self.function) or not np.isfinite(out).all() or not self._is_alike(out[0], float(times[0])):
+            for k, time in enumerate(times.tolist()):
+                jet = self.jet(time)
+                out[k] = jet.value, jet.rate, jet.acceleration
+        return out
+
+    def _is_alike(self, row: NDArray[np.float64], time: float) -> bool:
+        """Whether value, rate and acceleration are those of one call, but for rounding."""
+        jet = self.jet(time)
+        return bool(np.allclose(row, (jet.value, jet.rate, jet.acceleration), rtol=1e-12, atol=1e-300))
+
     def value(self, time: float) -> float:
         """Value at a time [s]."""
-        return self.jet(time).value
+        return float(self.jet(time).value)
 
     def some_value(self) -> float:
         """Value at t = 0, or at another time of TRIED if it is undefined there."""
@@ -110,4 +138,4 @@ class Remembered:
 
     def value(self, time: float) -> float:
         """Value at a time [s]."""
-        return self.jet(time).value
+        return float(self.jet(time).value)

@@ -10,10 +10,11 @@ STEP is kept.  The kernel returns where it needs what only Python has (values of
 where it was when it is called again: PHASE.
 """
 
-from cardan._jit import cut, evaluator, floats_at, inner, tail
+from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import (
     END_MULTIPLIERS,
+    EVALUATION,
     MOVED_Q,
     MULTIPLIERS,
     NEW_A,
@@ -21,10 +22,14 @@ from cardan.dynamics._equations import (
     NEW_V,
     OLD_Q,
     OLD_V,
+    RESIDUAL,
     SHIFT,
+    VALUES,
     WEIGHTS,
     WIDTH,
     approach,
+    evaluate,
+    is_closed,
     linearize,
     piece,
     project_pose,
@@ -36,6 +41,8 @@ from cardan.dynamics._equations import (
 )
 
 MOST = 7  # nodes of a polynomial
+EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
+EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
 SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights
 CLOSE = 1e-12  # times that differ by less, relative to a step, are one
 SAFETY = 0.8
@@ -187,7 +194,7 @@ def close(job, control, row, q, v, work):
         project_velocity(job, control, row, v, work)
         for i in range(job[abi.COORDINATES]):
             new_q[i] = moved[i]
-        if shift <= control[abi.EXACT]:
+        if shift <= control[abi.EXACT] and (control[abi.REDUNDANT] == 0.0 or is_closed(job, new_q, work)):
             return True
         if not shift < 1e3:
             return False
@@ -252,6 +259,8 @@ def accept(job, control, q, v, history, work):
         old_v[i] = v[i]
         v[i] = new_v[i]
     control[abi.TIME] = control[abi.ASK_TIME]
+    if control[abi.KNOWN] > 0.0:
+        control[abi.COUNT] += 1.0
     push(job, control, control[abi.TIME], piece(job, NEW_A, work), history)
 
 
@@ -296,10 +305,79 @@ def next_time(control, rest):
             control[abi.STEP] = rest
             control[abi.FRESH] = 1.0
         return control[abi.END]
-    if control[abi.RTOL] > 0.0:
+    if control[abi.RTOL] > 0.0 or control[abi.HIGH] > 0.0:
         return control[abi.TIME] + step
-    control[abi.COUNT] += 1.0
-    return control[abi.BASE] + control[abi.COUNT] * step
+    return control[abi.BASE] + (control[abi.COUNT] + 1.0) * step
+
+
+@inner
+def gap_of(job, stop, values, multipliers):
+    """What exceeds zero where a stop is reached, or where it would have to pull; relative to the start of the step."""
+    table = tail(integers_at(job[abi.STOPS]), abi.STOP * stop)
+    bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * stop)
+    if bounds[abi.SIDE] != 0.0:
+        return -multipliers[table[abi.STOP_EQUATION]] * bounds[abi.SIDE]
+    c = values[table[abi.STOP_ROW]] + floats_at(job[abi.FLOATS])[table[abi.STOP_PLACE]]
+    return bounds[abi.WEIGHT] * max(bounds[abi.LOWER] - c, c - bounds[abi.UPPER])
+
+
+@inner
+def update_values(job, q, work):
+    """VALUES ← f at q."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    return values
+
+
+@inner
+def keep_gaps(job, q, multipliers, work):
+    """Note the gaps of all stops at the start of a step."""
+    values = update_values(job, q, work)
+    for k in range(job[abi.STOP_COUNT]):
+        tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)[abi.GAP] = gap_of(job, k, values, multipliers)
+
+
+@inner
+def seek_event(job, control, q, multipliers, work):
+    """Whether a step must be repeated with another length, chosen by the secant, to end at an event; see EVENT."""
+    values = update_values(job, q, work)
+    largest = -1e300
+    first = 0
+    for k in range(job[abi.STOP_COUNT]):
+        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
+        gap = gap_of(job, k, values, multipliers)
+        if bounds[abi.SIDE] != 0.0:
+            gap /= max(-bounds[abi.GAP], abs(gap), 1e-300)
+        if gap > largest:
+            largest = gap
+            first = k
+    control[abi.EVENT] = 0.0
+    if largest <= EVENT_GAP and control[abi.HIGH] == 0.0:
+        return False
+    h = control[abi.STEP]
+    if abs(largest) <= EVENT_GAP or control[abi.HIGH] - control[abi.LOW] <= EVENT_STEP * control[abi.HIGH] > 0.0:
+        control[abi.EVENT] = float(first + 1)
+        return False
+    if control[abi.HIGH] == 0.0:
+        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * first)
+        start = bounds[abi.GAP]
+        if bounds[abi.SIDE] != 0.0:
+            start /= max(-start, abs(gap_of(job, first, values, multipliers)), 1e-300)
+        control[abi.LOW] = 0.0
+        control[abi.LOW_GAP] = min(start, 0.0)
+    if largest > 0.0:
+        control[abi.HIGH] = h
+        control[abi.HIGH_GAP] = largest
+        control[abi.LOW_GAP] *= 0.5
+    else:
+        control[abi.LOW] = h
+        control[abi.LOW_GAP] = largest
+        control[abi.HIGH_GAP] *= 0.5
+    width = control[abi.HIGH] - control[abi.LOW]
+    part = -control[abi.LOW_GAP] / max(control[abi.HIGH_GAP] - control[abi.LOW_GAP], 1e-300)
+    control[abi.STEP] = control[abi.LOW] + min(max(part, 1e-3), 1.0 - 1e-3) * width
+    control[abi.FRESH] = 1.0
+    return True
 
 
 @inner
@@ -345,7 +423,6 @@ def _advance(op, job, control, q, v, history, storage, work):
     step = piece(job, SHIFT, work)
     multipliers = piece(job, MULTIPLIERS, work)
     end_multipliers = piece(job, END_MULTIPLIERS, work)
-    left = int(control[abi.CHUNK])
     while True:
         if control[abi.PHASE] == abi.BEGIN:
             control[abi.ASK_TIME] = control[abi.TIME]
@@ -364,7 +441,9 @@ def _advance(op, job, control, q, v, history, storage, work):
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.PREDICT:
-            if left <= 0:
+            if control[abi.EVENT] != 0.0:
+                return abi.EVENT_REACHED
+            if control[abi.CHUNK] <= 0.0:
                 return abi.RUNNING
             rest = control[abi.END] - control[abi.TIME]
             if rest <= CLOSE * control[abi.STEP]:
@@ -386,7 +465,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
             error = correct(job, control, v, history, work)
-            control[abi.FRESH] = 0.0
+            control[abi.FRESH] = 1.0 if control[abi.UNEVEN] > 0.0 else 0.0
             if control[abi.RTOL] > 0.0 and error > control[abi.RTOL]:
                 k = min(control[abi.KNOWN], control[abi.ORDER])
                 control[abi.REFUSED] += 1.0
@@ -409,10 +488,17 @@ def _advance(op, job, control, q, v, history, storage, work):
             solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, end_multipliers, work)
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
+            if job[abi.STOP_COUNT] > 0:
+                if control[abi.KNOWN] > 0.0 and seek_event(job, control, new_q, end_multipliers, work):
+                    control[abi.PHASE] = abi.PREDICT
+                    continue
+                control[abi.HIGH] = 0.0
+                keep_gaps(job, new_q, end_multipliers, work)
             accept(job, control, q, v, history, work)
             if control[abi.KNOWN] > 1.0:
+                control[abi.UNEVEN] = max(0.0, control[abi.UNEVEN] - 1.0)
                 control[abi.TAKEN] += 1.0
-                left -= 1
+                control[abi.CHUNK] -= 1.0
                 if control[abi.RTOL] > 0.0:
                     next_step(control)
             control[abi.PHASE] = abi.OUTPUT

@@ -37,7 +37,7 @@ def fill(n, count, pairs, jacobian, epsilon, s):
             for j in range(i + 1 if same else pair[ROWS_B]):
                 row[j] += dot_6(a, tail(jacobian, pair[ENTRY_B] + j * pair[STRIDE_B]))
     for i in range(n):
-        s[i * n + i] += epsilon
+        s[i * n + i] += epsilon if s[i * n + i] > 0.0 else 1.0  # a row of zeros asks for nothing: its λ is zero
 
 
 @inner

@@ -25,6 +25,7 @@ WIDTH = 6
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
+CLOSED = 1e-11  # residual of a closed pose, relative to the extent, or in radians
 PROXIMAL = 2.0  # iterations that remove its error
 
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
@@ -62,7 +63,7 @@ def piece(job, number, work):
 
 @inner
 def roots(job):
-    """M, M^½, M^−½ (WIDTH per body each), gravity."""
+    """M, M^½, M^−½ (WIDTH per body each), gravity; per equation the weight of its residual: 1/L, or 1 of an angle."""
     return floats_at(job[abi.MASSES])
 
 
@@ -80,8 +81,8 @@ def retract(job, q, step, out, work):
 
 
 @inner
-def scale_jacobian(pattern, inverse_roots, jacobian, scales):
-    """Ĵ ← D J M^−½ in place, and D, such that every row of Ĵ has length one."""
+def scale_jacobian(pattern, inverse_roots, active, jacobian, scales):
+    """Ĵ ← D J M^−½ in place, and D, such that every row of Ĵ has length one, or zero where it is not active."""
     strip = tail(pattern, abi.P_HEADER)
     for _ in range(pattern[abi.P_STRIPS]):
         width = WIDTH * strip[abi.S_SLOTS]
@@ -95,7 +96,7 @@ def scale_jacobian(pattern, inverse_roots, jacobian, scales):
                     e = block[j] * w[j]
                     block[j] = e
                     square += e * e
-            d = 1.0 / sqrt(square) if square > 0.0 else 1.0
+            d = active[strip[abi.S_FIRST] + i] * (1.0 / sqrt(square) if square > 0.0 else 1.0)
             scales[strip[abi.S_FIRST] + i] = d
             for j in range(width):
                 row[j] *= d
@@ -186,7 +187,8 @@ def linearize(job, control, q, v, work):
     n6 = WIDTH * job[abi.BODIES]
     mass = roots(job)
     pattern = integers_at(job[abi.PATTERN])
-    scale_jacobian(pattern, tail(mass, 2 * n6), jacobian, piece(job, SCALES, work))
+    active = floats_at(job[abi.ACTIVE])
+    scale_jacobian(pattern, tail(mass, 2 * n6), active, jacobian, piece(job, SCALES, work))
     control[abi.EVALUATIONS] += 1.0
     factorise(job, control, work)
 
@@ -274,6 +276,24 @@ def approach(job, control, q, moved, back, work):
             q[i] = moved[i]
         for i in range(n6):
             back[i] -= step[i]
+
+
+@inner
+def is_closed(job, q, work):
+    """Whether a pose meets every equation: where J has lost rank, a small shift does not show it."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    weights = tail(roots(job), 3 * WIDTH * job[abi.BODIES] + 3)
+    active = floats_at(job[abi.ACTIVE])
+    pattern = integers_at(job[abi.PATTERN])
+    strip = tail(pattern, abi.P_HEADER)
+    for _ in range(pattern[abi.P_STRIPS]):
+        for i in range(strip[abi.S_ROWS]):
+            k = strip[abi.S_FIRST] + i
+            if not abs(values[strip[abi.S_ROW] + i]) * weights[k] * active[k] <= CLOSED:
+                return False
+        strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+    return True
 
 
 @inner

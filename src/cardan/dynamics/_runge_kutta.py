@@ -11,7 +11,19 @@ from math import sin, sqrt
 
 from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
-from cardan.dynamics._adams import CLOSE, accept, close, current, is_at, is_finite, lacks_drivers, next_time, store
+from cardan.dynamics._adams import (
+    CLOSE,
+    accept,
+    close,
+    current,
+    is_at,
+    is_finite,
+    keep_gaps,
+    lacks_drivers,
+    next_time,
+    seek_event,
+    store,
+)
 from cardan.dynamics._equations import (
     END_MULTIPLIERS,
     MOVED_Q,
@@ -87,13 +99,14 @@ def _advance(op, job, control, q, v, history, storage, work):
     theta = cut(stages, 2 * n6 * op, n6)
     tableau = tail(history, abi.HISTORY * (n6 + 1))
     nodes = tail(tableau, op * (op + 1) // 2)
-    left = int(control[abi.CHUNK])
     while True:
         h = control[abi.STEP]
         s = int(control[abi.STAGE])
         if control[abi.PHASE] == abi.PREDICT:
             if s == 0:
-                if left <= 0:
+                if control[abi.EVENT] != 0.0:
+                    return abi.EVENT_REACHED
+                if control[abi.CHUNK] <= 0.0:
                     return abi.RUNNING
                 rest = control[abi.END] - control[abi.TIME]
                 if rest <= CLOSE * h:
@@ -146,12 +159,18 @@ def _advance(op, job, control, q, v, history, storage, work):
             for i in range(n6):
                 own[n6 + i] = new_a[i]
             continue
+        if job[abi.STOP_COUNT] > 0:
+            if seek_event(job, control, new_q, multipliers, work):
+                control[abi.STAGE] = 0.0
+                continue
+            control[abi.HIGH] = 0.0
+            keep_gaps(job, new_q, multipliers, work)
         control[abi.STAGE] = 0.0
         control[abi.LAST_ERROR] = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
         control[abi.ERROR] = max(control[abi.ERROR], control[abi.LAST_ERROR])
         accept(job, control, q, v, history, work)
         control[abi.TAKEN] += 1.0
-        left -= 1
+        control[abi.CHUNK] -= 1.0
         if control[abi.SAMPLE] < control[abi.SAMPLES]:
             if is_at(times[int(control[abi.SAMPLE])], control[abi.TIME], h):
                 store(job, control, control[abi.TIME], q, v, new_a, multipliers, storage)

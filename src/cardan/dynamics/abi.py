@@ -14,6 +14,8 @@ FACTOR matrix ← factor, with control[EPSILON] added to the diagonal of Ĵ Ĵ�
 SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the error of EPSILON
 ====== ====================================================================================================
 
+ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a stop that is not reached).
+
 Loads add generalised forces (in world at the centre of mass, torque in principal axes) to out:
 (0, table, floats, q, v, out, –, work).
 """
@@ -37,14 +39,18 @@ from typing import Final
     DRIVE,
     TIMES,
     EXTRA,
+    ACTIVE,
+    STOPS,
+    BOUNDS,
     BODIES,
     COORDINATES,
     ROWS,
     EQUATIONS,
     DRIVEN,
     ASKS,
+    STOP_COUNT,
     PIECES,
-) = range(20)
+) = range(24)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_SIZE, P_HEADER = range(7)
@@ -88,13 +94,25 @@ SOLVE: Final = 1
     STEP_END,
     BASE,
     COUNT,
+    EVENT,
+    LOW,
+    LOW_GAP,
+    HIGH,
+    HIGH_GAP,
+    UNEVEN,
     CONTROL,
-) = range(34)
+) = range(40)
 
 # values of STATUS
-RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED = range(7)
+RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED = range(8)
 
 # values of PHASE
 BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
+
+# A stop, one end of a limit or both: its equation, its row, and the place of its bound in the floats.
+STOP_EQUATION, STOP_ROW, STOP_PLACE, STOP = range(4)
+# Its lower and upper bound, the weight of its coordinate, which one holds (−1, +1; 0: none), and its gap at the start
+# of a step: what is left to the bound (negative), or, where it holds, its push (negative).
+LOWER, UPPER, WEIGHT, SIDE, GAP, BOUND = range(6)
 
 HISTORY: Final = 8  # accelerations that are kept, and their times

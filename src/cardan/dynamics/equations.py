@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,35 +11,60 @@ from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.lazy import LazyModule
 from cardan.solvers import linear
+from cardan.system import layout
 from cardan.system.state import FloatArray
-from cardan.system.system import IntArray, System
+from cardan.system.system import IntArray, System, ints_at
 
 _dual = LazyModule("cardan.dynamics._dual")
 
 WIDTH = 6
 
 
+class Stop(NamedTuple):
+    """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds."""
+
+    name: str
+    lower: float
+    upper: float
+
+
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
     ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
+    ``equations``: the rows of the system that are equations.  ``stops``: limits, each a row c − bound of the system
+    that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
     """
 
-    def __init__(self, system: System, masses: FloatArray, gravity: Any) -> None:
+    def __init__(self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = ()) -> None:
         self.system = system
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern = _dense_pattern(system, self.problem.structure)
+        own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
         self.masses = masses
         self.gravity: FloatArray = np.array(gravity, dtype=np.float64)
         self.coordinates = self.problem.sizes[3]
-        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity])
+        self.values = np.concatenate([masses.ravel(), roots, 1.0 / roots, self.gravity, own])
         rows = {row.constraint: row.start for row in system.rows}
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
+        self.stops = tuple(stops)
+        parameters = {row.constraint: par for row, par in zip(system.rows, ints_at(system, layout.PAR), strict=True)}
+        table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
+        self.stop_table: IntArray = np.array(table, dtype=np.int64).reshape(-1, abi.STOP)
+        weights = own[self.stop_table[:, abi.STOP_EQUATION]]
+        bounds = [(stop.lower, stop.upper, weight, 0.0, 0.0) for stop, weight in zip(stops, weights, strict=True)]
+        self.bounds: FloatArray = np.array(bounds).reshape(-1, abi.BOUND)
         self.algebra: int = _dual.ALGEBRA
         self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equations, (self.system, self.masses, self.gravity, self.stops)
+
+    def __deepcopy__(self, memo: Any) -> Equations:
+        return self
 
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""
@@ -60,7 +85,9 @@ def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int
 
 def _dense_pattern(system: System, structure: IntArray) -> tuple[IntArray, IntArray]:
     """Rows that are equations, and the pattern of :mod:`cardan.dynamics._dual`."""
-    strips, equations, table = [], [], []
+    strips: list[tuple[int, int, int, list[int]]] = []
+    equations: list[int] = []
+    table: list[int] = []
     for row, count, entry, bodies in _strips(system, structure):
         strips.append((len(equations), count, entry, bodies))
         table += [len(equations), row, count, entry, len(bodies), *bodies]

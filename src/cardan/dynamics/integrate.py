@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,14 @@ _blocks = LazyModule("cardan.solvers._blocks")
 FIXED_ORDER: Final = 4  # accelerations that a predictor of constant step reads
 VARIABLE_ORDER: Final = 5
 FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/acceleration)
+MOST_FIRST_STEP: Final = 1e-3  # of the duration
 LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
 STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
+REACHED: Final = 1e-9  # relative to the extent, or in radians: a stop that is this near is reached
+RESTING: Final = 1e-9  # per second, likewise: a coordinate that leaves a stop more slowly rests at it
 ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
+SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
 AHEAD: Final = 512  # values of drivers that are computed at once
 MOST_STAGES: Final = 7
 
@@ -61,6 +65,14 @@ START: Final = "dopri5"  # the method that gives the first accelerations of cons
 TABLEAU_SIZE: Final = 64  # floats
 
 
+class Event(NamedTuple):
+    """A limit that was reached or left, at a time [s]."""
+
+    time: float
+    limit: str
+    what: str  # "reached" or "left"
+
+
 class Integration:
     """A run from one state on: tables, workspace and history.  Threads must not share it.
 
@@ -80,23 +92,52 @@ class Integration:
         step: float | None = None,
         rtol: float | None = None,
     ) -> None:
+        e = equations
+        self.equations, self.method, self.first = e, method, time
+        self.times: FloatArray = np.ascontiguousarray(times, dtype=np.float64)
+        self.q, self.v = q.copy(), v.copy()
+        n, n6 = e.equations.size, WIDTH * len(e.system.names)
+        self.floats = e.problem.floats.copy()
+        self.drive: FloatArray = np.zeros(max(1, 3 * AHEAD * e.drivers.size // 2))
+        self.extra: FloatArray = np.zeros(n6)
+        self.active: FloatArray = np.ones(n)
+        self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
+        self.bounds = e.bounds.copy()
+        self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
+        self.results: FloatArray = np.empty((len(self.times), 1 + e.coordinates + 2 * n6 + n))
+        self.control = c = np.zeros(abi.CONTROL)
+        c[abi.LENGTH] = e.system.judged_length
+        c[abi.EXACT] = EXACT
+        c[abi.TIME] = time
+        c[abi.SAMPLES] = len(self.times)
+        c[abi.RTOL] = ESTIMATE * (rtol or 0.0)
+        apart = (self.times - time) / (step or 1.0)
+        on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
+        self._foresees = method == "adams" and step is not None and on_steps and not e.stops
+        span = float(self.times[-1]) - time if len(self.times) else 0.0
+        c[abi.LEAST_STEP] = LEAST_STEP * span
+        c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
+        self.step = step or span
+        self.events: list[Event] = []
+        offsets = self._offsets()
+        self.work: FloatArray = np.zeros(offsets[-1])
+        self._make_table(offsets)
+
+    def _offsets(self) -> list[int]:
+        """First floats of the pieces of the workspace, and their end; the order is that of _equations.py."""
+        e = self.equations
+        rows, _, entries, coordinates, evaluation = e.problem.sizes
+        n, n6 = e.equations.size, WIDTH * len(e.system.names)
+        algebra = (e.matrix, n6 + n, n6 + 2 * n)
+        steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
+        return [0, *accumulate((evaluation, 2 * rows, entries, *algebra, *steps, coordinates, n6, n, n))]
+
+    def _make_table(self, offsets: list[int]) -> None:
+        """The job: addresses of arrays, which stay alive with the run, sizes, and offsets."""
         from cardan._jit import address_of
 
-        e, p = equations, equations.problem
-        self.equations, self.method, self.times = e, method, np.ascontiguousarray(times, dtype=np.float64)
-        self.q, self.v = q.copy(), v.copy()
-        rows, _, entries, coordinates, evaluation = p.sizes
-        bodies, n, driven = len(e.system.names), e.equations.size, e.drivers.size // 2
-        n6 = WIDTH * bodies
-        pieces = (evaluation, 2 * rows, entries, e.matrix, n6 + n, n6 + 2 * n, n6, coordinates, coordinates, n6, n6, n)
-        pieces += (8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6, coordinates, n6, n, n)
-        offsets = [0, *accumulate(pieces)]
-        self.floats = p.floats.copy()
-        self.drive: FloatArray = np.zeros(max(1, 3 * driven * AHEAD))
-        self.extra: FloatArray = np.zeros(n6)
-        table = [0] * abi.PIECES + offsets
-        table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
-        arrays = {
+        e, p = self.equations, self.equations.problem
+        self._arrays = {
             abi.INTS: p.ints,
             abi.FLOATS: self.floats,
             abi.PATTERN: e.pattern,
@@ -105,27 +146,25 @@ class Integration:
             abi.DRIVE: self.drive,
             abi.TIMES: self.times,
             abi.EXTRA: self.extra,
+            abi.ACTIVE: self.active,
+            abi.STOPS: e.stop_table.reshape(-1),
+            abi.BOUNDS: self.bounds.reshape(-1),
         }
-        for place, array in arrays.items():
+        table = [0] * abi.PIECES + offsets
+        table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
+        for place, array in self._arrays.items():
             table[place] = address_of(array)
-        self._arrays = arrays  # the table has only their addresses
-        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = bodies, coordinates, rows
-        table[abi.EQUATIONS], table[abi.DRIVEN] = n, driven
+        table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), e.coordinates, p.rows
+        table[abi.EQUATIONS], table[abi.DRIVEN] = e.equations.size, e.drivers.size // 2
+        table[abi.STOP_COUNT] = len(e.stops)
         self.job: IntArray = np.array(table, dtype=np.int64)
-        self.work: FloatArray = np.empty(offsets[-1])
-        self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
-        self.results: FloatArray = np.empty((len(self.times), 1 + coordinates + 2 * n6 + n))
-        self.control = c = np.zeros(abi.CONTROL)
-        c[abi.LENGTH] = e.system.judged_length
-        c[abi.EXACT] = EXACT
-        c[abi.TIME] = time
-        c[abi.SAMPLES] = len(self.times)
-        c[abi.RTOL] = ESTIMATE * (rtol or 0.0)
-        self.step = step
-        span = float(self.times[-1]) - time if len(self.times) else 0.0
-        c[abi.LEAST_STEP] = LEAST_STEP * span
-        c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
-        c[abi.STEP] = step or span
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("job", "_arrays")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_table(self._offsets())
 
     @property
     def time(self) -> float:
@@ -137,44 +176,118 @@ class Integration:
         """Number of results so far."""
         return int(self.control[abi.SAMPLE])
 
-    def begin(self) -> int:
-        """Close the pose, project the velocity, compute the acceleration; the start of a run, or of a new piece of it.
+    def begin(self, released: int = -1) -> int:
+        """Start, or start anew after an event: find the stops that hold, project pose and velocity, accelerate.
 
-        Returns the status of the kernel: RUNNING.
+        All stops that are reached hold together, and take away the velocity towards them (inelastic); then those that
+        would pull let go, one after another.  Returns the status of the kernel, RUNNING if all is well.
+        released: the stop that has just let go.
         """
+        self._reach_stops(released)
+        for _ in range(1 + len(self.equations.stops)):
+            status = self._begin()
+            if status != abi.RUNNING or not self._release_one():
+                return status
+        return status
+
+    def _begin(self) -> int:
         c = self.control
         c[abi.PHASE], c[abi.KNOWN], c[abi.HEAD], c[abi.HOLD], c[abi.FRESH] = abi.BEGIN, 0.0, 0.0, 0.0, 1.0
-        c[abi.CHUNK], c[abi.BASE], c[abi.COUNT], c[abi.STAGE] = 0.0, c[abi.TIME], 0.0, 0.0
+        c[abi.STAGE], c[abi.EVENT], c[abi.HIGH], c[abi.STEP], c[abi.CHUNK] = 0.0, 0.0, 0.0, self.step, 0.0
         status = self._call(_adams.ADVANCE, 0)
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
             largest = max(a[0] / c[abi.LENGTH], a[1], 1e-30)
-            c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), c[abi.STEP])
+            c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), MOST_FIRST_STEP * self.step)
         return status
+
+    def _reach_stops(self, released: int) -> None:
+        """Let every stop hold that is reached, and from which the velocity does not lead away."""
+        if not self.equations.stops:
+            return
+        values, rates = self._stop_coordinates()
+        for k, (value, rate) in enumerate(zip(values, rates, strict=True)):
+            lower, upper, weight, side, _ = self.bounds[k]
+            if side == 0.0 and k != released:
+                for bound, sign in ((lower, -1.0), (upper, 1.0)):
+                    if weight * sign * (value - bound) > -REACHED and weight * sign * rate > -RESTING:
+                        self._set_side(k, sign)
+
+    def _release_one(self) -> bool:
+        """Release the stop that pulls most, if any does; whether there was one."""
+        pushes = -self.bounds[:, abi.GAP] * (self.bounds[:, abi.SIDE] != 0.0)
+        fixed = self.bounds[:, abi.LOWER] == self.bounds[:, abi.UPPER]
+        pulling = np.flatnonzero((pushes < 0.0) & ~fixed)
+        if pulling.size:
+            self._set_side(int(pulling[np.argmin(pushes[pulling])]), 0.0)
+        return bool(pulling.size)
+
+    def _set_side(self, stop: int, side: float) -> None:
+        """Let a stop hold its lower (−1) or upper (+1) bound, or none (0)."""
+        equation, _, place = self.equations.stop_table[stop]
+        self.bounds[stop, abi.SIDE] = side
+        self.active[equation] = 1.0 if side else 0.0
+        bound = self.bounds[stop, abi.LOWER if side < 0.0 else abi.UPPER]
+        self.floats[place] = bound if side else 0.0
+        what = "reached" if side else "left"
+        self.events.append(Event(self.time, self.equations.stops[stop].name, what))
+
+    def _stop_coordinates(self) -> tuple[FloatArray, FloatArray]:
+        """Coordinates of the stops and their rates, shape (stops,) each."""
+        problem = self.equations.problem.with_floats(self.floats)
+        values, jacobian = problem.jacobian(self.q)
+        rows = self.equations.stop_table[:, abi.STOP_ROW]
+        return values[rows] + self.floats[self.equations.stop_table[:, abi.STOP_PLACE]], jacobian[rows] @ self.v
 
     def advance(self, until: float, steps: int) -> int:
         """At most that many steps towards a time; returns the status of the kernel."""
         c = self.control
-        c[abi.END] = until
-        if self.method != "adams":
-            return self._runge_kutta(self.method, steps)
-        if c[abi.RTOL] == 0.0 and c[abi.KNOWN] < FIXED_ORDER:
-            missing = min(int(FIXED_ORDER - c[abi.KNOWN]), steps)
-            status = self._runge_kutta(START, missing)
-            steps -= missing
-            c[abi.FRESH] = 1.0
-            if status != abi.RUNNING or steps == 0:
+        while True:
+            status = self._steps(until, steps)
+            if status != abi.EVENT_REACHED:
                 return status
-        c[abi.CHUNK] = steps
+            k = int(c[abi.EVENT]) - 1
+            lets_go = self.bounds[k, abi.SIDE] != 0.0
+            if lets_go:
+                self._set_side(k, 0.0)
+            status = self.begin(k if lets_go else -1)
+            steps -= 1
+            if status != abi.RUNNING or steps <= 0:
+                return status
+
+    def _steps(self, until: float, steps: int) -> int:
+        """Steps until an event, or until there are enough of them."""
+        c = self.control
+        if self.method != "adams":
+            return self._runge_kutta(self.method, steps, until)
+        if c[abi.RTOL] == 0.0 and c[abi.KNOWN] < FIXED_ORDER:
+            while c[abi.KNOWN] < FIXED_ORDER:
+                if steps <= 0:
+                    return abi.RUNNING
+                status = self._runge_kutta(START, 1, until)
+                steps -= 1
+                if status != abi.RUNNING:
+                    return status
+            c[abi.BASE], c[abi.COUNT], c[abi.STEP] = c[abi.TIME], 0.0, self.step
+            c[abi.FRESH], c[abi.UNEVEN] = 1.0, FIXED_ORDER
+        c[abi.END], c[abi.CHUNK] = until, steps
         return self._call(_adams.ADVANCE, 0)
 
-    def _runge_kutta(self, name: str, steps: int) -> int:
-        tableau = TABLEAUS[name]
+    def _runge_kutta(self, name: str, steps: int, until: float) -> int:
+        """Steps that end at every output, since they have no polynomial in between."""
+        tableau, c = TABLEAUS[name], self.control
         values = [*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error]
         self.history[-TABLEAU_SIZE:][: len(values)] = values
-        self.control[abi.CHUNK], self.control[abi.EXACT] = steps, STAGE_EXACT
-        status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
-        self.control[abi.EXACT] = EXACT
+        c[abi.EXACT], c[abi.CHUNK] = STAGE_EXACT, steps
+        while c[abi.CHUNK] > 0.0:
+            c[abi.STEP], c[abi.BASE], c[abi.COUNT] = self.step, c[abi.TIME], 0.0
+            ahead = self.times[self.reached] if self.reached < len(self.times) else until
+            c[abi.END] = min(ahead, until)
+            status = self._call(_runge_kutta.ADVANCE, len(tableau.nodes))
+            if status != abi.DONE or c[abi.END] == until:
+                break
+            status = abi.RUNNING
+        c[abi.EXACT] = EXACT
         return status
 
     def _call(self, address: int, op: int) -> int:
@@ -188,13 +301,22 @@ class Integration:
                 return status
 
     def _fill_drivers(self) -> None:
-        """Value, rate and acceleration of every driver at the time that the kernel asks for."""
+        """Value, rate and acceleration of every driver at the time that the kernel asks for, and at those to come."""
         c = self.control
-        time = float(c[abi.ASK_TIME])
-        jets = [signal.jet(time) for _, signal in self.equations.system.signals]
-        row = [number for jet in jets for number in (jet.value, jet.rate, jet.acceleration)]
-        self.drive[: len(row)] = row
-        c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, 1.0
+        times = self._asked()
+        rows = [signal.jets(times) for _, signal in self.equations.system.signals]
+        self.drive[: 3 * len(rows) * len(times)] = np.hstack(rows).ravel()
+        c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
+
+    def _asked(self) -> FloatArray:
+        """The time that the kernel asks for; with it those to come, of constant steps with outputs at their ends."""
+        c = self.control
+        if not self._foresees or c[abi.KNOWN] < FIXED_ORDER:
+            return c[abi.ASK_TIME : abi.ASK_TIME + 1].copy()
+        last, step, base, count = c[abi.END], c[abi.STEP], c[abi.BASE], c[abi.COUNT]
+        times = base + (count + 1.0 + np.arange(AHEAD)) * step
+        ahead: FloatArray = np.append(times[times < last - SAME_TIME * step], last)[:AHEAD]
+        return ahead
 
     def _last_acceleration(self) -> FloatArray:
         head, n6 = int(self.control[abi.HEAD]), WIDTH * len(self.equations.system.names)

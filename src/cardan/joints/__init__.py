@@ -1,7 +1,7 @@
 """Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates."""
 
 from cardan.joints.coordinates import Coordinate, coordinate
-from cardan.joints.couplings import belt, couple, drive, gear, limit, rack
+from cardan.joints.couplings import belt, couple, drive, gear, held, limit, rack
 from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
 from cardan.joints.lower_pairs import cylindrical, fixed, planar, prismatic, revolute, screw, spherical, universal
 from cardan.joints.own import constrain
@@ -24,6 +24,7 @@ __all__ = [
     "drive",
     "fixed",
     "gear",
+    "held",
     "joint_kind",
     "limit",
     "parallel",

@@ -17,7 +17,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, coupling_kind
 from cardan.system import check
 from cardan.system.parts import Feature
-from cardan.system.relations import Relation
+from cardan.system.relations import Bundle, Relation
 
 Given = Joint | Coordinate
 """What users pass for a coordinate: itself, or a joint that has one of that kind.  Builders receive the coordinate."""
@@ -123,6 +123,12 @@ def limit(coordinate: Coordinate, *, lower: Any = -math.inf, upper: Any = math.i
     if coordinate.kind == "inclination" and (high < 0.0 or low > math.pi):
         raise ModelError(f"the limits are {low} and {high} rad; the angle between two axes lies in [0, π]")
     return [Relation(LIMITED[coordinate.kind], coordinate.arguments(), (low, high))]
+
+
+def held(joint: Joint) -> Bundle:
+    """A limit as the equation c − bound that holds its coordinate where a bound is reached; the bound is zero here."""
+    (coordinate,) = joint.ends
+    return Bundle(joint.name, [Relation(DRIVEN[coordinate.kind], coordinate.arguments(), (0.0,))])
 
 
 def _bound(value: Any, what: str) -> float:

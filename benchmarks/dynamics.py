@@ -1,0 +1,151 @@
+"""Steps of dynamics, ours beside Exudyn and MuJoCo where they are installed: ``python benchmarks/dynamics.py``.
+
+    RSUR four-bar from rest, 1 s: time per step of 1 ms with results stored, error of the crank's turn, closure
+    the same by error tolerance: work and precision
+    closed chain of N links, time per step
+
+Every body has 1 kg, its centre in the middle and the inertia of a rod.  The programs take turns in one run; the median
+over the rounds is given.  Exudyn: generalised-alpha, index 3.  MuJoCo: ``mj_step`` with nstep, soft constraints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import adapter
+import cardan as cd
+import problems
+from peers import load
+
+TURN = -1.01551837352  # [rad] of the crank at 1 s, on which independent programs agree
+STEP = 1e-3
+OURS = "Cardan"
+
+
+def lengths(model: problems.Model) -> dict[int, float]:
+    """Length [m] of every body: from its origin to the farthest joint."""
+    found = dict.fromkeys((body for body in model.reference if body), 0.0)
+    for joint in model.joints:
+        for body, point in ((joint.i, joint.point_i), (joint.j, joint.point_j)):
+            if body:
+                found[body] = max(found[body], float(np.linalg.norm(point)))
+    return found
+
+
+def build(model: problems.Model) -> cd.Mechanism:
+    """Our mechanism, with masses."""
+    m = adapter.build(model)
+    for name, length in zip(m.system.names, lengths(model).values(), strict=True):
+        m[name].center = (0.5 * length, 0.0, 0.0)
+        m[name].inertia = np.diag([0.001, length * length / 12.0, length * length / 12.0])
+    return m
+
+
+def turn(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
+    """Rotation [rad] about an axis from one matrix to another, in (−π, π]."""
+    r = start.T @ end
+    sine = 0.5 * np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]) @ axis
+    return float(np.arctan2(sine, 0.5 * (np.trace(r) - 1.0)))
+
+
+class Runner:
+    """One program: runs of the RSUR of 1 s; ``run`` returns the final poses."""
+
+    def __init__(self, name: str, run: Callable[[], dict[int, problems.Pose]]) -> None:
+        self.name, self.run = name, run
+        self.seconds: list[float] = []
+        self.poses: dict[int, problems.Pose] = {}
+
+    def go(self) -> None:
+        began = time.perf_counter()
+        self.poses = self.run()
+        self.seconds.append(time.perf_counter() - began)
+
+
+def ours(model: problems.Model, **arguments: Any) -> Callable[[], dict[int, problems.Pose]]:
+    m = build(model)
+
+    def run() -> dict[int, problems.Pose]:
+        state = m.simulate(1.0, **arguments).state
+        assert state is not None
+        return adapter.poses(state)
+
+    return run
+
+
+def rsur(rounds: int) -> list[dict[str, Any]]:
+    """Time per step, error and closure of every program."""
+    model = problems.rsur()
+    programs = [Runner(f"{OURS}, step 1 ms", ours(model, step=STEP))]
+    for rtol in (1e-4, 1e-6, 1e-8, 1e-10):
+        programs.append(Runner(f"{OURS}, rtol {rtol:g}", ours(model, rtol=rtol, times=[1.0])))
+    for key in ("exudyn", "mujoco"):
+        peer = load_or_none(key)
+        if peer is not None:
+            for step in (STEP, 2e-3, 5e-4):
+                run = peer.simulator(model, lengths(model), 1.0, step)
+                programs.append(Runner(f"{peer.name}, step {1e3 * step:g} ms", run))
+    for program in programs:
+        program.go()
+        program.seconds.clear()
+    for _ in range(rounds):
+        for program in programs:
+            program.go()
+    start, axis = model.reference[1][0], model.joints[0].axis_j
+    found = []
+    for program in programs:
+        error = abs(turn(start, program.poses[1][0], axis) - TURN)
+        seconds = median(program.seconds)
+        found.append(
+            {"program": program.name, "ms": 1e3 * seconds, "error": error, "open": model.residual(program.poses)}
+        )
+    return found
+
+
+def chain(count: int, steps: int) -> float:
+    """Seconds per step of a closed chain."""
+    m = build(problems.chain(count))
+    state = m.assemble().state
+    m.simulate(4 * STEP, state, step=STEP, times=[4 * STEP])
+    seconds = []
+    for number in (4, 4 + steps):
+        began = time.perf_counter()
+        m.simulate(number * STEP, state, step=STEP, times=[number * STEP])
+        seconds.append(time.perf_counter() - began)
+    return (seconds[1] - seconds[0]) / steps
+
+
+def load_or_none(key: str) -> Any:
+    try:
+        return load(key)
+    except ImportError:
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--chains", type=int, nargs="*", default=[100, 1000])
+    parser.add_argument("--json", help="write the figures to this file")
+    options = parser.parse_args()
+    rows = rsur(options.rounds)
+    print(f"{'RSUR, 1 s from rest':28}{'ms':>10}{'error [rad]':>14}{'open [m]':>12}")
+    for row in rows:
+        print(f"{row['program']:28}{row['ms']:10.3f}{row['error']:14.1e}{row['open']:12.1e}")
+    chains = {count: chain(count, 50) for count in options.chains}
+    for count, seconds in chains.items():
+        print(f"closed chain of {count}: {1e3 * seconds:.3f} ms a step")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"rsur": rows, "chains": chains}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Integration in time: order, outputs, drivers, limits that stop, and runs that are stopped and continued."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.analysis.simulation import SimulationStatus
+
+G = 9.81
+BALL = np.diag([0.1, 0.1, 0.1])
+
+
+def pendulum(inertia: float = 0.1) -> cd.Mechanism:
+    m = cd.Mechanism("pendulum", gravity=(0, -G, 0))
+    b = m.body("bob", center=(1, 0, 0), inertia=inertia * np.eye(3))
+    m.revolute("A", m.ground.frame(z=(0, 0, 1)), b.frame(z=(0, 0, 1)))
+    return m
+
+
+def crank() -> cd.Mechanism:
+    """A closed loop of four bodies that are not in one plane."""
+    from cardan.examples import rsur
+
+    m = rsur.build()
+    for name in [name for name in m if getattr(getattr(m[name], "kind", None), "name", "") in ("drive", "limit")]:
+        m.remove(name)
+    for name in m.system.names:
+        m[name].inertia = np.diag([0.1, 0.2, 0.25])
+        m[name].center = (0.5, 0.1, 0.2)
+    return m
+
+
+def slide() -> cd.Mechanism:
+    m = cd.Mechanism("slide", gravity=(0, 0, -G))
+    b = m.body("b", position=(0, 0, 1), inertia=BALL)
+    m.limit("floor", m.prismatic("p", m.ground.frame(), b.frame()), lower=0.0)
+    return m
+
+
+@pytest.mark.parametrize(("method", "order"), [("adams", 4), ("rk4", 4), ("dopri5", 5)])
+def test_the_order_of_convergence_is_that_of_the_method(method, order):
+    m = pendulum()
+    exact = m.simulate(1.0, rtol=1e-13).coordinate(m["A"])[-1]
+    steps = (0.04, 0.02) if method == "dopri5" else (0.02, 0.01)
+    errors = [abs(m.simulate(1.0, step=h, method=method).coordinate(m["A"])[-1] - exact) for h in steps]
+    assert math.log2(errors[0] / errors[1]) > order - 0.35
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-10])
+def test_the_error_is_near_the_tolerance(rtol):
+    m = crank()
+    exact = m.simulate(1.0, rtol=1e-12).state.coordinates
+    assert np.abs(m.simulate(1.0, rtol=rtol).state.coordinates - exact).max() < 3 * rtol
+
+
+def test_outputs_between_steps_lie_on_the_motion_and_on_the_joints():
+    m = crank()
+    fine = m.simulate(1.0, rtol=1e-10, times=np.linspace(0.0, 1.0, 301))
+    alone = m.simulate(1.0, rtol=1e-10, times=[0.37])
+    assert len(fine.times) == 301
+    assert fine.drift.max() < 1e-14
+    between = m.simulate(0.37, rtol=1e-12).state.coordinates
+    assert np.abs(alone.state.coordinates - between).max() < 1e-9
+    assert fine.steps < 600
+
+
+@pytest.mark.parametrize("arguments", [{"step": 1e-3}, {"rtol": 1e-9}, {"step": 2e-3, "method": "rk4"}])
+def test_a_driven_mechanism_follows_its_driver(arguments):
+    m = crank()
+    joint = m[next(name for name in m if getattr(m[name], "kind", None) is not None)]
+    start = joint.of("angle").value(m.assemble().state)
+    m.drive("motor", joint, lambda t: start + 0.3 * cd.sin(2 * t))
+    sim = m.simulate(1.0, **arguments)
+    motion = m.move([0.0, 0.5, 1.0])
+    assert sim.ok
+    assert sim.drift.max() < 1e-13
+    found, expected = sim.state, motion.states[-1]
+    assert np.abs(found.coordinates - expected.coordinates).max() < 1e-12
+    assert np.abs(found.velocities - expected.velocities).max() < 1e-11
+    assert np.abs(found.accelerations - expected.accelerations).max() < 1e-9
+
+
+def test_a_driver_with_a_condition_gives_the_same_as_one_without():
+    name = next(name for name in crank() if getattr(crank()[name], "kind", None) is not None)
+    start = crank()[name].of("angle").value(crank().assemble().state)
+    found = []
+    for function in (lambda t: start + 0.2 * t * t, lambda t: start + 0.2 * t * t if t < 9.0 else start):
+        m = crank()
+        m.drive("motor", m[name], function)
+        found.append(m.simulate(0.5, step=1e-3).state.coordinates)
+    a, b = found
+    assert np.abs(a - b).max() < 1e-14
+
+
+@pytest.mark.parametrize("arguments", [{"step": 1e-2}, {"rtol": 1e-8}, {"step": 1e-2, "method": "rk4"}])
+def test_a_body_falls_on_a_stop_and_stays_there(arguments):
+    sim = slide().simulate(1.0, **arguments)
+    t = sim.times
+    assert np.abs(sim.positions("b")[:, 2] - np.maximum(1.0 - 0.5 * G * t * t, 0.0)).max() < 1e-12
+    ((time, limit, what),) = sim.events
+    assert (limit, what) == ("floor", "reached")
+    assert time == pytest.approx(math.sqrt(2.0 / G), abs=1e-12)
+
+
+@pytest.mark.parametrize("arguments", [{"step": 1e-3}, {"rtol": 1e-9}])
+def test_a_stop_lets_go_where_it_would_pull(arguments):
+    """A part on a seat that is shaken: it flies where the seat falls faster than gravity."""
+    amplitude, w = 0.2, 10.0
+    m = cd.Mechanism("shaker", gravity=(0, 0, -G))
+    seat, part = m.body("seat", inertia=BALL), m.body("part", position=(0, 0, 0.5), inertia=BALL)
+    table = m.prismatic("table", m.ground.frame(), seat.frame())
+    m.limit("rest", m.prismatic("guide", seat.frame(), part.frame()), lower=0.5)
+    m.drive("shake", table, lambda t: amplitude * (1.0 - cd.cos(w * t)))
+    sim = m.simulate(0.4, **arguments)
+    left = math.acos(-G / (amplitude * w * w)) / w
+    height, speed = amplitude * (1.0 - math.cos(w * left)) + 0.5, amplitude * w * math.sin(w * left)
+    t, z = sim.times, sim.positions("part")[:, 2]
+    on_seat = amplitude * (1.0 - np.cos(w * t)) + 0.5
+    flying = height + speed * (t - left) - 0.5 * G * (t - left) ** 2
+    assert np.abs(z - np.where(t < left, on_seat, flying)).max() < 1e-10
+    assert [event.what for event in sim.events] == ["reached", "left"]
+    assert sim.events[1].time == pytest.approx(left, abs=1e-9)
+
+
+def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(monkeypatch):
+    from cardan.analysis import simulate
+
+    for arguments in ({"step": 1e-3}, {"rtol": 1e-9, "times": np.linspace(0.0, 2.0, 777)}):
+        whole = crank().simulate(2.0, **arguments)
+        monkeypatch.setattr(simulate, "CHUNK", 100)
+        part = crank().simulate(2.0, max_seconds=1e-9, **arguments)
+        assert part.status is SimulationStatus.TIME_LIMIT
+        assert 0 < len(part.times) < len(whole.times)
+        for resumed in (part.resume(), pickle.loads(pickle.dumps(part)).resume()):
+            assert resumed.ok
+            assert np.array_equal(resumed._results, whole._results)
+        monkeypatch.undo()
+
+
+def test_two_threads_and_two_runs_give_the_same_bits():
+    m = crank()
+    first = m.simulate(0.5, step=1e-3)
+    found: list[cd.State] = []
+    threads = [threading.Thread(target=lambda: found.append(m.simulate(0.5, step=1e-3).state)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(state.coordinates, first.state.coordinates) for state in found)
+
+
+@pytest.mark.nojit
+def test_kernels_stay_within_their_arrays():
+    m = slide()
+    for arguments in ({"step": 0.05}, {"rtol": 1e-3}, {"step": 0.05, "method": "dopri5"}):
+        sim = m.simulate(0.5, **arguments)
+        assert sim.ok
+        assert abs(sim.positions("b")[-1, 2]) < 1e-12
+
+
+def test_misuse_is_named():
+    m = pendulum()
+    for arguments, words in (
+        ({"duration": -1.0}, "duration"),
+        ({"duration": 1.0, "step": 0.1, "rtol": 1e-3}, "one of them"),
+        ({"duration": 1.0, "method": "euler"}, "adams"),
+        ({"duration": 1.0, "method": "rk4"}, "constant step"),
+        ({"duration": 1.0, "times": [0.5, 0.2]}, "increase"),
+        ({"duration": 1.0, "times": [0.5, 2.0]}, "within"),
+    ):
+        with pytest.raises(cd.ModelError, match=words):
+            m.simulate(**arguments)
+    m.body("thin", inertia=np.diag([0.0, 1.0, 1.0]))
+    with pytest.raises(cd.ModelError, match="thin"):
+        m.simulate(1.0)
+
+
+def test_assumed_inertia_and_changed_velocities_are_said():
+    m = cd.Mechanism("plain", gravity=(0, -G, 0))
+    b = m.body("bob", center=(1, 0, 0))
+    m.revolute("A", m.ground.frame(z=(0, 0, 1)), b.frame(z=(0, 0, 1)))
+    sim = m.simulate(0.1, m.state.with_rates(np.array([[1.0, 0, 0, 0, 0, 2.0]])))
+    assert "bob" in sim.text()
+    assert "contradict" in sim.text()
