@@ -12,6 +12,7 @@ Build
     Body                a rigid part, from m.body(…); body.point(…), body.frame(…) and body.vector(…) are fixed on it
     Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
     coordinate          a coordinate between two frames that have no joint
+    Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
@@ -62,6 +63,7 @@ from cardan.constraints.functions import (
 )
 from cardan.constraints.jets import Jet
 from cardan.constraints.user import primitive
+from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
@@ -108,6 +110,7 @@ __all__ = [
     "Frame",
     "Jet",
     "Joint",
+    "Load",
     "Mechanism",
     "ModelError",
     "Motion",

@@ -12,6 +12,8 @@ from cardan import joints
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
+from cardan.dynamics import loads
+from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, JointKind, own
 from cardan.joints.coordinates import make_counted_angle
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _equations = LazyModule("cardan.dynamics.equations")
+_forces = LazyModule("cardan.dynamics.forces")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _mass = LazyModule("cardan.dynamics.mass")
 _move = LazyModule("cardan.analysis.move")
@@ -55,21 +58,37 @@ def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]
     def method(self: Mechanism, name: str, /, *args: P.args, **options: P.kwargs) -> Joint:
         return self._add(kind, name, args, options)
 
+    _describe(method, kind, Joint)
+    return method
+
+
+def _exerts(kind: LoadKind[P]) -> Callable[Concatenate[Mechanism, str, P], Load]:
+    """A method that adds a load of that kind: ``m.kind(name, …)``."""
+
+    def method(self: Mechanism, name: str, /, *args: P.args, **options: P.kwargs) -> Load:
+        return self._add_load(kind, name, args, options)
+
+    _describe(method, kind, Load)
+    return method
+
+
+def _describe(method: Any, kind: JointKind[Any] | LoadKind[Any], result: type) -> None:
+    """Give a method the name, the text and the arguments of a kind."""
     method.__name__ = kind.name
     method.__qualname__ = f"Mechanism.{kind.name}"
     method.__doc__ = kind.build.__doc__
     built = inspect.signature(kind.build)
     first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
     options = [p for p in built.parameters.values() if p.name != "own"]
-    method.__signature__ = inspect.Signature([*first, *options], return_annotation=Joint)  # type: ignore[attr-defined]
-    return method
+    method.__signature__ = inspect.Signature([*first, *options], return_annotation=result)
 
 
 class Mechanism:
-    """Bodies, and the joints between them.  Bodies and joints share one set of names.
+    """Bodies, the joints between them, and the loads on them.  All share one set of names.
 
-    Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, then :meth:`assemble`,
-    :meth:`move` or :meth:`diagnose`.  ``gravity`` [m/s²] is stored; kinematics does not use it.
+    Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, loads with :meth:`spring`,
+    :meth:`force`, …, then :meth:`assemble`, :meth:`move` or :meth:`diagnose`.  Kinematics does not use ``gravity``
+    [m/s²] and loads.
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
@@ -78,6 +97,7 @@ class Mechanism:
         self._ground = Body(self, GROUND, mass=0.0, is_ground=True)
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
+        self._loads: dict[str, Load] = {}
         self._system: System | None = None
         self._serials = 0
 
@@ -133,6 +153,13 @@ class Mechanism:
     rack = _adds(joints.rack)
     belt = _adds(joints.belt)
     couple = _adds(joints.couple)
+
+    spring = _exerts(loads.spring)
+    friction = _exerts(loads.friction)
+    actuator = _exerts(loads.actuator)
+    force = _exerts(loads.force)
+    torque = _exerts(loads.torque)
+    bushing = _exerts(loads.bushing)
 
     def drive(
         self,
@@ -212,6 +239,48 @@ class Mechanism:
         values = tuple(recorded)
         edge = kind.edge(ends, relations, angles, rest, named)
         return self._keep(Joint(name, kind, ends, values, relations, angles, edge))
+
+    def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
+        name = self._new_name(name, f"a {kind.name}" if kind.name[0] not in "aeiou" else f"an {kind.name}")
+        what = f"{kind.name} {name!r}"
+        try:
+            bound = kind.signature.bind(*args, **options)
+        except TypeError as error:
+            raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
+        bound.apply_defaults()
+        named = dict(bound.arguments)
+        given = [named.pop(word) for word in list(named)[: len(kind.takes)]]
+        ends = [self._load_end(what, given[0], kind.takes[0], named.get("of"))]
+        if isinstance(ends[0], Coordinate) and len(given) > 1 and given[1] is not None:
+            raise ModelError(f"{what} was given {given[1]!r} after {ends[0]!r}; a second point belongs to a point")
+        if not isinstance(ends[0], Coordinate):
+            ends += [
+                self._load_end(what, end, takes, None) for end, takes in zip(given[1:], kind.takes[1:], strict=True)
+            ]
+        try:
+            made = loads.make(kind, name, tuple(ends), named)
+        except ModelError as error:
+            raise ModelError(f"{what}: {error}") from None
+        self._loads[name] = made
+        self._touch()
+        return made
+
+    def _load_end(self, what: str, given: Any, takes: str, of: str | None) -> Any:
+        """What a load acts on, checked: a coordinate, a point, a frame or a body."""
+        if "coordinate" in takes and not (takes != "coordinate" and isinstance(given, Frame | Point)):
+            chosen = self._chosen(what, given, of)
+            for body in chosen.bodies:
+                self._check_body(what, body)
+            return chosen
+        if of is not None:
+            raise ModelError(f"{what} was given of={of!r} with {given!r}; of= chooses a coordinate of a joint: omit it")
+        if takes != "body":
+            self._check_end(what, "frame" if takes == "frame" else "point", given)
+        elif not isinstance(given, Body):
+            raise ModelError(f"{what} was given {given!r}; it must be a body, such as m[name]")
+        else:
+            self._check_body(what, given)
+        return given
 
     def _angle_key(self, kind: JointKind[Any], name: str, word: str) -> str:
         """Key of an angle in states: the name of its joint, and of the coordinate where that is not "angle"."""
@@ -320,45 +389,42 @@ class Mechanism:
         name = check.name(given, what)
         if name == GROUND:
             raise ModelError(f"{what} cannot be named {name!r}: that is the fixed body")
-        if name in self._bodies or name in self._joints:
-            taken = "body" if name in self._bodies else "joint"
+        if name in self._bodies or name in self._joints or name in self._loads:
+            taken = "body" if name in self._bodies else "joint" if name in self._joints else "load"
             raise ModelError(f"{what} cannot be named {name!r}: there is a {taken} of that name; choose another")
         return name
 
-    def remove(self, name: str | Body | Joint, *, joints: bool = False) -> None:
-        """Remove a joint, or a body.
+    def remove(self, name: str | Body | Joint | Load, *, joints: bool = False) -> None:
+        """Remove a load, a joint, or a body.
 
-        joints: also remove what is attached to it; without it, nothing may be attached.
+        joints: also remove the joints and loads attached to it; without it, nothing may be attached.
         """
-        if not isinstance(name, str | Body | Joint):
-            raise ModelError(f"remove was given {name!r}; it must be a body, a joint, or the name of one")
+        if not isinstance(name, str | Body | Joint | Load):
+            raise ModelError(f"remove was given {name!r}; it must be a body, a joint, a load, or the name of one")
         key = name if isinstance(name, str) else name.name
-        mine = self._ground if key == GROUND else self._joints.get(key, self._bodies.get(key))
+        mine = self._ground if key == GROUND else self._item(key)
         if not isinstance(name, str) and mine is not name:
             raise ModelError(f"{name!r} is of another mechanism, not of {self.name!r}; remove it there, or by name")
-        if key in self._joints:
-            users = [j.name for j in self._joints.values() if key in j.joints]
-            if users and not joints:
-                raise ModelError(
-                    f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on; remove them first, or "
-                    "pass joints=True"
-                )
-            for name_of_user in (key, *users):
-                del self._joints[name_of_user]
-        elif key in self._bodies:
-            attached = [j.name for j in self._joints.values() if self._bodies[key] in j.bodies]
-            if attached and not joints:
-                raise ModelError(
-                    f"body {key!r} has the joints {', '.join(map(repr, attached))}; remove them first, or pass "
-                    "joints=True"
-                )
-            for joint in attached:
-                del self._joints[joint]
-            del self._bodies[key]
-        elif key == GROUND:
+        if key == GROUND:
             raise ModelError("the ground cannot be removed")
+        if mine is None:
+            raise check.unknown(key, "body, joint or load", self)
+        others: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+        if isinstance(mine, Joint):
+            users = [item.name for item in others if key in item.joints]
+            text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         else:
-            raise check.unknown(key, "body or joint", [*self._bodies, *self._joints])
+            users = [item.name for item in others if mine in item.bodies]
+            held = (("joints", self._joints), ("loads", self._loads))
+            attached = [(word, [user for user in users if user in items]) for word, items in held]
+            parts = [f"the {word} {', '.join(map(repr, names))}" for word, names in attached if names]
+            text = f"body {key!r} has {' and '.join(parts)}"
+        if users and not joints:
+            raise ModelError(f"{text}; remove them first, or pass joints=True")
+        for item in (key, *users):
+            self._bodies.pop(item, None)
+            self._joints.pop(item, None)
+            self._loads.pop(item, None)
         self._touch()
 
     def _touch(self) -> None:
@@ -396,23 +462,33 @@ class Mechanism:
         """The joints by name, in the order they were made."""
         return dict(self._joints)
 
+    @property
+    def loads(self) -> Mapping[str, Load]:
+        """The loads by name, in the order they were made."""
+        return dict(self._loads)
+
+    def _item(self, name: str) -> Any:
+        """The joint, body or load of that name, or None."""
+        return self._joints.get(name) or self._bodies.get(name) or self._loads.get(name)
+
     def __getitem__(self, name: str) -> Any:
-        found = (self._joints.get(name) or self._bodies.get(name)) if isinstance(name, str) else None
+        found = self._item(name) if isinstance(name, str) else None
         if found is None:
             if name == GROUND:
                 return self._ground
-            raise check.unknown(name, "body or joint", [*self._bodies, *self._joints])
+            raise check.unknown(name, "body, joint or load", self)
         return found
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (name in self._joints or name in self._bodies or name == GROUND)
+        return isinstance(name, str) and (self._item(name) is not None or name == GROUND)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._bodies
         yield from self._joints
+        yield from self._loads
 
     def __len__(self) -> int:
-        return len(self._bodies) + len(self._joints)
+        return len(self._bodies) + len(self._joints) + len(self._loads)
 
     @property
     def system(self) -> System:
@@ -427,9 +503,10 @@ class Mechanism:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
         return System(list(self._bodies.values()), list(self._joints.values()), self._counted_angles(), references)
 
-    def _counted_angles(self) -> list[CountedAngle]:
-        """Angles whose whole turns are counted: those of all joints, if any relation reads one."""
-        relations = [relation for joint in self._joints.values() for relation in joint.relations]
+    def _counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
+        """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
+        items: list[Joint | Load] = [*self._joints.values(), *(self._loads.values() if with_loads else ())]
+        relations = [relation for item in items for relation in item.relations]
         needed = [counted for relation in relations for counted in relation.counted_angles]
         if not needed:
             return []
@@ -527,7 +604,7 @@ class Mechanism:
         max_seconds: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Simulation:
-        """The motion under gravity over a duration [s], from a state (its velocities too) or from rest as drawn.
+        """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
         step [s]: constant; rtol: chosen so that this error is met (1e-6 where neither is given).
         times [s]: of the outputs; every step, or 100 intervals, where none are given.
@@ -568,8 +645,10 @@ class Mechanism:
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
-        system = System(bodies, bundles, self._counted_angles(), found.frames)
-        return _equations.Equations(system, found.diagonal, self._gravity, stops), notes
+        loads, angles = list(self._loads.values()), self._counted_angles(with_loads=True)
+        system = System(bodies, bundles, angles, found.frames)
+        forces = _forces.Forces(system, bodies, loads, angles) if loads else None
+        return _equations.Equations(system, found.diagonal, self._gravity, stops, forces), notes
 
     def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).
@@ -602,6 +681,7 @@ class Mechanism:
             self._gravity,
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),
+            tuple(load.description() for load in self._loads.values()),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -615,7 +695,8 @@ class Mechanism:
         return {**self.__dict__, "_system": None}
 
     def __repr__(self) -> str:
-        return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints>"
+        loads = f", {len(self._loads)} loads" if self._loads else ""
+        return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}>"
 
 
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:

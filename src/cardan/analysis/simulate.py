@@ -75,7 +75,8 @@ def simulate(
         width = 1 + equations.coordinates + 12 * len(system.names) + equations.equations.size
         return Simulation(equations, np.empty((0, width)), SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
     own = equations.system
-    angles = np.array([found.state.angles[key] for key in own.counted_angles])
+    known = {**getattr(state, "angles", {}), **found.state.angles}  # loads may count angles that kinematics does not
+    angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
     q = formulations.to_reference(own, found.state.coordinates, angles)
     given = getattr(state, "velocities", None)
     v = _velocities(own, found.state, given)
@@ -126,6 +127,8 @@ def _go_on(
         status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; {KEPT}"
     if code in STATUS:
         status, words = STATUS[code]
+        names = run.undefined_loads() if code == abi.NOT_FINITE else []
+        words += f", because {', '.join(map(repr, names))} have no finite force" if names else ""
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     return Simulation(
         run.equations,

@@ -246,11 +246,15 @@ class Simulation:
 
     @property
     def energy(self) -> Energy:
-        """Kinetic and potential energy."""
+        """Kinetic energy, and potential energy of gravity, springs and bushings."""
         e = self._equations
         kinetic = 0.5 * np.einsum("kbi,bi,kbi->k", self._rates(0), e.masses, self._rates(0))
         heights = (self._poses()[:, :, :3] + e.system.origin) @ e.gravity
-        return Energy(kinetic, -heights @ e.masses[:, 0])
+        potential = -heights @ e.masses[:, 0]
+        if e.forces is not None:
+            rows = np.ascontiguousarray(self._results[:, 1 : 1 + int(e.coordinates)])
+            potential = potential + np.array([e.forces.potential(q) for q in rows])
+        return Energy(kinetic, potential)
 
     @property
     def drift(self) -> FloatArray:

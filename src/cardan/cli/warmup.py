@@ -65,6 +65,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         many = partial(mechanism.assemble_many, [mechanism.state], method=method, max_iterations=2)
         yield f"{method} from many starts", many
     yield "many starts with counted angles", _count_turns
+    yield "loads", _loads
     yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
 
@@ -115,6 +116,10 @@ def _studies() -> None:
     descent.descend(swing.system, "manifold", swing.state.coordinates[None], 1e-2, 1)
     liu2013.algorithm_1(1, 1, "manifold", liu2013.WORKED_START)
     parallel.Springs(parallel.zigzag(3)).run(1)
+
+
+def _loads() -> None:
+    from cardan.dynamics import _loads  # noqa: F401  (compiled when it is imported)
 
 
 def _count_turns() -> None:

@@ -30,7 +30,7 @@ PROXIMAL = 2.0  # iterations that remove its error
 
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
 GAMMA, MOTION = plain(solvers_abi.GAMMA), plain(solvers_abi.MOTION)
-FACTOR, SOLVE = map(plain, (abi.FACTOR, abi.SOLVE))
+FACTOR, SOLVE, FORCE = map(plain, (abi.FACTOR, abi.SOLVE, abi.FORCE))
 # pieces of the workspace
 (
     EVALUATION,
@@ -139,7 +139,7 @@ def add_drivers(job, row, order, scales, x):
 
 
 @inner
-def update_forces(job, q, v, out, work):
+def update_forces(job, control, q, v, out, work):
     """out ← Q: gravity, the gyroscopic torque −ω × I ω, and all loads."""
     bodies = job[abi.BODIES]
     n6 = WIDTH * bodies
@@ -157,9 +157,8 @@ def update_forces(job, q, v, out, work):
         f[4] = (m[5] - m[3]) * w[5] * w[3] + e[4]
         f[5] = (m[3] - m[4]) * w[3] * w[4] + e[5]
     if job[abi.LOADS] != 0:
-        call_evaluator(
-            job[abi.LOADS], 0, integers_at(job[abi.LOAD_INTS]), floats_at(job[abi.LOAD_FLOATS]), q, v, out, out, work
-        )
+        table = integers_at(job[abi.LOAD_INTS])
+        call_evaluator(job[abi.LOADS], FORCE, table, floats_at(job[abi.LOAD_FLOATS]), q, v, out, control, work)
 
 
 @inner
@@ -216,7 +215,7 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     scales = piece(job, SCALES, work)
     x = piece(job, X, work)
     values = piece(job, VALUES, work)
-    update_forces(job, q, v, x, piece(job, EVALUATION, work))
+    update_forces(job, control, q, v, x, piece(job, EVALUATION, work))
     for i in range(n6):
         x[i] *= mass[2 * n6 + i]
     take_rows(integers_at(job[abi.PATTERN]), scales, tail(values, job[abi.ROWS]), 1.0, tail(x, n6))

@@ -16,9 +16,10 @@ SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the
 
 ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a stop that is not reached).
 
-Loads add generalised forces (in world at the centre of mass, torque in principal axes) to out:
-(0, table, floats, q, v, out, –, work).
-"""
+Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
+with the arguments (op, table, floats, q, v, out, control or efforts, work):
+
+===== ==========================================================================================="""
 
 from __future__ import annotations
 
@@ -116,3 +117,20 @@ STOP_EQUATION, STOP_ROW, STOP_PLACE, STOP = range(4)
 LOWER, UPPER, WEIGHT, SIDE, GAP, BOUND = range(6)
 
 HISTORY: Final = 8  # accelerations that are kept, and their times
+
+# loads: operations
+FORCE, APPLY, READ = range(3)
+
+# header: addresses of the load system's evaluator, tables and structure; sizes; pieces of the workspace
+(L_EVALUATOR, L_INTS, L_FLOATS, L_STRUCTURE, L_ROWS, L_ENTRIES, L_LAWS, L_WRENCHES, L_VALUES, L_HEADER) = range(10)
+
+# a law: what it is, its rows, its numbers in the floats, the address of its function
+LAW, LAW_ROW, LAW_ROWS, LAW_SORT, LAW_NUMBERS, LAW_FUNCTION, LAW_RECORD = range(7)
+LINEAR, MATRIX, RECORDED, CALLED = range(4)  # values of LAW
+PLAIN, APART, INCLINED = range(3)  # values of SORT: a coordinate, |vector of three rows|, an angle between two axes
+# numbers of LINEAR
+CONSTANT, STIFFNESS, REST, DAMPING, COULOMB, SPEED, LINEAR_NUMBERS = range(7)
+READING: Final = 4  # floats per law: coordinate, rate, effort, energy
+
+# a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
+W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)

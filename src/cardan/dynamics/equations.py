@@ -9,6 +9,7 @@ import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
+from cardan.dynamics.forces import Forces
 from cardan.lazy import LazyModule
 from cardan.solvers import linear
 from cardan.system import layout
@@ -34,10 +35,14 @@ class Equations:
     ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
     ``equations``: the rows of the system that are equations.  ``stops``: limits, each a row c − bound of the system
     that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
+    ``forces``: of the loads, None where there are none.
     """
 
-    def __init__(self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = ()) -> None:
+    def __init__(
+        self, system: System, masses: FloatArray, gravity: Any, stops: Sequence[Stop] = (), forces: Forces | None = None
+    ) -> None:
         self.system = system
+        self.forces = forces
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern = _dense_pattern(system, self.problem.structure)
         own = self.problem.scales[: self.problem.rows][self.equations]
@@ -61,7 +66,7 @@ class Equations:
         self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Equations, (self.system, self.masses, self.gravity, self.stops)
+        return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces)
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self

@@ -30,6 +30,7 @@ ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
 SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
 AHEAD: Final = 512  # values of drivers that are computed at once
 MOST_STAGES: Final = 7
+NEW_V, NEW_Q = 6, 7  # pieces of the workspace, as in _equations.py
 
 
 class Tableau(NamedTuple):
@@ -127,6 +128,7 @@ class Integration:
         """First floats of the pieces of the workspace, and their end; the order is that of _equations.py."""
         e = self.equations
         rows, _, entries, coordinates, evaluation = e.problem.sizes
+        evaluation = max(evaluation, e.forces.work if e.forces else 0)
         n, n6 = e.equations.size, WIDTH * len(e.system.names)
         algebra = (e.matrix, n6 + n, n6 + 2 * n)
         steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
@@ -151,6 +153,9 @@ class Integration:
             abi.BOUNDS: self.bounds.reshape(-1),
         }
         table = [0] * abi.PIECES + offsets
+        if e.forces is not None:
+            self._arrays |= {abi.LOAD_INTS: e.forces.ints, abi.LOAD_FLOATS: e.forces.floats}
+            table[abi.LOADS], table[abi.ASKS] = e.forces.address, int(e.forces.asks)
         table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
         for place, array in self._arrays.items():
             table[place] = address_of(array)
@@ -297,8 +302,26 @@ class Integration:
             status = int(_blocks.call_at(address, op, *arguments))
             if status == abi.ASK_DRIVERS:
                 self._fill_drivers()
-            elif status != abi.ASK_LOADS:
+            elif status == abi.ASK_LOADS:
+                self._fill_extra()
+            else:
                 return status
+
+    def _fill_extra(self) -> None:
+        """Forces of the loads that Python calls, at the pose and velocity that the kernel asks for."""
+        assert self.equations.forces is not None
+        self.equations.forces.extra(*self._asked_state(), self.extra)
+
+    def undefined_loads(self) -> list[str]:
+        """Names of the loads that have no finite force at the pose and velocity that were evaluated last."""
+        return self.equations.forces.undefined(*self._asked_state()) if self.equations.forces else []
+
+    def _asked_state(self) -> tuple[float, FloatArray, FloatArray]:
+        """Time, pose and velocity of an evaluation."""
+        at = self.job[abi.PIECES :]
+        q = self.work[at[NEW_Q] : at[NEW_Q] + self.q.size]
+        v = self.work[at[NEW_V] : at[NEW_V] + self.v.size]
+        return float(self.control[abi.ASK_TIME]), q, v
 
     def _fill_drivers(self) -> None:
         """Value, rate and acceleration of every driver at the time that the kernel asks for, and at those to come."""

@@ -1,0 +1,219 @@
+"""The loads of a packed system as tables for the kernels, and the calls of users' functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cardan.coordinates import formulations
+from cardan.dynamics import abi
+from cardan.dynamics.functions import Called, Recorded
+from cardan.dynamics.loads import Load
+from cardan.errors import ModelError
+from cardan.lazy import LazyModule
+from cardan.math import euler
+from cardan.solvers import abi as solvers_abi
+from cardan.system import layout
+from cardan.system.parts import Body, CountedAngle
+from cardan.system.relations import Bundle
+from cardan.system.state import FloatArray, State
+from cardan.system.system import IntArray, System
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_loads = LazyModule("cardan.dynamics._loads")
+
+WIDTH = 6
+
+
+class Reading(NamedTuple):
+    """Of one load: coordinate [m or rad] with its rate, effort [N or N m], potential energy [J].
+
+    A bushing has six coordinates: only its energy is given.  An effort that is not defined is NaN.
+    """
+
+    coordinate: float
+    rate: float
+    effort: float
+    energy: float
+
+
+class _Law(NamedTuple):
+    """A law on the next ``rows`` rows of the load system."""
+
+    name: str
+    code: int
+    sort: int
+    numbers: tuple[float, ...]
+    rows: int
+    function: Recorded | Called | None
+
+
+class _Wrench(NamedTuple):
+    """A wrench on a body by number; numbers: point and vector, in principal axes where they are in body axes."""
+
+    body: int
+    is_torque: bool
+    in_body: bool
+    numbers: tuple[float, ...]
+    function: Recorded | Called | None
+
+
+class Forces:
+    """Generalised forces of loads: per body the force in world at its centre of mass, and the torque in principal axes.
+
+    ``system``: that of the mechanism, whose reference frames are the principal frames.  ``angles``: its counted angles.
+    ``address``, ``ints``, ``floats``: of the kernel (:mod:`.abi`); ``work``: floats of its workspace.
+    ``asks``: whether Python must call a function in every evaluation (:meth:`extra`).  Threads may share it.
+    """
+
+    def __init__(
+        self, system: System, bodies: Sequence[Body], loads: Sequence[Load], angles: Sequence[CountedAngle]
+    ) -> None:
+        self.system = system
+        self._laws: list[_Law] = []
+        self._wrenches: list[_Wrench] = []
+        bundles = []
+        for name, (relations, law, wrench, function) in [(load.name, load.action) for load in loads]:
+            if law is not None:
+                bundles.append(Bundle(name, relations))
+                self._laws.append(_Law(name, *law, sum(r.primitive.rows for r in relations), function))
+            if wrench is not None:
+                body = system.index[wrench.body.name]
+                point = self._in_principal(body, np.array(wrench.point) - system.reference_points[body])
+                vector = np.array(wrench.vector)
+                vector = self._in_principal(body, vector) if wrench.in_body else vector
+                numbers = (*point.tolist(), *vector.tolist())
+                self._wrenches.append(_Wrench(body, wrench.is_torque, wrench.in_body, numbers, function))
+        self._packed = System(bodies, bundles, angles, system.reference_frames)
+        self._make_tables()
+
+    def _make_tables(self) -> None:
+        from cardan._jit import address_of
+
+        functions = [law.function for law in self._laws] + [wrench.function for wrench in self._wrenches]
+        self.asks = any(isinstance(function, Called) for function in functions)
+        self._to_origins = _to_origins(self.system)
+        manifold = formulations.REGISTRY["manifold"]
+        structure = formulations.structure(self._packed, manifold)
+        rows, entries, evaluation = structure[[solvers_abi.ROWS, solvers_abi.JACOBIAN_SIZE, solvers_abi.WORK]].tolist()
+        self.work: int = evaluation + 3 * rows + _loads.ARGUMENTS + entries
+        self.address: int = _loads.ACT
+        arrays = (self._packed.addressed, _measured_from(self.system.origin, self._packed), structure)
+        self._arrays = arrays  # the table has only their addresses
+        table = [manifold.evaluate(), *map(address_of, arrays), rows, entries]
+        table += [len(self._laws), len(self._wrenches), evaluation]
+        numbers: list[float] = []
+        row = 0
+        for law in self._laws:
+            address = law.function.address() if isinstance(law.function, Recorded) else 0
+            table += [law.code, row, law.rows, law.sort, len(numbers), address]
+            numbers += law.numbers
+            row += law.rows
+        for wrench in self._wrenches:
+            called = isinstance(wrench.function, Called)
+            table += [wrench.body, wrench.is_torque, wrench.in_body, called, len(numbers)]
+            numbers += wrench.numbers
+        self.ints: IntArray = np.array(table, dtype=np.int64)
+        self.floats: FloatArray = np.array(numbers or [0.0])
+
+    def __deepcopy__(self, memo: Any) -> Forces:
+        return self  # nothing changes it
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.system, self._packed, self._laws, self._wrenches  # addresses are valid in this process only
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.system, self._packed, self._laws, self._wrenches = state
+        self._make_tables()
+
+    def _in_principal(self, number: int, vector: FloatArray) -> FloatArray:
+        """A vector in body axes, in the principal axes of a body."""
+        axes = self.system.reference_axes
+        return vector if axes is None else euler.rotate(euler.conjugate(axes[number]), vector)
+
+    def _call(self, op: int, q: FloatArray, v: FloatArray, out: FloatArray, given: FloatArray) -> None:
+        _blocks.call_at(self.address, op, self.ints, self.floats, q, v, out, given, np.empty(self.work))
+
+    def read(self, t: float, q: FloatArray, v: FloatArray) -> dict[str, Reading]:
+        """Of each load that has them: coordinate, rate and effort, and its potential energy [J]."""
+        out = np.zeros((len(self._laws), abi.READING))
+        self._call(abi.READ, q, v, out.reshape(-1), _at(t))
+        for row, law in zip(out, self._laws, strict=True):
+            if isinstance(law.function, Called):
+                row[2] = law.function.number(t, float(row[0]), float(row[1]))
+        return {law.name: Reading(*row) for law, row in zip(self._laws, out.tolist(), strict=True)}
+
+    def potential(self, q: FloatArray) -> float:
+        """Potential energy [J] of all springs and bushings."""
+        out = np.zeros((len(self._laws), abi.READING))
+        self._call(abi.READ, q, np.zeros(WIDTH * len(self.system.names)), out.reshape(-1), _at(0.0))
+        return float(out[:, 3].sum())
+
+    def undefined(self, t: float, q: FloatArray, v: FloatArray) -> list[str]:
+        """Names of the loads that have no finite force there, such as a stretched spring of length zero."""
+        return [name for name, reading in self.read(t, q, v).items() if not math.isfinite(reading.effort)]
+
+    def extra(self, t: float, q: FloatArray, v: FloatArray, out: FloatArray) -> None:
+        """out ← forces of the loads whose functions Python calls; ModelError, with the load and the time, if one fails.
+
+        q, v: of the solvers, flat.  out: WIDTH floats per body.
+        """
+        given = np.zeros(len(self._laws) + 3 * len(self._wrenches))
+        readings = np.zeros((len(self._laws), abi.READING))
+        called = [(k, law.sort, f) for k, law in enumerate(self._laws) if isinstance(f := law.function, Called)]
+        if called:
+            self._call(abi.READ, q, v, readings.reshape(-1), _at(t))
+        for k, sort, function in called:
+            given[k] = function.number(t, float(readings[k, 0]), float(readings[k, 1]))
+            if given[k] and readings[k, 0] == 0.0 and sort == abi.APART:
+                raise ModelError(f"{function.what} at t = {t:g} s: its points coincide, so its force has no direction")
+        vectors = given[len(self._laws) :].reshape(-1, 3)
+        state: State | None = None
+        for vector, wrench in zip(vectors, self._wrenches, strict=True):
+            if isinstance(wrench.function, Called):
+                state = state or self.state(t, q, v)
+                own = np.array(wrench.function.vector(t, state))
+                vector[:] = self._in_principal(wrench.body, own) if wrench.in_body else own
+        out[:] = 0.0
+        self._call(abi.APPLY, q, v, out, given)
+
+    def state(self, t: float, q: FloatArray, v: FloatArray) -> State:
+        """The state that functions are given."""
+        system = self.system
+        coordinates = formulations.from_reference(system, q)
+        velocities = (self._to_origins @ v.reshape(-1, WIDTH, 1))[:, :, 0]  # c × ω, and ω, in body axes
+        velocities[:, :3] = v.reshape(-1, WIDTH)[:, :3] + euler.rotate(coordinates[:, 3:], velocities[:, :3])
+        angles = dict(zip(system.counted_angles, formulations.angles(system, q).tolist(), strict=True))
+        return State(system.names, system.index, coordinates, velocities=velocities, angles=angles, time=t)
+
+
+def _at(t: float) -> FloatArray:
+    """A control vector with that time."""
+    control = np.zeros(abi.CONTROL)
+    control[abi.ASK_TIME] = t
+    return control
+
+
+def _to_origins(system: System) -> FloatArray:
+    """Shape (bodies, 6, 6): from v of a reference frame at c with the axes R to c × ω and ω, ω = R v[3:]."""
+    axes = system.reference_axes
+    R = np.tile(np.eye(3), (len(system.names), 1, 1)) if axes is None else euler.matrix(axes)
+    found = np.zeros((len(R), WIDTH, WIDTH))
+    found[:, :3, 3:] = np.cross(system.reference_points[:, :, None], R, axis=1)
+    found[:, 3:, 3:] = R
+    return found
+
+
+def _measured_from(origin: FloatArray, packed: System) -> FloatArray:
+    """The floats of a packed system, with the points of the ground measured from another origin."""
+    floats = packed.floats.copy()
+    for start in packed.starts[:-1].tolist():
+        record = packed.ints[start : int(packed.ints[start + layout.NEXT])].tolist()
+        for at in range(layout.RECORD + record[layout.SLOTS], len(record), layout.FEATURE):
+            if record[at + layout.KIND] == layout.POINT and record[at + layout.BODY] < 0:
+                source = record[at + layout.SOURCE]
+                floats[source : source + 3] += packed.origin - origin
+    return floats

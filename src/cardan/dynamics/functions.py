@@ -1,0 +1,171 @@
+"""Users' functions in loads: recorded and compiled where they only compute, else called by Python in every evaluation.
+
+A function that depends on more than its arguments, such as one with a memory, cannot be recorded: it is first called
+with numbers, twice each, and the recorded graph must give what these calls gave.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cardan.constraints import codegen, kernels
+from cardan.constraints.expression import Graph, Plain
+from cardan.constraints.jets import DERIVATIVES
+from cardan.constraints.registry import Primitive
+from cardan.errors import ModelError
+
+# (t, coordinate, rate) at which a function is tried when it is declared
+TRIED: Final = ((0.37, 0.61, -0.83), (1.7, -0.45, 0.29), (0.0, 0.0, 0.0))
+SAME: Final = 1e-9  # relative: a recorded graph rounds differently
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The graph of a function f(t, coordinate, rate), as plain values: it is pickled and compared without it."""
+
+    nodes: tuple[Plain, ...]
+    row: int
+
+    def address(self) -> int:
+        """Address of its kernel in this process: f(x, –, value, derivatives) with x = (t, coordinate, rate)."""
+        graph = Graph.from_plain(self.nodes, 3, 0)
+        text = codegen.user_module((graph, graph.nodes[:3], [graph.nodes[self.row]]))
+        return kernels.address(Primitive(-1, "load", (), (), (), (), (), "value", None, "load", text=text))
+
+    def value(self, x: tuple[float, float, float]) -> float:
+        """f at a point, by the interpreter; KeyError if it calls a function that only kernels have."""
+        found: list[float] = []
+        for operation, indices, value in self.nodes:
+            arguments = [found[k] for k in indices]
+            if operation == "variable":
+                found.append(x[len(found)])
+            elif operation == "constant":
+                assert isinstance(value, float)
+                found.append(value)
+            else:
+                found.append(_OPERATIONS[operation](*arguments))
+        return found[self.row]
+
+    def __deepcopy__(self, memo: Any) -> Recorded:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A function that Python calls in every evaluation, of the load ``what``; functions compare by identity."""
+
+    what: str
+    function: Callable[..., Any]
+
+    def number(self, t: float, x: float, rate: float) -> float:
+        """f(t, coordinate, rate), checked."""
+        return self._checked(t, self._call(t, x, rate))
+
+    def vector(self, t: float, state: Any) -> tuple[float, ...]:
+        """f(t, state), checked."""
+        result = self._call(t, state)
+        try:
+            items = list(result)
+        except TypeError:
+            items = []
+        if len(items) != 3:
+            raise ModelError(f"{self.what} at t = {t:g} s: its function returned {result!r}; it must be three numbers")
+        return tuple(self._checked(t, item) for item in items)
+
+    def _call(self, t: float, *arguments: Any) -> Any:
+        try:
+            return self.function(t, *arguments)
+        except Exception as error:
+            text = f"its function raised {type(error).__name__}: {error}"
+            raise ModelError(f"{self.what} at t = {t:g} s: {text}") from error
+
+    def _checked(self, t: float, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise ModelError(f"{self.what} at t = {t:g} s: its function returned {value!r}; it must be a number")
+        if not math.isfinite(value):
+            raise ModelError(f"{self.what} at t = {t:g} s: its function returned {value}; it must be finite")
+        return float(value)
+
+    def __copy__(self) -> Called:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Called:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            pickle.dumps(self.function)
+        except Exception as error:
+            raise ModelError(
+                f"{self.what} cannot be pickled, because its function cannot ({error}); use a function that a module "
+                "defines by name"
+            ) from None
+        return Called, (self.what, self.function)
+
+
+def taking(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """The function; ModelError if it cannot be called with these arguments."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return function  # Python cannot list its arguments
+    try:
+        signature.bind(*names)
+    except TypeError as error:
+        called = ", ".join(names)
+        raise ModelError(f"its function takes {signature}; it is called as f({called}): {error}") from None
+    return function
+
+
+def recorded_or_called(function: Callable[..., Any]) -> Recorded | Called:
+    """The function of (t, coordinate, rate), recorded where that is possible and gives the same."""
+    taking(function, "t", "coordinate", "rate")
+    called = Called("", function)
+    tried = {x: value for x in TRIED if (value := _tried(function, x)) is not None}
+    if not tried or any(_tried(function, x) != value for x, value in tried.items()):
+        return called
+    graph = Graph()
+    variables = [graph.variable(f"x{k}") for k in range(3)]
+    try:
+        row = graph.lift(function(*variables))
+        recorded = Recorded(tuple(node.plain() for node in graph.nodes), row.index)
+        for x, value in tried.items():
+            if not math.isclose(recorded.value(x), value, rel_tol=SAME, abs_tol=SAME * abs(value)):
+                return called
+        codegen.user_module((graph, variables, [row]))  # its derivatives may be too long
+    except Exception:  # whatever stops the recording: the function works with numbers
+        return called
+    return recorded
+
+
+def _tried(function: Callable[..., Any], x: tuple[float, float, float]) -> float | None:
+    """The value at a point, None where there is none."""
+    try:
+        result = function(*x)
+    except Exception:  # it may be undefined there; an integration names the time of an error
+        return None
+    if isinstance(result, bool) or not isinstance(result, numbers.Real):
+        raise ModelError(f"its function returned {result!r}; it must return one number")
+    return float(result) if math.isfinite(result) else None
+
+
+def _beyond(a: float, lower: float, upper: float) -> float:
+    return a - min(max(a, lower), upper)
+
+
+_OPERATIONS: Final[Mapping[str, Callable[..., float]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "call power": math.pow,
+    "call beyond": _beyond,
+    "call atan2": math.atan2,
+    **{f"call {name}": getattr(math, name) for name in DERIVATIVES},
+}

@@ -1,0 +1,314 @@
+"""Loads: springs, forces, torques, actuators, friction, bushings.  They exert forces, and constrain nothing.
+
+A load is a law of efforts on the coordinates of relations, or a wrench on a body.  A new kind is one function with
+``@load_kind`` that returns an :class:`Action`; one line in ``Mechanism`` makes it a method, and the registry-wide tests
+cover it.
+
+========== ================================================ ===================
+coordinate effort, positive where it increases the coordinate power
+========== ================================================ ===================
+length     force [N]                                        effort · rate [W]
+angle      torque [N m]                                     effort · rate [W]
+========== ================================================ ===================
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, ParamSpec
+
+import numpy as np
+
+from cardan.constraints import primitives
+from cardan.dynamics import abi
+from cardan.dynamics.functions import Called, Recorded, recorded_or_called, taking
+from cardan.errors import ModelError
+from cardan.joints.coordinates import Coordinate, coordinate
+from cardan.joints.couplings import DRIVEN
+from cardan.system import check
+from cardan.system.parts import Body, Frame
+from cardan.system.relations import Relation
+
+P = ParamSpec("P")
+
+SLIDING_SPEED: Final = 1e-3  # [m/s or rad/s] at which regularised Coulomb friction has reached tanh 1 = 76 %
+AXES: Final = ("world", "body")
+
+
+class Law(NamedTuple):
+    """Efforts on the coordinates of relations; ``code``, ``sort`` and ``numbers`` as in :mod:`.abi`."""
+
+    code: int
+    sort: int
+    numbers: tuple[float, ...]
+
+
+class Wrench(NamedTuple):
+    """A force [N] at a point [m] of a body, in its axes, or a torque [N m]; ``vector`` in world or in body axes."""
+
+    body: Body
+    is_torque: bool
+    in_body: bool
+    point: tuple[float, float, float]
+    vector: tuple[float, float, float]
+
+
+class Action(NamedTuple):
+    """What a load does: a law on relations, or a wrench; ``function`` gives the effort, or the vector."""
+
+    relations: tuple[Relation, ...] = ()
+    law: Law | None = None
+    wrench: Wrench | None = None
+    function: Recorded | Called | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadKind(Generic[P]):
+    """One kind of load.  ``takes``: what its first arguments are, "point", "frame", "body", "coordinate" or, with a
+    bar between them, one of several."""
+
+    name: str
+    build: Callable[P, Action]
+    takes: tuple[str, ...]
+
+    @property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.build)
+
+    def __reduce__(self) -> tuple[Callable[[str], LoadKind[Any]], tuple[str]]:
+        return find_kind, (self.name,)
+
+
+REGISTRY: dict[str, LoadKind[Any]] = {}
+
+
+def find_kind(name: str) -> LoadKind[Any]:
+    """The registered kind of that name."""
+    return REGISTRY[name]
+
+
+def load_kind(*takes: str) -> Callable[[Callable[P, Action]], LoadKind[P]]:
+    """Register a kind of load by the function that builds it."""
+
+    def register(build: Callable[P, Action]) -> LoadKind[P]:
+        made = REGISTRY[build.__name__] = LoadKind(build.__name__, build, takes)
+        return made
+
+    return register
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """A load of a mechanism, by name: its kind, what it acts on, its parameters."""
+
+    name: str
+    kind: LoadKind[Any]
+    ends: tuple[Any, ...]
+    parameters: tuple[tuple[str, Any], ...]
+    action: Action
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The relations whose coordinates it acts on; none for a wrench."""
+        return self.action.relations
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Every body it acts on, the ground included."""
+        found: dict[Body, None] = {}
+        for end in self.ends:
+            if isinstance(end, Coordinate):
+                found.update(dict.fromkeys(end.bodies))
+            else:
+                found[end if isinstance(end, Body) else end.body] = None
+        return tuple(found)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints on whose coordinates it acts."""
+        return tuple(end.joint for end in self.ends if isinstance(end, Coordinate) and end.joint)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether Python calls its function in every evaluation."""
+        return isinstance(self.action.function, Called)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Load:
+        ends, action = deepcopy((self.ends, self.action), memo)
+        return Load(self.name, self.kind, ends, self.parameters, action)
+
+    def description(self) -> tuple[Any, ...]:
+        """All that defines the load, as plain values: equal descriptions, equal loads."""
+        ends = tuple(("body", end.name) if isinstance(end, Body) else end.description() for end in self.ends)
+        return self.name, self.kind.name, ends, self.parameters
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.name} {self.name!r}: {' – '.join(repr(body.name) for body in self.bodies)}>"
+
+
+def make(kind: LoadKind[Any], name: str, ends: tuple[Any, ...], options: Mapping[str, Any]) -> Load:
+    """The load of that kind; its ends are those that the mechanism has checked."""
+    action = kind.build(*ends, **options)
+    if isinstance(action.function, Called):
+        action = action._replace(function=Called(f"{kind.name} {name!r}", action.function.function))
+    values = []
+    for word, value in options.items():
+        if word != "of" and value is not None:
+            values.append((word, action.function if callable(value) else _plain(value)))
+    return Load(name, kind, ends, tuple(values), action)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, and lists of them, as floats and tuples of them, so that descriptions compare equal."""
+    if isinstance(value, str):
+        return value
+    plain = np.asarray(value, dtype=float).tolist()
+    return tuple(map(_plain, plain)) if isinstance(plain, list) else plain
+
+
+# -- the kinds ---------------------------------------------------------------------------------------------------------
+
+
+@load_kind("point|coordinate", "point")
+def spring(
+    a: Any, b: Any = None, *, stiffness: Any = 0.0, rest: Any = 0.0, damping: Any = 0.0, of: str | None = None
+) -> Action:
+    """A spring and damper between two points, or on a coordinate of a joint: −stiffness·(x − rest) − damping·ẋ.
+
+    x: the distance of the points [m], or the coordinate [m or rad, with whole turns].  stiffness [N/m or N m/rad],
+    rest [m or rad], damping [N s/m or N m s/rad].  of: which coordinate, where the joint has several.
+    """
+    on = a if b is None else coordinate(a, b, "distance")
+    k = check.positive(stiffness, "the stiffness", zero=True, instead="use an actuator for a negative stiffness")
+    c = check.positive(damping, "the damping", zero=True, instead="use an actuator for a negative damping")
+    if k == 0.0 and c == 0.0:
+        raise ModelError("neither stiffness nor damping is above zero; give one of them, or both")
+    length = check.number(rest, "the rest")
+    if on.kind == "distance" and length < 0.0:
+        raise ModelError(f"the rest is {length} m; a distance is never negative: it must be zero or more")
+    return _linear(on, stiffness=k, rest=length, damping=c)
+
+
+@load_kind("coordinate")
+def friction(
+    joint: Any, *, viscous: Any = 0.0, coulomb: Any = 0.0, speed: Any = SLIDING_SPEED, of: str | None = None
+) -> Action:
+    """Friction on a coordinate of a joint: −viscous·ẋ − coulomb·tanh(ẋ/speed).
+
+    viscous [N s/m or N m s/rad].  coulomb [N or N m]: an effort, not a coefficient.  Coulomb friction is regularised:
+    below ``speed`` [m/s or rad/s] it decreases to zero, so that a joint creeps where it would stick.
+    """
+    c = check.positive(viscous, "viscous", zero=True)
+    e = check.positive(coulomb, "coulomb", zero=True)
+    if c == 0.0 and e == 0.0:
+        raise ModelError("neither viscous nor coulomb is above zero; give one of them, or both")
+    return _linear(joint, damping=c, coulomb=e, speed=check.positive(speed, "the speed"))
+
+
+@load_kind("coordinate")
+def actuator(joint: Any, f: Any, *, of: str | None = None) -> Action:
+    """An effort on a coordinate of a joint, positive where it increases the coordinate.
+
+    f: a number [N or N m], or a function f(t, coordinate, rate).  A function of operators and cd.sin, cd.tanh, … is
+    recorded once and compiled, with the values that its other variables have then; any other function is called by
+    Python in every evaluation.  It must depend on its arguments only.
+    """
+    if not callable(f):
+        return _linear(joint, constant=check.number(f, "f, if not a function of (t, coordinate, rate),"))
+    function = recorded_or_called(f)
+    law = Law(abi.CALLED if isinstance(function, Called) else abi.RECORDED, _sort(joint), ())
+    return Action((_relation(joint),), law, function=function)
+
+
+@load_kind("point")
+def force(point: Any, f: Any, *, axes: str = "world") -> Action:
+    """A force at a point of a body.
+
+    f [N]: three numbers, or a function f(t, state) that returns them; in world axes, or in those of the body.
+    """
+    place = point.origin if isinstance(point, Frame) else point.position
+    return _wrench(point.body, False, place, f, axes)
+
+
+@load_kind("body")
+def torque(body: Any, f: Any, *, axes: str = "world") -> Action:
+    """A torque on a body.
+
+    f [N m]: three numbers, or a function f(t, state) that returns them; in world axes, or in those of the body.
+    """
+    return _wrench(body, True, (0.0, 0.0, 0.0), f, axes)
+
+
+@load_kind("frame", "frame")
+def bushing(frame_a: Any, frame_b: Any, stiffness: Any, damping: Any = (0.0,) * 6) -> Action:
+    """An elastic connection of two frames: efforts −K x − C ẋ, with the potential ½ xᵀ K x.
+
+    x: the position of frame b in frame a [m], then the rotation vector from a to b [rad], in the axes of a.  K and C:
+    six numbers, or symmetric 6×6 matrices, in the order force x y z, torque x y z; K without damping is conservative at
+    every angle below π.  The force acts at the origin of frame b.
+    """
+    a, b = frame_a, frame_b
+    if a.body is b.body:
+        raise ModelError(f"it is between body {a.body.name!r} and itself; it needs two different bodies")
+    along = [Relation(primitives.dot_2, (a.axis(k), a.feature(), b.feature()), (0.0,)) for k in "xyz"]
+    about = Relation(primitives.rotation_vector, (a.orientation(), b.orientation()))
+    matrices = [_symmetric(given, what) for given, what in ((stiffness, "stiffness"), (damping, "damping"))]
+    if not any(any(matrix) for matrix in matrices):
+        raise ModelError("neither stiffness nor damping is above zero; give one of them, or both")
+    return Action((*along, about), Law(abi.MATRIX, abi.PLAIN, (*matrices[0], *matrices[1])))
+
+
+def _linear(on: Coordinate, **numbers: float) -> Action:
+    words = ("constant", "stiffness", "rest", "damping", "coulomb", "speed")
+    law = Law(abi.LINEAR, _sort(on), tuple(numbers.get(word, 1.0 if word == "speed" else 0.0) for word in words))
+    return Action((_relation(on),), law)
+
+
+def _relation(on: Coordinate) -> Relation:
+    """The relation whose value is the coordinate, or the vector between two points."""
+    if on.kind == "distance":
+        return Relation(primitives.coincidence, on.features)
+    return Relation(DRIVEN[on.kind], on.arguments(), (0.0,))
+
+
+def _sort(on: Coordinate) -> int:
+    return {"distance": abi.APART, "inclination": abi.INCLINED}.get(on.kind, abi.PLAIN)
+
+
+def _wrench(body: Body, is_torque: bool, point: Any, f: Any, axes: str) -> Action:
+    in_body = check.choice(axes, "axes", AXES) == "body"
+    if body.is_ground:
+        raise ModelError("it is on the ground, which does not move; it must be on a movable body")
+    function = None
+    if callable(f):
+        function = Called("", taking(f, "t", "state"))
+        vector = (0.0, 0.0, 0.0)
+    else:
+        vector = check.vector(f, "f, if not a function of (t, state),")
+    return Action(wrench=Wrench(body, is_torque, in_body, point, vector), function=function)
+
+
+def _symmetric(given: Any, what: str) -> tuple[float, ...]:
+    """A symmetric 6×6 matrix without negative eigenvalues, row-major, of six numbers or of six rows."""
+    try:
+        matrix = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
+    if matrix.shape == (6,):
+        matrix = np.diag(matrix)
+    if matrix.shape != (6, 6) or not np.isfinite(matrix).all():
+        raise ModelError(f"the {what} is {given!r}; it must be six numbers, or 6×6 numbers, each finite")
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    scale[scale == 0.0] = 1.0
+    plain = matrix / scale[:, None] / scale  # forces and torques on one scale
+    if np.abs(plain - plain.T).max() > SYMMETRIC * np.abs(plain).max(initial=1.0):
+        raise ModelError(f"the {what} is {matrix.tolist()}; it must be symmetric")
+    if np.linalg.eigvalsh(plain)[0] < -SYMMETRIC * np.abs(plain).max(initial=1.0):
+        raise ModelError(f"the {what} is {matrix.tolist()}; it must have no negative eigenvalue")
+    return tuple((0.5 * (matrix + matrix.T)).ravel().tolist())
+
+
+SYMMETRIC: Final = 1e-9  # relative to the largest entry: a smaller difference is rounding
