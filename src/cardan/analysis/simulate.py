@@ -165,6 +165,11 @@ def _velocities(system: System, state: State, given: FloatArray | None) -> Float
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
         return np.zeros(6 * len(system.names))
+    if given.shape != (len(system.names), 6):
+        raise ModelError(f"the velocities have shape {given.shape}; it must be {(len(system.names), 6)}: ṙ and ω")
+    if not np.isfinite(given).all():
+        k = int(np.argmin(np.isfinite(given).all(axis=1)))
+        raise ModelError(f"the velocity of body {system.names[k]!r} is {given[k].tolist()}; it must be finite")
     p, axes = state.coordinates[:, 3:], system.reference_frames[:, 3:]
     v = given.copy()
     v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))
