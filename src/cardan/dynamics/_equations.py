@@ -269,7 +269,7 @@ def approach(job, control, q, moved, back, work):
         evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
         for i in range(n6):
             step[i] = 0.0
-        project_pose(job, control, step, work)
+        control[abi.SHIFTED] = max(control[abi.SHIFTED], project_pose(job, control, step, work))
         retract(job, q, step, moved, work)
         for i in range(job[abi.COORDINATES]):
             q[i] = moved[i]

@@ -20,6 +20,7 @@ from cardan.dynamics._adams import (
     is_finite,
     keep_gaps,
     lacks_drivers,
+    next_chunk,
     next_time,
     seek_event,
     store,
@@ -133,6 +134,7 @@ def _advance(op, job, control, q, v, history, storage, work):
                 new_v[i] = v[i] + h * once
                 theta[i] = h * twice
             retract(job, q, theta, new_q, work)
+            control[abi.SHIFTED] = 0.0
             for i in range(n6):
                 new_a[i] = 0.0
             if control[abi.REDUNDANT] != 0.0:
@@ -166,11 +168,12 @@ def _advance(op, job, control, q, v, history, storage, work):
             control[abi.HIGH] = 0.0
             keep_gaps(job, new_q, multipliers, work)
         control[abi.STAGE] = 0.0
-        control[abi.LAST_ERROR] = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
+        error = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
+        control[abi.LAST_ERROR] = max(error, control[abi.SHIFTED])
         control[abi.ERROR] = max(control[abi.ERROR], control[abi.LAST_ERROR])
         accept(job, control, q, v, history, work)
         control[abi.TAKEN] += 1.0
-        control[abi.CHUNK] -= 1.0
+        control[abi.CHUNK] = next_chunk(control)
         if control[abi.SAMPLE] < control[abi.SAMPLES]:
             if is_at(times[int(control[abi.SAMPLE])], control[abi.TIME], h):
                 store(job, control, control[abi.TIME], q, v, new_a, multipliers, storage)
