@@ -10,7 +10,8 @@ Linear algebra solves  u + Ĵᵀλ = b,  Ĵ u = c  with Ĵ = D J M^−½, by two
 (op, pattern, control, x, scratch, –, Ĵ, matrix):
 
 ====== ====================================================================================================
-FACTOR matrix ← factor, with control[EPSILON] added to the diagonal of Ĵ Ĵᵀ; returns 1 if it is not definite
+FACTOR matrix ← factor, with control[EPSILON] added to the diagonal of Ĵ Ĵᵀ; control[PIVOT] ← its least pivot
+       relative to that diagonal, zero if it is not definite
 SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the error of EPSILON
 ====== ====================================================================================================
 

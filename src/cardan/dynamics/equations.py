@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
+from cardan.dynamics.algebra import linear_algebra
 from cardan.dynamics.forces import Forces
-from cardan.lazy import LazyModule
-from cardan.solvers import linear
 from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
-
-_dual = LazyModule("cardan.dynamics._dual")
 
 WIDTH = 6
 
@@ -33,8 +30,8 @@ class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
     ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
-    ``equations``: the rows of the system that are equations.  ``stops``: limits, each a row c − bound of the system
-    that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
+    ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
+    system that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
     ``forces``: of the loads, None where there are none.
     """
 
@@ -44,7 +41,7 @@ class Equations:
         self.system = system
         self.forces = forces
         self.problem = formulations.motion_problem(system, "manifold")
-        self.equations, self.pattern = _dense_pattern(system, self.problem.structure)
+        self.equations, self.pattern, self.algebra, self.matrix = linear_algebra(system, self.problem.structure)
         own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
         self.masses = masses
@@ -62,8 +59,6 @@ class Equations:
         weights = own[self.stop_table[:, abi.STOP_EQUATION]]
         bounds = [(stop.lower, stop.upper, weight, 0.0, 0.0) for stop, weight in zip(stops, weights, strict=True)]
         self.bounds: FloatArray = np.array(bounds).reshape(-1, abi.BOUND)
-        self.algebra: int = _dual.ALGEBRA
-        self.matrix: int = _dual.matrix_size(self.pattern)  # floats of its factor
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces)
@@ -74,46 +69,3 @@ class Equations:
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""
         return self.system.floats_at(time)
-
-
-def _strips(system: System, structure: IntArray) -> Iterator[tuple[int, int, int, list[int]]]:
-    """Runs of rows that are equations: first row, number of rows, first entry, bodies."""
-    for primitive, constraint in zip(system.primitives, linear.constraints(structure), strict=True):
-        stride = WIDTH * constraint.blocks.size
-        rows = [i for i in range(constraint.rows) if i not in primitive.guards]
-        while rows:
-            count = next((k for k, i in enumerate(rows) if i != rows[0] + k), len(rows))
-            first, rows = rows[0], rows[count:]
-            entry = constraint.start + first * stride
-            yield constraint.first + first, count, entry, constraint.blocks.tolist()
-
-
-def _dense_pattern(system: System, structure: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows that are equations, and the pattern of :mod:`cardan.dynamics._dual`."""
-    strips: list[tuple[int, int, int, list[int]]] = []
-    equations: list[int] = []
-    table: list[int] = []
-    for row, count, entry, bodies in _strips(system, structure):
-        strips.append((len(equations), count, entry, bodies))
-        table += [len(equations), row, count, entry, len(bodies), *bodies]
-        equations += range(row, row + count)
-    n = len(equations)
-    first = np.arange(n)
-    pairs = []
-    at_body: dict[int, list[tuple[int, int]]] = {}
-    for k, (_, _, _, bodies) in enumerate(strips):
-        for slot, body in enumerate(bodies):
-            at_body.setdefault(body, []).append((k, slot))
-    for k, (start, count, entry, bodies) in enumerate(strips):
-        for slot, body in enumerate(bodies):
-            for other, other_slot in at_body[body]:
-                if other <= k:
-                    begin, height, at, others = strips[other]
-                    strides = WIDTH * len(bodies), WIDTH * len(others)
-                    pairs += [start, begin, count, height, entry + WIDTH * slot, at + WIDTH * other_slot, *strides]
-                    first[start : start + count] = np.minimum(first[start : start + count], begin)
-    pairs_at = abi.P_HEADER + len(table)
-    size = pairs_at + len(pairs)
-    header = [len(system.names), n, len(strips), pairs_at, size, size + n]
-    pattern: IntArray = np.array([*header, *table, *pairs, *first], dtype=np.int64)
-    return np.array(equations, dtype=np.int64), pattern
