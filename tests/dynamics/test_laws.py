@@ -207,22 +207,31 @@ def test_tighter_tolerances_give_smaller_errors(name):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_joints_stay_closed(name):
-    """Over 2 s from rest, without drivers and limits, at a step of 2 ms; the energy is kept to 1e-4."""
+    """Over 2 s from rest, without drivers and limits, at rtol 1e-7; the energy is kept to 1e-4."""
     m = gallery(name, np.random.default_rng(5))
-    simulation = m.simulate(2.0, step=2e-3)
+    m._gravity = (2.0, -8.0, -5.0)
+    simulation = m.simulate(2.0, rtol=1e-7)
     assert simulation.ok, simulation.text()
     assert simulation.drift.max() <= CLOSED
     total, kinetic = simulation.energy.total, simulation.energy.kinetic
     assert np.abs(total - total[0]).max() <= 1e-4 * kinetic.max() + 1e-12 * np.abs(total[0])
 
 
+# [s]  The delta robot, released, comes to a singular pose after 58 s: reactions grow without bound, and it must stop.
+SPANS = {"delta_robot": 50.0}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", examples.REGISTRY)
 def test_joints_stay_closed_for_100_s(name):
+    """Under gravity that is oblique to every plane of motion; far from the origin the joints are closed to rounding."""
     m = gallery(name, np.random.default_rng(5))
-    simulation = m.simulate(100.0, step=2e-3, times=np.linspace(0.0, 100.0, 1001))
+    m._gravity = (2.0, -8.0, -5.0)
+    simulation = m.simulate(SPANS.get(name, 100.0), rtol=1e-6)
     assert simulation.ok, simulation.text()
-    assert simulation.drift.max() <= CLOSED
+    assert simulation.steps > 1 or examples.REGISTRY[name].dof == 0
+    far = np.abs(simulation._coordinates).max() / simulation._equations.system.judged_length
+    assert simulation.drift.max() <= max(CLOSED, 64 * np.finfo(float).eps * far)
 
 
 # --- invariance -----------------------------------------------------------------------------------------------------
