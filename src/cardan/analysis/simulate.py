@@ -12,6 +12,7 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.reasons import contradiction
 from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
@@ -27,11 +28,11 @@ METHODS: Final = ("adams", *TABLEAUS)
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
 CHUNK: Final = 2000  # steps between two checks of the clock, divided by the number of bodies
-# Estimated error of a constant step, relative to the extent [1, rad]: above it, the step is too large.
-MOST_ERROR: Final = 1e-2
 CHANGED: Final = 1e-9  # velocities that a start changes by more are said to be inconsistent
 
+JUMP_SPAN: Final = 1e-9  # of the duration: a driver is looked at so near to where a run ended
 KEPT: Final = "earlier results are kept, and resume() goes on"
+UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
 
 STATUS: Final = {
@@ -116,7 +117,7 @@ def _go_on(
             code = run.advance(last, chunk)
             if progress is not None:
                 progress((run.time - first) / (last - first))
-            if c[abi.ERROR] > MOST_ERROR and c[abi.RTOL] == 0.0:
+            if c[abi.ERROR] > abi.MOST_ERROR and c[abi.RTOL] == 0.0:
                 status = SimulationStatus.STEP_TOO_LARGE
                 reason = f"the error of a step is about {c[abi.ERROR]:.1g} at t = {run.time:g} s; use a smaller step"
                 break
@@ -130,6 +131,8 @@ def _go_on(
         names = run.undefined_loads() if code == abi.NOT_FINITE else []
         words += f", because {', '.join(map(repr, names))} have no finite force" if names else ""
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
+    if status in UNREACHED:
+        reason += _driver_reason(run)
     return Simulation(
         run.equations,
         run.results[: run.reached],
@@ -143,6 +146,24 @@ def _go_on(
         events=run.events,
         run=(run, last),
     )
+
+
+def _driver_reason(run: Integration) -> str:
+    """What the drivers have to do with the end of a run: they jump, or are inconsistent; "" where they do not."""
+    system = run.equations.system
+    if not system.signals:
+        return ""
+    unmet = contradiction(system, run.equations.problem, run.q, run.time)
+    if unmet:
+        return f"; no velocities satisfy the drivers and the joints (residual rates: {unmet})"
+    h = 2.0 * max(run.step or 0.0, JUMP_SPAN * float(run.times[-1] - run.first))
+    for _, signal in system.signals:
+        times = np.array([run.time - h, run.time, run.time + h])
+        value, rate, _ = signal.jets(times).T
+        jump = np.abs(np.diff(value) - 0.5 * h * (rate[1:] + rate[:-1])).max()
+        if jump > abi.MOST_ERROR:
+            return f"; driver {signal.name!r} jumps by about {jump:.3g} near t = {run.time:g} s"
+    return ""
 
 
 def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None) -> FloatArray:
@@ -166,6 +187,11 @@ def _velocities(system: System, state: State, given: FloatArray | None) -> Float
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
         return np.zeros(6 * len(system.names))
+    if given.shape != (len(system.names), 6):
+        raise ModelError(f"the velocities have shape {given.shape}; it must be {(len(system.names), 6)}: ṙ and ω")
+    if not np.isfinite(given).all():
+        k = int(np.argmin(np.isfinite(given).all(axis=1)))
+        raise ModelError(f"the velocity of body {system.names[k]!r} is {given[k].tolist()}; it must be finite")
     p, axes = state.coordinates[:, 3:], system.reference_frames[:, 3:]
     v = given.copy()
     v[:, :3] += euler.rotate(p, np.cross(given[:, 3:], system.reference_points))

@@ -183,13 +183,14 @@ def correct(job, control, v, history, work):
 def close(job, control, row, q, v, work):
     """Project the pose q and the velocity v until the shift is rounding; q and v are changed.  SHIFT is overwritten.
 
-    The factor is that of the pose NEW_Q; SHIFT is a change of the pose to make first.
+    The factor is that of the pose NEW_Q; SHIFT is a change of the pose to make first.  SHIFTED keeps the largest shift.
     """
     new_q = piece(job, NEW_Q, work)
     step = piece(job, SHIFT, work)
     moved = piece(job, MOVED_Q, work)
     for _ in range(CLOSURES):
         shift = project_pose(job, control, step, work)
+        control[abi.SHIFTED] = max(control[abi.SHIFTED], shift)
         retract(job, new_q, step, moved, work)
         project_velocity(job, control, row, v, work)
         for i in range(job[abi.COORDINATES]):
@@ -276,6 +277,13 @@ def next_step(control):
         control[abi.STEP] *= min(GROW, max(0.5, growth))
         control[abi.HOLD] = 0.0
         control[abi.FRESH] = 1.0
+
+
+@inner
+def next_chunk(control):
+    """Steps left; none after a constant step that is too large."""
+    is_too_large = control[abi.RTOL] == 0.0 and control[abi.LAST_ERROR] > abi.MOST_ERROR
+    return 0.0 if is_too_large else control[abi.CHUNK] - 1.0
 
 
 @inner
@@ -458,28 +466,39 @@ def _advance(op, job, control, q, v, history, storage, work):
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.CORRECT:
             row = current(job, control)
+            control[abi.SHIFTED] = 0.0
             if control[abi.REDUNDANT] != 0.0:
-                approach(job, control, new_q, piece(job, MOVED_Q, work), work)
+                approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
             linearize(job, control, new_q, new_v, work)
             solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
             error = correct(job, control, v, history, work)
             control[abi.FRESH] = 1.0 if control[abi.UNEVEN] > 0.0 else 0.0
-            if control[abi.RTOL] > 0.0 and error > control[abi.RTOL]:
+            refused = control[abi.RTOL] > 0.0 and error > control[abi.RTOL]
+            shrink = SHRINK
+            if refused:
                 k = min(control[abi.KNOWN], control[abi.ORDER])
+                shrink = max(SHRINK, SAFETY * (error / control[abi.RTOL]) ** (-1.0 / (k + 1.0)))
+            elif not close(job, control, row, q, new_v, work):
+                if control[abi.RTOL] == 0.0:
+                    return abi.NOT_CLOSED
+                refused = True
+            elif control[abi.RTOL] > 0.0:
+                refused = control[abi.SHIFTED] > max(abi.MOST_ERROR, 10.0 * control[abi.RTOL])
+            else:
+                error = max(error, control[abi.SHIFTED])
+            if refused:
                 control[abi.REFUSED] += 1.0
                 control[abi.HOLD] = 0.0
                 control[abi.FRESH] = 1.0
-                control[abi.STEP] *= max(SHRINK, SAFETY * (error / control[abi.RTOL]) ** (-1.0 / (k + 1.0)))
+                control[abi.STEP] *= shrink
                 control[abi.PHASE] = abi.PREDICT
                 if control[abi.STEP] < control[abi.LEAST_STEP]:
                     return abi.STEP_TOO_SMALL
                 continue
             control[abi.LAST_ERROR] = error
             control[abi.ERROR] = max(control[abi.ERROR], error)
-            if not close(job, control, row, q, new_v, work):
-                return abi.NOT_CLOSED
             control[abi.PHASE] = abi.ACCEPT
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
@@ -498,7 +517,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             if control[abi.KNOWN] > 1.0:
                 control[abi.UNEVEN] = max(0.0, control[abi.UNEVEN] - 1.0)
                 control[abi.TAKEN] += 1.0
-                control[abi.CHUNK] -= 1.0
+                control[abi.CHUNK] = next_chunk(control)
                 if control[abi.RTOL] > 0.0:
                     next_step(control)
             control[abi.PHASE] = abi.OUTPUT

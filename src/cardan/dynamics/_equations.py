@@ -254,22 +254,27 @@ def project_pose(job, control, step, work):
 
 
 @inner
-def approach(job, control, q, moved, work):
+def approach(job, control, q, moved, back, work):
     """Bring a pose nearer to the constraints with the factor of another one: J of redundant rows is taken there only.
 
     Away from the constraints redundant rows contradict each other, and what they demand would be divided by EPSILON.
+    back ← the tangent vector back to where the pose was: this J is not that of the pose, so the way is not orthogonal.
     """
     n6 = WIDTH * job[abi.BODIES]
     step = piece(job, SHIFT, work)
     values = piece(job, VALUES, work)
+    for i in range(n6):
+        back[i] = 0.0
     for _ in range(2):
         evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
         for i in range(n6):
             step[i] = 0.0
-        project_pose(job, control, step, work)
+        control[abi.SHIFTED] = max(control[abi.SHIFTED], project_pose(job, control, step, work))
         retract(job, q, step, moved, work)
         for i in range(job[abi.COORDINATES]):
             q[i] = moved[i]
+        for i in range(n6):
+            back[i] -= step[i]
 
 
 @inner

@@ -3,6 +3,8 @@
 Within a step the pose is q ⊕ θ, with  θ̇ = v + ½ θ × v + 1/12 θ × (θ × v) + …  in the rotations.  A stage is evaluated
 at the pose and velocity nearest to it that satisfy the constraints: f, J and γ are then those of a smooth vector field
 that is the right one on the constraints, so that every method keeps its order.
+
+The error of a step is that of a second method of lower order with the same stages and the acceleration at the end.
 """
 
 from math import sin, sqrt
@@ -18,18 +20,21 @@ from cardan.dynamics._adams import (
     is_finite,
     keep_gaps,
     lacks_drivers,
+    next_chunk,
     next_time,
     seek_event,
     store,
 )
 from cardan.dynamics._equations import (
     END_MULTIPLIERS,
+    MOVED_Q,
     NEW_A,
     NEW_Q,
     NEW_V,
     SHIFT,
     STAGES,
     WIDTH,
+    approach,
     linearize,
     piece,
     retract,
@@ -63,11 +68,25 @@ def tangent_rate(bodies, theta, v, out):
         out[o + 5] = w[2] + 0.5 * z + c * (t[0] * y - t[1] * x)
 
 
+@inner
+def step_error(job, control, op, weights, v, a, stages):
+    """h Σ eⱼ v̇ⱼ of the stages, the last at the end of the step; relative to the extent, to speeds above one [1/s]."""
+    n6 = WIDTH * job[abi.BODIES]
+    largest = 0.0
+    for i in range(n6):
+        e = weights[op] * a[i]
+        for j in range(op):
+            e += weights[j] * stages[2 * n6 * j + n6 + i]
+        unit = control[abi.LENGTH] if i % WIDTH < 3 else 1.0
+        largest = max(largest, control[abi.STEP] * abs(e) / max(unit, abs(v[i])))
+    return largest
+
+
 def _advance(op, job, control, q, v, history, storage, work):
     """Steps of STEP from (q, v) until END, or until CHUNK steps are done; returns STATUS.  op: number of stages.
 
     The last acceleration in the history is that of (q, v).  The coefficients are at the end of the history: the lower
-    triangle of the tableau row by row, its last row the weights, then the nodes.
+    triangle of the tableau row by row, its last row the weights, then the nodes, then the weights of the error.
     """
     bodies = job[abi.BODIES]
     n6 = WIDTH * bodies
@@ -114,8 +133,14 @@ def _advance(op, job, control, q, v, history, storage, work):
                     once += weight * stages[2 * n6 * j + n6 + i]
                 new_v[i] = v[i] + h * once
                 theta[i] = h * twice
-                step[i] = 0.0
             retract(job, q, theta, new_q, work)
+            control[abi.SHIFTED] = 0.0
+            for i in range(n6):
+                new_a[i] = 0.0
+            if control[abi.REDUNDANT] != 0.0:
+                approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
+            for i in range(n6):
+                step[i] = new_a[i]
             linearize(job, control, new_q, new_v, work)
             if not is_finite(n6, new_v):
                 return abi.NOT_FINITE
@@ -143,9 +168,12 @@ def _advance(op, job, control, q, v, history, storage, work):
             control[abi.HIGH] = 0.0
             keep_gaps(job, new_q, multipliers, work)
         control[abi.STAGE] = 0.0
+        error = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
+        control[abi.LAST_ERROR] = max(error, control[abi.SHIFTED])
+        control[abi.ERROR] = max(control[abi.ERROR], control[abi.LAST_ERROR])
         accept(job, control, q, v, history, work)
         control[abi.TAKEN] += 1.0
-        control[abi.CHUNK] -= 1.0
+        control[abi.CHUNK] = next_chunk(control)
         if control[abi.SAMPLE] < control[abi.SAMPLES]:
             if is_at(times[int(control[abi.SAMPLE])], control[abi.TIME], h):
                 store(job, control, control[abi.TIME], q, v, new_a, multipliers, storage)

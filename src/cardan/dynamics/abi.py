@@ -102,8 +102,9 @@ SOLVE: Final = 1
     HIGH,
     HIGH_GAP,
     UNEVEN,
+    SHIFTED,
     CONTROL,
-) = range(40)
+) = range(41)
 
 # values of STATUS
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED = range(8)
@@ -135,3 +136,7 @@ READING: Final = 4  # floats per law: coordinate, rate, effort, energy
 
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
+
+# Estimated error of a step, and shift onto the constraints, relative to the extent [1, rad]: a constant step with more
+# is too large, and a variable one that needs a larger shift is refused.
+MOST_ERROR: Final = 1e-3

@@ -34,14 +34,20 @@ NEW_V, NEW_Q = 6, 7  # pieces of the workspace, as in _equations.py
 
 
 class Tableau(NamedTuple):
-    """An explicit Runge–Kutta method: rows of the lower triangle, the weights last, and the nodes."""
+    """An explicit Runge–Kutta method: rows of the lower triangle, the weights last, the nodes, and the weights less
+    those of the method that estimates the error, which also uses the acceleration at the end of the step."""
 
     rows: tuple[tuple[float, ...], ...]
     nodes: tuple[float, ...]
+    error: tuple[float, ...]
 
 
 TABLEAUS: Final = {
-    "rk4": Tableau(((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)), (0.0, 1 / 2, 1 / 2, 1.0)),
+    "rk4": Tableau(
+        ((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+        (0.0, 1 / 2, 1 / 2, 1.0),
+        (0.0, 0.0, 0.0, 1 / 6, -1 / 6),
+    ),
     # [DormandPrince1980]
     "dopri5": Tableau(
         (
@@ -53,6 +59,7 @@ TABLEAUS: Final = {
             (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
         ),
         (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0),
+        (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40),
     ),
 }
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
@@ -274,7 +281,7 @@ class Integration:
     def _runge_kutta(self, name: str, steps: int, until: float) -> int:
         """Steps that end at every output, since they have no polynomial in between."""
         tableau, c = TABLEAUS[name], self.control
-        values = [*(value for row in tableau.rows for value in row), *tableau.nodes]
+        values = [*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error]
         self.history[-TABLEAU_SIZE:][: len(values)] = values
         c[abi.EXACT], c[abi.CHUNK] = STAGE_EXACT, steps
         while c[abi.CHUNK] > 0.0:

@@ -53,6 +53,11 @@ def positive(value: Any, what: str, *, zero: bool = False, instead: str = "") ->
     return result
 
 
+def mass(value: Any, what: str) -> float:
+    """A finite float above zero [kg]."""
+    return positive(value, what, instead="model a part without mass by a joint: a `distance` rod, a `universal`")
+
+
 def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
     """A tuple of that many finite floats."""
     if isinstance(value, str | bytes | Mapping | Set):

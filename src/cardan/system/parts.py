@@ -126,7 +126,7 @@ class Body:
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
-        self._mass = check.positive(mass, f"the mass of body {name!r}", zero=is_ground)
+        self._mass = 0.0 if is_ground else check.mass(mass, f"the mass of body {name!r}")
         self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
         self._center = check.vector(center, f"the center of body {name!r}")
         self._pack()
@@ -152,7 +152,7 @@ class Body:
 
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
-    mass = Checked(check.positive, "Mass [kg].")
+    mass = Checked(check.mass, "Mass [kg].")
     inertia = Checked(check.inertia_or_none, "Inertia [kg m²] about the centre of mass, body axes; None if not given.")
     center = Checked(check.vector, "Centre of mass [m] in body axes.")
 
