@@ -25,7 +25,7 @@ WIDTH = 6
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
-CLOSED = 1e-11  # residual of a closed pose, relative to the extent, or in radians
+CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
 PROXIMAL = 2.0  # iterations that remove its error
 
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
