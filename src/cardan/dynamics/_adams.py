@@ -197,7 +197,7 @@ def close(job, control, row, q, v, work):
         for i in range(job[abi.COORDINATES]):
             new_q[i] = moved[i]
         is_accurate = control[abi.REDUNDANT] == 0.0 and control[abi.PIVOT] > ACCURATE
-        if shift <= control[abi.EXACT] and (is_accurate or is_closed(job, new_q, work)):
+        if shift <= control[abi.EXACT] and (is_accurate or is_closed(job, control, new_q, work)):
             return True
         if not shift < 1e3:
             return False
