@@ -217,8 +217,22 @@ def test_joints_stay_closed(name):
     assert np.abs(total - total[0]).max() <= 1e-4 * kinetic.max() + 1e-12 * np.abs(total[0])
 
 
-# [s]  The delta robot, released, comes to a singular pose after 58 s: reactions grow without bound, and it must stop.
-SPANS = {"delta_robot": 50.0}
+SINGULAR = ("delta_robot",)  # released, it comes to poses where reactions grow without bound, and may stop there
+
+
+@pytest.mark.parametrize("options", [{"step": 1e-2}, {"rtol": 1e-6}], ids=str)
+def test_redundant_joints_stay_closed_far_away(options):
+    """Two bodies on two hinges of one axis fall for 1000 s, millions of extents: joints are closed to rounding."""
+    m = cd.Mechanism(gravity=(3.0, -5.0, -8.0))
+    a = m.body("a", inertia=np.diag([1.0, 2.0, 2.5]))
+    b = m.body("b", inertia=np.diag([0.5, 0.6, 0.7]), center=(0.2, 0.1, 0.3))
+    for name, height in (("low", 0.3), ("high", 1.3)):
+        m.revolute(name, a.frame((0.1, 0.2, height)), b.frame((0.1, 0.2, height)))
+    velocities = np.tile([0.0, 0.0, 0.0, 0.3, 0.5, 0.2], (2, 1))
+    simulation = m.simulate(1000.0, m.state.with_rates(velocities), times=np.linspace(0.0, 1000.0, 101), **options)
+    assert simulation.ok, simulation.text()
+    far = np.abs(simulation._coordinates).max() / simulation._equations.system.judged_length
+    assert simulation.drift.max() <= 64 * np.finfo(float).eps * far
 
 
 @pytest.mark.long
@@ -227,8 +241,8 @@ def test_joints_stay_closed_for_100_s(name):
     """Under gravity that is oblique to every plane of motion; far from the origin the joints are closed to rounding."""
     m = gallery(name, np.random.default_rng(5))
     m._gravity = (2.0, -8.0, -5.0)
-    simulation = m.simulate(SPANS.get(name, 100.0), rtol=1e-6)
-    assert simulation.ok, simulation.text()
+    simulation = m.simulate(100.0, rtol=1e-6)
+    assert simulation.ok or (name in SINGULAR and simulation.times[-1] > 10.0), simulation.text()
     assert simulation.steps > 1 or examples.REGISTRY[name].dof == 0
     far = np.abs(simulation._coordinates).max() / simulation._equations.system.judged_length
     assert simulation.drift.max() <= max(CLOSED, 64 * np.finfo(float).eps * far)

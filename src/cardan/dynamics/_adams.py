@@ -13,6 +13,7 @@ where it was when it is called again: PHASE.
 from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import (
+    ACCURATE,
     END_MULTIPLIERS,
     EVALUATION,
     MOVED_Q,
@@ -195,7 +196,8 @@ def close(job, control, row, q, v, work):
         project_velocity(job, control, row, v, work)
         for i in range(job[abi.COORDINATES]):
             new_q[i] = moved[i]
-        if shift <= control[abi.EXACT] and (control[abi.REDUNDANT] == 0.0 or is_closed(job, new_q, work)):
+        is_accurate = control[abi.REDUNDANT] == 0.0 and control[abi.PIVOT] > ACCURATE
+        if shift <= control[abi.EXACT] and (is_accurate or is_closed(job, control, new_q, work)):
             return True
         if not shift < 1e3:
             return False

@@ -20,12 +20,14 @@ from math import sqrt
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
 from cardan.solvers import abi as solvers_abi
+from cardan.system.layout import POSE
 
 WIDTH = 6
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
-CLOSED = 1e-11  # residual of a closed pose, relative to the extent, or in radians
+CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
+ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
 PROXIMAL = 2.0  # iterations that remove its error
 
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
@@ -278,8 +280,16 @@ def approach(job, control, q, moved, back, work):
 
 
 @inner
-def is_closed(job, q, work):
-    """Whether a pose meets every equation: where J has lost rank, a small shift does not show it."""
+def is_closed(job, control, q, work):
+    """Whether a pose meets every equation, to rounding where it is far away.
+
+    Where J has lost rank, or nearly so, a small shift does not show it.
+    """
+    far = 0.0
+    for b in range(job[abi.BODIES]):
+        for i in range(3):
+            far = max(far, abs(q[POSE * b + i]))
+    bar = max(CLOSED, ROUNDING * far / control[abi.LENGTH])
     values = piece(job, VALUES, work)
     evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
     weights = tail(roots(job), 3 * WIDTH * job[abi.BODIES] + 3)
@@ -289,7 +299,7 @@ def is_closed(job, q, work):
     for _ in range(pattern[abi.P_STRIPS]):
         for i in range(strip[abi.S_ROWS]):
             k = strip[abi.S_FIRST] + i
-            if not abs(values[strip[abi.S_ROW] + i]) * weights[k] * active[k] <= CLOSED:
+            if not abs(values[strip[abi.S_ROW] + i]) * weights[k] * active[k] <= bar:
                 return False
         strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
     return True
