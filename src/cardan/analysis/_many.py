@@ -424,6 +424,14 @@ def add_turns(table, options, work):
 
 
 @inner
+def is_too_far(table, options, work):
+    """Whether the drivers are too many turns away from the first start to be reached in stages."""
+    if table[T_DRIVER_COUNT] == 0:
+        return False
+    return largest_error(table, piece(table, FIRST, work), work) > options[MOST_STAGED]
+
+
+@inner
 def write_result(table, options, memo, action, work):
     """Write the outcome and the final pose of a start."""
     k = int(memo[START])
@@ -439,12 +447,7 @@ def write_result(table, options, memo, action, work):
     result[R_ITERATIONS] = memo[USED]
     result[R_CONFLICT] = 0.0
     if action == policy.CONFLICT:  # none without a proof if a driver is too far away to be reached in stages
-        too_far = (
-            options[IS_PROVED] <= 0.0
-            and table[T_DRIVER_COUNT] > 0
-            and (largest_error(table, piece(table, FIRST, work), work) > options[MOST_STAGED])
-        )
-        result[R_CONFLICT] = 0.0 if too_far else 1.0
+        result[R_CONFLICT] = 0.0 if options[IS_PROVED] <= 0.0 and is_too_far(table, options, work) else 1.0
     result[R_MOVED] = memo[MOVED] if options[PROJECTS] != 0.0 or memo[USED] > 0.0 else 0.0
 
 
@@ -487,6 +490,8 @@ def solve_many(table, options, memo, work, last):
                 return ASKS
             ended = action == MET or action == policy.END or action == policy.CONFLICT
             needs_caller = action != MET and is_near_miss(table, options, memo, work)
+            if action >= policy.RESTART and memo[policy.WAY] == 0.0 and is_too_far(table, options, work):
+                needs_caller = True
             if needs_caller:
                 ended = True
             elif action == policy.OTHER_LENGTH:

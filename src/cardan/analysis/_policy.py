@@ -59,7 +59,8 @@ CONFLICT_SHARE = 0.5  # share of independent attempts that end at the least cost
 # of all poses of a solvable mechanism is reported as a conflict with a probability of 1e-4 (1/30 with 12 attempts).
 CONFLICT_ENOUGH = 32
 
-WORTH_A_PROOF = 2500.0  # WORK that takes as long as the search for a proof: it is made when so much was done in vain
+# WORK that takes as long as the search for a proof: it is made when so much was done in vain, or before giving up
+WORTH_A_PROOF = 2500.0
 
 # Shares of the way from the pose found to the first start.  The first is small: if nothing is free, the attempt returns
 # after few iterations, and the way ends.
@@ -79,7 +80,8 @@ def next_attempt(restarts, memo, costs):
     """
     attempts = int(memo[ATTEMPTS])
     work = memo[WORK] + memo[TAKEN] * memo[UNKNOWNS]
-    if memo[IS_PROVED] < 0.0 and work >= WORTH_A_PROOF and memo[IS_LATE] == 0.0:
+    is_due = work >= WORTH_A_PROOF or attempts > restarts
+    if memo[IS_PROVED] < 0.0 and is_due and memo[IS_LATE] == 0.0:
         return PROVE
     memo[WORK] = work
     cost = memo[COST]
@@ -116,7 +118,7 @@ def next_attempt(restarts, memo, costs):
 def _next(restarts, memo, attempts, counted, same):
     if memo[IS_LATE] != 0.0:
         return END
-    if memo[IS_PROVED] > 0.0 and memo[WORK] >= WORTH_A_PROOF:
+    if memo[IS_PROVED] > 0.0 and (memo[WORK] >= WORTH_A_PROOF or attempts > restarts):
         # a second attempt leaves saddle points and flat regions, so that the compromise is better
         return TILT if memo[IS_TILTED] == 0.0 and attempts <= restarts else CONFLICT
     agreed = same >= CONFLICT_ENOUGH and same >= CONFLICT_SHARE * counted

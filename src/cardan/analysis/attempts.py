@@ -140,7 +140,8 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
         if near is not None and history.attempts == ENOUGH_NEAR and not history.is_proved:
             share = _misfit(system, *near, task)
             if share is not None:
-                return End(*near, history.attempts, iterations, share >= DEPENDENT and history.agrees)
+                conflict = is_proved(system, task) or (share >= DEPENDENT and history.agrees)
+                return End(*near, history.attempts, iterations, conflict)
         if history.is_best:
             best = run, q
         attempts = history.attempts
@@ -149,10 +150,11 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
             if conflict and draws is not None and history.is_far:
                 best, more = _back(system, draws, job, best, first, history, task)
                 iterations += more
-            if conflict and system.counted_angles and not history.is_proved:
-                # not if the drivers are too many turns away to be reached in stages
-                conflict = not has_too_many_turns(system, first, length, task.time)
+            if conflict and not history.is_proved:
+                conflict = not _has_too_many_turns(system, first, length, task)
             return End(*best, attempts, iterations, conflict)
+        if action >= _policy.RESTART and _has_too_many_turns(system, first, length, task):
+            return End(*best, attempts, iterations)  # from random poses it would be guessed how many turns are made
         trial = job
         if action == _policy.CONTINUE:
             q = q.copy()
@@ -176,6 +178,11 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
         if trial is not job:  # costs are compared in one unit of length
             x = formulations.enter(system, options.formulation, q)
             run = _measured(problem, x, run.outcome, run.iterations)
+
+
+def _has_too_many_turns(system: System, first: FloatArray, length: float, task: Task) -> bool:
+    """Whether the drivers are too many turns away to be reached in stages."""
+    return bool(system.counted_angles) and has_too_many_turns(system, first, length, task.time)
 
 
 def is_proved(system: System, task: Task) -> bool:
