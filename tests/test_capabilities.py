@@ -1,0 +1,167 @@
+"""What a model can contain × what can be done with it.
+
+A new joint, coupling, load or verb gets a row or a column here.  A cell that cannot work must be refused with an error
+that names the item.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.dynamics import loads
+from cardan.joints import REGISTRY
+
+X, Y, Z = np.eye(3)
+
+
+def branching(t, angle, rate):
+    """An effort that cannot be recorded: it is called by Python."""
+    return 0.1 if t < 0.01 else -0.1 * rate
+
+
+def pushing(t, state):
+    return (0.1, 0.2 * t, 0.0)
+
+
+def sine(angle):
+    return 0.3 * cd.sin(angle)
+
+
+def ramp(t):
+    return 0.2 * t
+
+
+@cd.primitive(i="point", j="point", up="vector of i")
+def equal_height(i, j, up, *, offset=0.0):
+    return cd.dot(up, j - i) - offset
+
+
+def base() -> cd.Mechanism:
+    """A crank on the ground, a slide on the ground, and a wheel on the crank."""
+    m = cd.Mechanism("base", gravity=(0.3, -9.0, 1.0))
+    inertia = np.diag([0.1, 0.2, 0.25])
+    for name, position in (("crank", (0, 0, 0)), ("carriage", (0, 0, 2)), ("wheel", (1, 0, 0))):
+        m.body(name, position=position, mass=2.0, inertia=inertia, center=(0.1, 0.2, 0.0))
+    m.revolute("A", m.ground.frame(), m["crank"].frame())
+    m.prismatic("P", m.ground.frame((0, 0, 2), z=X), m["carriage"].frame(z=X))
+    m.revolute("W", m["crank"].frame((1, 0, 0)), m["wheel"].frame())
+    return m
+
+
+def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
+    """One more part, joined to the crank by a joint of that kind."""
+    options = {"angle": {"angle": 0.7}, "distance": {"length": 0.5}, "screw": {"pitch": 0.1}, "perpendicular": {}}
+
+    def add(m: cd.Mechanism) -> None:
+        tilted = (np.cos(0.35), np.sin(0.35), 0, 0) if kind == "angle" else (1, 0, 0, 0)
+        tilted = (np.sqrt(0.5), np.sqrt(0.5), 0, 0) if kind in ("universal", "perpendicular") else tilted
+        at = (0.5, 0, 0.5) if kind == "distance" else (0.5, 0, 0)
+        part = m.body("part", position=at, orientation=tilted, inertia=np.diag([0.1, 0.1, 0.1]))
+        a = m["crank"].frame((0.5, 0, 0), x=X)
+        ends = (part.point(), a) if kind in ("point_on_line", "point_in_plane") else (a, part.frame(x=X))
+        getattr(m, kind)("new", *ends, **options.get(kind, {}))
+
+    return add
+
+
+CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
+    **{kind: with_joint(kind) for kind, made in REGISTRY.items() if made.takes and made.takes[0] in ("frame", "point")},
+    "gear": lambda m: m.gear("new", m["A"], m["W"], ratio=-2.0),
+    "belt": lambda m: m.belt("new", m["A"], m["W"], radius_1=0.1, radius_2=0.2),
+    "rack": lambda m: m.rack("new", m["A"], m["P"], radius=0.1),
+    "couple": lambda m: m.couple("new", m["A"], m["P"], sine),
+    "drive": lambda m: m.drive("new", m["W"], ramp),
+    "limit": lambda m: m.limit("new", m["W"], lower=-0.01, upper=2.0),
+    "constrain": lambda m: m.constrain(
+        "new", equal_height, i=m.ground.point(), j=m["wheel"].point((0.2, 0, 0)), up=m.ground.vector(0, 1, 0)
+    ),
+    "spring between points": lambda m: m.spring(
+        "new", m.ground.point((0, 1, 0)), m["wheel"].point(), stiffness=9.0, rest=0.5, damping=0.1
+    ),
+    "spring": lambda m: m.spring("new", m["W"], stiffness=2.0, rest=0.1, damping=0.1),
+    "force": lambda m: m.force("new", m["wheel"].point((0.1, 0, 0)), (1.0, 0.0, 0.5)),
+    "force by a function": lambda m: m.force("new", m["wheel"].point((0.1, 0, 0)), pushing),
+    "torque": lambda m: m.torque("new", m["wheel"], (0.0, 0.0, 0.5), axes="body"),
+    "actuator": lambda m: m.actuator("new", m["W"], 0.3),
+    "actuator by a function": lambda m: m.actuator("new", m["W"], branching),
+    "friction": lambda m: m.friction("new", m["W"], viscous=0.1, coulomb=0.2),
+    "bushing": lambda m: m.bushing("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (9.0,) * 6, (0.1,) * 6),
+    "a free body": lambda m: m.body("new", position=(5, 5, 5), inertia=np.eye(3)),
+    "redundant joints": lambda m: m.revolute("new", m["crank"].frame((1, 0, 0.3)), m["wheel"].frame((0, 0, 0.3))),
+}
+
+
+def assemble(m):
+    result = m.assemble()
+    assert result.ok, result.text()
+
+
+def assemble_many(m):
+    assert m.assemble_many([m.state, m.assemble().state]).ok.all()
+
+
+def diagnose(m):
+    assert m.diagnose(m.assemble().state).assembled
+
+
+def step(m):
+    stepper = m.stepper()
+    while not stepper.step():
+        assert not stepper.stalled
+
+
+def move(m):
+    driven = m.copy()
+    driven.drive("motor", driven["A"], ramp)
+    motion = driven.move([0.0, 0.02, 0.04])
+    assert motion.ok, motion.text()
+    if motion.undriven:  # its forces depend on what the undriven freedoms do
+        with pytest.raises(cd.ModelError, match="freedom"):
+            motion.effort("motor")
+    else:
+        assert np.isfinite(motion.effort("motor")).all()
+
+
+def simulate(m):
+    simulation = m.simulate(0.04, rtol=1e-6, times=[0.0, 0.02, 0.04])
+    assert simulation.ok, simulation.text()
+    assert simulation.drift.max() < 1e-12
+    assert np.isfinite(simulation.energy.total).all()
+    assert np.isfinite(simulation.reaction("A").force).all()
+
+
+def copy(m):
+    assert m.copy() == m
+
+
+def pickled(m):
+    again = pickle.loads(pickle.dumps(m))
+    assert again == m
+    assert np.array_equal(again.assemble().state.coordinates, m.assemble().state.coordinates)
+
+
+def pickle_results(m):
+    for result in (m.assemble(), m.diagnose(m.assemble().state), m.simulate(0.01, step=5e-3)):
+        pickle.loads(pickle.dumps(result))
+
+
+VERBS = (assemble, assemble_many, diagnose, step, move, simulate, copy, pickled, pickle_results)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_every_capability_works_with_every_verb(capability, verb):
+    m = base()
+    CAPABILITIES[capability](m)
+    verb(m)
+
+
+def test_the_table_has_every_kind_of_joint_and_load():
+    known = {name.split(" ")[0] for name in CAPABILITIES}
+    assert set(REGISTRY) <= known
+    assert set(loads.REGISTRY) <= known
