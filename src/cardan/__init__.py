@@ -20,6 +20,8 @@ Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
     m.assemble_many     the same from many starts: a BatchResult
     m.move              positions, velocities and accelerations of a driven motion: a Motion
+    m.simulate          the motion under gravity and loads: a Simulation
+    m.solve_rates       velocities in one pose, for given rates of coordinates
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
 

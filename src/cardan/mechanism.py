@@ -12,6 +12,7 @@ from cardan import joints
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
+from cardan.constraints.signal import Line
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
@@ -49,6 +50,7 @@ _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
 _reactions = LazyModule("cardan.dynamics.reactions")
 _simulate = LazyModule("cardan.analysis.simulate")
+_solve_rates = LazyModule("cardan.analysis.solve_rates")
 _stepper = LazyModule("cardan.analysis.stepper")
 
 P = ParamSpec("P")
@@ -633,6 +635,26 @@ class Mechanism:
         )
         simulation._connections = self._connections()
         return simulation
+
+    def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
+        """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
+
+        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0}``.
+        What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
+        other.
+        """
+        if not isinstance(state, State):
+            raise ModelError(f"solve_rates got {state!r}; it must be a State, such as result.state")
+        driven = self.copy()
+        for key, rate in (given or {}).items():
+            joint = self[key] if isinstance(key, str) else key
+            chosen = self._chosen("solve_rates", joint, None)
+            name = f"rate of {chosen.joint or chosen.name}"
+            line = Line(chosen.value(state), check.number(rate, name), state.time)
+            driven._add(joints.drive, name, (driven[chosen.joint].of(chosen.name), line), {})
+        equations, _ = driven._equations()
+        found: State = _solve_rates.solve_rates(self.system, equations, state)
+        return found
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume."""

@@ -115,6 +115,18 @@ class Signal:
         return Signal, (self.name, self.function)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A driver's function: a value at a time [s], and a constant rate."""
+
+    value: float
+    rate: float
+    time: float
+
+    def __call__(self, t: Any) -> Any:
+        return self.value + self.rate * (t - self.time)
+
+
 class Remembered:
     """A signal with cached values, for a motion, which evaluates it repeatedly at few times."""
 

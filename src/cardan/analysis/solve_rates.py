@@ -1,0 +1,54 @@
+"""Velocities in one pose that satisfy every joint, driver and given rate, with the least kinetic energy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from cardan.analysis.assemble import assemble
+from cardan.analysis.options import AssemblyOptions
+from cardan.coordinates import formulations, rates
+from cardan.dynamics import abi
+from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import Integration
+from cardan.errors import ModelError
+from cardan.system.state import State
+from cardan.system.system import System
+
+MET: Final = 1e-9  # of the largest rate of a row, lengths relative to the extent: a larger difference is not met
+
+
+def solve_rates(system: System, equations: Equations, state: State) -> State:
+    """The state with velocities; see :meth:`cardan.Mechanism.solve_rates`.  system: that of kinematics."""
+    found = assemble(system, state, state.time, AssemblyOptions(restarts=0))
+    if not found.ok:
+        raise ModelError(f"the state of solve_rates is not assembled: {found.text()}")
+    own = equations.system
+    known = {**state.angles, **found.state.angles}
+    angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
+    q = formulations.to_reference(own, found.state.coordinates, angles)
+    run = Integration(equations, q, np.zeros(6 * len(own.names)), state.time, np.array([state.time]))
+    if run.begin() != abi.RUNNING:
+        raise ModelError(f"at t = {state.time:g} s the velocities cannot be computed: the pose cannot be kept closed")
+    _check(equations, run, state.time)
+    velocities, _ = rates.at_origins(own, run.q, run.v, np.zeros_like(run.v))
+    return found.state.with_rates(velocities)
+
+
+def _check(equations: Equations, run: Integration, time: float) -> None:
+    """ModelError if rates contradict each other; it names them."""
+    p, rows = equations.problem, {row.constraint: row.start for row in equations.system.rows}
+    demanded = np.zeros(p.rows)
+    for _, signal in equations.system.signals:
+        demanded[rows[signal.name]] = signal.jet(time).rate
+    missing = p.scales[: p.rows] * (p.with_floats(run.floats).product(run.q, run.v) - demanded)
+    missing[np.setdiff1d(np.arange(p.rows), equations.equations)] = 0.0
+    missing[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    largest = float(np.abs(p.scales[: p.rows] * demanded).max(initial=0.0))
+    if float(np.abs(missing).max(initial=0.0)) > MET * largest:
+        names = [signal.name for _, signal in equations.system.signals]
+        wrong = [name for name in names if abs(missing[rows[name]]) > MET * largest] or names
+        raise ModelError(
+            f"rates contradict each other or the joints: {', '.join(map(repr, wrong))} cannot all be met; remove one"
+        )
