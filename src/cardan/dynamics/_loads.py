@@ -30,11 +30,11 @@ from cardan._jit import (
 )
 from cardan.coordinates._records import matrix
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.solvers._blocks import add_transpose_times, times
 from cardan.solvers.abi import JACOBIAN as JACOBIAN_OPERATION
 
 JACOBIAN = plain(JACOBIAN_OPERATION)
-WIDTH = 6
 ARGUMENTS = 7  # of a recorded function: t, x, ẋ; its value; its derivatives
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cardan.constraints.registry import Primitive
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.lazy import LazyModule
 from cardan.solvers import abi as solvers_abi
 from cardan.solvers.linear import band_order, minimum_degree
@@ -21,8 +22,7 @@ _dual = LazyModule("cardan.dynamics._dual")
 _kkt = LazyModule("cardan.dynamics._kkt")
 _cholesky = LazyModule("cardan.math._block_cholesky")
 
-WIDTH = 6
-DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and sooner ready
+DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and takes less time to prepare
 
 
 class Algebra(NamedTuple):
@@ -149,7 +149,6 @@ def _pattern(strips: Strips, bodies: int, table: IntArray, second: IntArray) -> 
     header[abi.P_STRIPS] = strips.rows.size
     header[abi.P_FIRST_TABLE] = first
     header[abi.P_SECOND_TABLE] = first + table.size
-    header[abi.P_SIZE] = first + table.size + second.size
     return np.concatenate([header, own, table, second])
 
 

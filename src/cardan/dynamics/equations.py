@@ -15,8 +15,6 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
 
-WIDTH = 6
-
 
 class Stop(NamedTuple):
     """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds."""

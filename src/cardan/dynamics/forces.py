@@ -10,6 +10,7 @@ import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.functions import Called, Recorded
 from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
@@ -24,8 +25,6 @@ from cardan.system.system import IntArray, System
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _loads = LazyModule("cardan.dynamics._loads")
-
-WIDTH = 6
 
 
 class Reading(NamedTuple):

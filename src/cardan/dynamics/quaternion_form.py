@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.dynamics.equations import WIDTH, Equations
+from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.equations import Equations
 from cardan.math import euler
 from cardan.system import layout
 from cardan.system.state import FloatArray

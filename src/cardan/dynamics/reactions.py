@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
-from cardan.dynamics.equations import WIDTH, Equations
+from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
