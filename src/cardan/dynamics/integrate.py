@@ -107,7 +107,7 @@ class Integration:
         self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
         self.bounds = e.bounds.copy()
         self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
-        self.results: FloatArray = np.empty((len(self.times), 1 + e.coordinates + 2 * n6 + n))
+        self.results: FloatArray = np.empty((len(self.times), e.columns))
         self.control = c = np.zeros(abi.CONTROL)
         c[abi.LENGTH] = e.system.judged_length
         c[abi.EXACT] = EXACT

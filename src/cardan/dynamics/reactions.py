@@ -30,8 +30,8 @@ from cardan.system.system import IntArray, System
 
 _reactions = LazyModule("cardan.dynamics._reactions")
 
-UNIQUE: Final = 1e-6  # [1], force times extent, or torque, by a random λ of size one that does not act on the motion
-UNCARRIED: Final = 1e-6  # of the largest force: more than this neither joints nor drivers can give
+UNIQUE: Final = 1e-6  # force times extent, or torque, due to a random λ̃ of size one with Jᵀλ = 0: less is rounding
+UNCARRIED: Final = 1e-6  # of the largest force: a larger rest is a force that neither joints nor drivers can give
 SEED: Final = 0
 GROUND: Final = "ground"
 
@@ -52,7 +52,7 @@ class Reaction(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """Where a constraint is attached: its sides a and b (None where it has not two), and all its frames."""
+    """Where a constraint is attached: its sides a and b (None if it does not have two), and all its frames."""
 
     kind: str
     a: Place | None
@@ -177,9 +177,9 @@ def read_reaction(
         names = {number: key for key, number in system.index.items()} | {-1: GROUND}
         on_body = {names[system.numbers()[p.body]]: p for p in reversed(found.places)}
         if not isinstance(body, str) or body not in on_body:
-            sides = "" if found.a is None else "'a', 'b', "
+            sides = "" if found.a is None else "'a', 'b', or "
             offered = ", ".join(map(repr, on_body))
-            raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}or one of the bodies {offered}")
+            raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}one of the bodies {offered}")
         place = on_body[body]
     return forces.reaction(name, place, axes)
 
