@@ -25,7 +25,7 @@ NAMED = 4  # bodies that a text names
 
 
 class FreeMotion(NamedTuple):
-    """A free motion in words: ``body`` and what it does, its ``rate`` "rad" or "m"; ``bodies``: all that move."""
+    """A free motion in words: ``body`` and what it does, its ``unit`` "rad" or "m"; ``bodies``: all that move."""
 
     body: str
     does: str
