@@ -666,7 +666,7 @@ class Mechanism:
         return {name: _reactions.connection(joint) for name, joint in self._joints.items()}
 
     def _model(self) -> Model:
-        """What reactions need beside the system, as plain values."""
+        """What reactions need in addition to the system, as plain values."""
         parts = tuple(_mass.Part(b.name, b.mass, b.center, b.inertia) for b in self._bodies.values())
         loaded = self.copy() if self._loads else None
         model: Model = _model.Model(parts, self._points(), self._gravity, self._connections(), loaded)

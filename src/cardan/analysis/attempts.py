@@ -214,8 +214,8 @@ def _back(
 ) -> tuple[tuple[Run, FloatArray], int]:
     """A pose as good as the one found, but nearer to the first start, and the iterations used.
 
-    Attempts begin between the pose found and the start, ever nearer to the start.  They end where what is free has
-    moved little.
+    Attempts begin between the pose found and the start, each nearer to the start.  They end where free parts have moved
+    little.
     """
     iterations = 0
     target = target_residual(system, draws.length, task.options.tolerance)

@@ -192,8 +192,8 @@ class Simulation:
         p, axes = self._coordinates[:, :, 3:], system.reference_frames[:, 3:]
         shape = (*p.shape[:2], 3)
         v, a = self._rates(0), self._rates(1)
-        turn = np.broadcast_to(axes, p.shape)
-        w, dw = euler.rotate(turn, v[:, :, 3:]), euler.rotate(turn, a[:, :, 3:])
+        principal = np.broadcast_to(axes, p.shape)
+        w, dw = euler.rotate(principal, v[:, :, 3:]), euler.rotate(principal, a[:, :, 3:])
         c = np.broadcast_to(system.reference_points, shape)
         velocity = v[:, :, :3] - euler.rotate(p, np.cross(w, c))
         acceleration = a[:, :, :3] - euler.rotate(p, np.cross(dw, c) + np.cross(w, np.cross(w, c)))
@@ -258,8 +258,8 @@ class Simulation:
         if feature.body.is_ground:
             return value
         pose = self._coordinates[:, self._index(feature.body)]
-        turned: FloatArray = euler.rotate(pose[:, 3:], value)
-        return turned + pose[:, :3] if feature.kind is FeatureKind.POINT else turned
+        rotated: FloatArray = euler.rotate(pose[:, 3:], value)
+        return rotated + pose[:, :3] if feature.kind is FeatureKind.POINT else rotated
 
     @cached_property
     def _forces(self) -> ConstraintForces:

@@ -321,7 +321,7 @@ def is_at(t, other, step):
 
 @inner
 def next_time(control, rest):
-    """The end of the next step.  Constant steps are counted, so that their times do not gather rounding."""
+    """The end of the next step.  Constant steps are counted, so that rounding does not accumulate."""
     step = control[abi.STEP]
     if rest < step * (1.0 + SAME_STEP):
         if rest < step * (1.0 - SAME_STEP):

@@ -302,9 +302,9 @@ def tree_order(graph: Graph) -> IntArray:
     carrier = np.where(above == ground, ground, before[above])
     parent = np.append(np.where(carrier < graph.count, carrier, graph.count), graph.count)
     ancestor = _common_ancestors(parent, graph)
-    turn = np.append(-rank[: graph.count], 1)  # of bodies and the ground
+    position = np.append(-rank[: graph.count], 1)  # of bodies and the ground
     is_body = np.arange(graph.nodes) < graph.count
-    return np.lexsort((is_body, np.concatenate([turn[:-1], turn[ancestor]])))
+    return np.lexsort((is_body, np.concatenate([position[:-1], position[ancestor]])))
 
 
 def _rooted(graph: Graph) -> Any:

@@ -202,11 +202,11 @@ class Integration:
         return int(self.control[abi.SAMPLE])
 
     def begin(self, released: int = -1) -> int:
-        """Start, or start anew after an event: find the stops that hold, project pose and velocity, accelerate.
+        """Start, or restart after an event: find the stops that hold, project pose and velocity, compute accelerations.
 
-        All stops that are reached hold together, and take away the velocity towards them (inelastic); then those that
-        would pull let go, one after another.  Returns the status of the kernel, RUNNING if all is well.
-        released: the stop that has just let go.
+        First all stops that are reached hold, and the velocity towards them becomes zero (inelastic impact).  Then
+        those that would pull are released one by one.  Returns the status of the kernel, RUNNING if it succeeded.
+        released: the stop that has just been released.
         """
         self._reach_stops(released)
         for _ in range(1 + len(self.equations.stops)):
@@ -272,10 +272,10 @@ class Integration:
             if status != abi.EVENT_REACHED:
                 return status
             k = int(c[abi.EVENT]) - 1
-            lets_go = self.bounds[k, abi.SIDE] != 0.0
-            if lets_go:
+            is_released = self.bounds[k, abi.SIDE] != 0.0
+            if is_released:
                 self._set_side(k, 0.0)
-            status = self.begin(k if lets_go else -1)
+            status = self.begin(k if is_released else -1)
             steps -= 1
             if status != abi.RUNNING or steps <= 0:
                 return status
@@ -299,7 +299,7 @@ class Integration:
         return self._call(_adams.ADVANCE, 0)
 
     def _runge_kutta(self, name: str, steps: int, until: float) -> int:
-        """Steps that end at every output, since they have no polynomial in between."""
+        """Steps that end at every output, because these methods do not interpolate within a step."""
         tableau, c = TABLEAUS[name], self.control
         values = [*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error]
         self.history[-TABLEAU_SIZE:][: len(values)] = values
@@ -316,7 +316,7 @@ class Integration:
         return status
 
     def _call(self, address: int, op: int) -> int:
-        """Call a kernel, and answer what it asks for."""
+        """Call a kernel until it needs no more values of drivers or loads; returns its status."""
         arguments = (self.job, self.control, self.q, self.v, self.history, self.results.reshape(-1), self.work)
         while True:
             status = int(_blocks.call_at(address, op, *arguments))
@@ -345,7 +345,7 @@ class Integration:
         return float(self.control[abi.ASK_TIME]), q, v
 
     def _fill_drivers(self) -> None:
-        """Value, rate and acceleration of every driver at the time that the kernel asks for, and at those to come."""
+        """Value, rate and acceleration of every driver at the times of :meth:`_asked`."""
         c = self.control
         times = self._asked()
         rows = [signal.jets(times) for _, signal in self.equations.system.signals]
@@ -353,7 +353,7 @@ class Integration:
         c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
 
     def _asked(self) -> FloatArray:
-        """The time that the kernel asks for; with it those to come, of constant steps with outputs at their ends."""
+        """The time that the kernel asks for; also the next ones if steps are constant and end at all outputs."""
         c = self.control
         if not self._foresees or c[abi.KNOWN] < FIXED_ORDER:
             return c[abi.ASK_TIME : abi.ASK_TIME + 1].copy()

@@ -142,13 +142,13 @@ class ConstraintForces:
         chosen = slots if own < 0 else {own: slots[own]} if own in slots else {}
         sign = -1.0 if own < 0 else 1.0
         poses = self.q[:, : layout.POSE * len(system.names)].reshape(count, -1, layout.POSE)
-        turn = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (count, 4))
+        orientation = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (count, 4))
         point = np.broadcast_to(values[0] - system.origin, (count, 3))
         if own >= 0:
             back = euler.conjugate(system.reference_frames[own, 3:])
-            turn = euler.multiply(poses[:, own, 3:], np.broadcast_to(back, (count, 4)))
+            orientation = euler.multiply(poses[:, own, 3:], np.broadcast_to(back, (count, 4)))
             arm = np.broadcast_to(values[0] - system.reference_points[own], (count, 3))
-            point = poses[:, own, :3] + euler.rotate(turn, arm)
+            point = poses[:, own, :3] + euler.rotate(orientation, arm)
         force, torque = np.zeros((count, 3)), np.zeros((count, 3))
         for body, slot in chosen.items():
             f = wrenches[:, slot, :3]
@@ -156,7 +156,9 @@ class ConstraintForces:
             t = euler.rotate(poses[:, body, 3:], wrenches[:, slot, 3:]) + np.cross(poses[:, body, :3] - point, f)
             torque += sign * t
         if axes == "joint":
-            triad = np.stack([euler.rotate(turn, np.broadcast_to(axis, (count, 3))) for axis in values[1:]], axis=1)
+            triad = np.stack(
+                [euler.rotate(orientation, np.broadcast_to(axis, (count, 3))) for axis in values[1:]], axis=1
+            )
             force, torque = (np.einsum("kij,kj->ki", triad, vector) for vector in (force, torque))
         return force, torque
 
