@@ -188,9 +188,10 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
 def _velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
-        return np.zeros(6 * len(system.names))
-    if given.shape != (len(system.names), 6):
-        raise ModelError(f"the velocities have shape {given.shape}; it must be {(len(system.names), 6)}: ṙ and ω")
+        return np.zeros(abi.WIDTH * len(system.names))
+    shape = (len(system.names), abi.WIDTH)
+    if given.shape != shape:
+        raise ModelError(f"the velocities have shape {given.shape}; it must be {shape}: ṙ and ω of every body")
     if not np.isfinite(given).all():
         k = int(np.argmin(np.isfinite(given).all(axis=1)))
         raise ModelError(f"the velocity of body {system.names[k]!r} is {given[k].tolist()}; it must be finite")

@@ -12,6 +12,7 @@ import numpy as np
 
 from cardan.analysis import output
 from cardan.constraints.registry import FeatureKind
+from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
@@ -164,8 +165,10 @@ class Simulation:
 
     def _rates(self, order: int) -> FloatArray:
         """v (order 0) or v̇ (1) of the principal frames, shape (times, bodies, 6)."""
-        first = 1 + layout.POSE * self._bodies + len(self._equations.system.counted_angles) + 6 * self._bodies * order
-        return self._results[:, first : first + 6 * self._bodies].reshape(-1, self._bodies, 6)
+        first = (
+            1 + layout.POSE * self._bodies + len(self._equations.system.counted_angles) + WIDTH * self._bodies * order
+        )
+        return self._results[:, first : first + WIDTH * self._bodies].reshape(-1, self._bodies, WIDTH)
 
     def _multipliers(self) -> FloatArray:
         """λ of every equation, shape (times, equations)."""

@@ -138,7 +138,8 @@ LINEAR, MATRIX, RECORDED, CALLED = range(4)  # values of LAW
 PLAIN, APART, INCLINED = range(3)  # values of LAW_SORT: a coordinate, |vector of three rows|, an angle between two axes
 # numbers of LINEAR
 CONSTANT, STIFFNESS, REST, DAMPING, COULOMB, SPEED = range(6)
-READING: Final = 4  # floats per law: coordinate, rate, effort, energy
+# what READ gives of a law
+R_COORDINATE, R_RATE, R_EFFORT, R_ENERGY, READING = range(5)
 
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
