@@ -1,11 +1,11 @@
 """Steps of dynamics, ours beside Exudyn and MuJoCo where they are installed: ``python benchmarks/dynamics.py``.
 
-    RSUR four-bar from rest, 1 s: time per step of 1 ms with results stored, error of the crank's turn, closure
+    RSUR four-bar from rest, 1 s: time per step of 1 ms with results stored, error of the crank's rotation, closure
     the same by error tolerance: work and precision
     closed chain of N links, time per step
 
-Every body has 1 kg, its centre in the middle and the inertia of a rod.  The programs take turns in one run; the median
-over the rounds is given.  Exudyn: generalised-alpha, index 3.  MuJoCo: ``mj_step`` with nstep, soft constraints.
+Every body has 1 kg, its centre in the middle and the inertia of a rod.  Runs of the programs are interleaved; the
+median over the rounds is given.  Exudyn: generalised-alpha, index 3.  MuJoCo: ``mj_step`` with nstep, soft constraints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import cardan as cd
 import problems
 from peers import load
 
-TURN = -1.01551837352  # [rad] of the crank at 1 s, on which independent programs agree
+ROTATION = -1.01551837352  # [rad] of the crank at 1 s, on which independent programs agree
 STEP = 1e-3
 OURS = "Cardan"
 
@@ -48,7 +48,7 @@ def build(model: problems.Model) -> cd.Mechanism:
     return m
 
 
-def turn(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
+def rotation(start: np.ndarray, end: np.ndarray, axis: np.ndarray) -> float:
     """Rotation [rad] about an axis from one matrix to another, in (−π, π]."""
     r = start.T @ end
     sine = 0.5 * np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]) @ axis
@@ -101,7 +101,7 @@ def rsur(rounds: int) -> list[dict[str, Any]]:
     start, axis = model.reference[1][0], model.joints[0].axis_j
     found = []
     for program in programs:
-        error = abs(turn(start, program.poses[1][0], axis) - TURN)
+        error = abs(rotation(start, program.poses[1][0], axis) - ROTATION)
         seconds = median(program.seconds)
         found.append(
             {"program": program.name, "ms": 1e3 * seconds, "error": error, "open": model.residual(program.poses)}

@@ -9,7 +9,7 @@ from fuzz.case import GROUND
 from fuzz.geometry import random_direction, random_rotation
 from fuzz.sketch import EQUATIONS, KINDS, Sketch, draw_start
 
-# The joints of a published failure: two bodies were called contradictory from most starts.
+# Joints of two bodies with a false minimum that attracts most starts.
 TWO_BODIES = ("spherical", "spherical", "cylindrical", "universal")
 MOST_SURPLUS = 4  # equations beyond the freedoms
 

@@ -427,7 +427,7 @@ def test_limits_of_an_angle_hold_over_many_turns():
 
 @pytest.mark.parametrize("many", [False, True])
 def test_whole_turns_are_those_with_which_a_limited_angle_is_moved_the_least(many):
-    """A drum at 10.5 rad with limits 10 … 11 ended at 10; one at 0.6 rad and one turn, limits 0.2 … 1, at 1."""
+    """For example a drum at 10.5 rad with limits 10 … 11, and one at 0.6 rad and one turn with limits 0.2 … 1."""
     rng = np.random.default_rng(60)
     cases = [(10.5, 10.0, 11.0, 0), (0.6, 0.2, 1.0, 1), (0.6, 0.2, 1.0, -3)]
     for _ in range(200):

@@ -93,8 +93,8 @@ class Mechanism:
     """Bodies, the joints between them, and the loads on them.  All share one set of names.
 
     Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, loads with :meth:`spring`,
-    :meth:`force`, …, then :meth:`assemble`, :meth:`move` or :meth:`diagnose`.  Kinematics does not use ``gravity``
-    [m/s²] and loads.
+    :meth:`force`, …, then :meth:`assemble`, :meth:`move`, :meth:`simulate` or :meth:`diagnose`.  Only dynamics uses
+    ``gravity`` [m/s²] and loads.
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
@@ -613,11 +613,12 @@ class Mechanism:
     ) -> Simulation:
         """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
-        step [s]: constant; rtol: chosen so that this error is met (1e-6 where neither is given).
-        times [s]: of the outputs; every step, or 100 intervals, where none are given.
+        step [s]: constant steps.  rtol: variable steps, chosen so that the estimated error of each is below rtol,
+        relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
+        times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
         method: "adams", or "rk4" and "dopri5" for comparison.
-        max_seconds: for the whole call.  progress: called with the part done.
-        Interrupted by the keyboard, it returns what was reached.
+        max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
+        If it is interrupted by the keyboard, the result contains what was reached.
         """
         equations, notes = self._equations()
         simulation: Simulation = _simulate.simulate(
@@ -687,7 +688,7 @@ class Mechanism:
         return {name: _reactions.connection(joint) for name, joint in self._joints.items()}
 
     def _model(self) -> Model:
-        """What reactions need beside the system, as plain values."""
+        """What reactions need in addition to the system, as plain values."""
         parts = tuple(_mass.Part(b.name, b.mass, b.center, b.inertia) for b in self._bodies.values())
         loaded = self.copy() if self._loads else None
         model: Model = _model.Model(parts, self._points(), self._gravity, self._connections(), loaded)

@@ -863,4 +863,4 @@ def test_a_simulation_names_a_load_that_fails():
     a, b = balls.body("a", inertia=np.eye(3)), balls.body("b", inertia=np.eye(3))
     balls.spring("short", a.point(), b.point(), stiffness=1.0, rest=1.0)
     sim = balls.simulate(1.0, step=1e-2)
-    assert not sim.ok and "'short' have no finite force" in sim.reason
+    assert not sim.ok and "because 'short' has no finite force" in sim.reason

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import itertools
 import json
 import pickle
 
@@ -218,23 +219,25 @@ def test_multipliers_are_those_of_least_norm(make):
 
 def test_redundant_reactions_do_not_depend_on_masses_or_on_the_axes_of_the_world():
     """Two equal hinges of a door share its weight equally, whatever the door weighs and wherever it hangs."""
-    for turn in (np.array([1.0, 0, 0, 0]), euler.normalize(np.array([0.3, -0.5, 0.2, 0.7]))):
-        m = cd.Mechanism("door", gravity=euler.rotate(turn, np.array([0, 0, -G])))
-        door = m.body("door", orientation=turn, mass=30.0, center=(0.4, 0, 1.0), inertia=np.diag([10, 12, 2]))
+    placed, tilted = np.array([1.0, 0, 0, 0]), euler.normalize(np.array([0.3, -0.5, 0.2, 0.7]))
+    heavy, light = (30.0, (0.4, 0, 1.0), np.diag([10, 12, 2])), (2.0, (0.1, 0.2, 0.3), np.diag([0.5, 0.7, 0.9]))
+    for orientation, (mass, center, inertia) in itertools.product((placed, tilted), (heavy, light)):
+        m = cd.Mechanism("door", gravity=euler.rotate(orientation, np.array([0, 0, -G])))
+        door = m.body("door", orientation=orientation, mass=mass, center=center, inertia=inertia)
         for name, height in (("low", 0.2), ("high", 1.8)):
-            at = euler.rotate(turn, np.array([0, 0, height]))
-            axis, zero = (euler.rotate(turn, np.array(v, dtype=float)) for v in (Z, X))
+            at = euler.rotate(orientation, np.array([0, 0, height]))
+            axis, zero = (euler.rotate(orientation, np.array(v, dtype=float)) for v in (Z, X))
             m.revolute(name, m.ground.frame(at, z=axis, x=zero), door.frame((0, 0, height), z=Z, x=X))
         sim = m.simulate(0.1, step=1e-2)
         low, high = (sim.reaction(name, axes="joint") for name in ("low", "high"))
         assert not low.unique
         assert np.abs(low.force[:, 2] - high.force[:, 2]).max() <= 1e-6
-        assert low.force[:, 2] + high.force[:, 2] == pytest.approx(30 * G, rel=1e-12)
+        assert low.force[:, 2] + high.force[:, 2] == pytest.approx(mass * G, rel=1e-12)
         assert low.determined.tolist() == [False] * 5 + [True]
 
 
-def test_reactions_of_other_constraints():
-    """A rod pulls along itself; a gear turns its two wheels; the ground gets the opposite."""
+def test_a_rod_pulls_along_itself_and_a_gear_acts_on_both_wheels():
+    """The reaction on the ground is the opposite of the others."""
     m = cd.Mechanism("gears", gravity=(0, 0, 0))
     wheels = [m.body(f"w{k}", position=(k, 0, 0), inertia=np.eye(3)) for k in range(2)]
     for k, wheel in enumerate(wheels):
@@ -306,7 +309,7 @@ def test_a_motion_whose_drivers_leave_a_freedom_has_no_reactions():
         mov.reaction("A")
 
 
-def test_what_cannot_be_asked_for_says_so():
+def test_errors_name_what_has_no_reaction_or_effort():
     sim = pendulum().simulate(0.1, step=1e-2)
     for ask, text in (
         (lambda: sim.reaction("B"), "'B'"),
@@ -345,7 +348,7 @@ def test_coordinates_read_at_all_times_are_those_of_the_states():
                 assert sim.coordinate(joint, word) == pytest.approx(one_by_one, abs=1e-12)
 
 
-def test_simulations_compare_copy_and_pickle():
+def test_copies_and_pickles_of_a_simulation_are_equal_to_it():
     m = pendulum()
     sim, same, other = m.simulate(0.5, step=1e-2), m.simulate(0.5, step=1e-2), m.simulate(0.5, step=2e-2)
     assert sim == same

@@ -109,7 +109,7 @@ def test_a_body_falls_on_a_stop_and_stays_there(arguments):
 
 
 @pytest.mark.parametrize("arguments", [{"step": 1e-3}, {"rtol": 1e-9}])
-def test_a_stop_lets_go_where_it_would_pull(arguments):
+def test_a_stop_is_left_where_it_would_pull(arguments):
     """A part on a seat that is shaken: it flies where the seat falls faster than gravity."""
     amplitude, w = 0.2, 10.0
     m = cd.Mechanism("shaker", gravity=(0, 0, -G))
@@ -128,7 +128,7 @@ def test_a_stop_lets_go_where_it_would_pull(arguments):
     assert sim.events[1].time == pytest.approx(left, abs=1e-9)
 
 
-def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(monkeypatch):
+def test_a_resumed_run_gives_the_bits_of_a_run_that_was_not_stopped(monkeypatch):
     from cardan.analysis import simulate
 
     for arguments in ({"step": 1e-3}, {"rtol": 1e-9, "times": np.linspace(0.0, 2.0, 777)}):
@@ -152,6 +152,7 @@ def test_two_threads_and_two_runs_give_the_same_bits():
         thread.start()
     for thread in threads:
         thread.join()
+    assert len(found) == 2
     assert all(np.array_equal(state.coordinates, first.state.coordinates) for state in found)
 
 
@@ -164,7 +165,7 @@ def test_kernels_stay_within_their_arrays():
         assert abs(sim.positions("b")[-1, 2]) < 1e-12
 
 
-def test_misuse_is_named():
+def test_errors_name_the_argument_or_body_that_is_wrong():
     m = pendulum()
     for arguments, words in (
         ({"duration": -1.0}, "duration"),
@@ -181,7 +182,7 @@ def test_misuse_is_named():
         m.simulate(1.0)
 
 
-def test_assumed_inertia_and_changed_velocities_are_said():
+def test_notes_name_assumed_inertia_and_changed_velocities():
     m = cd.Mechanism("plain", gravity=(0, -G, 0))
     b = m.body("bob", center=(1, 0, 0))
     m.revolute("A", m.ground.frame(z=(0, 0, 1)), b.frame(z=(0, 0, 1)))

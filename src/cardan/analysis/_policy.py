@@ -59,7 +59,7 @@ CONFLICT_SHARE = 0.5  # share of independent attempts that end at the least cost
 # of all poses of a solvable mechanism is reported as a conflict with a probability of 1e-4 (1/30 with 12 attempts).
 CONFLICT_ENOUGH = 32
 
-# WORK that takes as long as the search for a proof: it is made when so much was done in vain, or before giving up
+# WORK that takes as long as the search for a proof, which begins after so much unsuccessful work, or before giving up
 WORTH_A_PROOF = 2500.0
 
 # Shares of the way from the pose found to the first start.  The first is small: if nothing is free, the attempt returns

@@ -29,7 +29,7 @@ _policy = TieredModule("cardan.analysis._policy")
 
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
 NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed, and the reason is examined
-ENOUGH_NEAR = 4  # attempts after which the reason is examined why one of them ended near the tolerance
+ENOUGH_NEAR = 4  # attempts after which it is examined why one of them ended near the tolerance
 DEPENDENT = 0.9  # share of a residual that belongs to dependent equations, above which these contradict each other
 # Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
 # judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
@@ -154,7 +154,7 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
                 conflict = not _has_too_many_turns(system, first, length, task)
             return End(*best, attempts, iterations, conflict)
         if action >= _policy.RESTART and _has_too_many_turns(system, first, length, task):
-            return End(*best, attempts, iterations)  # from random poses it would be guessed how many turns are made
+            return End(*best, attempts, iterations)  # the number of turns made from random poses would be a guess
         trial = job
         if action == _policy.CONTINUE:
             q = q.copy()
@@ -214,8 +214,8 @@ def _back(
 ) -> tuple[tuple[Run, FloatArray], int]:
     """A pose as good as the one found, but nearer to the first start, and the iterations used.
 
-    Attempts begin between the pose found and the start, ever nearer to the start.  They end where what is free has
-    moved little.
+    Attempts begin between the pose found and the start, each nearer to the start.  They end where free parts have moved
+    little.
     """
     iterations = 0
     target = target_residual(system, draws.length, task.options.tolerance)

@@ -84,12 +84,7 @@ class SparseLinearization:
     rank = 0
 
     def __init__(
-        self,
-        system: System,
-        problem: Problem,
-        q: FloatArray,
-        damping: float = rates.LEAST_DAMPING,
-        freedoms: int = 0,
+        self, system: System, problem: Problem, q: FloatArray, damping: float = rates.LEAST_DAMPING, freedoms: int = 0
     ) -> None:
         """damping: λ, see :class:`rates.Factorization`.  freedoms: number of free motions at regular poses."""
         self._problem = problem
@@ -138,13 +133,7 @@ class Crossing:
     """The motion between two regular poses, with a singular one in between."""
 
     def __init__(
-        self,
-        system: System,
-        problem: Problem,
-        drive: Drive,
-        start: tuple[float, FloatArray],
-        span: float,
-        meets: Meets,
+        self, system: System, problem: Problem, drive: Drive, start: tuple[float, FloatArray], span: float, meets: Meets
     ) -> None:
         """From a time [s] and a pose in solver coordinates over a span [s]; meets: the verdict on a pose at a time."""
         self._system = system

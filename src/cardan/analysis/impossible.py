@@ -222,8 +222,8 @@ def _directions_contradict(records: list[Any], tolerance: float) -> bool:
     bounds: list[tuple[int, int, float, float]] = []  # (u, v, least, largest angle)
 
     def node(body: int, u: tuple[float, ...]) -> int:
-        leader, turned = axes.get(body, (body, None))
-        return graph.node(leader, u if turned is None else tuple((turned @ u).tolist()))
+        leader, rotation = axes.get(body, (body, None))
+        return graph.node(leader, u if rotation is None else tuple((rotation @ u).tolist()))
 
     def join(a: Node, b: Node, least: float, largest: float) -> None:
         bounds.append((node(*a), node(*b), least - slack, largest + slack))
@@ -270,12 +270,12 @@ def _common_axes(locked: list[list[Node]]) -> tuple[dict[int, tuple[int, FloatAr
         axes[leader] = leader, np.eye(3)
         todo = [leader]
         for body in todo:
-            turned = axes[body][1]
+            rotation = axes[body][1]
             for other, between in neighbours[body]:
                 if other not in axes:
-                    axes[other] = leader, turned @ between
+                    axes[other] = leader, rotation @ between
                     todo.append(other)
                 else:
-                    chord = float(np.linalg.norm(turned @ between - axes[other][1])) / math.sqrt(8.0)
+                    chord = float(np.linalg.norm(rotation @ between - axes[other][1])) / math.sqrt(8.0)
                     mismatch = max(mismatch, 2.0 * math.asin(min(chord, 1.0)))
     return axes, mismatch

@@ -27,11 +27,11 @@ from cardan.system.system import System
 METHODS: Final = ("adams", *TABLEAUS)
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
-CHUNK: Final = 2000  # steps between two checks of the clock, divided by the number of bodies
-CHANGED: Final = 1e-9  # velocities that a start changes by more are said to be inconsistent
-
-JUMP_SPAN: Final = 1e-9  # of the duration: a driver is looked at so near to where a run ended
-KEPT: Final = "earlier results are kept, and resume() goes on"
+CHUNK: Final = 2000  # steps times bodies between two checks of the clock
+CHANGED: Final = 1e-9  # of the largest velocity, or absolute below 1: a larger change at the start is noted
+SAME_TIME: Final = 1e-12  # relative: a smaller difference of times is rounding
+JUMP_SPAN: Final = 1e-9  # of the duration: a driver is evaluated this near to the time where a run ended, or a step
+KEPT: Final = "earlier results are kept; resume() continues"
 UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
 
@@ -73,8 +73,8 @@ def simulate(
     outputs = _outputs(first, duration, step, times)
     if not found.ok:
         reason = f"at t = {first:g} s: {found.text()}"
-        width = 1 + equations.coordinates + 12 * len(system.names) + equations.equations.size
-        return Simulation(equations, np.empty((0, width)), SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
+        nothing = np.empty((0, equations.columns))
+        return Simulation(equations, nothing, SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
     own = equations.system
     known = {**getattr(state, "angles", {}), **found.state.angles}  # loads may count angles that kinematics does not
     angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
@@ -129,7 +129,9 @@ def _go_on(
     if code in STATUS:
         status, words = STATUS[code]
         names = run.undefined_loads() if code == abi.NOT_FINITE else []
-        words += f", because {', '.join(map(repr, names))} have no finite force" if names else ""
+        if names:
+            verb = "has" if len(names) == 1 else "have"
+            words += f", because {', '.join(map(repr, names))} {verb} no finite force"
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     if status in UNREACHED:
         reason += _driver_reason(run)
@@ -149,7 +151,7 @@ def _go_on(
 
 
 def _driver_reason(run: Integration) -> str:
-    """What the drivers have to do with the end of a run: they jump, or are inconsistent; "" where they do not."""
+    """Whether drivers caused the end of a run, because they jump or are inconsistent, in words; "" if not."""
     system = run.equations.system
     if not system.signals:
         return ""
@@ -169,14 +171,14 @@ def _driver_reason(run: Integration) -> str:
 def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None) -> FloatArray:
     """Output times [s], increasing; those given, every step, or OUTPUTS intervals."""
     if times is None:
-        count = OUTPUTS if step is None else max(1, math.ceil(duration / step * (1.0 - 1e-12)))
+        count = OUTPUTS if step is None else max(1, math.ceil(duration / step * (1.0 - SAME_TIME)))
         grid = np.arange(count + 1) * (duration / count if step is None else step)
         grid[-1] = duration
         return np.array(first + grid, dtype=np.float64)
     found = np.array([check.number(t, "an output time") for t in times])
     if not found.size or not (np.diff(found) > 0.0).all():
         raise ModelError(f"times are {found.tolist()}; they must increase, and there must be one at least")
-    if found[0] < first or found[-1] > (first + duration) * (1.0 + 1e-12):
+    if found[0] < first or found[-1] > (first + duration) * (1.0 + SAME_TIME):
         raise ModelError(
             f"times go from {found[0]:g} to {found[-1]:g} s; they must lie within {first:g} … {first + duration:g} s"
         )
@@ -186,9 +188,10 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
 def _velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
-        return np.zeros(6 * len(system.names))
-    if given.shape != (len(system.names), 6):
-        raise ModelError(f"the velocities have shape {given.shape}; it must be {(len(system.names), 6)}: ṙ and ω")
+        return np.zeros(abi.WIDTH * len(system.names))
+    shape = (len(system.names), abi.WIDTH)
+    if given.shape != shape:
+        raise ModelError(f"the velocities have shape {given.shape}; it must be {shape}: ṙ and ω of every body")
     if not np.isfinite(given).all():
         k = int(np.argmin(np.isfinite(given).all(axis=1)))
         raise ModelError(f"the velocity of body {system.names[k]!r} is {given[k].tolist()}; it must be finite")

@@ -12,6 +12,7 @@ import numpy as np
 
 from cardan.analysis import output
 from cardan.constraints.registry import FeatureKind
+from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
 from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
@@ -45,12 +46,6 @@ class Energy(NamedTuple):
     def total(self) -> FloatArray:
         """Their sum."""
         return self.kinetic + self.potential
-
-
-def dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a · b at each time."""
-    found: FloatArray = np.einsum("ki,ki->k", a, b)
-    return found
 
 
 def plain(values: FloatArray) -> Any:
@@ -87,7 +82,8 @@ class Simulation:
 
     ``ok``: the whole duration was simulated.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s]: outputs
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
-    steps were taken, and how many refused and repeated smaller.  ``notes``: what was assumed or changed at the start.
+    steps were taken, and how many were refused and repeated with a smaller size.  ``error``: the largest estimated
+    error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start.
     ``events``: limits that were reached or left, with the time [s].
     """
 
@@ -144,9 +140,9 @@ class Simulation:
         return self._state(len(self.times) - 1) if len(self.times) else None
 
     def resume(self, max_seconds: float | None = None, progress: Callable[[float], None] | None = None) -> Simulation:
-        """Go on where a simulation was stopped, by ``max_seconds`` or by the keyboard, as if it had not been.
+        """Continue a simulation that was stopped by ``max_seconds`` or by the keyboard.
 
-        The result has all outputs from the beginning; its numbers are those of a run that was not stopped.
+        The result has all outputs from the beginning.  Its numbers are those of a run that was not stopped.
         """
         from cardan.analysis.simulate import resume
 
@@ -169,8 +165,10 @@ class Simulation:
 
     def _rates(self, order: int) -> FloatArray:
         """v (order 0) or v̇ (1) of the principal frames, shape (times, bodies, 6)."""
-        first = 1 + layout.POSE * self._bodies + len(self._equations.system.counted_angles) + 6 * self._bodies * order
-        return self._results[:, first : first + 6 * self._bodies].reshape(-1, self._bodies, 6)
+        first = (
+            1 + layout.POSE * self._bodies + len(self._equations.system.counted_angles) + WIDTH * self._bodies * order
+        )
+        return self._results[:, first : first + WIDTH * self._bodies].reshape(-1, self._bodies, WIDTH)
 
     def _multipliers(self) -> FloatArray:
         """λ of every equation, shape (times, equations)."""
@@ -190,26 +188,23 @@ class Simulation:
         found: FloatArray = np.concatenate([r, p], axis=2)
         return found
 
+    @cached_property
     def _origin_rates(self) -> tuple[FloatArray, FloatArray]:
         """Velocities and accelerations of the body origins, ω and ω̇ in body axes, shape (times, bodies, 6) each."""
         system = self._equations.system
         p, axes = self._coordinates[:, :, 3:], system.reference_frames[:, 3:]
         shape = (*p.shape[:2], 3)
         v, a = self._rates(0), self._rates(1)
-        turn = np.broadcast_to(axes, p.shape)
-        w, dw = euler.rotate(turn, v[:, :, 3:]), euler.rotate(turn, a[:, :, 3:])
+        principal = np.broadcast_to(axes, p.shape)
+        w, dw = euler.rotate(principal, v[:, :, 3:]), euler.rotate(principal, a[:, :, 3:])
         c = np.broadcast_to(system.reference_points, shape)
         velocity = v[:, :, :3] - euler.rotate(p, np.cross(w, c))
         acceleration = a[:, :, :3] - euler.rotate(p, np.cross(dw, c) + np.cross(w, np.cross(w, c)))
         return np.concatenate([velocity, w], axis=2), np.concatenate([acceleration, dw], axis=2)
 
-    @cached_property
-    def _all_rates(self) -> tuple[FloatArray, FloatArray]:
-        return self._origin_rates()
-
     def _state(self, k: int) -> State:
         system = self._equations.system
-        velocities, accelerations = self._all_rates
+        velocities, accelerations = self._origin_rates
         keys = system.counted_angles
         return State(
             system.names,
@@ -228,7 +223,7 @@ class Simulation:
             raise check.unknown(name, "movable body of this simulation", system.names)
         return system.index[name]
 
-    # -- what is asked for ---------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------------
 
     def positions(self, body: str | Body) -> FloatArray:
         """Positions of a body's origin [m] in world, shape (times, 3)."""
@@ -240,11 +235,11 @@ class Simulation:
 
     def velocities(self, body: str | Body) -> FloatArray:
         """ṙ of a body's origin [m/s] in world and ω [rad/s] in body axes, shape (times, 6)."""
-        return self._all_rates[0][:, self._index(body)].copy()
+        return self._origin_rates[0][:, self._index(body)].copy()
 
     def accelerations(self, body: str | Body) -> FloatArray:
         """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
-        return self._all_rates[1][:, self._index(body)].copy()
+        return self._origin_rates[1][:, self._index(body)].copy()
 
     def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns where the mechanism counts them."""
@@ -253,26 +248,11 @@ class Simulation:
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
         if not isinstance(joint, Coordinate):
             raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
-        return self._value(joint)
-
-    def _value(self, c: Coordinate) -> FloatArray:
-        """A coordinate at all times, as :meth:`Coordinate.value` in each state, without jumps."""
-        world = [self._world(feature) for feature in c.features]
-        if c.kind == "displacement":
-            return dot(world[0], world[2] - world[1])
-        if c.kind == "distance":
-            return np.asarray(np.linalg.norm(world[1] - world[0], axis=1))
-        if c.kind == "inclination":
-            u, v = world
-            return np.asarray(np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), dot(u, v)))
-        x, y, w = world
-        angle = np.arctan2(dot(y, w), dot(x, w))
         keys = self._equations.system.counted_angles
-        if c.counted is None or c.counted.key not in keys:
-            return np.asarray(np.unwrap(np.where(angle == -np.pi, np.pi, angle)))
-        near = self._angles()[:, keys.index(c.counted.key)]
-        found: FloatArray = angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi))
-        return found
+        is_counted = joint.counted is not None and joint.counted.key in keys
+        near = self._angles()[:, keys.index(joint.counted.key)] if joint.counted is not None and is_counted else None
+        values = joint.values_in_world([self._world(feature) for feature in joint.features], near)
+        return np.asarray(np.unwrap(values)) if joint.kind == "angle" and not is_counted else values
 
     def _world(self, feature: Feature) -> FloatArray:
         """A point or vector in world, shape (times, 3)."""
@@ -281,8 +261,8 @@ class Simulation:
         if feature.body.is_ground:
             return value
         pose = self._coordinates[:, self._index(feature.body)]
-        turned: FloatArray = euler.rotate(pose[:, 3:], value)
-        return turned + pose[:, :3] if feature.kind is FeatureKind.POINT else turned
+        rotated: FloatArray = euler.rotate(pose[:, 3:], value)
+        return rotated + pose[:, :3] if feature.kind is FeatureKind.POINT else rotated
 
     @cached_property
     def _forces(self) -> ConstraintForces:
@@ -292,11 +272,11 @@ class Simulation:
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint on one of its bodies, about the origin of the joint's frame on that body.
 
-        on: "b", "a", or a body or its name (a body that is named "a" or "b" itself: the body).  On the ground it is the
-        opposite of what acts on the other bodies.
-        axes: "world", or "joint" for the axes of that frame (of the body, where the joint has a point there).
-        Couplings, drivers and constraints of your own have reactions too: their share of the forces, beside those of
-        the joints that guide the bodies.  Of a coupling "a" and "b" are the bodies b of its two coordinates.
+        on: "b", "a", a body, or the name of a body.  If a body is itself named "a" or "b", pass the body.  The reaction
+        on the ground is the opposite of the forces on the other bodies.
+        axes: "world", or "joint" for the axes of that frame (those of the body, if the joint has a point there).
+        Couplings, drivers and your own constraints have reactions too: the part of the forces that they exert, without
+        those of the joints that guide the bodies.  For a coupling, "a" and "b" are the bodies b of its two coordinates.
         """
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
@@ -380,7 +360,7 @@ class Simulation:
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_coordinates", "_all_rates", "_forces")
+        cached = ("_coordinates", "_origin_rates", "_forces")
         return {key: value for key, value in self.__dict__.items() if key not in cached}
 
     def __repr__(self) -> str:

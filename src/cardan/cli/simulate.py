@@ -1,4 +1,4 @@
-"""``cardan simulate NAME``: the motion of a mechanism of the gallery under gravity and its drivers."""
+"""``cardan simulate NAME``: the motion of a mechanism of the gallery under gravity, with its drivers."""
 
 from __future__ import annotations
 

@@ -105,13 +105,7 @@ class Signal:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        try:
-            pickle.dumps(self.function)
-        except Exception as error:
-            raise ModelError(
-                f"driver {self.name!r} cannot be pickled, because its function cannot ({error}); use a function that a "
-                "module defines by name"
-            ) from None
+        check_picklable(f"driver {self.name!r}", self.function)
         return Signal, (self.name, self.function)
 
 
@@ -125,6 +119,17 @@ class Line:
 
     def __call__(self, t: Any) -> Any:
         return self.value + self.rate * (t - self.time)
+
+
+def check_picklable(what: str, function: Any) -> None:
+    """ModelError if the function of an item cannot be pickled."""
+    try:
+        pickle.dumps(function)
+    except Exception as error:
+        raise ModelError(
+            f"{what} cannot be pickled, because its function cannot ({error}); use a function that a module defines by "
+            "name"
+        ) from None
 
 
 class Remembered:

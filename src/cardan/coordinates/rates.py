@@ -38,7 +38,7 @@ DAMPING = 1e-12  # λ of the normal equations, relative to entries of order one,
 LEAST_DAMPING = 1e-15  # and if none is: then AᵀA has an inverse, and λ only makes it exist after rounding
 REFINED = 1e-14  # of the right-hand side: a smaller residual is rounding
 MOST_REFINEMENTS = 6  # each reduces the error by the factor λ/σ²
-FREE = 1e-3  # of a component along a free motion: what is left of less is due to a small singular value
+FREE = 1e-3  # of a component along a free motion: if less is left, it is due to a small singular value
 # The same for singular poses.  With the least λ a generous bound costs nothing: σ² < 300 λ.  With the other, and some
 # more random vectors, it is σ² < 7 λ.
 NEARLY_SINGULAR = 1e-5

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cardan.joints.couplings import DRIVEN, LIMITED
@@ -51,7 +52,7 @@ def causes(system: System, time: float) -> list[str]:
     """Why the constraints may not be satisfiable at a time [s], each cause as a sentence; empty if none is seen."""
     settings: dict[Any, list[_Setting]] = {}
     limits: dict[Any, list[tuple[str, float, float]]] = {}
-    for name, record in zip(*_named(system), strict=True):
+    for name, record in _named(system):
         form = record.judged()
         if form.primitive.name in _SETS:
             settings.setdefault((form.primitive.name, *_features(form)), []).append(_setting(name, form, time))
@@ -67,8 +68,9 @@ def causes(system: System, time: float) -> list[str]:
     return found + _far(system, drivers) + rings(system)
 
 
-def _named(system: System) -> tuple[tuple[str, ...], tuple[Record, ...]]:
-    return system._source.constraints, system._source.records
+def _named(system: System) -> Iterator[tuple[str, Record]]:
+    """Every record with the name of its constraint."""
+    return zip(system.constraints, system._source.records, strict=True)
 
 
 def _floats(record: Record) -> list[float]:
@@ -136,7 +138,7 @@ def _lengths(system: System) -> dict[str, float]:
 def rings(system: System) -> list[str]:
     """Rings of gears and belts that are locked or inconsistent, in words."""
     gears = []
-    for name, record in zip(*_named(system), strict=True):
+    for name, record in _named(system):
         if record.primitive.name == "gear":
             (first,), (second,) = ([f[1]] for f in _features(record) if f[0] == layout.ANGLE)
             gears.append(_Gear(name, first, second, *_floats(record)[:2]))

@@ -404,8 +404,8 @@ def _rank(at: Linearised, tolerance: float) -> tuple[int, FloatArray]:
 def _flat(at: Linearised, rank: int, tolerance: float, least: int) -> FloatArray:
     """Columns that combine the motions along which second order is within the tolerance; at least ``least``."""
     forms = at.forms(rank)
-    turned = tolerance / float(at.values[rank - 1]) if rank else 0.0  # the error of the singular vectors
-    most = 2.0 * tolerance / REACH**2 + 3.0 * turned * forms.scale  # a form contains s once and n twice
+    error = tolerance / float(at.values[rank - 1]) if rank else 0.0  # of the singular vectors
+    most = 2.0 * tolerance / REACH**2 + 3.0 * error * forms.scale  # a form contains s once and n twice
     return second_order.flat(forms.values, most, least)
 
 

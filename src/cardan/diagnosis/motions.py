@@ -25,7 +25,7 @@ NAMED = 4  # bodies that a text names
 
 
 class FreeMotion(NamedTuple):
-    """A free motion in words: ``body`` and what it does, its ``rate`` "rad" or "m"; ``bodies``: all that move."""
+    """A free motion in words: ``body`` and what it does, its ``unit`` "rad" or "m"; ``bodies``: all that move."""
 
     body: str
     does: str
@@ -95,8 +95,8 @@ _BODY = tuple([(f"moves along {k}", "m") for k in "xyz"] + [(f"turns about {k}",
 def _body_choices(system: System, coordinates: FloatArray, found: FloatArray) -> list[_Choice]:
     """Positions of body origins and rotations, along the world's axes."""
     A = euler.matrix(coordinates[:, 3:])
-    turns = np.einsum("bij,kbj->kbi", A, found[:, :, 3:])
-    rate = np.concatenate([found[:, :, :3], turns], axis=2)
+    rotations = np.einsum("bij,kbj->kbi", A, found[:, :, 3:])
+    rate = np.concatenate([found[:, :, :3], rotations], axis=2)
     return [
         _Choice(name, does, unit, rate[:, b, i])
         for b, name in enumerate(system.names)
@@ -123,21 +123,21 @@ def _of_joint(
     a, b = ends
     point, axes_b = _in_world(edge.b, b, coordinates)
     _, axes_a = _in_world(edge.a, a, coordinates)
-    moves, turns = (y - x for x, y in zip(*(_twist(k, point, coordinates, found) for k in ends), strict=True))
+    velocity, rotation = (y - x for x, y in zip(*(_twist(k, point, coordinates, found) for k in ends), strict=True))
     body = names[b] if b >= 0 else names[a]
     relative = f" relative to {names[a]}" if min(a, b) >= 0 else ""
     along = {0: "", 1: "z", 2: "xy", 3: "xyz"}[edge.motion.translations]
     choices = []
     if edge.motion.rotation == layout.ABOUT_Z:
-        choices.append((f"turns about {name}", "rad", turns @ axes_a[2]))
+        choices.append((f"turns about {name}", "rad", rotation @ axes_a[2]))
     elif edge.motion.rotation == layout.CROSSED:
-        choices.append((f"turns about the first axis of {name}", "rad", turns @ axes_a[2]))
-        choices.append((f"turns about the second axis of {name}", "rad", turns @ axes_b[2]))
+        choices.append((f"turns about the first axis of {name}", "rad", rotation @ axes_a[2]))
+        choices.append((f"turns about the second axis of {name}", "rad", rotation @ axes_b[2]))
     elif edge.motion.rotation == layout.ANYHOW:
-        choices += [(f"turns about {k} of {name}", "rad", turns @ axes_a["xyz".index(k)]) for k in "xyz"]
+        choices += [(f"turns about {k} of {name}", "rad", rotation @ axes_a["xyz".index(k)]) for k in "xyz"]
     for k in along:
         where = name if along == "z" else f"{k} of {name}"
-        choices.append((f"moves along {where}", "m", moves @ axes_a["xyz".index(k)]))
+        choices.append((f"moves along {where}", "m", velocity @ axes_a["xyz".index(k)]))
     return [_Choice(body, does + relative, unit, rate) for does, unit, rate in choices]
 
 
@@ -154,8 +154,8 @@ def _twist(body: int, point: FloatArray, coordinates: FloatArray, found: FloatAr
     """Velocities of a point [m] of a body, and ω in world axes, in every motion, shape (dof, 3) each."""
     if body < 0:
         return np.zeros((len(found), 3)), np.zeros((len(found), 3))
-    turns: FloatArray = found[:, body, 3:] @ euler.matrix(coordinates[body, 3:]).T
-    return found[:, body, :3] + np.cross(turns, point - coordinates[body, :3]), turns
+    rotation: FloatArray = found[:, body, 3:] @ euler.matrix(coordinates[body, 3:]).T
+    return found[:, body, :3] + np.cross(rotation, point - coordinates[body, :3]), rotation
 
 
 def _independent(choices: list[_Choice], length: float) -> list[int]:

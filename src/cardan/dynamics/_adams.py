@@ -6,8 +6,8 @@ and the last k; project pose and velocity onto the constraints with the same fac
 at the corrected velocity, with the same J and factor.
 
 Nodes may be uneven: with RTOL > 0 steps are chosen by the difference of two correctors, from order one on; otherwise
-STEP is kept.  The kernel returns where it needs what only Python has (values of drivers, of users' loads), and goes on
-where it was when it is called again: PHASE.
+STEP is kept.  The kernel returns if it needs values that only Python computes (of drivers, of users' loads).  PHASE
+tells where it continues when it is called again.
 """
 
 from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
@@ -27,7 +27,6 @@ from cardan.dynamics._equations import (
     SHIFT,
     VALUES,
     WEIGHTS,
-    WIDTH,
     approach,
     evaluate,
     is_closed,
@@ -40,16 +39,29 @@ from cardan.dynamics._equations import (
     solve_acceleration,
     update_gamma,
 )
+from cardan.dynamics.abi import WIDTH
 
 MOST = 7  # nodes of a polynomial
 EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
 EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
 SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights
 CLOSE = 1e-12  # times that differ by less, relative to a step, are one
-SAFETY = 0.8
-SHRINK = 0.2
-GROW = 2.0
+SAFETY = 0.8  # of the step that would just meet RTOL
+SHRINK = 0.2  # least factor on a refused step
+GROW = 2.0  # largest factor on an accepted step
+REDUCE = 0.5  # least factor on an accepted step
+WORTH_GROWTH = 1.25  # a step that could grow by less is kept, so that its weights are reused
+LEAST_RATIO = 1e-12  # added to error/RTOL, which may be zero
+MOST_SHIFT = 10.0  # of RTOL: a variable step that is shifted more onto the constraints is refused
 CLOSURES = 8  # projections of one pose
+DIVERGED = 1e3  # relative to the extent, or in radians: a larger shift does not lead to a closed pose
+FINITE = 1e200  # larger accelerations are refused: their squares would overflow
+TINY = 1e-300  # against division by zero
+INSIDE = 1e-3  # of a bracket: an event is sought no nearer to its ends
+
+# Parts of WEIGHTS, MOST floats each: nodes, scratch, and the weights of ∫ and ∬ of the predictor, of the corrector, and
+# of the corrector of one order less.
+NODES, PARTIAL, PREDICT_V, PREDICT_Q, CORRECT_V, CORRECT_Q, LESS_V, LESS_Q, WEIGHTS_SIZE = range(0, 9 * MOST, MOST)
 
 
 @inner
@@ -101,20 +113,17 @@ def update_weights(control, times, weights):
     """Weights of the predictor, of the corrector, and of the corrector of one order less."""
     k = int(min(control[abi.KNOWN], control[abi.ORDER]))
     head = int(control[abi.HEAD])
-    nodes = cut(weights, 0, MOST)
-    scratch = cut(weights, MOST, MOST)
+    nodes = cut(weights, NODES, MOST)
+    scratch = cut(weights, PARTIAL, MOST)
     h = control[abi.STEP]
     nodes[0] = 1.0
     for j in range(k):
         nodes[j + 1] = (times[(head + j) % abi.HISTORY] - control[abi.TIME]) / h
-    part = 2 * MOST
-    integrals(k, tail(nodes, 1), 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
-    part += 2 * MOST
-    integrals(k + 1, nodes, 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
-    part += 2 * MOST
-    integrals(k, nodes, 1.0, tail(weights, part), tail(weights, part + MOST), scratch)
-    weights[part + k] = 0.0
-    weights[part + MOST + k] = 0.0
+    integrals(k, tail(nodes, 1), 1.0, tail(weights, PREDICT_V), tail(weights, PREDICT_Q), scratch)
+    integrals(k + 1, nodes, 1.0, tail(weights, CORRECT_V), tail(weights, CORRECT_Q), scratch)
+    integrals(k, nodes, 1.0, tail(weights, LESS_V), tail(weights, LESS_Q), scratch)
+    weights[LESS_V + k] = 0.0
+    weights[LESS_Q + k] = 0.0
 
 
 @inner
@@ -135,8 +144,8 @@ def predict(job, control, q, v, history, work):
         step[i] = 0.0
     for j in range(k):
         a = node(history, n6, head, j)
-        once = weights[2 * MOST + j]
-        twice = weights[3 * MOST + j]
+        once = weights[PREDICT_V + j]
+        twice = weights[PREDICT_Q + j]
         for i in range(n6):
             new_v[i] += once * a[i]
             step[i] += twice * a[i]
@@ -149,7 +158,10 @@ def predict(job, control, q, v, history, work):
 
 @inner
 def correct(job, control, v, history, work):
-    """NEW_V, SHIFT ← corrected velocity, and change of the pose; returns the error estimate, 1 for one of size RTOL."""
+    """NEW_V, SHIFT ← corrected velocity, and change of the pose; returns the estimated error.
+
+    The error is relative to the extent, or in radians, and to speeds above one [1/s].
+    """
     n6 = WIDTH * job[abi.BODIES]
     h = control[abi.STEP]
     k = int(min(control[abi.KNOWN], control[abi.ORDER]))
@@ -160,18 +172,18 @@ def correct(job, control, v, history, work):
     new_a = piece(job, NEW_A, work)
     largest = 0.0
     for i in range(n6):
-        once = weights[4 * MOST] * new_a[i]
-        twice = weights[5 * MOST] * new_a[i]
-        less_once = weights[6 * MOST] * new_a[i]
-        less_twice = weights[7 * MOST] * new_a[i]
+        once = weights[CORRECT_V] * new_a[i]
+        twice = weights[CORRECT_Q] * new_a[i]
+        less_once = weights[LESS_V] * new_a[i]
+        less_twice = weights[LESS_Q] * new_a[i]
         before = 0.0
         for j in range(k):
             a = history[((head + j) % abi.HISTORY) * n6 + i]
-            once += weights[4 * MOST + j + 1] * a
-            twice += weights[5 * MOST + j + 1] * a
-            less_once += weights[6 * MOST + j + 1] * a
-            less_twice += weights[7 * MOST + j + 1] * a
-            before += weights[3 * MOST + j] * a
+            once += weights[CORRECT_V + j + 1] * a
+            twice += weights[CORRECT_Q + j + 1] * a
+            less_once += weights[LESS_V + j + 1] * a
+            less_twice += weights[LESS_Q + j + 1] * a
+            before += weights[PREDICT_Q + j] * a
         unit = control[abi.LENGTH] if i % WIDTH < 3 else 1.0
         speed = max(1.0, abs(v[i]) / unit)
         largest = max(largest, h * h * abs(twice - less_twice) / unit, h * abs(once - less_once) / (unit * speed))
@@ -181,10 +193,10 @@ def correct(job, control, v, history, work):
 
 
 @inner
-def close(job, control, row, q, v, work):
-    """Project the pose q and the velocity v until the shift is rounding; q and v are changed.  SHIFT is overwritten.
+def close(job, control, row, v, work):
+    """NEW_Q, v ← the pose moved by SHIFT and the velocity, projected until the shift is rounding; returns success.
 
-    The factor is that of the pose NEW_Q; SHIFT is a change of the pose to make first.  SHIFTED keeps the largest shift.
+    The factor is that of NEW_Q at first.  SHIFT is overwritten.  SHIFTED keeps the largest shift.
     """
     new_q = piece(job, NEW_Q, work)
     step = piece(job, SHIFT, work)
@@ -199,7 +211,7 @@ def close(job, control, row, q, v, work):
         is_accurate = control[abi.REDUNDANT] == 0.0 and control[abi.PIVOT] > ACCURATE
         if shift <= control[abi.EXACT] and (is_accurate or is_closed(job, control, new_q, work)):
             return True
-        if not shift < 1e3:
+        if not shift < DIVERGED:
             return False
         linearize(job, control, new_q, v, work)
         for i in range(WIDTH * job[abi.BODIES]):
@@ -230,7 +242,7 @@ def store(job, control, t, q, v, a, multipliers, storage):
 @inner
 def is_finite(n, a):
     for i in range(n):
-        if not abs(a[i]) < 1e200:
+        if not abs(a[i]) < FINITE:
             return False
     return True
 
@@ -271,12 +283,13 @@ def accept(job, control, q, v, history, work):
 def next_step(control):
     """Choose the next step by the error of the last one."""
     k = min(control[abi.KNOWN] - 1.0, control[abi.ORDER])
-    growth = SAFETY * (control[abi.LAST_ERROR] / control[abi.RTOL] + 1e-12) ** (-1.0 / (k + 1.0))
+    growth = SAFETY * (control[abi.LAST_ERROR] / control[abi.RTOL] + LEAST_RATIO) ** (-1.0 / (k + 1.0))
     control[abi.HOLD] += 1.0
     if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 2.0:
         control[abi.FRESH] = 1.0
-    if (control[abi.HOLD] > k and (growth > 1.25 or growth < SAFETY)) or (k < control[abi.ORDER] and growth > 1.0):
-        control[abi.STEP] *= min(GROW, max(0.5, growth))
+    is_due = control[abi.HOLD] > k and (growth > WORTH_GROWTH or growth < SAFETY)
+    if is_due or (k < control[abi.ORDER] and growth > 1.0):
+        control[abi.STEP] *= min(GROW, max(REDUCE, growth))
         control[abi.HOLD] = 0.0
         control[abi.FRESH] = 1.0
 
@@ -308,7 +321,7 @@ def is_at(t, other, step):
 
 @inner
 def next_time(control, rest):
-    """The end of the next step.  Constant steps are counted, so that their times do not gather rounding."""
+    """The end of the next step.  Constant steps are counted, so that rounding does not accumulate."""
     step = control[abi.STEP]
     if rest < step * (1.0 + SAME_STEP):
         if rest < step * (1.0 - SAME_STEP):
@@ -322,7 +335,7 @@ def next_time(control, rest):
 
 @inner
 def gap_of(job, stop, values, multipliers):
-    """What exceeds zero where a stop is reached, or where it would have to pull; relative to the start of the step."""
+    """Positive where a stop is passed (relative to the extent, or in radians), or where it would have to pull (−λ)."""
     table = tail(integers_at(job[abi.STOPS]), abi.STOP * stop)
     bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * stop)
     if bounds[abi.SIDE] != 0.0:
@@ -341,7 +354,7 @@ def update_values(job, q, work):
 
 @inner
 def keep_gaps(job, q, multipliers, work):
-    """Note the gaps of all stops at the start of a step."""
+    """Store the gaps of all stops at the start of a step."""
     values = update_values(job, q, work)
     for k in range(job[abi.STOP_COUNT]):
         tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)[abi.GAP] = gap_of(job, k, values, multipliers)
@@ -349,15 +362,18 @@ def keep_gaps(job, q, multipliers, work):
 
 @inner
 def seek_event(job, control, q, multipliers, work):
-    """Whether a step must be repeated with another length, chosen by the secant, to end at an event; see EVENT."""
+    """Whether a step must be repeated with another length, chosen by the secant, to end at an event.
+
+    EVENT ← the number of the stop, from 1, if the step ends at an event; else 0.
+    """
     values = update_values(job, q, work)
-    largest = -1e300
+    largest = -1.0 / TINY
     first = 0
     for k in range(job[abi.STOP_COUNT]):
         bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
         gap = gap_of(job, k, values, multipliers)
         if bounds[abi.SIDE] != 0.0:
-            gap /= max(-bounds[abi.GAP], abs(gap), 1e-300)
+            gap /= max(-bounds[abi.GAP], abs(gap), TINY)
         if gap > largest:
             largest = gap
             first = k
@@ -372,7 +388,7 @@ def seek_event(job, control, q, multipliers, work):
         bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * first)
         start = bounds[abi.GAP]
         if bounds[abi.SIDE] != 0.0:
-            start /= max(-start, abs(gap_of(job, first, values, multipliers)), 1e-300)
+            start /= max(-start, abs(gap_of(job, first, values, multipliers)), TINY)
         control[abi.LOW] = 0.0
         control[abi.LOW_GAP] = min(start, 0.0)
     if largest > 0.0:
@@ -384,8 +400,8 @@ def seek_event(job, control, q, multipliers, work):
         control[abi.LOW_GAP] = largest
         control[abi.HIGH_GAP] *= 0.5
     width = control[abi.HIGH] - control[abi.LOW]
-    part = -control[abi.LOW_GAP] / max(control[abi.HIGH_GAP] - control[abi.LOW_GAP], 1e-300)
-    control[abi.STEP] = control[abi.LOW] + min(max(part, 1e-3), 1.0 - 1e-3) * width
+    part = -control[abi.LOW_GAP] / max(control[abi.HIGH_GAP] - control[abi.LOW_GAP], TINY)
+    control[abi.STEP] = control[abi.LOW] + min(max(part, INSIDE), 1.0 - INSIDE) * width
     control[abi.FRESH] = 1.0
     return True
 
@@ -399,13 +415,13 @@ def interpolate(job, control, history, t, work):
     before = history[abi.HISTORY * n6 + (head + 1) % abi.HISTORY]
     k = int(min(control[abi.KNOWN], control[abi.ORDER] + 1.0))
     weights = piece(job, WEIGHTS, work)
-    nodes = cut(weights, 0, MOST)
-    once = cut(weights, 2 * MOST, MOST)
-    twice = cut(weights, 3 * MOST, MOST)
+    nodes = cut(weights, NODES, MOST)
+    once = cut(weights, PREDICT_V, MOST)
+    twice = cut(weights, PREDICT_Q, MOST)
     h = t - before
     for j in range(k):
         nodes[j] = (history[abi.HISTORY * n6 + (head + j) % abi.HISTORY] - before) / h
-    integrals(k, nodes, 1.0, once, twice, cut(weights, MOST, MOST))
+    integrals(k, nodes, 1.0, once, twice, cut(weights, PARTIAL, MOST))
     control[abi.FRESH] = 1.0
     old_v = piece(job, OLD_V, work)
     new_v = piece(job, NEW_V, work)
@@ -424,7 +440,7 @@ def interpolate(job, control, history, t, work):
 
 
 def _advance(op, job, control, q, v, history, storage, work):
-    """Go on from (q, v) until END, or until CHUNK steps are done; returns STATUS."""
+    """Integrate from (q, v) until END, or until CHUNK steps are done; returns RUNNING, DONE, … of abi."""
     n6 = WIDTH * job[abi.BODIES]
     times = floats_at(job[abi.TIMES])
     new_q = piece(job, NEW_Q, work)
@@ -445,7 +461,7 @@ def _advance(op, job, control, q, v, history, storage, work):
                 new_v[i] = v[i]
                 step[i] = 0.0
             linearize(job, control, new_q, new_v, work)
-            if not close(job, control, current(job, control), q, new_v, work):
+            if not close(job, control, current(job, control), new_v, work):
                 return abi.NOT_CLOSED
             control[abi.PHASE] = abi.ACCEPT
             if job[abi.ASKS] != 0:
@@ -482,12 +498,12 @@ def _advance(op, job, control, q, v, history, storage, work):
             if refused:
                 k = min(control[abi.KNOWN], control[abi.ORDER])
                 shrink = max(SHRINK, SAFETY * (error / control[abi.RTOL]) ** (-1.0 / (k + 1.0)))
-            elif not close(job, control, row, q, new_v, work):
+            elif not close(job, control, row, new_v, work):
                 if control[abi.RTOL] == 0.0:
                     return abi.NOT_CLOSED
                 refused = True
             elif control[abi.RTOL] > 0.0:
-                refused = control[abi.SHIFTED] > max(abi.MOST_ERROR, 10.0 * control[abi.RTOL])
+                refused = control[abi.SHIFTED] > max(abi.MOST_ERROR, MOST_SHIFT * control[abi.RTOL])
             else:
                 error = max(error, control[abi.SHIFTED])
             if refused:
@@ -544,7 +560,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             linearize(job, control, new_q, new_v, work)
             for i in range(n6):
                 step[i] = 0.0
-            if not close(job, control, current(job, control), q, new_v, work):
+            if not close(job, control, current(job, control), new_v, work):
                 return abi.NOT_CLOSED
             control[abi.PHASE] = abi.BETWEEN
             if job[abi.ASKS] != 0:

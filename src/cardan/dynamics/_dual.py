@@ -11,7 +11,7 @@ from math import sqrt
 
 from cardan._jit import cut, evaluator, inner, tail
 from cardan.dynamics import abi
-from cardan.dynamics._equations import WIDTH
+from cardan.dynamics.abi import WIDTH
 
 # a pair of strips that share a body: equations, rows, first entries and strides of both
 FIRST_A, FIRST_B, ROWS_A, ROWS_B, ENTRY_A, ENTRY_B, STRIDE_A, STRIDE_B, PAIR = range(9)

@@ -19,21 +19,21 @@ from math import sqrt
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 
-WIDTH = 6
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
+PROXIMAL = 2.0  # iterations that remove the error of EPSILON
 CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
 ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
-PROXIMAL = 2.0  # iterations that remove its error
 
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
 GAMMA, MOTION = plain(solvers_abi.GAMMA), plain(solvers_abi.MOTION)
 FACTOR, SOLVE, FORCE = map(plain, (abi.FACTOR, abi.SOLVE, abi.FORCE))
-# pieces of the workspace
+# pieces of the workspace; Integration._offsets plans them
 (
     EVALUATION,
     VALUES,
@@ -119,7 +119,7 @@ def take_rows(pattern, scales, rows, sign, out):
 
 @inner
 def set_drivers(job, control):
-    """Write the drivers' values of the next row of DRIVE to the floats, ġ and g̈ to RATES; all are in order of time."""
+    """Write the drivers' values of the next row of DRIVE to the floats; returns that row: g, ġ, g̈ of each driver."""
     n = job[abi.DRIVEN]
     row = tail(floats_at(job[abi.DRIVE]), 3 * n * int(control[abi.DRIVE_AT]))
     places = integers_at(job[abi.DRIVERS])
@@ -190,7 +190,6 @@ def linearize(job, control, q, v, work):
     pattern = integers_at(job[abi.PATTERN])
     active = floats_at(job[abi.ACTIVE])
     scale_jacobian(pattern, tail(mass, 2 * n6), active, jacobian, piece(job, SCALES, work))
-    control[abi.EVALUATIONS] += 1.0
     factorise(job, control, work)
 
 
@@ -257,10 +256,11 @@ def project_pose(job, control, step, work):
 
 @inner
 def approach(job, control, q, moved, back, work):
-    """Bring a pose nearer to the constraints with the factor of another one: J of redundant rows is taken there only.
+    """Bring a pose nearer to the constraints with the factor of the pose before it.
 
-    Away from the constraints redundant rows contradict each other, and what they demand would be divided by EPSILON.
-    back ← the tangent vector back to where the pose was: this J is not that of the pose, so the way is not orthogonal.
+    J of redundant rows is evaluated on the constraints only.  Away from them redundant rows contradict each other, and
+    their contradiction would be divided by EPSILON.
+    back ← the tangent vector back to where the pose was.  The step is not orthogonal, since this J is not that of q.
     """
     n6 = WIDTH * job[abi.BODIES]
     step = piece(job, SHIFT, work)
@@ -281,9 +281,9 @@ def approach(job, control, q, moved, back, work):
 
 @inner
 def is_closed(job, control, q, work):
-    """Whether a pose meets every equation, to rounding where it is far away.
+    """Whether a pose meets every equation, up to CLOSED, or up to rounding if coordinates are large.
 
-    Where J has lost rank, or nearly so, a small shift does not show it.
+    If J has lost rank, or nearly so, a small shift does not show that a pose is closed.
     """
     far = 0.0
     for b in range(job[abi.BODIES]):

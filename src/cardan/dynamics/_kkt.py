@@ -22,7 +22,7 @@ from math import sqrt
 from cardan._jit import cut, evaluator, inner, tail
 from cardan.dynamics import abi
 from cardan.dynamics._dual import dot_6, subtract_times, subtract_transposed
-from cardan.dynamics._equations import WIDTH
+from cardan.dynamics.abi import WIDTH
 
 # table at P_FIRST_TABLE: numbers of columns and of floats of the factor, then offsets in the pattern
 COUNT, VALUES, COLUMNS, ENTRIES, FILLS, UPDATES, HEADER = range(7)

@@ -30,11 +30,11 @@ from cardan._jit import (
 )
 from cardan.coordinates._records import matrix
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.solvers._blocks import add_transpose_times, times
 from cardan.solvers.abi import JACOBIAN as JACOBIAN_OPERATION
 
 JACOBIAN = plain(JACOBIAN_OPERATION)
-WIDTH = 6
 ARGUMENTS = 7  # of a recorded function: t, x, ẋ; its value; its derivatives
 
 
@@ -99,9 +99,9 @@ def update_scalar(op, law, numbers, t, given, x, rates, out, scratch):
             out[i] = e * rates[i] / rate if rate > 0.0 else 0.0
             if e + before != 0.0 or value != value:
                 out[i] = nan
-    scratch[0] = value
-    scratch[1] = rate
-    scratch[2] = e if out[0] == out[0] else nan
+    scratch[abi.R_COORDINATE] = value
+    scratch[abi.R_RATE] = rate
+    scratch[abi.R_EFFORT] = e if out[0] == out[0] else nan
 
 
 @inner
@@ -167,19 +167,19 @@ def _act(op, ints, floats, q, v, out, given, work):
                 own[i] = 0.0
         elif law[abi.LAW] == abi.MATRIX:
             energy = update_matrix(law, numbers, tail(x, row), tail(rates, row), own)
-            for i in range(3):
+            for i in range(abi.R_ENERGY):
                 scratch[i] = 0.0
         else:
             e = given[k] if op == abi.APPLY else 0.0
             update_scalar(op, law, numbers, t, e, tail(x, row), tail(rates, row), own, scratch)
             if law[abi.LAW] == abi.LINEAR:
-                stretch = scratch[0] - numbers[abi.REST]
+                stretch = scratch[abi.R_COORDINATE] - numbers[abi.REST]
                 energy = 0.5 * numbers[abi.STIFFNESS] * stretch * stretch
         if op == abi.READ:
             reading = cut(out, abi.READING * k, abi.READING)
-            for i in range(3):
+            for i in range(abi.R_ENERGY):
                 reading[i] = scratch[i]
-            reading[3] = energy
+            reading[abi.R_ENERGY] = energy
         law = tail(law, abi.LAW_RECORD)
     if op == abi.READ:
         return 0

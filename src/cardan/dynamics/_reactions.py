@@ -9,7 +9,8 @@ algebra is that of :mod:`cardan.dynamics.abi`.
 
 from cardan._jit import call_evaluator, floats_at, inner, integers_at, jit, plain, tail
 from cardan.dynamics import abi
-from cardan.dynamics._equations import REGULAR, WIDTH
+from cardan.dynamics._equations import REGULAR
+from cardan.dynamics.abi import WIDTH
 from cardan.solvers import abi as solvers_abi
 from cardan.solvers._blocks import scale_rows
 

@@ -33,7 +33,6 @@ from cardan.dynamics._equations import (
     NEW_V,
     SHIFT,
     STAGES,
-    WIDTH,
     approach,
     linearize,
     piece,
@@ -42,6 +41,9 @@ from cardan.dynamics._equations import (
     solve_acceleration,
     update_gamma,
 )
+from cardan.dynamics.abi import WIDTH
+
+SMALL = 0.02  # [rad] below, a series is used: rounding of the closed form is divided by the square of the angle
 
 
 @inner
@@ -55,7 +57,7 @@ def tangent_rate(bodies, theta, v, out):
         w = tail(v, o + 3)
         square = t[0] * t[0] + t[1] * t[1] + t[2] * t[2]
         angle = sqrt(square)
-        if angle < 0.02:
+        if angle < SMALL:
             c = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
         else:
             half = sin(0.5 * angle)
@@ -83,8 +85,9 @@ def step_error(job, control, op, weights, v, a, stages):
 
 
 def _advance(op, job, control, q, v, history, storage, work):
-    """Steps of STEP from (q, v) until END, or until CHUNK steps are done; returns STATUS.  op: number of stages.
+    """Steps of STEP from (q, v) until END, or until CHUNK steps are done; returns RUNNING, DONE, … of abi.
 
+    op: number of stages.
     The last acceleration in the history is that of (q, v).  The coefficients are at the end of the history: the lower
     triangle of the tableau row by row, its last row the weights, then the nodes, then the weights of the error.
     """
@@ -144,7 +147,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             linearize(job, control, new_q, new_v, work)
             if not is_finite(n6, new_v):
                 return abi.NOT_FINITE
-            if not close(job, control, current(job, control), q, new_v, work):
+            if not close(job, control, current(job, control), new_v, work):
                 return abi.NOT_CLOSED
             control[abi.PHASE] = abi.ACCEPT
             if job[abi.ASKS] != 0:

@@ -20,11 +20,18 @@ ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a sto
 Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
 with the arguments (op, table, floats, q, v, out, control or efforts, work):
 
-===== ==========================================================================================="""
+===== ===========================================================================================
+FORCE out += forces of all loads but the called ones, at the time control[ASK_TIME]
+APPLY out += forces of the called ones: an effort per law and a vector per wrench are given
+READ  out ← coordinate, rate, effort, potential energy of each law, at the time control[ASK_TIME]
+===== ===========================================================================================
+"""
 
 from __future__ import annotations
 
 from typing import Final
+
+WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω in principal axes
 
 # job
 (
@@ -55,7 +62,7 @@ from typing import Final
 ) = range(24)
 
 # pattern
-P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_SIZE, P_HEADER = range(7)
+P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
 S_FIRST, S_ROW, S_ROWS, S_ENTRY, S_SLOTS, S_BODIES = range(6)
 
 FACTOR: Final = 0
@@ -63,7 +70,6 @@ SOLVE: Final = 1
 
 # control vector of an integrator: floats, read and written
 (
-    STATUS,
     PHASE,
     TIME,
     STEP,
@@ -76,7 +82,6 @@ SOLVE: Final = 1
     FRESH,
     TAKEN,
     REFUSED,
-    EVALUATIONS,
     CHUNK,
     ERROR,
     LAST_ERROR,
@@ -104,9 +109,9 @@ SOLVE: Final = 1
     UNEVEN,
     SHIFTED,
     CONTROL,
-) = range(41)
+) = range(39)
 
-# values of STATUS
+# what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED = range(8)
 
 # values of PHASE
@@ -114,11 +119,11 @@ BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
 
 # A stop, one end of a limit or both: its equation, its row, and the place of its bound in the floats.
 STOP_EQUATION, STOP_ROW, STOP_PLACE, STOP = range(4)
-# Its lower and upper bound, the weight of its coordinate, which one holds (−1, +1; 0: none), and its gap at the start
-# of a step: what is left to the bound (negative), or, where it holds, its push (negative).
+# Its lower and upper bound, the weight of its coordinate, which bound holds (−1: lower, +1: upper, 0: none), and its
+# gap at the start of a step: minus the distance to the bound, or minus its push if a bound holds.
 LOWER, UPPER, WEIGHT, SIDE, GAP, BOUND = range(6)
 
-HISTORY: Final = 8  # accelerations that are kept, and their times
+HISTORY: Final = 8  # number of accelerations that are kept, with their times
 
 # loads: operations
 FORCE, APPLY, READ = range(3)
@@ -126,17 +131,19 @@ FORCE, APPLY, READ = range(3)
 # header: addresses of the load system's evaluator, tables and structure; sizes; pieces of the workspace
 (L_EVALUATOR, L_INTS, L_FLOATS, L_STRUCTURE, L_ROWS, L_ENTRIES, L_LAWS, L_WRENCHES, L_VALUES, L_HEADER) = range(10)
 
-# a law: what it is, its rows, its numbers in the floats, the address of its function
+# a law: its kind, its first row and number of rows, how its rows give the coordinate, where its numbers are in the
+# floats, and the address of its function
 LAW, LAW_ROW, LAW_ROWS, LAW_SORT, LAW_NUMBERS, LAW_FUNCTION, LAW_RECORD = range(7)
 LINEAR, MATRIX, RECORDED, CALLED = range(4)  # values of LAW
-PLAIN, APART, INCLINED = range(3)  # values of SORT: a coordinate, |vector of three rows|, an angle between two axes
+PLAIN, APART, INCLINED = range(3)  # values of LAW_SORT: a coordinate, |vector of three rows|, an angle between two axes
 # numbers of LINEAR
-CONSTANT, STIFFNESS, REST, DAMPING, COULOMB, SPEED, LINEAR_NUMBERS = range(7)
-READING: Final = 4  # floats per law: coordinate, rate, effort, energy
+CONSTANT, STIFFNESS, REST, DAMPING, COULOMB, SPEED = range(6)
+# what READ gives of a law
+R_COORDINATE, R_RATE, R_EFFORT, R_ENERGY, READING = range(5)
 
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
 
-# Estimated error of a step, and shift onto the constraints, relative to the extent [1, rad]: a constant step with more
-# is too large, and a variable one that needs a larger shift is refused.
+# Estimated error of a step, and shift onto the constraints; relative to the extent, or in radians.  A constant step
+# with a larger error is too large.  A variable step with a larger shift is refused.
 MOST_ERROR: Final = 1e-3

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cardan.constraints.registry import Primitive
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.lazy import LazyModule
 from cardan.solvers import abi as solvers_abi
 from cardan.solvers.linear import band_order, minimum_degree
@@ -21,8 +22,7 @@ _dual = LazyModule("cardan.dynamics._dual")
 _kkt = LazyModule("cardan.dynamics._kkt")
 _cholesky = LazyModule("cardan.math._block_cholesky")
 
-WIDTH = 6
-DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and sooner ready
+DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and takes less time to prepare
 
 
 class Algebra(NamedTuple):
@@ -149,7 +149,6 @@ def _pattern(strips: Strips, bodies: int, table: IntArray, second: IntArray) -> 
     header[abi.P_STRIPS] = strips.rows.size
     header[abi.P_FIRST_TABLE] = first
     header[abi.P_SECOND_TABLE] = first + table.size
-    header[abi.P_SIZE] = first + table.size + second.size
     return np.concatenate([header, own, table, second])
 
 
@@ -303,9 +302,9 @@ def tree_order(graph: Graph) -> IntArray:
     carrier = np.where(above == ground, ground, before[above])
     parent = np.append(np.where(carrier < graph.count, carrier, graph.count), graph.count)
     ancestor = _common_ancestors(parent, graph)
-    turn = np.append(-rank[: graph.count], 1)  # of bodies and the ground
+    position = np.append(-rank[: graph.count], 1)  # of bodies and the ground
     is_body = np.arange(graph.nodes) < graph.count
-    return np.lexsort((is_body, np.concatenate([turn[:-1], turn[ancestor]])))
+    return np.lexsort((is_body, np.concatenate([position[:-1], position[ancestor]])))
 
 
 def _rooted(graph: Graph) -> Any:

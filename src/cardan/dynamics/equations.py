@@ -15,8 +15,6 @@ from cardan.system import layout
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System, ints_at
 
-WIDTH = 6
-
 
 class Stop(NamedTuple):
     """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds."""
@@ -31,8 +29,8 @@ class Equations:
 
     ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
-    system that holds only while the bound is reached; ``stop_table`` and ``bounds`` as kernels read them.
-    ``forces``: of the loads, None where there are none.
+    system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
+    ``forces``: of the loads, None if there are none.
     """
 
     def __init__(
@@ -65,6 +63,11 @@ class Equations:
 
     def __deepcopy__(self, memo: Any) -> Equations:
         return self
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of the results: time, q, v, v̇, λ."""
+        return 1 + self.coordinates + 2 * abi.WIDTH * len(self.system.names) + self.equations.size
 
     def floats_at(self, time: float) -> FloatArray:
         """The evaluator's floats with the values of all drivers at a time."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.functions import Called, Recorded
 from cardan.dynamics.loads import Load
 from cardan.errors import ModelError
@@ -24,8 +25,6 @@ from cardan.system.system import IntArray, System
 
 _blocks = LazyModule("cardan.solvers._blocks")
 _loads = LazyModule("cardan.dynamics._loads")
-
-WIDTH = 6
 
 
 class Reading(NamedTuple):
@@ -143,14 +142,14 @@ class Forces:
         self._call(abi.READ, q, v, out.reshape(-1), _at(t))
         for row, law in zip(out, self._laws, strict=True):
             if isinstance(law.function, Called):
-                row[2] = law.function.number(t, float(row[0]), float(row[1]))
+                row[abi.R_EFFORT] = law.function.number(t, float(row[abi.R_COORDINATE]), float(row[abi.R_RATE]))
         return {law.name: Reading(*row) for law, row in zip(self._laws, out.tolist(), strict=True)}
 
     def potential(self, q: FloatArray) -> float:
         """Potential energy [J] of all springs and bushings."""
         out = np.zeros((len(self._laws), abi.READING))
         self._call(abi.READ, q, np.zeros(WIDTH * len(self.system.names)), out.reshape(-1), _at(0.0))
-        return float(out[:, 3].sum())
+        return float(out[:, abi.R_ENERGY].sum())
 
     def efforts(self, name: str, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
         """Efforts of one load that has a coordinate, at many instants; shapes (times,), (times, …)."""
@@ -184,8 +183,9 @@ class Forces:
         if called:
             self._call(abi.READ, q, v, readings.reshape(-1), _at(t))
         for k, sort, function in called:
-            given[k] = function.number(t, float(readings[k, 0]), float(readings[k, 1]))
-            if given[k] and readings[k, 0] == 0.0 and sort == abi.APART:
+            x, rate = readings[k, abi.R_COORDINATE], readings[k, abi.R_RATE]
+            given[k] = function.number(t, float(x), float(rate))
+            if given[k] and x == 0.0 and sort == abi.APART:
                 raise ModelError(f"{function.what} at t = {t:g} s: its points coincide, so its force has no direction")
         vectors = given[len(self._laws) :].reshape(-1, 3)
         state: State | None = None

@@ -1,7 +1,7 @@
 """Users' functions in loads: recorded and compiled where they only compute, else called by Python in every evaluation.
 
-A function that depends on more than its arguments, such as one with a memory, cannot be recorded: it is first called
-with numbers, twice each, and the recorded graph must give what these calls gave.
+A function that depends on more than its arguments, such as one with a state of its own, cannot be recorded.  Therefore
+each function is called with some numbers, twice each.  It is recorded only if both calls and the graph agree.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +17,7 @@ from cardan.constraints import codegen, kernels
 from cardan.constraints.expression import Graph, Plain
 from cardan.constraints.jets import DERIVATIVES
 from cardan.constraints.registry import Primitive
+from cardan.constraints.signal import check_picklable
 from cardan.errors import ModelError
 
 # (t, coordinate, rate) at which a function is tried when it is declared
@@ -99,13 +99,7 @@ class Called:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        try:
-            pickle.dumps(self.function)
-        except Exception as error:
-            raise ModelError(
-                f"{self.what} cannot be pickled, because its function cannot ({error}); use a function that a module "
-                "defines by name"
-            ) from None
+        check_picklable(self.what, self.function)
         return Called, (self.what, self.function)
 
 

@@ -8,11 +8,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.dynamics import abi
-from cardan.dynamics.equations import WIDTH, Equations
+from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.equations import Equations
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
+_equations = LazyModule("cardan.dynamics._equations")
 _adams = LazyModule("cardan.dynamics._adams")
 _runge_kutta = LazyModule("cardan.dynamics._runge_kutta")
 _blocks = LazyModule("cardan.solvers._blocks")
@@ -30,7 +32,7 @@ ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
 SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
 AHEAD: Final = 512  # values of drivers that are computed at once
 MOST_STAGES: Final = 7
-NEW_V, NEW_Q = 6, 7  # pieces of the workspace, as in _equations.py
+LEAST_ACCELERATION: Final = 1e-30  # in extents per s², or rad/s²: against division by zero
 
 
 class Tableau(NamedTuple):
@@ -105,7 +107,7 @@ class Integration:
         self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
         self.bounds = e.bounds.copy()
         self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
-        self.results: FloatArray = np.empty((len(self.times), 1 + e.coordinates + 2 * n6 + n))
+        self.results: FloatArray = np.empty((len(self.times), e.columns))
         self.control = c = np.zeros(abi.CONTROL)
         c[abi.LENGTH] = e.system.judged_length
         c[abi.EXACT] = EXACT
@@ -125,14 +127,32 @@ class Integration:
         self._make_table(offsets)
 
     def _offsets(self) -> list[int]:
-        """First floats of the pieces of the workspace, and their end; the order is that of _equations.py."""
-        e = self.equations
+        """First floats of the pieces of the workspace, and their end."""
+        e, w = self.equations, _equations
         rows, _, entries, coordinates, evaluation = e.problem.sizes
         evaluation = max(evaluation, e.forces.work if e.forces else 0)
         n, n6 = e.equations.size, WIDTH * len(e.system.names)
-        algebra = (e.matrix, n6 + n, n6 + 2 * n)
-        steps = (n6, coordinates, coordinates, n6, n6, n, 8 * _adams.MOST, (2 * MOST_STAGES + 1) * n6)
-        return [0, *accumulate((evaluation, 2 * rows, entries, *algebra, *steps, coordinates, n6, n, n))]
+        sizes = {
+            w.EVALUATION: evaluation,
+            w.VALUES: 2 * rows,
+            w.JACOBIAN: entries,
+            w.MATRIX: e.matrix,
+            w.X: n6 + n,
+            w.SCRATCH: n6 + 2 * n,
+            w.NEW_V: n6,
+            w.NEW_Q: coordinates,
+            w.MOVED_Q: coordinates,
+            w.SHIFT: n6,
+            w.NEW_A: n6,
+            w.MULTIPLIERS: n,
+            w.WEIGHTS: _adams.WEIGHTS_SIZE,
+            w.STAGES: (2 * MOST_STAGES + 1) * n6,
+            w.OLD_Q: coordinates,
+            w.OLD_V: n6,
+            w.END_MULTIPLIERS: n,
+            w.SCALES: n,
+        }
+        return [0, *accumulate(sizes[k] for k in range(len(sizes)))]
 
     def _make_table(self, offsets: list[int]) -> None:
         """The job: addresses of arrays, which stay alive with the run, sizes, and offsets."""
@@ -182,11 +202,11 @@ class Integration:
         return int(self.control[abi.SAMPLE])
 
     def begin(self, released: int = -1) -> int:
-        """Start, or start anew after an event: find the stops that hold, project pose and velocity, accelerate.
+        """Start, or restart after an event: find the stops that hold, project pose and velocity, compute accelerations.
 
-        All stops that are reached hold together, and take away the velocity towards them (inelastic); then those that
-        would pull let go, one after another.  Returns the status of the kernel, RUNNING if all is well.
-        released: the stop that has just let go.
+        First all stops that are reached hold, and the velocity towards them becomes zero (inelastic impact).  Then
+        those that would pull are released one by one.  Returns the status of the kernel, RUNNING if it succeeded.
+        released: the stop that has just been released.
         """
         self._reach_stops(released)
         for _ in range(1 + len(self.equations.stops)):
@@ -202,7 +222,7 @@ class Integration:
         status = self._call(_adams.ADVANCE, 0)
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
-            largest = max(a[0] / c[abi.LENGTH], a[1], 1e-30)
+            largest = max(a[0] / c[abi.LENGTH], a[1], LEAST_ACCELERATION)
             c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), MOST_FIRST_STEP * self.step)
         return status
 
@@ -252,10 +272,10 @@ class Integration:
             if status != abi.EVENT_REACHED:
                 return status
             k = int(c[abi.EVENT]) - 1
-            lets_go = self.bounds[k, abi.SIDE] != 0.0
-            if lets_go:
+            is_released = self.bounds[k, abi.SIDE] != 0.0
+            if is_released:
                 self._set_side(k, 0.0)
-            status = self.begin(k if lets_go else -1)
+            status = self.begin(k if is_released else -1)
             steps -= 1
             if status != abi.RUNNING or steps <= 0:
                 return status
@@ -279,7 +299,7 @@ class Integration:
         return self._call(_adams.ADVANCE, 0)
 
     def _runge_kutta(self, name: str, steps: int, until: float) -> int:
-        """Steps that end at every output, since they have no polynomial in between."""
+        """Steps that end at every output, because these methods do not interpolate within a step."""
         tableau, c = TABLEAUS[name], self.control
         values = [*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error]
         self.history[-TABLEAU_SIZE:][: len(values)] = values
@@ -296,7 +316,7 @@ class Integration:
         return status
 
     def _call(self, address: int, op: int) -> int:
-        """Call a kernel, and answer what it asks for."""
+        """Call a kernel until it needs no more values of drivers or loads; returns its status."""
         arguments = (self.job, self.control, self.q, self.v, self.history, self.results.reshape(-1), self.work)
         while True:
             status = int(_blocks.call_at(address, op, *arguments))
@@ -319,12 +339,13 @@ class Integration:
     def _asked_state(self) -> tuple[float, FloatArray, FloatArray]:
         """Time, pose and velocity of an evaluation."""
         at = self.job[abi.PIECES :]
-        q = self.work[at[NEW_Q] : at[NEW_Q] + self.q.size]
-        v = self.work[at[NEW_V] : at[NEW_V] + self.v.size]
+        new_q, new_v = at[_equations.NEW_Q], at[_equations.NEW_V]
+        q = self.work[new_q : new_q + self.q.size]
+        v = self.work[new_v : new_v + self.v.size]
         return float(self.control[abi.ASK_TIME]), q, v
 
     def _fill_drivers(self) -> None:
-        """Value, rate and acceleration of every driver at the time that the kernel asks for, and at those to come."""
+        """Value, rate and acceleration of every driver at the times of :meth:`_asked`."""
         c = self.control
         times = self._asked()
         rows = [signal.jets(times) for _, signal in self.equations.system.signals]
@@ -332,7 +353,7 @@ class Integration:
         c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
 
     def _asked(self) -> FloatArray:
-        """The time that the kernel asks for; with it those to come, of constant steps with outputs at their ends."""
+        """The time that the kernel asks for; also the next ones if steps are constant and end at all outputs."""
         c = self.control
         if not self._foresees or c[abi.KNOWN] < FIXED_ORDER:
             return c[abi.ASK_TIME : abi.ASK_TIME + 1].copy()

@@ -4,12 +4,12 @@ A load is a law of efforts on the coordinates of relations, or a wrench on a bod
 ``@load_kind`` that returns an :class:`Action`; one line in ``Mechanism`` makes it a method, and the registry-wide tests
 cover it.
 
-========== ================================================ ===================
-coordinate effort, positive where it increases the coordinate power
-========== ================================================ ===================
-length     force [N]                                        effort · rate [W]
-angle      torque [N m]                                     effort · rate [W]
-========== ================================================ ===================
+========== ============================================== =================
+coordinate effort, positive if it increases the coordinate power
+========== ============================================== =================
+length     force [N]                                      effort · rate [W]
+angle      torque [N m]                                   effort · rate [W]
+========== ============================================== =================
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ P = ParamSpec("P")
 
 SLIDING_SPEED: Final = 1e-3  # [m/s or rad/s] at which regularised Coulomb friction has reached tanh 1 = 76 %
 AXES: Final = ("world", "body")
+SYMMETRIC: Final = 1e-9  # relative to the largest entry: a smaller difference is rounding
 
 
 class Law(NamedTuple):
@@ -309,6 +310,3 @@ def _symmetric(given: Any, what: str) -> tuple[float, ...]:
     if np.linalg.eigvalsh(plain)[0] < -SYMMETRIC * np.abs(plain).max(initial=1.0):
         raise ModelError(f"the {what} is {matrix.tolist()}; it must have no negative eigenvalue")
     return tuple((0.5 * (matrix + matrix.T)).ravel().tolist())
-
-
-SYMMETRIC: Final = 1e-9  # relative to the largest entry: a smaller difference is rounding

@@ -1,4 +1,4 @@
-"""What dynamics needs of a mechanism beside its packed system, as plain values."""
+"""What dynamics needs of a mechanism in addition to its packed system, as plain values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cardan.system.system import System
 
 
 class Model(NamedTuple):
-    """Masses, gravity [m/s²], and where each constraint is attached, when a motion was computed.
+    """Masses, gravity [m/s²], and where each constraint is attached, at the time when a motion was computed.
 
     ``points`` [m]: where each body is joined, in its axes, by its name.
     """

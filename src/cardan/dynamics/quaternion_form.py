@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from cardan.coordinates import formulations
-from cardan.dynamics.equations import WIDTH, Equations
+from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.equations import Equations
 from cardan.math import euler
 from cardan.system import layout
 from cardan.system.state import FloatArray
@@ -73,5 +74,5 @@ def accelerations(
     matrix = np.block([[mass, J.T], [J, np.zeros((n, n))]])
     found, *_ = np.linalg.lstsq(matrix, np.concatenate([right, c]), rcond=1e-13)
     second = found[:size].reshape(count, layout.POSE)
-    turn = 2.0 * np.einsum("bij,bj->bi", euler.G(p), second[:, 3:])
-    return np.concatenate([second[:, :3], turn], axis=1).ravel(), found[size : size + equations.equations.size]
+    spin = 2.0 * np.einsum("bij,bj->bi", euler.G(p), second[:, 3:])
+    return np.concatenate([second[:, :3], spin], axis=1).ravel(), found[size : size + equations.equations.size]

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
-from cardan.dynamics.equations import WIDTH, Equations
+from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
@@ -29,8 +30,8 @@ from cardan.system.system import IntArray, System
 
 _reactions = LazyModule("cardan.dynamics._reactions")
 
-UNIQUE: Final = 1e-6  # [1], force times extent, or torque, by a random λ of size one that does not act on the motion
-UNCARRIED: Final = 1e-6  # of the largest force: more than this neither joints nor drivers can give
+UNIQUE: Final = 1e-6  # force times extent, or torque, due to a random λ̃ of size one with Jᵀλ = 0: less is rounding
+UNCARRIED: Final = 1e-6  # of the largest force: a larger rest is a force that neither joints nor drivers can give
 SEED: Final = 0
 GROUND: Final = "ground"
 
@@ -51,7 +52,7 @@ class Reaction(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """Where a constraint is attached: its sides a and b (None where it has not two), and all its frames."""
+    """Where a constraint is attached: its sides a and b (None if it does not have two), and all its frames."""
 
     kind: str
     a: Place | None
@@ -141,13 +142,13 @@ class ConstraintForces:
         chosen = slots if own < 0 else {own: slots[own]} if own in slots else {}
         sign = -1.0 if own < 0 else 1.0
         poses = self.q[:, : layout.POSE * len(system.names)].reshape(count, -1, layout.POSE)
-        turn = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (count, 4))
+        orientation = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (count, 4))
         point = np.broadcast_to(values[0] - system.origin, (count, 3))
         if own >= 0:
             back = euler.conjugate(system.reference_frames[own, 3:])
-            turn = euler.multiply(poses[:, own, 3:], np.broadcast_to(back, (count, 4)))
+            orientation = euler.multiply(poses[:, own, 3:], np.broadcast_to(back, (count, 4)))
             arm = np.broadcast_to(values[0] - system.reference_points[own], (count, 3))
-            point = poses[:, own, :3] + euler.rotate(turn, arm)
+            point = poses[:, own, :3] + euler.rotate(orientation, arm)
         force, torque = np.zeros((count, 3)), np.zeros((count, 3))
         for body, slot in chosen.items():
             f = wrenches[:, slot, :3]
@@ -155,7 +156,9 @@ class ConstraintForces:
             t = euler.rotate(poses[:, body, 3:], wrenches[:, slot, 3:]) + np.cross(poses[:, body, :3] - point, f)
             torque += sign * t
         if axes == "joint":
-            triad = np.stack([euler.rotate(turn, np.broadcast_to(axis, (count, 3))) for axis in values[1:]], axis=1)
+            triad = np.stack(
+                [euler.rotate(orientation, np.broadcast_to(axis, (count, 3))) for axis in values[1:]], axis=1
+            )
             force, torque = (np.einsum("kij,kj->ki", triad, vector) for vector in (force, torque))
         return force, torque
 
@@ -176,9 +179,9 @@ def read_reaction(
         names = {number: key for key, number in system.index.items()} | {-1: GROUND}
         on_body = {names[system.numbers()[p.body]]: p for p in reversed(found.places)}
         if not isinstance(body, str) or body not in on_body:
-            sides = "" if found.a is None else "'a', 'b', "
+            sides = "" if found.a is None else "'a', 'b', or "
             offered = ", ".join(map(repr, on_body))
-            raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}or one of the bodies {offered}")
+            raise ModelError(f"on is {on!r}; for {name!r} it must be {sides}one of the bodies {offered}")
         place = on_body[body]
     return forces.reaction(name, place, axes)
 

@@ -1,13 +1,13 @@
 """Coordinates between two frames or points: what joints leave free, and what drivers, limits and couplings act on.
 
-========== =================================================== =======
-kind       meaning                                             unit
-========== =================================================== =======
-angle      of a vector of b about x × y of a, with whole turns rad
-displacement of a point of b along an axis of a                m
-distance   between two points                                  m
-inclination between two axes, in [0, π]                        rad
-========== =================================================== =======
+============ =================================================== ====
+kind         meaning                                             unit
+============ =================================================== ====
+angle        of a vector of b about x × y of a, with whole turns rad
+displacement of a point of b along an axis of a                  m
+distance     between two points                                  m
+inclination  between two axes, in [0, π]                         rad
+============ =================================================== ====
 """
 
 from __future__ import annotations
@@ -98,7 +98,15 @@ class Coordinate:
 
     def values(self, states: Sequence[State]) -> FloatArray:
         """In several states with the same bodies, shape (states,), as :meth:`value`."""
-        world = [_world(feature, states) for feature in self.features]
+        known = [state.angles.get(self.counted.key) for state in states] if self.counted is not None else [None]
+        near = None if None in known else np.array(known, dtype=np.float64)
+        return self.values_in_world([_world(feature, states) for feature in self.features], near)
+
+    def values_in_world(self, world: Sequence[FloatArray], near: FloatArray | None) -> FloatArray:
+        """From its features in world coordinates, shape (states, 3) each; shape (states,).
+
+        near [rad], shape (states,): angles that count its whole turns; without them an angle is in (−π, π].
+        """
         if self.kind == "displacement":
             return _dot(world[0], world[2] - world[1])
         if self.kind == "distance":
@@ -108,9 +116,8 @@ class Coordinate:
             return np.asarray(np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), _dot(u, v)))
         x, y, w = world
         angle = np.arctan2(_dot(y, w), _dot(x, w))
-        known = [state.angles.get(self.counted.key) for state in states] if self.counted is not None else [None]
-        if None not in known:
-            turns = (np.array(known, dtype=np.float64) - angle) / (2.0 * math.pi)
+        if near is not None:
+            turns = (near - angle) / (2.0 * math.pi)
             return np.asarray(angle + 2.0 * math.pi * np.where(np.isfinite(turns), np.round(turns), math.nan))
         return np.where(angle == -math.pi, math.pi, angle)
 

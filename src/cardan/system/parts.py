@@ -274,7 +274,7 @@ def principal_frame(body: Any) -> tuple[float, ...]:
 def default_x(z: Triple) -> Triple:
     """The default of x before its component along z is removed: (2, z₁², z₁ z₂), continuous in z.
 
-    x depends on z and not on its sign.  It is the body's x axis wherever z is orthogonal to that, and y where z is ±x.
+    x is the same for z and −z.  It is the body's x axis if z is orthogonal to that, and the y axis if z is ±x.
     No choice is continuous for all z.  This one jumps only at z ∥ (2, z₁², z₁ z₂), which is ±(0.912, 0.379, 0.158): 9°
     from all directions of small integers and of multiples of 15° in the planes of the axes, and 9° from these planes.
     """
