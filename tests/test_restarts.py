@@ -264,3 +264,16 @@ def test_the_pose_returned_with_a_conflict_is_the_compromise_near_the_start():
         cost = [float(np.square([violation.residual for violation in r.worst]).sum()) for r in (whole, first)]
         assert moved <= 0.05 or cost[0] < cost[1]
     assert near >= 45
+
+
+@pytest.mark.parametrize("ratios", [(100.0, 100.0), (1e3, 1e3), (100.0, 1e6, 100.0), (1e6, 1e4), (1e6, 1e6)])
+def test_a_driven_train_of_gears_is_no_contradiction(ratios):
+    m = cd.Mechanism()
+    wheels = [m.revolute(f"A{k}", m.ground.frame((k, 0, 0)), m.body(f"w{k}").frame()) for k in range(len(ratios) + 1)]
+    for k, ratio in enumerate(ratios):
+        m.gear(f"g{k}", wheels[k], wheels[k + 1], ratio=ratio)
+    m.drive("first", wheels[0], 1.0)
+    assert not is_impossible(m.system, TOLERANCE, 0.0)
+    product = float(np.prod(ratios))
+    m.drive("last", wheels[-1], 2.0 * product)
+    assert is_impossible(m.system, TOLERANCE, 0.0)

@@ -608,6 +608,7 @@ class Mechanism:
         rtol: float | None = None,
         times: Iterable[float] | None = None,
         method: str = "adams",
+        max_step: float | None = None,
         max_seconds: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Simulation:
@@ -617,6 +618,8 @@ class Mechanism:
         relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
         times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
         method: "adams", or "rk4" and "dopri5" for comparison.
+        max_step [s]: of steps chosen by rtol; a hundredth of the duration where it is not given.  A pulse of a load
+        that is shorter may be stepped over.
         max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
@@ -630,6 +633,7 @@ class Mechanism:
             rtol=rtol,
             times=times,
             method=method,
+            max_step=max_step,
             max_seconds=max_seconds,
             progress=progress,
             notes=notes,

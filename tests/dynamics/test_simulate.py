@@ -189,3 +189,92 @@ def test_notes_name_assumed_inertia_and_changed_velocities():
     sim = m.simulate(0.1, m.state.with_rates(np.array([[1.0, 0, 0, 0, 0, 2.0]])))
     assert "bob" in sim.text()
     assert "contradict" in sim.text()
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.1, 1.0, 1e5])
+def test_a_pendulum_on_the_origin_swings_alike_in_every_size_and_direction(size):
+    """All its joint points are in one place: its size is the distance of its centre of mass."""
+    steps = set()
+    for angle in np.linspace(0.1, 3.0, 9):
+        m = cd.Mechanism("pendulum", gravity=(0, 0, -G * size))
+        turned = (math.cos(angle / 2), 0, math.sin(angle / 2), 0)
+        b = m.body("bob", center=(0, 0, -size), inertia=0.1 * size * size * np.eye(3), orientation=turned)
+        m.revolute("A", m.ground.frame(z=(0, 1, 0)), b.frame(z=(0, 1, 0)))
+        sim = m.simulate(1.0)
+        assert sim.ok, sim.text()
+        energy = sim.energy
+        assert np.ptp(energy.total) < 1e-5 * max(energy.kinetic.max(), 1e-300)
+        steps.add(sim.steps)
+    assert max(steps) < 130
+
+
+def guided() -> tuple[cd.Mechanism, cd.Joint]:
+    m = cd.Mechanism("guided")
+    return m, m.prismatic("p", m.ground.frame(), m.body("b", inertia=np.eye(3)).frame())
+
+
+def test_a_short_pulse_is_not_stepped_over():
+    m, p = guided()
+    m.gravity = (0, 0, 0)
+    m.actuator("pulse", p, lambda t, q, v: 100.0 if 0.5 <= t < 0.51 else 0.0)
+    for arguments in ({"rtol": 1e-9}, {"max_step": 2e-3}):
+        assert m.simulate(1.0, **arguments).velocities("b")[-1, 2] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_driver_may_leave_a_limit_but_not_push_against_it():
+    m, p = guided()
+    m.limit("end", p, lower=0.0)
+    m.drive("d", p, lambda t: t)
+    sim = m.simulate(1.0)
+    assert sim.ok and not sim.events
+    assert sim.positions("b")[-1, 2] == pytest.approx(1.0, abs=1e-12)
+    m, p = guided()
+    m.limit("end", p, upper=0.6)
+    m.drive("d", p, lambda t: t)
+    sim = m.simulate(1.0)
+    assert sim.status is SimulationStatus.LIMIT
+    assert sim.times[-1] == pytest.approx(0.6, abs=0.02)
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.5])
+def test_a_limit_with_equal_bounds_is_an_equation(bound):
+    m, p = guided()
+    m.limit("held", p, lower=bound, upper=bound)
+    sim = m.simulate(1.0)
+    assert sim.ok and not sim.events
+    assert np.abs(sim.positions("b")[:, 2] - bound).max() < 1e-12
+    assert sim.effort("held") == pytest.approx(G, rel=1e-12)
+
+
+def test_outputs_may_be_few_and_times_negative():
+    m, _ = guided()
+    assert m.simulate(1.0, times=[0.0]).ok
+    state = m.system.state(time=-2.0)
+    sim = m.simulate(1.0, state, times=[-1.5, -1.0])
+    assert sim.ok and sim.positions("b")[-1, 2] == pytest.approx(-0.5 * G, rel=1e-12)
+
+
+def test_velocities_belong_to_bodies_whatever_their_order():
+    def pair(names):
+        m = cd.Mechanism("pair", gravity=(0, 0, 0))
+        for name in names:
+            m.body(name, inertia=np.eye(3))
+        return m
+
+    start = pair("ab").state.with_rates([[1, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0]])
+    sim = pair("ba").simulate(1.0, start)
+    assert np.abs(sim.positions("a")[-1] - (1, 0, 0)).max() < 1e-12
+    assert np.abs(sim.positions("b")[-1] - (0, 2, 0)).max() < 1e-12
+
+
+def test_rates_of_a_state_are_copied_and_checked():
+    m, _ = guided()
+    given = np.zeros((1, 6))
+    m.state.with_rates(given)
+    given[0, 0] = 1.0
+    for bad in ({"b": 1.0}, np.zeros(6), [["x"] * 6]):
+        with pytest.raises(cd.ModelError, match="velocities of a state"):
+            m.state.with_rates(bad)
+    for arguments in ({"times": 5}, {"step": 1e-9}, {"step": 1e-320}):
+        with pytest.raises(cd.ModelError, match="times"):
+            m.simulate(1.0, **arguments)

@@ -30,7 +30,6 @@ _policy = TieredModule("cardan.analysis._policy")
 TARGET = 0.25  # of the tolerance: target of the solvers, so that rounding of the final poses does not matter
 NEAR = 1e-5  # a smaller residual may be limited by rounding only: the verdict is computed, and the reason is examined
 ENOUGH_NEAR = 4  # attempts after which it is examined why one of them ended near the tolerance
-DEPENDENT = 0.9  # share of a residual that belongs to dependent equations, above which these contradict each other
 # Factor on the target if the model has no length.  Such a system is solved in units of the spread of its start and
 # judged in metres.  The factor suffices up to a spread of 400 m, so that the iterations are the same in every unit.
 POINTS_TARGET = 1e-2
@@ -137,11 +136,9 @@ def _auto(system: System, first: FloatArray, task: Task) -> End:
         action = history.next_action(run, task.is_late())
         if near is None and options.tolerance < run.residual <= NEAR:
             near = run._replace(outcome=Outcome.STALLED), q
-        if near is not None and history.attempts == ENOUGH_NEAR and not history.is_proved:
-            share = _misfit(system, *near, task)
-            if share is not None:
-                conflict = is_proved(system, task) or (share >= DEPENDENT and history.agrees)
-                return End(*near, history.attempts, iterations, conflict)
+        is_due = near is not None and history.attempts == ENOUGH_NEAR and not history.is_proved
+        if is_due and near is not None and _is_misfit(system, *near, task):
+            return End(*near, history.attempts, iterations, is_proved(system, task))
         if history.is_best:
             best = run, q
         attempts = history.attempts
@@ -269,12 +266,6 @@ class _History:
         return action
 
     @property
-    def agrees(self) -> bool:
-        """Whether all independent attempts ended at the same cost."""
-        costs = self._costs[: int(self._memo[_policy.COUNTED])]
-        return bool(costs.max() <= costs.min() * (1.0 + _policy.SAME_COST))
-
-    @property
     def is_best(self) -> bool:
         """Whether the last attempt is the best so far."""
         return bool(self._memo[_policy.IS_BEST])
@@ -346,16 +337,15 @@ def near_residual(tolerance: float) -> float:
     return max(NEAR, tolerance)
 
 
-def _misfit(system: System, run: Run, q: FloatArray, task: Task) -> float | None:
-    """Not None if the constraints disagree in all poses, as rounded data do, so that no restart helps.
+def _is_misfit(system: System, run: Run, q: FloatArray, task: Task) -> bool:
+    """Whether the constraints disagree in all poses, as rounded data do, so that no restart helps.
 
-    Then the share of the residual that belongs to dependent equations.  Restarts that were asked for are made anyway.
+    Restarts that were asked for are made anyway.
     """
     if task.options.restarts is not None or task.is_late():
-        return None
+        return False
     # also if it has reached its iteration limit, sliding along a motion on which the misfit hardly changes
-    found: float | None = _freedom.misfit(system, q, task.time, run.residual)
-    return found
+    return _freedom.misfit(system, q, task.time, run.residual) is not None
 
 
 def _is_met(system: System, q: FloatArray, task: Task) -> bool:

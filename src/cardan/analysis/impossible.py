@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final
 
@@ -125,13 +126,41 @@ def _coordinates_contradict(system: System, records: list[Any], tolerance: float
             equations.append(([(column(nodes), 1.0)], given[0] / size))
     if len(equations) < 2 or len(equations) > MOST_EQUATIONS:
         return False
-    left, right = np.zeros((len(equations), len(columns))), np.array([value for _, value in equations])
-    for k, (terms, _) in enumerate(equations):
+    rounding = ROUNDING * max(abs(value) for _, value in equations)
+    return _least_error(equations) > SLACK * tolerance + rounding
+
+
+def _least_error(equations: list[tuple[list[tuple[int, float]], float]]) -> float:
+    """A lower bound of the largest error with which linear equations can be met; zero if they have a solution.
+
+    Exact elimination.  Where a combination Σ y_k of the equations has no unknowns left, but a right side e, every
+    solution misses one of them by |e|/Σ|y_k| at least.
+    """
+    pivots: dict[int, tuple[dict[int, Fraction], Fraction, dict[int, Fraction]]] = {}
+    worst = Fraction(0)
+    for k, (terms, value) in enumerate(equations):
+        row: dict[int, Fraction] = {}
         for j, coefficient in terms:
-            left[k, j] += coefficient
-    missed = float(np.linalg.norm(left @ np.linalg.lstsq(left, right, rcond=None)[0] - right))
-    rounding = ROUNDING * float(np.abs(right).max()) * float(np.abs(left).max())
-    return missed > math.sqrt(len(equations)) * (SLACK * tolerance + rounding)
+            row[j] = row.get(j, Fraction(0)) + Fraction(coefficient)
+        right, weights = Fraction(value), {k: Fraction(1)}
+        while (column := next((j for j in row if j in pivots), None)) is not None:
+            pivot, pivot_right, pivot_weights = pivots[column]
+            factor = row[column] / pivot[column]
+            row = _difference(row, factor, pivot)
+            weights = _difference(weights, factor, pivot_weights)
+            right -= factor * pivot_right
+        row = {j: value for j, value in row.items() if value}
+        if row:
+            pivots[max(row, key=lambda j: abs(row[j]))] = row, right, weights
+        else:
+            worst = max(worst, abs(right) / sum(map(abs, weights.values())))
+    return float(worst)
+
+
+def _difference(a: dict[int, Fraction], factor: Fraction, b: dict[int, Fraction]) -> dict[int, Fraction]:
+    """a − factor·b, without zeros."""
+    found = {j: a.get(j, Fraction(0)) - factor * b.get(j, Fraction(0)) for j in {**a, **b}}
+    return {j: value for j, value in found.items() if value}
 
 
 def _points_contradict(system: System, records: list[Any], tolerance: float) -> bool:

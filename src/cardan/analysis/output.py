@@ -93,7 +93,8 @@ def _coordinates(simulation: Simulation, given: Sequence[Joint | Coordinate]) ->
         words = tuple(one.kind.coordinates) if isinstance(one, Joint) else (None,)
         for word in words:
             coordinate = one.of(word) if isinstance(one, Joint) and word else one
-            assert isinstance(coordinate, Coordinate)
+            if not isinstance(coordinate, Coordinate):
+                raise ModelError(f"plot got {one!r}; it must be a joint or a coordinate of the mechanism")
             of = f"{coordinate.joint}.{word}" if len(words) > 1 else coordinate.joint or coordinate.name
             panels.setdefault(f"{coordinate.kind} [{coordinate.unit}]", {})[of] = simulation.coordinate(coordinate)
     return panels

@@ -28,6 +28,8 @@ METHODS: Final = ("adams", *TABLEAUS)
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
 CHUNK: Final = 2000  # steps times bodies between two checks of the clock
+CALLED_CHUNK: Final = 40  # the same, if loads are called by Python
+MOST_NUMBERS: Final = 500_000_000  # of results: 4 GB
 CHANGED: Final = 1e-9  # of the largest velocity, or absolute below 1: a larger change at the start is noted
 SAME_TIME: Final = 1e-12  # relative: a smaller difference of times is rounding
 JUMP_SPAN: Final = 1e-9  # of the duration: a driver is evaluated this near to the time where a run ended, or a step
@@ -38,6 +40,7 @@ STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
 STATUS: Final = {
     abi.NOT_FINITE: (SimulationStatus.NOT_FINITE, "an acceleration is not finite"),
     abi.STEP_TOO_SMALL: (SimulationStatus.STEP_TOO_SMALL, "no step meets rtol"),
+    abi.LOCKED: (SimulationStatus.LIMIT, "a driver pushes against a limit"),
     abi.NOT_CLOSED: (SimulationStatus.STEP_TOO_LARGE, "the joints cannot be kept closed; use a smaller step"),
 }
 
@@ -52,6 +55,7 @@ def simulate(
     rtol: float | None,
     times: Iterable[float] | None,
     method: str,
+    max_step: float | None,
     max_seconds: float | None,
     progress: Callable[[float], None] | None,
     notes: list[str],
@@ -67,10 +71,13 @@ def simulate(
         raise ModelError(f"method {method!r} needs a constant step; give step=, or use method='adams' for rtol")
     step = None if step is None else check.positive(step, "step")
     rtol = RTOL if step is None and rtol is None else None if rtol is None else check.positive(rtol, "rtol")
+    max_step = None if max_step is None else check.positive(max_step, "max_step")
     deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
     found = assemble(system, state, getattr(state, "time", None), AssemblyOptions(max_seconds=max_seconds))
     first = found.state.time
     outputs = _outputs(first, duration, step, times)
+    if len(outputs) * equations.columns > MOST_NUMBERS:
+        raise ModelError(f"{len(outputs)} outputs would take too much memory; give the times of fewer outputs: times=")
     if not found.ok:
         reason = f"at t = {first:g} s: {found.text()}"
         nothing = np.empty((0, equations.columns))
@@ -80,8 +87,11 @@ def simulate(
     angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
     q = formulations.to_reference(own, found.state.coordinates, angles)
     given = getattr(state, "velocities", None)
+    if given is not None and state.names != found.state.names:  # another order of the bodies
+        given = given[[state.names.index(name) for name in found.state.names]]
     v = _velocities(own, found.state, given)
-    run = Integration(equations, q, v, first, outputs, method=method, step=step, rtol=rtol)
+    end = first + duration
+    run = Integration(equations, q, v, first, outputs, end=end, method=method, step=step, rtol=rtol, max_step=max_step)
     code = run.begin()
     if given is not None:
         change = float(np.abs(run.v - v).max(initial=0.0))
@@ -110,7 +120,7 @@ def _go_on(
     """Integrate until the time ``last``, or until it ends for another reason."""
     c = run.control
     first = run.first
-    chunk = max(1, CHUNK // len(run.equations.system.names))
+    chunk = max(1, (CALLED_CHUNK if run.job[abi.ASKS] else CHUNK) // len(run.equations.system.names))
     status, reason = SimulationStatus.DONE, ""
     try:
         while code == abi.RUNNING:
@@ -161,7 +171,10 @@ def _driver_reason(run: Integration) -> str:
     h = 2.0 * max(run.step or 0.0, JUMP_SPAN * float(run.times[-1] - run.first))
     for _, signal in system.signals:
         times = np.array([run.time - h, run.time, run.time + h])
-        value, rate, _ = signal.jets(times).T
+        try:
+            value, rate, _ = signal.jets(times).T
+        except ModelError:  # it is not defined there
+            continue
         jump = np.abs(np.diff(value) - 0.5 * h * (rate[1:] + rate[:-1])).max()
         if jump > abi.MOST_ERROR:
             return f"; driver {signal.name!r} jumps by about {jump:.3g} near t = {run.time:g} s"
@@ -171,14 +184,20 @@ def _driver_reason(run: Integration) -> str:
 def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None) -> FloatArray:
     """Output times [s], increasing; those given, every step, or OUTPUTS intervals."""
     if times is None:
-        count = OUTPUTS if step is None else max(1, math.ceil(duration / step * (1.0 - SAME_TIME)))
+        count = OUTPUTS if step is None else max(1, math.ceil(min(duration / step, MOST_NUMBERS) * (1.0 - SAME_TIME)))
+        if count >= MOST_NUMBERS:
+            raise ModelError(
+                f"step is {step}; in {duration:g} s it gives too many outputs: give times=, or a larger step"
+            )
         grid = np.arange(count + 1) * (duration / count if step is None else step)
         grid[-1] = duration
         return np.array(first + grid, dtype=np.float64)
+    if not isinstance(times, Iterable):
+        raise ModelError(f"times is {times!r}; it must be a list of output times [s]")
     found = np.array([check.number(t, "an output time") for t in times])
     if not found.size or not (np.diff(found) > 0.0).all():
         raise ModelError(f"times are {found.tolist()}; they must increase, and there must be one at least")
-    if found[0] < first or found[-1] > (first + duration) * (1.0 + SAME_TIME):
+    if found[0] < first or found[-1] > first + duration + SAME_TIME * (abs(first) + duration):
         raise ModelError(
             f"times go from {found[0]:g} to {found[-1]:g} s; they must lie within {first:g} … {first + duration:g} s"
         )

@@ -31,6 +31,7 @@ class SimulationStatus(StrEnum):
     NOT_ASSEMBLED = "not assembled"  # no assembly at the start
     NOT_FINITE = "not finite"  # an acceleration overflowed
     STEP_TOO_LARGE = "step too large"  # the joints could not be kept closed, or the error of a step is large
+    LIMIT = "limit"  # a driver pushes a coordinate against its limit
     STEP_TOO_SMALL = "step too small"  # no step met rtol
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"

@@ -28,7 +28,8 @@ def solve_rates(system: System, equations: Equations, state: State) -> State:
     known = {**state.angles, **found.state.angles}
     angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
     q = formulations.to_reference(own, found.state.coordinates, angles)
-    run = Integration(equations, q, np.zeros(6 * len(own.names)), state.time, np.array([state.time]))
+    time = state.time
+    run = Integration(equations, q, np.zeros(6 * len(own.names)), time, np.array([time]), end=time + 1.0)
     if run.begin() != abi.RUNNING:
         raise ModelError(f"at t = {state.time:g} s the velocities cannot be computed: the pose cannot be kept closed")
     _check(equations, run, state.time)

@@ -289,7 +289,7 @@ def next_step(control):
         control[abi.FRESH] = 1.0
     is_due = control[abi.HOLD] > k and (growth > WORTH_GROWTH or growth < SAFETY)
     if is_due or (k < control[abi.ORDER] and growth > 1.0):
-        control[abi.STEP] *= min(GROW, max(REDUCE, growth))
+        control[abi.STEP] = min(control[abi.STEP] * min(GROW, max(REDUCE, growth)), control[abi.MOST_STEP])
         control[abi.HOLD] = 0.0
         control[abi.FRESH] = 1.0
 

@@ -23,6 +23,8 @@ FIXED_ORDER: Final = 4  # accelerations that a predictor of constant step reads
 VARIABLE_ORDER: Final = 5
 FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/acceleration)
 MOST_FIRST_STEP: Final = 1e-3  # of the duration
+MOST_STEP: Final = 1e-2  # of the duration, where none is given
+MOST_EVENTS: Final = 20  # at one time, besides two per stop: a driver pushes against a stop
 LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
 STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
@@ -91,10 +93,13 @@ class Integration:
         time: float,
         times: FloatArray,
         *,
+        end: float,
         method: str = "adams",
         step: float | None = None,
         rtol: float | None = None,
+        max_step: float | None = None,
     ) -> None:
+        """time, end [s]: of the run.  times [s]: of the outputs.  max_step [s]: of steps chosen by rtol."""
         e = equations
         self.equations, self.method, self.first = e, method, time
         self.times: FloatArray = np.ascontiguousarray(times, dtype=np.float64)
@@ -106,6 +111,10 @@ class Integration:
         self.active: FloatArray = np.ones(n)
         self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
         self.bounds = e.bounds.copy()
+        for (equation, _, place), bounds in zip(e.stop_table, self.bounds, strict=True):
+            if bounds[abi.LOWER] == bounds[abi.UPPER]:  # not a stop, but an equation that always holds
+                self.active[equation], self.floats[place] = 1.0, bounds[abi.LOWER]
+                bounds[abi.LOWER], bounds[abi.UPPER] = -np.inf, np.inf
         self.history: FloatArray = np.zeros(abi.HISTORY * (n6 + 1) + TABLEAU_SIZE)
         self.results: FloatArray = np.empty((len(self.times), e.columns))
         self.control = c = np.zeros(abi.CONTROL)
@@ -117,8 +126,9 @@ class Integration:
         apart = (self.times - time) / (step or 1.0)
         on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
         self._foresees = method == "adams" and step is not None and on_steps and not e.stops
-        span = float(self.times[-1]) - time if len(self.times) else 0.0
+        span = end - time
         c[abi.LEAST_STEP] = LEAST_STEP * span
+        c[abi.MOST_STEP] = max_step or MOST_STEP * span
         c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
         self.step = step or span
         self.events: list[Event] = []
@@ -204,11 +214,14 @@ class Integration:
     def begin(self, released: int = -1) -> int:
         """Start, or restart after an event: find the stops that hold, project pose and velocity, compute accelerations.
 
-        First all stops that are reached hold, and the velocity towards them becomes zero (inelastic impact).  Then
+        First all stops hold that are reached, and that the drivers do not move away from; the velocity towards them
+        becomes zero (inelastic impact).  Then
         those that would pull are released one by one.  Returns the status of the kernel, RUNNING if it succeeded.
         released: the stop that has just been released.
         """
-        self._reach_stops(released)
+        status = self._begin()
+        if status != abi.RUNNING or not self._reach_stops(released):
+            return status
         for _ in range(1 + len(self.equations.stops)):
             status = self._begin()
             if status != abi.RUNNING or not self._release_one():
@@ -223,13 +236,14 @@ class Integration:
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
             largest = max(a[0] / c[abi.LENGTH], a[1], LEAST_ACCELERATION)
-            c[abi.STEP] = min(FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest)), MOST_FIRST_STEP * self.step)
+            first = FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest))
+            c[abi.STEP] = min(first, MOST_FIRST_STEP * self.step, c[abi.MOST_STEP])
         return status
 
-    def _reach_stops(self, released: int) -> None:
-        """Let every stop hold that is reached, and from which the velocity does not lead away."""
+    def _reach_stops(self, released: int) -> bool:
+        """Let every stop hold that is reached, and from which the velocity does not lead away; whether there is one."""
         if not self.equations.stops:
-            return
+            return False
         values, rates = self._stop_coordinates()
         for k, (value, rate) in enumerate(zip(values, rates, strict=True)):
             lower, upper, weight, side, _ = self.bounds[k]
@@ -237,12 +251,12 @@ class Integration:
                 for bound, sign in ((lower, -1.0), (upper, 1.0)):
                     if weight * sign * (value - bound) > -REACHED and weight * sign * rate > -RESTING:
                         self._set_side(k, sign)
+        return bool(self.bounds[:, abi.SIDE].any())
 
     def _release_one(self) -> bool:
         """Release the stop that pulls most, if any does; whether there was one."""
         pushes = -self.bounds[:, abi.GAP] * (self.bounds[:, abi.SIDE] != 0.0)
-        fixed = self.bounds[:, abi.LOWER] == self.bounds[:, abi.UPPER]
-        pulling = np.flatnonzero((pushes < 0.0) & ~fixed)
+        pulling = np.flatnonzero(pushes < 0.0)
         if pulling.size:
             self._set_side(int(pulling[np.argmin(pushes[pulling])]), 0.0)
         return bool(pulling.size)
@@ -276,6 +290,9 @@ class Integration:
             if is_released:
                 self._set_side(k, 0.0)
             status = self.begin(k if is_released else -1)
+            most = MOST_EVENTS + 2 * len(self.equations.stops)
+            if len(self.events) > most and self.time - self.events[-most].time <= c[abi.LEAST_STEP]:
+                return abi.LOCKED
             steps -= 1
             if status != abi.RUNNING or steps <= 0:
                 return status

@@ -146,16 +146,26 @@ class State(Mapping[str, Pose]):
         return State(self.names, self._index, coordinates, angles=self.angles, time=self.time)
 
     def with_rates(self, velocities: FloatArray, accelerations: FloatArray | None = None) -> State:
-        """The same poses, with velocities and accelerations, shape (bodies, 6) each."""
+        """The same poses, with velocities and accelerations, shape (bodies, 6) each: ṙ in world, ω in body axes."""
         return State(
             self.names,
             self._index,
             self.coordinates,
-            velocities=velocities,
-            accelerations=accelerations,
+            velocities=self._checked_rates(velocities, "velocities"),
+            accelerations=None if accelerations is None else self._checked_rates(accelerations, "accelerations"),
             angles=self.angles,
             time=self.time,
         )
+
+    def _checked_rates(self, rates: Any, what: str) -> FloatArray:
+        """A copy of rates, shape (bodies, 6)."""
+        try:
+            found = np.array(rates, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"the {what} of a state are {rates!r}; they must be numbers") from None
+        if found.shape != (len(self.names), 6):
+            raise ModelError(f"the {what} of a state have shape {found.shape}; it must be {(len(self.names), 6)}")
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, State):

@@ -257,6 +257,9 @@ class System:
         _tables.shift_reference(len(self.names), self.reference_frames.reshape(-1), self.origin, 1.0, q)
         size = max([record.size for record in self._source.records], default=0.0)
         span = self._span()
+        if self._source.references is not None:  # centres of mass: away from the joints, they are a size of the body
+            arms = np.linalg.norm(self.reference_points - self.centroids, axis=1)
+            span = max(span, float(arms.max(initial=0.0)))
         drawn = (self.authored[:, :3], self.centroids, self.origin)
         far = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         if self._is_rounding(span, far):
