@@ -77,6 +77,7 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
+    from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
 
 __version__ = "0.1.0"
@@ -85,6 +86,8 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "Simulation": "cardan.analysis.simulation",
+    "SimulationStatus": "cardan.analysis.simulation",
 }
 
 
@@ -119,6 +122,8 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Simulation",
+    "SimulationStatus",
     "State",
     "Status",
     "System",
