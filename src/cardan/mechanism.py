@@ -662,7 +662,13 @@ class Mechanism:
         return found
 
     def _equations(self) -> tuple[Equations, list[str]]:
-        """The equations of motion, and what they assume."""
+        """The equations of motion, and what they assume; kept with the system, if there are no loads."""
+        if self._loads:
+            return self._new_equations()
+        equations, notes = self.system.cached(("equations of motion", self._gravity), self._new_equations)
+        return equations, list(notes)
+
+    def _new_equations(self) -> tuple[Equations, list[str]]:
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
         notes = []
