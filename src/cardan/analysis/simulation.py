@@ -138,7 +138,10 @@ class Simulation:
     @property
     def state(self) -> State | None:
         """The last state."""
-        return self._state(len(self.times) - 1) if len(self.times) else None
+        if not len(self.times):
+            return None
+        last = Simulation(self._equations, self._results[-1:], self.status, self.reason)
+        return last._state(0)  # the others need not be computed
 
     def resume(self, max_seconds: float | None = None, progress: Callable[[float], None] | None = None) -> Simulation:
         """Continue a simulation that was stopped by ``max_seconds`` or by the keyboard.
