@@ -4,7 +4,7 @@
     python benchmarks/answers.py compare OLD NEW [--list 40]
 
 It runs the ``cardan`` that Python imports, on the mechanisms of its gallery and on fuzz cases from the tree of this
-file.  To record another tree, put it on the path: ``PYTHONPATH=/tmp/old/src python benchmarks/answers.py …``.
+file.  To record another tree, put it on the path: ``PYTHONPATH=../old/src python benchmarks/answers.py …``.
 Only the public API is used, so trees with different internals can be compared.
 
 gallery   each mechanism from its drawn start and STARTS random ones: ``auto`` in every formulation, every other method

@@ -1,7 +1,7 @@
 """Time one source tree against another: ``python benchmarks/versus.py OLD_SRC NEW_SRC [--rounds 5] [--only WORD …]``.
 
-    python benchmarks/versus.py /tmp/old/src src
-    python benchmarks/versus.py /tmp/old/src /tmp/old/src    # deviations from 1 are the noise of the machine
+    python benchmarks/versus.py ../old/src src
+    python benchmarks/versus.py ../old/src ../old/src    # deviations from 1 are the noise of the machine
 
 The runs of the two trees are interleaved, each in its own process (old new, new old, …), so that other load affects
 both.  A measurement is the median within a process; the table shows the median and the minimum over the rounds.
@@ -225,7 +225,7 @@ def main() -> None:
         print(json.dumps(MEASURED_WITHIN[options.within]()))
         return
     if len(options.sources) != 2 or not all((source / "cardan").is_dir() for source in options.sources):
-        parser.error("give two directories that contain the package cardan, such as /tmp/old/src and src")
+        parser.error("give two directories that contain the package cardan, such as ../old/src and src")
     old, new = (source.resolve() for source in options.sources)
     found = versus((old, new), options.only + ["large"] * options.large, options.rounds)
     print(f"old: {old}\nnew: {new}\n")
