@@ -82,6 +82,8 @@ class Checked(Generic[T]):
         if body.is_ground:
             raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
         setattr(body, f"_{self._name}", self.checked(value, f"the {self._name} of body {body.name!r}"))
+        if self._name == "mass":
+            body._has_mass = True
         body._pack()
         body._owner._touch()
 
@@ -89,13 +91,14 @@ class Checked(Generic[T]):
 class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
-    Mass [kg], centre of mass [m] in body axes and inertia [kg m²] about it in body axes (None where none was given) are
-    stored; kinematics does not use them.
+    Mass [kg] (1 kg where none was given), centre of mass [m] in body axes and inertia [kg m²] about it in body axes
+    (None where none was given) are stored; kinematics does not use them.
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
     __slots__ = (
         "_center",
+        "_has_mass",
         "_inertia",
         "_is_ground",
         "_mass",
@@ -114,7 +117,7 @@ class Body:
         *,
         position: Any = (0.0, 0.0, 0.0),
         orientation: Any = (1.0, 0.0, 0.0, 0.0),
-        mass: Any = 1.0,
+        mass: Any = None,
         inertia: Any = None,
         center: Any = (0.0, 0.0, 0.0),
         is_ground: bool = False,
@@ -126,7 +129,8 @@ class Body:
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
-        self._mass = 0.0 if is_ground else check.mass(mass, f"the mass of body {name!r}")
+        self._has_mass = mass is not None
+        self._mass = 0.0 if is_ground else check.mass(1.0 if mass is None else mass, f"the mass of body {name!r}")
         self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
         self._center = check.vector(center, f"the center of body {name!r}")
         self._pack()
@@ -149,6 +153,11 @@ class Body:
     def is_ground(self) -> bool:
         """Whether it is the fixed body."""
         return self._is_ground
+
+    @property
+    def has_mass(self) -> bool:
+        """Whether a mass was given; otherwise 1 kg is assumed."""
+        return self._has_mass
 
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
