@@ -708,23 +708,9 @@ class Mechanism:
         If it is interrupted by the keyboard, the result contains what was reached.
         """
         equations, notes = self._equations()
-        simulation: Simulation = _simulate.simulate(
-            self.system,
-            equations,
-            duration,
-            state,
-            step=step,
-            rtol=rtol,
-            times=times,
-            method=method,
-            max_step=max_step,
-            max_seconds=max_seconds,
-            progress=progress,
-            stabilization=stabilization,
-            gain=gain,
-            tolerance=tolerance,
-            notes=notes,
-        )
+        given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
+        options = _simulate.Options(*given)
+        simulation: Simulation = _simulate.simulate(self.system, equations, duration, state, options, notes)
         simulation._connections = self._connections()
         return simulation
 
