@@ -18,7 +18,6 @@ from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations
 from cardan.diagnosis import freedom
 from cardan.dynamics import abi
-from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
 from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Integration
@@ -154,13 +153,12 @@ def _check_fit(system: System, state: State, tolerance: float) -> None:
 def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
     """Notes on a start with redundant equations: a shaky structure, and drivers that share their efforts."""
     notes = []
-    if WIDTH * len(system.names) <= freedom.DENSE_UNKNOWNS:
-        found = freedom.diagnose(system, state, AssemblyOptions().tolerance)
-        if found.infinitesimal:
-            notes.append(
-                f"shaky at the start: {found.infinitesimal} of the {found.dof} degrees of freedom are infinitesimal "
-                "only; along them reactions are unbounded, and the results depend on rounding"
-            )
+    count = freedom.infinitesimal(system, state)
+    if count:
+        notes.append(
+            f"shaky at the start: {count} {'freedom is' if count == 1 else 'freedoms are'} infinitesimal only; along "
+            "them reactions are unbounded, and the results depend on rounding"
+        )
     signals = run.equations.system.signals
     if signals:
         e = run.equations

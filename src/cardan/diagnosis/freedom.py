@@ -336,6 +336,30 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     )
 
 
+def infinitesimal(system: System, state: State) -> int:
+    """How many freedoms of first order in an assembled state are no motions, as far as this is decided.
+
+    As :attr:`Diagnosis.infinitesimal`, without drivers and without the rest of a diagnosis; large pieces are left out.
+    """
+    count = 0
+    for piece in system.pieces:
+        near = np.array([state.angles.get(key, 0.0) for key in piece.system.counted_angles])
+        q = formulations.to_reference(piece.system, piece.take(state.coordinates), near)
+        problem = formulations.problem(piece.system, "manifold", piece.system.extent_at(q), state.time)
+        drivers = {signal.name for _, signal in piece.system.signals}
+        rows = [
+            start + i
+            for name, primitive, start in piece.system.rows
+            for i in range(primitive.rows)
+            if i not in primitive.guards and name not in drivers
+        ]
+        if rows and problem.unknowns <= DENSE_UNKNOWNS:
+            at = Linearised(problem, q, rows)
+            rank = at.rank(0.0)
+            count += _curvature(at, rank, at.v[rank:]).infinitesimal or 0
+    return count
+
+
 def _rates(
     rated: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float
 ) -> tuple[int, list[Equation]]:
