@@ -1,0 +1,1 @@
+"""The workbench: a mechanism in the browser, under the mouse."""
