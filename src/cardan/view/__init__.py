@@ -1,0 +1,1 @@
+"""What a mechanism looks like: scenes, pictures, files for other programs."""
