@@ -1,1 +1,3 @@
-import './hello.test';
+import './coordinates.test';
+import './player.test';
+import './wire.test';

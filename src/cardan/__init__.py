@@ -11,6 +11,7 @@ Build
     Mechanism           bodies and joints by name; a method for every joint, driver and limit
     Body                a rigid part, from m.body(…); body.point(…), body.frame(…) and body.vector(…) are fixed on it
     Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
+    shapes              boxes, gears, meshes, … for body.attach(shape): looks, and mass by density
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
@@ -78,10 +79,12 @@ from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
+    from cardan import shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.system.attachments import Attachment
 
 __version__ = "0.1.0"
 
@@ -89,12 +92,15 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "Attachment": "cardan.system.attachments",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "shapes":
+        return import_module("cardan.shapes")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -109,6 +115,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 __all__ = [
     "AssemblyOptions",
     "AssemblyResult",
+    "Attachment",
     "BatchResult",
     "Body",
     "CardanError",
@@ -136,6 +143,7 @@ __all__ = [
     "coordinate",
     "primitive",
     "rate_primitive",
+    "shapes",
     "acos",
     "angular_velocity",
     "asin",

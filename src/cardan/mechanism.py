@@ -122,9 +122,9 @@ class Mechanism:
         *,
         position: Any = (0.0, 0.0, 0.0),
         orientation: Any = (1.0, 0.0, 0.0, 0.0),
-        mass: Any = 1.0,
+        mass: Any = None,
         inertia: Any = None,
-        center: Any = (0.0, 0.0, 0.0),
+        center: Any = None,
     ) -> Body:
         """Add a body with its authored pose: position [m], orientation (w, x, y, z); see :class:`cardan.Body`."""
         name = self._new_name(name, "a body")
@@ -812,6 +812,7 @@ class Mechanism:
         return (
             self.name,
             self._gravity,
+            tuple(one.description() for one in self._ground.attachments),
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),
             tuple(load.description() for load in self._loads.values()),
