@@ -687,16 +687,24 @@ class Mechanism:
         max_step: float | None = None,
         max_seconds: float | None = None,
         progress: Callable[[float], None] | None = None,
+        stabilization: str = "projection",
+        gain: float | None = None,
+        tolerance: float = 1e-12,
     ) -> Simulation:
         """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
         step [s]: constant steps.  rtol: variable steps, chosen so that the estimated error of each is below rtol,
         relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
         times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
-        method: "adams", or "rk4" and "dopri5" for comparison.
+        method: "adams"; "rk4" and "dopri5" for comparison; "generalized_alpha", an implicit method of order 2 for stiff
+        springs and dampers, which is computed in Python and slower.
         max_step [s]: of steps chosen by rtol; a hundredth of the duration where it is not given.  A pulse of a load
         that is shorter may be stepped over.
         max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
+        stabilization: "projection" keeps joints closed in every step.  "none" and "baumgarte" are for comparison: the
+        joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
+        gain [1/s]: α of Baumgarte's terms 2α (J v − ġ) + α² f; 0.1/step where it is not given.
+        tolerance: of the assembly at the start, as in :meth:`assemble`.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
         equations, notes = self._equations()
@@ -712,6 +720,9 @@ class Mechanism:
             max_step=max_step,
             max_seconds=max_seconds,
             progress=progress,
+            stabilization=stabilization,
+            gain=gain,
+            tolerance=tolerance,
             notes=notes,
         )
         simulation._connections = self._connections()
@@ -752,6 +763,10 @@ class Mechanism:
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
+        massless = [body.name for body in bodies if not body.has_mass]
+        if massless:
+            names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
+            notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]

@@ -366,7 +366,7 @@ class Simulation:
         return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
-        """Equal results of equal systems; the number of steps is not compared."""
+        """Equal results of equal systems and loads; the number of steps is not compared."""
         if not isinstance(other, Simulation):
             return NotImplemented
         mine, theirs = self._equations, other._equations
@@ -375,6 +375,7 @@ class Simulation:
             and bool(np.array_equal(self._results, other._results, equal_nan=True))
             and mine.system == theirs.system
             and mine.stops == theirs.stops
+            and mine.forces == theirs.forces
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 

@@ -174,6 +174,11 @@ class Body:
         """Whether it is the fixed body."""
         return self._is_ground
 
+    @property
+    def has_mass(self) -> bool:
+        """Whether a mass was given; otherwise 1 kg is assumed."""
+        return "mass" in self._given or any(one.density is not None for one in self._attachments)
+
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
     mass = Checked(check.mass, "Mass [kg].")
