@@ -66,7 +66,7 @@ from cardan.constraints.functions import (
 from cardan.constraints.jets import Jet
 from cardan.constraints.user import primitive
 from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, UnknownNameError
+from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body, Direction, Frame, Point
@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.interact.hand import Hand
+    from cardan.interact.session import Session, SessionStatus
 
 __version__ = "0.1.0"
 
@@ -86,6 +88,9 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "Hand": "cardan.interact.hand",
+    "Session": "cardan.interact.session",
+    "SessionStatus": "cardan.interact.session",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
@@ -113,6 +118,7 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Frame",
+    "Hand",
     "Jet",
     "Joint",
     "Load",
@@ -122,6 +128,9 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Session",
+    "SessionError",
+    "SessionStatus",
     "Simulation",
     "SimulationStatus",
     "State",
