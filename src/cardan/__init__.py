@@ -14,6 +14,7 @@ Build
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
 Solve
@@ -45,6 +46,7 @@ from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
     acos,
+    angular_velocity,
     asin,
     atan,
     atan2,
@@ -56,6 +58,7 @@ from cardan.constraints.functions import (
     exp,
     log,
     norm,
+    rate,
     rotation_vector,
     sin,
     sinh,
@@ -64,7 +67,7 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
-from cardan.constraints.user import primitive
+from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
@@ -141,7 +144,9 @@ __all__ = [
     "__version__",
     "coordinate",
     "primitive",
+    "rate_primitive",
     "acos",
+    "angular_velocity",
     "asin",
     "atan",
     "atan2",
@@ -154,6 +159,7 @@ __all__ = [
     "log",
     "norm",
     "pi",
+    "rate",
     "rotation_vector",
     "sin",
     "sinh",
