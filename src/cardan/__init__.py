@@ -67,7 +67,7 @@ from cardan.constraints.functions import (
 from cardan.constraints.jets import Jet
 from cardan.constraints.user import primitive
 from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, UnknownNameError
+from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body, Direction, Frame, Point
@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.system.attachments import Attachment
+    from cardan.interact.hand import Hand
+    from cardan.interact.session import Session, SessionStatus
 
 __version__ = "0.1.0"
 
@@ -90,6 +92,9 @@ _LAZY = {
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
     "Attachment": "cardan.system.attachments",
+    "Hand": "cardan.interact.hand",
+    "Session": "cardan.interact.session",
+    "SessionStatus": "cardan.interact.session",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
@@ -120,6 +125,7 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Frame",
+    "Hand",
     "Jet",
     "Joint",
     "Load",
@@ -129,6 +135,9 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Session",
+    "SessionError",
+    "SessionStatus",
     "Simulation",
     "SimulationStatus",
     "State",

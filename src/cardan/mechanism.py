@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
+    from cardan.dynamics.mass import Masses
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import Connection
+    from cardan.interact.session import Session
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
@@ -49,6 +51,7 @@ _model = LazyModule("cardan.dynamics.model")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
 _reactions = LazyModule("cardan.dynamics.reactions")
+_session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _stepper = LazyModule("cardan.analysis.stepper")
@@ -668,6 +671,27 @@ class Mechanism:
         equations, notes = self.system.cached(("equations of motion", self._gravity), self._new_equations)
         return equations, list(notes)
 
+    def session(
+        self, state: State | Mapping[Any, Any] | None = None, *, mode: str = "kinematic", rate: float = 1000.0
+    ) -> Session:
+        """An operator in the loop: grasp bodies, move targets, and feel the force, cycle by cycle.
+
+        state: where it begins; it is assembled, and the drawing where none is given.
+        mode: "kinematic": the joints are hard and the hands compliant; masses, gravity and loads do not act.
+        rate [Hz]: of the cycles.
+        """
+        made: Session = _session.Session(
+            self.system, self._metric_equations(), self._bodies, state, mode=mode, rate=rate
+        )
+        return made
+
+    def _metric_equations(self) -> Equations:
+        """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""
+        centroids = self.system.centroids.tolist()
+        parts = [_mass.Part(name, 1.0, tuple(c), None) for name, c in zip(self._bodies, centroids, strict=True)]
+        found = _mass.masses(parts, self._points(), self.system.judged_length)
+        return self._pack_equations(found, (0.0, 0.0, 0.0), [])
+
     def _new_equations(self) -> tuple[Equations, list[str]]:
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
@@ -675,13 +699,19 @@ class Mechanism:
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
+        return self._pack_equations(found, self._gravity, list(self._loads.values())), notes
+
+    def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load]) -> Equations:
+        """The equations of motion with these masses, gravity and loads."""
+        bodies = list(self._bodies.values())
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
-        loads, angles = list(self._loads.values()), self._counted_angles(with_loads=True)
+        angles = self._counted_angles(with_loads=bool(loads))
         system = System(bodies, bundles, angles, found.frames)
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
-        return _equations.Equations(system, found.diagonal, self._gravity, stops, forces), notes
+        equations: Equations = _equations.Equations(system, found.diagonal, gravity, stops, forces)
+        return equations
 
     def _points(self) -> dict[str, list[Any]]:
         """Where each body is joined [m], in its axes, by its name."""

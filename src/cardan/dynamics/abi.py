@@ -25,6 +25,9 @@ FORCE out += forces of all loads but the called ones, at the time control[ASK_TI
 APPLY out += forces of the called ones: an effort per law and a vector per wrench are given
 READ  out ← coordinate, rate, effort, potential energy of each law, at the time control[ASK_TIME]
 ===== ===========================================================================================
+
+Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  SOFT is the address of their
+evaluator, or zero: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.
 """
 
 from __future__ import annotations
@@ -51,6 +54,10 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ACTIVE,
     STOPS,
     BOUNDS,
+    SOFT,
+    SOFT_INTS,
+    SOFT_FLOATS,
+    SOFT_WORK,
     BODIES,
     COORDINATES,
     ROWS,
@@ -59,7 +66,7 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ASKS,
     STOP_COUNT,
     PIECES,
-) = range(24)
+) = range(28)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
@@ -144,6 +151,9 @@ R_COORDINATE, R_RATE, R_EFFORT, R_ENERGY, READING = range(5)
 
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
+
+# soft rows: number of rows, and of rows at most; then the body of each row
+SOFT_ROWS, SOFT_MOST, SOFT_BODIES = range(3)
 
 # Estimated error of a step, and shift onto the constraints; relative to the extent, or in radians.  A constant step
 # with a larger error is too large.  A variable step with a larger shift is refused.
