@@ -108,6 +108,7 @@ class Mechanism:
         self._joints: dict[str, Joint] = {}
         self._loads: dict[str, Load] = {}
         self._system: System | None = None
+        self._edits = 0
         self._serials = 0
 
     def _next_serial(self) -> int:
@@ -439,6 +440,7 @@ class Mechanism:
     def _touch(self) -> None:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
         self._system = None
+        self._edits += 1
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -600,6 +602,7 @@ class Mechanism:
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
         motion._model = self._model()
+        motion._source = self, self._edits
         return motion
 
     def simulate(
@@ -642,6 +645,7 @@ class Mechanism:
             notes=notes,
         )
         simulation._connections = self._connections()
+        simulation._source = self, self._edits
         return simulation
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
