@@ -10,7 +10,8 @@ import { keyOf, type Line, MOST_LINES, Plots } from './plots';
 import { Stage, THEMES } from './stage';
 import * as wire from './wire';
 
-const TITLE = (name: string) => name.replace(/_/g, ' ').replace(/^./, (c) => c.toUpperCase());
+const TITLE = (name: string) =>
+  name === 'rsur' ? 'RSUR' : name.replace(/_/g, ' ').replace(/^./, (c) => c.toUpperCase());
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const MOST_LABELS = 40;
 
@@ -1352,10 +1353,10 @@ export class App {
 }
 
 const FACES: [string, wire.Triple, string][] = [
-  ['front', [0, -1, 0.001], 'rotateX(90deg)'],
-  ['back', [0, 1, 0.001], 'rotateX(-90deg) rotateZ(180deg)'],
-  ['right', [1, 0, 0.001], 'rotateY(90deg) rotateZ(90deg)'],
-  ['left', [-1, 0, 0.001], 'rotateY(-90deg) rotateZ(-90deg)'],
+  ['front', [0, -1, 0.001], 'rotateX(-90deg)'],
+  ['back', [0, 1, 0.001], 'rotateX(90deg) rotateZ(180deg)'],
+  ['right', [1, 0, 0.001], 'rotateY(90deg) rotateZ(-90deg)'],
+  ['left', [-1, 0, 0.001], 'rotateY(-90deg) rotateZ(90deg)'],
   ['top', [0, -0.001, 1], ''],
   ['under', [0, -0.001, -1], 'rotateX(180deg)'],
 ];

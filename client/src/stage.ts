@@ -401,14 +401,14 @@ export class Stage {
       direction ??
       (this.parts.length && now.lengthSq() > 1e-12 && this.fitted
         ? now
-        : new THREE.Vector3(0.55, -1, 0.5).applyQuaternion(turn));
+        : new THREE.Vector3(0.5, -1, 0.42).applyQuaternion(turn));
     this.fitted = true;
     this.camera.up.copy(this.up);
     this.orbit.target.copy(this.center);
     const narrow = Math.min(1, this.size.width / this.size.height);
-    const distance = (1.12 * this.radius) / Math.sin((FOV * Math.PI) / 360) / narrow;
+    const distance = (1.0 * this.radius) / Math.sin((FOV * Math.PI) / 360) / narrow;
     this.camera.position.copy(this.center).addScaledVector(from.normalize(), distance);
-    this.halfHeight = (1.12 * this.radius) / narrow;
+    this.halfHeight = (1.0 * this.radius) / narrow;
     if (this.camera instanceof THREE.OrthographicCamera) this.camera.zoom = 1;
     this.orbit.minDistance = 0.05 * this.radius;
     this.orbit.maxDistance = 30 * this.radius;

@@ -110,6 +110,7 @@ class Mechanism:
         self._loads: dict[str, Load] = {}
         self._rate_rows: dict[str, Joint] = {}
         self._system: System | None = None
+        self._edits = 0
         self._serials = 0
 
     def _next_serial(self) -> int:
@@ -506,6 +507,7 @@ class Mechanism:
     def _touch(self) -> None:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
         self._system = None
+        self._edits += 1
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -676,6 +678,7 @@ class Mechanism:
             self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
         )
         motion._model = self._model()
+        motion._source = self, self._edits
         return motion
 
     def simulate(
@@ -729,6 +732,7 @@ class Mechanism:
             notes=notes,
         )
         simulation._connections = self._connections()
+        simulation._source = self, self._edits
         return simulation
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:

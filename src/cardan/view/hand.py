@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any, Final
 
 import numpy as np
 
+from cardan.interact.session import SessionStatus
 from cardan.mechanism import Mechanism
 from cardan.system.state import State
 from cardan.view.protocol import GRASPED, SHORT, STOPPED, Frame
 
+log = logging.getLogger("cardan")
+
 MOST_STEPS: Final = 20  # of one request; each closes the joints, so a frame may be sent after any
 MOST_SECONDS: Final = 4e-3  # the same
-SETTLED: Final = 1e-9  # of the extent: the grasped point no longer moves
+STIFFNESS: Final = 1000.0  # [N/m] of a hand in kinematics: 1 N for each millimetre that the target is away
 REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the stretched arrow
 
 
@@ -29,13 +33,15 @@ class Drag:
         self._of: tuple[int, tuple[float, ...]] | None = None
         self._target = np.zeros(3)
         self._seconds = 0.0
+        self._heard = 0
+        self._stops: set[str] = set()
 
     def hold(self, body: int, point: tuple[float, float, float], target: tuple[float, float, float]) -> None:
         """Grasp a point [m] in body axes, if it is not held yet, and pull it towards a target [m] in world."""
         if self._of != (body, point):
             self.release()
             name = self._model.system.names[body]
-            self._grasp, self._of = self._session.grasp(self._model[name], point), (body, point)
+            self._grasp, self._of = self._session.grasp(self._model[name], point, stiffness=STIFFNESS), (body, point)
         self._target[:] = target
         self._grasp.target = target
 
@@ -44,14 +50,13 @@ class Drag:
         session = self._session
         if not self.is_dynamic:
             began = time.perf_counter()
-            before = np.array(session.coordinates)
             for _ in range(MOST_STEPS):
-                session.step()
-                change = float(np.abs(session.coordinates - before).max())
+                status = session.step()
                 self._seconds = time.perf_counter() - began
-                if change <= SETTLED * self._extent or self._seconds > MOST_SECONDS:
+                if status != SessionStatus.MOVING or self._seconds > MOST_SECONDS:
                     break
-                before[:] = session.coordinates
+            if status in (SessionStatus.STUCK, SessionStatus.FAILED):
+                log.debug("drag: %s", SessionStatus(status).name)
         return self._frame()
 
     def advance(self, seconds: float) -> None:
@@ -78,7 +83,14 @@ class Drag:
         return frame._replace(flags=flags, force=tuple(self._grasp.force), point=tuple(point))
 
     def _is_stopped(self) -> bool:
-        return False
+        """Whether a limit is reached."""
+        for event in self._session.events[self._heard :]:
+            self._heard += 1
+            if event.what == "limit reached":
+                self._stops.add(event.name)
+            elif event.what == "limit left":
+                self._stops.discard(event.name)
+        return bool(self._stops)
 
     def release(self) -> None:
         if self._grasp is not None:

@@ -88,7 +88,7 @@ class Scene:
 
     ``parts``: the ground, then the bodies in their order.  ``poses``, shape (parts, 7): in the state it was made for.
     ``extent`` [m]: length of the diagonal of the box around everything drawn in that state, ``center`` [m] its middle.
-    ``up``: unit vector against gravity, or z.
+    ``up``: unit vector against gravity, or z.  ``normal``: in world, of a mechanism whose hinges are all parallel.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Scene:
     extent: float
     center: Triple
     up: Triple
+    normal: NDArray[np.float64] | None = None
 
     def poses_of(self, state: State) -> NDArray[np.float64]:
         """Position [m] and quaternion of every part in a state, shape (parts, 7)."""
@@ -224,7 +225,8 @@ def scene(mechanism: Mechanism, state: State | None = None) -> Scene:
     ]
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     extent = float(np.linalg.norm(high - low))
-    return Scene(mechanism.name, tuple(parts), struts, marks, poses, extent, _triple(0.5 * (low + high)), _triple(up))
+    middle = _triple(0.5 * (low + high))
+    return Scene(mechanism.name, tuple(parts), struts, marks, poses, extent, middle, _triple(up), looks.plan.normal)
 
 
 def _triple(v: NDArray[np.float64]) -> Triple:
