@@ -6,6 +6,7 @@ import copy as copying
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Unpack
 
 from cardan import joints
@@ -21,6 +22,7 @@ from cardan.joints.coordinates import make_counted_angle
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
+from cardan.system.formulas import Book, Formula, Parameter, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Relation
 from cardan.system.state import State
@@ -106,6 +108,11 @@ class Mechanism:
         self._loads: dict[str, Load] = {}
         self._system: System | None = None
         self._serials = 0
+        self._parameters: dict[str, Parameter] = {}
+        self._book = Book()
+        self._drawn: dict[str, float] = {}  # values of the parameters
+        self._used: list[int] | None = None  # nodes of the formulas in use
+        self._elsewhere: _Elsewhere | None = None  # the system at the values of the last state that had others
 
     def _next_serial(self) -> int:
         """A number for a body or a counted angle, never given twice: packing knows them by it."""
@@ -139,6 +146,71 @@ class Mechanism:
         self._bodies[name] = made
         self._touch()
         return made
+
+    def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
+        """Add a design parameter, which may stand wherever a number stands in a joint, point, frame or vector.
+
+        ``L = m.parameter("L", 1.0); crank.point((L, 0, 0)); m.distance("rod", a, b, 2 * L + 0.1)``.  It is held at its
+        value: the mechanism behaves as if the number stood there.  ``L.value = 1.2`` changes the drawing.
+        lower, upper: bounds that ``assemble(free=…)`` keeps, and that a new value must be within.
+        """
+        name = self._new_name(name, "a parameter")
+        start = check.number(value, f"the value of parameter {name!r}")
+        low = -math.inf if lower is None else check.number(lower, f"lower of parameter {name!r}")
+        high = math.inf if upper is None else check.number(upper, f"upper of parameter {name!r}")
+        if not low < high:
+            raise ModelError(f"lower of parameter {name!r} is {low} and upper is {high}; lower must be below upper")
+        _check_bounds(name, start, low, high)
+        number = self._book.add(name, start, (low, high))
+        made = Parameter(self, name, self._book, self._book.nodes[number])
+        self._parameters[name] = made
+        self._drawn = self._book.drawn()
+        self._touch()
+        return made
+
+    def _set_parameter(self, parameter: Parameter, value: Any) -> None:
+        """Change a drawn value; the packed system is measured again when it is next needed."""
+        name = parameter.name
+        if self._parameters.get(name) is not parameter:
+            raise ModelError(f"parameter {name!r} was removed from mechanism {self.name!r}; it has no value to set")
+        number = check.number(value, f"the value of parameter {name!r}")
+        _check_bounds(name, number, parameter.lower, parameter.upper)
+        self._redraw({**self._drawn, name: number})
+
+    def _redraw(self, drawn: dict[str, float]) -> None:
+        values = self._book.evaluate(drawn)
+        self._book.check(values, self._nodes())
+        self._book.values, self._drawn = values, drawn
+
+    def _nodes(self) -> list[int]:
+        """Nodes of the formulas that joints and loads use; kept until the next edit."""
+        if self._used is None:
+            items: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+            self._used = [node for item in items for node in _nodes_of(item)]
+        return self._used
+
+    def _check_formula(self, what: str, formula: Formula) -> None:
+        """ModelError where a formula is of another mechanism, or where a parameter of it was removed."""
+        if formula.book is not self._book:
+            raise ModelError(f"{what} was given {formula!r} of another mechanism; use a parameter of {self.name!r}")
+        if self._book.is_removed(formula.index):
+            raise ModelError(f"{what} was given {formula!r}, whose parameter was removed")
+
+    def _at(self, start: Any) -> Any:
+        """A context in which the drawing has the parameter values of a state."""
+        if not self._parameters or not isinstance(start, State):
+            return _HERE
+        drawn = {name: start.variables.get(name, value) for name, value in self._drawn.items()}
+        if drawn == self._drawn:
+            return _HERE
+        if self._elsewhere is None or self._elsewhere.drawn != drawn:
+            values = self._book.evaluate(drawn)
+            try:
+                self._book.check(values, self._nodes())
+            except ModelError as error:
+                raise ModelError(f"the parameters of the state are not valid: {error}") from None
+            self._elsewhere = _Elsewhere(self, drawn, values, None)
+        return self._elsewhere
 
     fixed = _adds(joints.fixed)
     revolute = _adds(joints.revolute)
@@ -217,6 +289,9 @@ class Mechanism:
                 f"{what} is on body {relation.bodies[0].name!r} alone; a constraint needs two different bodies, of "
                 "which one may be the ground"
             )
+        for value in relation.parameters:
+            if isinstance(value, Formula):
+                self._check_formula(what, value)
         values = zip(kind.parameters, relation.parameters, strict=True)
         return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,)))
 
@@ -240,6 +315,9 @@ class Mechanism:
             raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
+        for value in (*rest, *named.values()):
+            if isinstance(value, Formula):
+                self._check_formula(what, value)
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
         recorded = [(word, _recorded(relations[0]) if callable(value) else _plain(value)) for word, value in parameters]
         values = tuple(recorded)
@@ -395,18 +473,26 @@ class Mechanism:
         name = check.name(given, what)
         if name == GROUND:
             raise ModelError(f"{what} cannot be named {name!r}: that is the fixed body")
-        if name in self._bodies or name in self._joints or name in self._loads:
-            taken = "body" if name in self._bodies else "joint" if name in self._joints else "load"
+        if self._item(name) is not None:
+            kinds: dict[str, Mapping[str, Any]] = {
+                "body": self._bodies,
+                "joint": self._joints,
+                "load": self._loads,
+                "parameter": self._parameters,
+            }
+            taken = next(word for word, items in kinds.items() if name in items)
             raise ModelError(f"{what} cannot be named {name!r}: there is a {taken} of that name; choose another")
         return name
 
-    def remove(self, name: str | Body | Joint | Load, *, joints: bool = False) -> None:
-        """Remove a load, a joint, or a body.
+    def remove(self, name: str | Body | Joint | Load | Parameter, *, joints: bool = False) -> None:
+        """Remove a load, a joint, a body, or a parameter that nothing uses.
 
         joints: also remove the joints and loads attached to it; without it, nothing may be attached.
         """
-        if not isinstance(name, str | Body | Joint | Load):
-            raise ModelError(f"remove was given {name!r}; it must be a body, a joint, a load, or the name of one")
+        if not isinstance(name, str | Body | Joint | Load | Parameter):
+            raise ModelError(
+                f"remove was given {name!r}; it must be a body, a joint, a load, a parameter, or the name of one"
+            )
         key = name if isinstance(name, str) else name.name
         mine = self._ground if key == GROUND else self._item(key)
         if not isinstance(name, str) and mine is not name:
@@ -414,11 +500,14 @@ class Mechanism:
         if key == GROUND:
             raise ModelError("the ground cannot be removed")
         if mine is None:
-            raise check.unknown(key, "body, joint or load", self)
+            raise check.unknown(key, "body, joint, load or parameter", self)
         others: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
+        elif isinstance(mine, Parameter):
+            users = [item.name for item in self._users(key)]
+            text = f"parameter {key!r} is used by {', '.join(map(repr, users))}"
         else:
             users = [item.name for item in others if mine in item.bodies]
             held = (("joints", self._joints), ("loads", self._loads))
@@ -427,15 +516,24 @@ class Mechanism:
             text = f"body {key!r} has {' and '.join(parts)}"
         if users and not joints:
             raise ModelError(f"{text}; remove them first, or pass joints=True")
+        if isinstance(mine, Parameter):
+            del self._parameters[key]
+            self._book.names[mine._number] = None
+            self._drawn = self._book.drawn()
         for item in (key, *users):
             self._bodies.pop(item, None)
             self._joints.pop(item, None)
             self._loads.pop(item, None)
         self._touch()
 
+    def _users(self, parameter: str) -> list[Joint | Load]:
+        """Joints and loads with a formula of that parameter."""
+        items: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+        return [item for item in items if parameter in self._book.parameters_of(_nodes_of(item))]
+
     def _touch(self) -> None:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
-        self._system = None
+        self._system = self._elsewhere = self._used = None
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -473,16 +571,24 @@ class Mechanism:
         """The loads by name, in the order they were made."""
         return dict(self._loads)
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The design parameters by name, in the order they were made."""
+        return dict(self._parameters)
+
     def _item(self, name: str) -> Any:
-        """The joint, body or load of that name, or None."""
-        return self._joints.get(name) or self._bodies.get(name) or self._loads.get(name)
+        """The joint, body, load or parameter of that name, or None."""
+        for items in (self._joints, self._bodies, self._loads, self._parameters):
+            if name in items:
+                return items[name]
+        return None
 
     def __getitem__(self, name: str) -> Any:
         found = self._item(name) if isinstance(name, str) else None
         if found is None:
             if name == GROUND:
                 return self._ground
-            raise check.unknown(name, "body, joint or load", self)
+            raise check.unknown(name, "body, joint, load or parameter", self)
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -492,9 +598,10 @@ class Mechanism:
         yield from self._bodies
         yield from self._joints
         yield from self._loads
+        yield from self._parameters
 
     def __len__(self) -> int:
-        return len(self._bodies) + len(self._joints) + len(self._loads)
+        return len(self._bodies) + len(self._joints) + len(self._loads) + len(self._parameters)
 
     @property
     def system(self) -> System:
@@ -503,11 +610,18 @@ class Mechanism:
             if not self._bodies:
                 raise ModelError(f"mechanism {self.name!r} has no bodies; add one with m.body(name)")
             self._system = self._packed()
+        elif self._system.values is not self._drawn and self._parameters:
+            self._system = self._system.redrawn(self._book.values, self._drawn)
         return self._system
 
     def _packed(self, references: Any = None) -> System:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
-        return System(list(self._bodies.values()), list(self._joints.values()), self._counted_angles(), references)
+        items = list(self._bodies.values()), list(self._joints.values()), self._counted_angles()
+        return System(*items, references, self._own_book())
+
+    def _own_book(self) -> tuple[Book, dict[str, float]] | None:
+        """The formulas and the drawn values, if there are parameters."""
+        return (self._book, self._drawn) if self._parameters else None
 
     def _counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
@@ -541,7 +655,8 @@ class Mechanism:
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
         ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
         """
-        result: AssemblyResult = _assemble.assemble(self.system, start, time, _checked_options(options, changes))
+        with self._at(start):
+            result: AssemblyResult = _assemble.assemble(self.system, start, time, _checked_options(options, changes))
         return result
 
     def assemble_many(
@@ -574,7 +689,8 @@ class Mechanism:
         tolerance: float = 1e-12,
     ) -> Stepper:
         """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
-        made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
+        with self._at(start):
+            made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
         return made
 
     def move(
@@ -593,10 +709,11 @@ class Mechanism:
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
-        motion: Motion = _move.move(
-            self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
-        )
-        motion._model = self._model()
+        with self._at(start):
+            motion: Motion = _move.move(
+                self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
+            )
+            motion._model = self._model()
         return motion
 
     def simulate(
@@ -623,22 +740,23 @@ class Mechanism:
         max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
-        equations, notes = self._equations()
-        simulation: Simulation = _simulate.simulate(
-            self.system,
-            equations,
-            duration,
-            state,
-            step=step,
-            rtol=rtol,
-            times=times,
-            method=method,
-            max_step=max_step,
-            max_seconds=max_seconds,
-            progress=progress,
-            notes=notes,
-        )
-        simulation._connections = self._connections()
+        with self._at(state):
+            equations, notes = self._equations()
+            simulation: Simulation = _simulate.simulate(
+                self.system,
+                equations,
+                duration,
+                state,
+                step=step,
+                rtol=rtol,
+                times=times,
+                method=method,
+                max_step=max_step,
+                max_seconds=max_seconds,
+                progress=progress,
+                notes=notes,
+            )
+            simulation._connections = self._connections()
         return simulation
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
@@ -650,8 +768,12 @@ class Mechanism:
         """
         if not isinstance(state, State):
             raise ModelError(f"solve_rates got {state!r}; it must be a State, such as result.state")
+        with self._at(state):
+            return self._solve_rates(state, given or {})
+
+    def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
         driven = self.copy()
-        for key, rate in (given or {}).items():
+        for key, rate in given.items():
             joint = self[key] if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
@@ -679,7 +801,7 @@ class Mechanism:
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
         loads, angles = list(self._loads.values()), self._counted_angles(with_loads=True)
-        system = System(bodies, bundles, angles, found.frames)
+        system = System(bodies, bundles, angles, found.frames, self._own_book())
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
         return _equations.Equations(system, found.diagonal, self._gravity, stops, forces), notes
 
@@ -690,7 +812,7 @@ class Mechanism:
             for end in joint.ends:
                 for place in (end.a, end.b) if isinstance(end, Coordinate) else (end,):
                     if not isinstance(place, Direction):
-                        points.setdefault(place.body.name, []).append(place.feature().value)
+                        points.setdefault(place.body.name, []).append(plain(place.feature().value))
         return points
 
     def _connections(self) -> dict[str, Connection]:
@@ -714,7 +836,8 @@ class Mechanism:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        found: Diagnosis = _freedom.diagnose(self.system, state, tolerance)
+        with self._at(state):
+            found: Diagnosis = _freedom.diagnose(self.system, state, tolerance)
         return found
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -737,6 +860,7 @@ class Mechanism:
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),
             tuple(load.description() for load in self._loads.values()),
+            tuple((p.name, p.value, p.lower, p.upper) for p in self._parameters.values()),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -747,11 +871,50 @@ class Mechanism:
     __hash__ = None  # type: ignore[assignment]  # it can be edited
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_system": None}
+        return {**self.__dict__, "_system": None, "_elsewhere": None}
 
     def __repr__(self) -> str:
         loads = f", {len(self._loads)} loads" if self._loads else ""
         return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}>"
+
+
+class _Elsewhere:
+    """A context in which the drawing of a mechanism has other values of its parameters."""
+
+    def __init__(
+        self, mechanism: Mechanism, drawn: dict[str, float], values: list[float], system: System | None
+    ) -> None:
+        self.mechanism, self.drawn, self.values, self.system = mechanism, drawn, values, system
+        self._kept: Any = None
+
+    def __enter__(self) -> None:
+        m = self.mechanism
+        here = m.system  # packed before the values change, so that what does not depend on them is shared
+        self._kept = m._book.values, m._drawn, here
+        m._book.values, m._drawn, m._system = self.values, self.drawn, self.system or here
+        self.system = m.system
+
+    def __exit__(self, *_: object) -> None:
+        m = self.mechanism
+        self.system = m._system
+        m._book.values, m._drawn, m._system = self._kept
+
+
+_HERE = nullcontext()
+
+
+def _nodes_of(item: Joint | Load) -> list[int]:
+    """Nodes of the formulas of a joint or load."""
+    found = [node for relation in item.relations for node in relation.nodes]
+    wrench = item.action.wrench if isinstance(item, Load) else None
+    return found if wrench is None else [*found, *(node for _, node in bindings(wrench.point))]
+
+
+def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:
+    if not lower <= value <= upper:
+        raise ModelError(
+            f"the value of parameter {name!r} is {value}; it must lie within {lower} and {upper}, its bounds"
+        )
 
 
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:

@@ -268,7 +268,8 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that order, when everything is packed already.
-    rods, numbers, absolute: see rod, number_records, center_features.  drawn: authored poses.
+    rods, numbers, absolute: see rod, number_records, center_features; without numbers the templates are packed
+    already, and only measured.  drawn: authored poses.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
     points ← centroids of the bodies' points, then of the ground's, 3 floats each.
@@ -280,7 +281,8 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     starts = tables[: ints[layout.CONSTRAINTS] + 1]
     level = tables[starts.size :]
     if order.size == 0:
-        number_records(ints, numbers, starts)
+        if numbers.size > 0:
+            number_records(ints, numbers, starts)
         for i in range(3 * count + 3):
             points[i] = 0.0
             measures[i] = 0.0

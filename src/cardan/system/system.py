@@ -16,6 +16,7 @@ from cardan.errors import ModelError
 from cardan.lazy import TieredModule
 from cardan.math import euler
 from cardan.system import layout
+from cardan.system.formulas import Book
 from cardan.system.parts import AngleRecord, Body, CountedAngle
 from cardan.system.pieces import Piece, split
 from cardan.system.relations import Bundle, Edge, Record
@@ -24,6 +25,7 @@ from cardan.system.state import FloatArray, State
 _tables = TieredModule("cardan.system._tables")
 
 IntArray = NDArray[np.int64]
+_NO_VALUES: Mapping[str, float] = {}
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
@@ -50,6 +52,7 @@ class Source(NamedTuple):
     ``names``, ``serials``, ``authored``: of the bodies.  ``constraints``: for each record the name of its constraint.
     ``edges``: joints that declare a motion, by name.  ``references``, shape (bodies, 7): see :class:`System`.
     ``offsets`` [m], shape (bodies + 1, 3), the last for the ground: points of the records are measured from there.
+    ``book``: the formulas of the design parameters, and ``drawn`` their values; None and empty where there are none.
     """
 
     names: tuple[str, ...]
@@ -61,6 +64,8 @@ class Source(NamedTuple):
     edges: Mapping[str, Edge]
     references: FloatArray | None
     offsets: FloatArray | None = None
+    book: Book | None = None
+    drawn: Mapping[str, float] = _NO_VALUES
 
     def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> Source:
         """Some bodies, some records and some counted angles, by number."""
@@ -74,6 +79,17 @@ class Source(NamedTuple):
             tuple([self.angles[k] for k in angles]),
             {name: self.edges[name] for name in dict.fromkeys(constraints) if name in self.edges},
             None if self.references is None else self.references[bodies],
+            book=self.book,
+            drawn=self.drawn,
+        )
+
+    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> Source:
+        """The same at other values of the parameters; values: of all nodes of the book."""
+        return self._replace(
+            records=tuple([record.drawn(values) if record.bindings else record for record in self.records]),
+            angles=tuple([angle.drawn(values) if angle.bindings else angle for angle in self.angles]),
+            edges={name: edge.drawn(values) for name, edge in self.edges.items()},
+            drawn=drawn,
         )
 
 
@@ -100,6 +116,7 @@ class System:
     ``counted_angles``: keys of the angles whose whole turns are counted.
     ``primitives``: of every relation, in the order of the tables.
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
+    ``values``: of the design parameters, by name.
     """
 
     __slots__ = (
@@ -123,6 +140,7 @@ class System:
         "reference_frames",
         "signals",
         "starts",
+        "values",
     )
 
     def __init__(
@@ -131,12 +149,14 @@ class System:
         bundles: Sequence[Bundle | Any],
         angles: Sequence[CountedAngle] = (),
         references: Any = None,
+        formulas: tuple[Book, Mapping[str, float]] | None = None,
     ) -> None:
         """Pack bodies and the relations between them.
 
         bundles: joints, or what has a name, relations and an edge like them.  angles: those that are counted.
         references: frames that solvers shall work with, shape (bodies, 7), each an origin [m] and a unit quaternion
         body ← reference, in body axes; None for the centroids of joint points and the axes of the bodies.
+        formulas: the book of the design parameters, and their values.
         """
         authored: FloatArray = _joined([body._packed for body in bodies], np.float64)
         source = Source(
@@ -149,6 +169,10 @@ class System:
             {bundle.name: bundle.edge for bundle in bundles if bundle.edge is not None},
             None if references is None else np.array(references, dtype=np.float64),
         )
+        if formulas is not None:
+            book, drawn = formulas
+            edges = {name: edge.drawn(book.values) for name, edge in source.edges.items()}
+            source = source._replace(edges=edges, book=book, drawn=drawn)
         self._pack(source)
 
     @classmethod
@@ -169,9 +193,26 @@ class System:
             source = source._replace(records=tuple(records), offsets=offsets)
         return System.from_source(source)
 
+    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> System:
+        """The same system at other values of the parameters.  Only what depends on numbers is computed again.
+
+        values: of all nodes of the book; drawn: of the parameters, by name.
+        """
+        made = System.__new__(System)
+        for slot in _UNCHANGED:
+            setattr(made, slot, getattr(self, slot))
+        made._source = source = self._source.redrawn(values, drawn)
+        made.values = drawn
+        made._cache = {key: self._cache[key] for key in self._cache if key[0] in _SHARED or key in _SHARED}
+        parts = [*[record.floats for record in source.records], *[angle.floats for angle in source.angles]]
+        made.floats = _joined(parts, np.float64)
+        made._finish(made._measure(packed=self))
+        return made
+
     def _pack(self, source: Source) -> None:
         self._source = source
         self._cache: dict[Any, Any] = {}
+        self.values = source.drawn
         angles = source.angles
         self.names = source.names
         self.index = dict(zip(self.names, range(len(self.names)), strict=True))
@@ -187,19 +228,29 @@ class System:
         driven = [k for k, signal in enumerate(signals) if signal is not None]
         values = [int(self.ints[self.starts[k] + layout.PAR]) + len(primitives[k].parameters) - 1 for k in driven]
         self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
+        self._finish(rounded)
+
+    def _finish(self, rounded: bool) -> None:
+        """Reference frames that were given, and the length where joint points have none."""
+        source = self._source
         if source.references is not None:
             self._set_references(source.references)
         if not self.length:
             self._measure_points(rounded)
 
-    def _measure(self) -> bool:
+    def _measure(self, packed: System | None = None) -> bool:
         """Pack the templates; centroids, body extents, characteristic length and connection to the ground.
 
         Returns whether joint points of a body differ, but by rounding alone; then the length is zero.
+        packed: a system with the same integers, which are packed already.
         """
         count, constraints = len(self.names), len(self.primitives)
-        numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
+        numbers = _NONE
+        if packed is None:
+            numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
         tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
+        if packed is not None:
+            tables[: constraints + 1] = packed.starts
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
@@ -463,7 +514,7 @@ class System:
             wanted = (len(self.counted_angles),)
             raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {wanted}")
         counted = None if angles is None else dict(zip(self.counted_angles, angles.tolist(), strict=True))
-        return State(self.names, self.index, coordinates, angles=counted, time=time)
+        return State(self.names, self.index, coordinates, angles=counted, time=time, variables=self.values)
 
     def cached(self, key: Any, make: Any) -> Any:
         """What make() returned the first time: derived tables, shared by all callers."""
@@ -516,6 +567,9 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
+# What does not depend on numbers: attributes of a system, and keys of its cache.
+_UNCHANGED = ("authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals")
+_SHARED = ("structure", "linear", "addressed", "rows")
 _RODS: IntArray = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
