@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy as copying
 import inspect
 import math
+import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Unpack
+
+import numpy as np
 
 from cardan import joints
 from cardan.analysis.motion import Motion
@@ -24,7 +27,7 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.formulas import Book, Formula, Parameter, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
-from cardan.system.relations import Relation
+from cardan.system.relations import Bundle, Relation
 from cardan.system.state import State
 from cardan.system.system import System
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
     from cardan.analysis.options import AssemblyOptions, OptionArguments
+    from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
     from cardan.analysis.stepper import Stepper
     from cardan.coordinates.formulations import Formulation
@@ -51,6 +55,7 @@ _model = LazyModule("cardan.dynamics.model")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
 _reactions = LazyModule("cardan.dynamics.reactions")
+_sensitivity = LazyModule("cardan.analysis.sensitivity")
 _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _stepper = LazyModule("cardan.analysis.stepper")
@@ -645,6 +650,8 @@ class Mechanism:
         start: State | Mapping[Any, Any] | None = None,
         *,
         time: float | None = None,
+        free: Iterable[str | Parameter] = (),
+        least: Any = None,
         options: AssemblyOptions | None = None,
         **changes: Unpack[OptionArguments],
     ) -> AssemblyResult:
@@ -652,18 +659,45 @@ class Mechanism:
 
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
+        free: parameters to solve for too, within their bounds; their values are in ``result.state.variables``.
+        least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters whose value shall be
+        the least, such as ``L1 + L2``.  Without it some values near the drawn ones are found.
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
         ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
         """
+        own = _checked_options(options, changes)
         with self._at(start):
-            result: AssemblyResult = _assemble.assemble(self.system, start, time, _checked_options(options, changes))
+            system = self._with_free(free)
+            if least is None:
+                result: AssemblyResult = _assemble.assemble(system, start, time, own)
+            elif system.variables.free:
+                result = _assemble.assemble_least(system, start, time, own, least)
+            else:
+                raise ModelError(f"least is {least!r}, but no parameter is free; give free=[…]")
         return result
+
+    def _with_free(self, free: Iterable[str | Parameter]) -> System:
+        """The system in which some parameters are unknowns."""
+        if isinstance(free, str | Parameter):
+            raise ModelError(f"free is {free!r}; it must be a list of parameters or their names")
+        names = tuple(dict.fromkeys([self._parameter_name(item) for item in free]))
+        return self.system.with_variables(names) if names else self.system
+
+    def _parameter_name(self, item: Any) -> str:
+        name = item.name if isinstance(item, Parameter) else item
+        if not isinstance(name, str) or name not in self._parameters:
+            raise check.unknown(name, "parameter", self._parameters)
+        if isinstance(item, Parameter) and self._parameters[name] is not item:
+            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}")
+        return name
 
     def assemble_many(
         self,
         starts: Any,
         *,
         time: float | None = None,
+        free: Iterable[str | Parameter] = (),
+        values: Mapping[Any, Any] | None = None,
         workers: int | None = None,
         progress: Progress | None = None,
         options: AssemblyOptions | None = None,
@@ -672,12 +706,22 @@ class Mechanism:
         """Assemble from many starts: what :meth:`assemble` would answer to each, as arrays.
 
         starts: r [m] and p of every body, shape (n, bodies, 7), or a list of what :meth:`assemble` takes.
+        free: parameters to solve for too, as in :meth:`assemble`.
+        values: of parameters by name, shape (n,) each, one for each start; then ``starts`` may be one state for all.
+        Without it the values are those of each state.
         workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
         progress: called now and then with the number of starts done, and of all starts.
         options: as of :meth:`assemble`; ``max_seconds`` is for all starts together.
         """
         own = _checked_options(options, changes)
-        results: BatchResult = _batch.assemble_many(self.system, starts, time, own, workers, progress)
+        names = self._with_free(free).variables.free
+        starts, given = _batch.starts_with_values(starts, values, self._drawn, self._parameter_name)
+        both = [name for name in given if name in names]
+        if both and values is not None:
+            raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
+        held = tuple([name for name in given if name not in names])
+        system = self.system.with_variables(names, held) if names or held else self.system
+        results: BatchResult = _batch.assemble_many(system, starts, time, own, workers, progress, given)
         return results
 
     def stepper(
@@ -826,19 +870,123 @@ class Mechanism:
         model: Model = _model.Model(parts, self._points(), self._gravity, self._connections(), loaded)
         return model
 
-    def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
+    def diagnose(
+        self, state: State | None = None, *, tolerance: float = 1e-12, free: Iterable[str | Parameter] = ()
+    ) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).
 
         tolerance: as in :meth:`assemble`; the state counts as assembled where every residual is within it, and
         motions along which every residual stays within it count as free.
+        free: parameters that are unknowns too; one that nothing determines is reported as a freedom, by name.
         """
         if state is None:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
         with self._at(state):
-            found: Diagnosis = _freedom.diagnose(self.system, state, tolerance)
+            found: Diagnosis = _freedom.diagnose(self._with_free(free), state, tolerance)
         return found
+
+    def sensitivity(
+        self,
+        state: State,
+        outputs: Any,
+        parameters: Iterable[str | Parameter] | None = None,
+        *,
+        tolerance: float = 1e-10,
+    ) -> Sensitivity:
+        """Exact derivatives of outputs with respect to parameters, in an assembled state.
+
+        outputs: a list of joints (by name, if they have one coordinate), coordinates, points or frames (their origins
+        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.
+        parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
+        possible, and ``result.unique`` tells which outputs depend on that choice.
+        """
+        names = tuple(dict.fromkeys([self._parameter_name(p) for p in parameters or self._parameters]))
+        if not names:
+            raise ModelError(f"mechanism {self.name!r} has no parameters; add one with m.parameter(name, value)")
+        if not isinstance(state, State):
+            raise ModelError(f"sensitivity was given {state!r}; it must be a State, such as result.state")
+        with self._at(state):
+            system, labels = self._outputs(outputs)
+            found: Sensitivity = _sensitivity.sensitivity(self.system, system, labels, state, names, tolerance)
+        return found
+
+    def tolerances(
+        self,
+        state: State,
+        outputs: Any,
+        tolerances: Mapping[Any, float],
+        *,
+        samples: int = 100_000,
+        seed: int = 0,
+        distribution: Literal["normal", "uniform"] = "normal",
+        workers: int | None = None,
+    ) -> Tolerances:
+        """What tolerances ±t of parameters do to outputs: worst case and root of squares, and a Monte Carlo beside it.
+
+        outputs: as of :meth:`sensitivity`.  tolerances: ``{"L": 0.1e-3, …}``.
+        samples: parameters drawn from a normal distribution with σ = t/3, or a uniform one; the mechanism is assembled
+        for each, on all cores.  seed: of the draws, which depend on the names of the parameters, not on their order.
+        """
+        began = clock.perf_counter()
+        given = _sensitivity.checked_tolerances(tolerances, self._parameter_name)
+        check.choice(distribution, "distribution", _sensitivity.FACTORS)
+        count = check.count(samples, "samples", 2)
+        found = self.sensitivity(state, outputs, given)
+        values = _sensitivity.draw(
+            given, {**self._drawn, **state.variables}, count, check.count(seed, "seed", 0), distribution
+        )
+        batch = self.assemble_many(state, values=values, workers=workers)
+        with self._at(state):
+            system, labels = self._outputs(outputs)
+            seen = system.with_variables((), tuple(given))
+        angles = batch._system.counted_angles
+        keys = {key: batch.angles[:, len(batch._system.variables.names) + k] for k, key in enumerate(angles)}
+        near = [np.full(count, state.angles.get(key, 0.0)) for key in seen.counted_angles]
+        tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
+        poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])
+        every = _sensitivity.evaluate_many(seen, len(labels), poses[batch.ok], state.time)
+        failed = int((~batch.ok).sum())
+        seconds = clock.perf_counter() - began
+        result: Tolerances = _sensitivity.combine(found, given, every, failed, distribution, seconds)
+        return result
+
+    def _outputs(self, outputs: Any) -> tuple[System, list[Any]]:
+        """The system whose relations are the outputs, and a label and a unit for each row."""
+        if isinstance(outputs, str | Joint | Coordinate | Point | Frame) or not isinstance(outputs, Iterable):
+            outputs = [outputs]
+        bundles: list[Bundle] = []
+        labels: list[Any] = []
+        for k, given in enumerate(outputs):
+            what = f"output {k}"
+            if isinstance(given, Point | Frame):
+                self._check_body(what, given.body)
+                relation = joints.coincident(self._ground.point(), given)
+                words = [f"{given.body.name} {axis}" for axis in "xyz"]
+            elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Primitive):
+                ends, relation = own.resolved(given[0], given[1], self._coordinate)
+                for end in ends:
+                    for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
+                        self._check_body(what, body)
+                rows = given[0].rows
+                words = [given[0].name if rows == 1 else f"{given[0].name} {i}" for i in range(rows)]
+            else:
+                chosen = self._chosen(what, self[given] if isinstance(given, str) else given, None)
+                for body in chosen.bodies:
+                    self._check_body(what, body)
+                relation = Relation(joints.DRIVEN[chosen.kind], chosen.arguments(), (0.0,))
+                single = chosen.joint and len(self._joints[chosen.joint].kind.coordinates) == 1
+                words = [chosen.joint if single else f"{chosen.joint} {chosen.name}".strip()]
+            if not relation.bodies:
+                raise ModelError(f"{what} is on the ground alone; it never changes")
+            bundles.append(Bundle(f"output {k}", [relation]))
+            labels += [_sensitivity.Output(w, u) for w, u in zip(words, relation.primitive.units, strict=True)]
+        if not bundles:
+            raise ModelError("there are no outputs; give joints, coordinates, points or primitives")
+        counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
+        system = System(list(self._bodies.values()), bundles, list(counted), None, self._own_book())
+        return system, labels
 
     # -- values --------------------------------------------------------------------------------------------------------
 

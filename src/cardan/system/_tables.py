@@ -139,9 +139,12 @@ def link_bodies(ints, starts, links):
 
 @exact_inner
 def rod(ints, floats, record, rods):
-    """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the two primitives of a distance."""
+    """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the primitives of a distance."""
     code = ints[record + layout.CODE]
-    return floats[ints[record + layout.PAR]] if code == rods[0] or code == rods[1] else 0.0
+    for k in range(rods.size):
+        if code == rods[k]:
+            return floats[ints[record + layout.PAR]]
+    return 0.0
 
 
 @exact_inner
@@ -169,7 +172,7 @@ def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue
         slots = ints[record + layout.SLOTS]
         grounded = False
         for at in range(first + slots, ints[record + layout.NEXT], layout.FEATURE):
-            grounded = grounded or (ints[at + layout.BODY] < 0 and ints[at + layout.KIND] != layout.ANGLE)
+            grounded = grounded or (ints[at + layout.BODY] < 0 and ints[at + layout.KIND] < layout.ANGLE)
         if grounded:
             for i in range(first, first + slots):
                 b = ints[i]
@@ -331,7 +334,7 @@ def change_frames(ints, floats, frames):
         first = record + layout.RECORD + ints[record + layout.SLOTS]
         for at in range(first, ints[record + layout.NEXT], layout.FEATURE):
             kind = ints[at + layout.KIND]
-            if kind != layout.ANGLE and ints[at + layout.BODY] >= 0:
+            if kind < layout.ANGLE and ints[at + layout.BODY] >= 0:
                 c = frames[layout.POSE * ints[at + layout.BODY] :]
                 v = floats[ints[at + layout.SOURCE] :]
                 if kind == layout.POINT:

@@ -78,7 +78,7 @@ class Book:
     def index(self, node: Scalar) -> int:
         """The index of a node, whose value and those before it are computed if they are new."""
         for new in self.graph.nodes[len(self.values) :]:
-            self.values.append(_evaluated(new, self.values))
+            self.values.append(evaluated(new, self.values))
         return node.index
 
     def evaluate(self, given: Mapping[str, float]) -> list[float]:
@@ -91,7 +91,7 @@ class Book:
             elif node.operation == "constant":
                 found.append(node.value)  # type: ignore[arg-type]  # a constant is a number
             else:
-                found.append(_evaluated(node, found))
+                found.append(evaluated(node, found))
         return found
 
     def require(self, formula: Formula, lower: float, upper: float, text: str) -> None:
@@ -176,7 +176,8 @@ def _rebuilt(
     return made
 
 
-def _evaluated(node: Scalar, values: Sequence[float]) -> float:
+def evaluated(node: Scalar, values: Sequence[float]) -> float:
+    """The value of a constant or an operation, from those of earlier nodes; NaN where it is not defined."""
     if node.operation == "constant":
         return float(node.value)  # type: ignore[arg-type]  # a constant is a number
     try:

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from cardan.constraints.registry import Primitive, find
+from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Signal
 from cardan.system import layout
 from cardan.system.check import Triple
@@ -52,9 +52,9 @@ class Record(NamedTuple):
 
     def judged(self) -> Record:
         """The same relation with the primitive that verdicts judge it by."""
-        if self.primitive.judged_as == self.primitive.name:
+        form = self.primitive.judged()
+        if form is self.primitive:
             return self
-        form = find(self.primitive.judged_as)
         ints = array("q", [form.code]).tobytes() + self.ints[8:]  # CODE is the first field
         return self._replace(primitive=form, ints=ints, powers=array("q", form.powers).tobytes())
 
@@ -104,7 +104,7 @@ class Relation:
         bound = bindings(floats) if self.book is not None else ()
         slots = [body._serial for body in self.bodies]
         count = layout.RECORD + len(slots) + len(laid)
-        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, count)
+        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, count, 0, 0, 0)
         lengths = primitive.lengths if signal is None or signal.is_constant else ()
         self._record = Record(
             primitive,
