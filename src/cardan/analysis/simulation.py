@@ -233,6 +233,7 @@ class Simulation:
             accelerations=accelerations[k].copy(),
             angles=dict(zip(keys, self._angles()[k].tolist(), strict=True)) if keys else None,
             time=float(self.times[k]),
+            variables=system.values,
         )
 
     def _index(self, body: str | Body) -> int:
@@ -275,7 +276,7 @@ class Simulation:
 
     def _world(self, feature: Feature) -> FloatArray:
         """A point or vector in world, shape (times, 3)."""
-        value = np.broadcast_to(np.array(feature.value), (len(self.times), 3))
+        value = np.broadcast_to(np.array(feature.at(self._equations.system.values)), (len(self.times), 3))
         assert isinstance(feature.body, Body)
         if feature.body.is_ground:
             return value
