@@ -22,6 +22,7 @@ Solve
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
     m.solve_rates       velocities in one pose, for given rates of coordinates
+    m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
 
@@ -30,6 +31,7 @@ Read
     Status, Violation   how an assembly ended, and the residual of one constraint
     ModelError          a call or a model is wrong; its message names the item and what would be valid
 
+``30 * cd.deg``, ``12 * cd.mm`` and ``2 * cd.inch`` are radians and metres; m.display chooses the units of texts.
 Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.
 The documentation is in docs/: conventions.md, vocabulary.md (joints, drivers, limits), architecture.md.
 """
@@ -69,6 +71,7 @@ from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
+from cardan.system.display import ANGLES, LENGTHS, Display
 from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.residuals import Violation
 from cardan.system.state import Pose, State
@@ -79,6 +82,9 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+
+mm, inch = LENGTHS["mm"], LENGTHS["inch"]
+deg = ANGLES["deg"]
 
 __version__ = "0.1.0"
 
@@ -112,6 +118,7 @@ __all__ = [
     "Coordinate",
     "Diagnosis",
     "Direction",
+    "Display",
     "Frame",
     "Jet",
     "Joint",
@@ -131,6 +138,9 @@ __all__ = [
     "Violation",
     "__version__",
     "coordinate",
+    "deg",
+    "inch",
+    "mm",
     "primitive",
     "acos",
     "asin",

@@ -6,7 +6,7 @@ import copy as copying
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Unpack, overload
 
 from cardan import joints
 from cardan.analysis.motion import Motion
@@ -16,11 +16,12 @@ from cardan.constraints.signal import Line
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, JointKind, own
+from cardan.joints import Coordinate, Joint, JointKind, own, placing
 from cardan.joints.coordinates import make_counted_angle
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
+from cardan.system.display import DEFAULT, Display
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Relation
 from cardan.system.state import State
@@ -43,6 +44,7 @@ _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _equations = LazyModule("cardan.dynamics.equations")
 _forces = LazyModule("cardan.dynamics.forces")
+_forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _mass = LazyModule("cardan.dynamics.mass")
 _model = LazyModule("cardan.dynamics.model")
@@ -58,14 +60,26 @@ P = ParamSpec("P")
 GROUND = "ground"
 
 
-def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]:
+class _Adds(Protocol[P]):
+    """A method that adds a joint, between two frames or points, or between two bodies at a place in the drawing."""
+
+    @overload
+    def __call__(self, name: str, /, *args: P.args, **options: P.kwargs) -> Joint: ...
+    @overload
+    def __call__(
+        self, name: str, a: Body, b: Body, /, *options: Any, at: Any = ..., axis: Any = ..., x: Any = ..., **named: Any
+    ) -> Joint: ...
+
+
+def _adds(kind: JointKind[P]) -> _Adds[P]:
     """A method that adds a joint of that kind: ``m.kind(name, a, b, …)``."""
 
-    def method(self: Mechanism, name: str, /, *args: P.args, **options: P.kwargs) -> Joint:
+    def method(self: Mechanism, name: str, /, *args: Any, **options: Any) -> Joint:
         return self._add(kind, name, args, options)
 
     _describe(method, kind, Joint)
-    return method
+    made: Any = method
+    return made  # type: ignore[no-any-return]
 
 
 def _exerts(kind: LoadKind[P]) -> Callable[Concatenate[Mechanism, str, P], Load]:
@@ -86,6 +100,9 @@ def _describe(method: Any, kind: JointKind[Any] | LoadKind[Any], result: type) -
     built = inspect.signature(kind.build)
     first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
     options = [p for p in built.parameters.values() if p.name != "own"]
+    if isinstance(kind, JointKind) and set(kind.takes) <= {"frame", "point"}:
+        method.__doc__ = f"{method.__doc__}{placing.TEXT}"
+        options += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in placing.WORDS]
     method.__signature__ = inspect.Signature([*first, *options], return_annotation=result)
 
 
@@ -104,6 +121,7 @@ class Mechanism:
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._loads: dict[str, Load] = {}
+        self._display = DEFAULT
         self._system: System | None = None
         self._serials = 0
 
@@ -123,8 +141,15 @@ class Mechanism:
         mass: Any = 1.0,
         inertia: Any = None,
         center: Any = (0.0, 0.0, 0.0),
+        fixed: bool = False,
     ) -> Body:
-        """Add a body with its authored pose: position [m], orientation (w, x, y, z); see :class:`cardan.Body`."""
+        """Add a body with its authored pose; see :class:`cardan.Body`.
+
+        position [m].  orientation: a quaternion (w, x, y, z), a 3×3 matrix, (axis, angle), Euler angles by name such as
+        ("xyz", (a, b, c)) (capital letters: about the axes of the body), or a SciPy Rotation.
+        fixed: the body stays where it is drawn; ``body.fixed = False`` frees it.
+        """
+        fixed = check.flag(fixed, f"fixed of body {name!r}")
         name = self._new_name(name, "a body")
         made = Body(
             self,
@@ -138,6 +163,8 @@ class Mechanism:
         )
         self._bodies[name] = made
         self._touch()
+        if fixed:
+            self._fix(made, True)
         return made
 
     fixed = _adds(joints.fixed)
@@ -154,6 +181,10 @@ class Mechanism:
     point_on_line = _adds(joints.point_on_line)
     point_in_plane = _adds(joints.point_in_plane)
     screw = _adds(joints.screw)
+    constant_velocity = _adds(joints.constant_velocity)
+    orientation = _adds(joints.orientation)
+    line_distance = _adds(joints.line_distance)
+    plane_distance = _adds(joints.plane_distance)
 
     gear = _adds(joints.gear)
     rack = _adds(joints.rack)
@@ -309,6 +340,7 @@ class Mechanism:
         """The ends of a joint, checked, and what is left of its arguments."""
         count = len(kind.takes)
         named = dict(options)
+        args = self._placed(kind, args, named)
         ends = [*args[:count], *(named.pop(word) for word in kind.ends[len(args) :] if word in named)]
         if len(ends) < count:
             missing = ", ".join(map(repr, kind.ends[len(ends) :]))
@@ -326,6 +358,20 @@ class Mechanism:
         if count == 2 and isinstance(ends[0], Coordinate) and ends[0].features == ends[1].features:
             raise ModelError(f"{what} couples {ends[0]!r} with itself; a coupling needs two different coordinates")
         return tuple(ends), args[count:], named
+
+    def _placed(self, kind: JointKind[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments, with frames in place of bodies if the joint is placed in the drawing: at=, axis=, x=."""
+        ends = (*args[:2], *(named[word] for word in kind.ends[len(args) : 2] if word in named))
+        if not placing.is_placed(kind, ends, named):
+            return args
+        for end in ends:
+            if isinstance(end, Body):
+                self._check_body("it", end)
+        if len(ends) < 2:
+            return args
+        for word in kind.ends[len(args) : 2]:
+            del named[word]
+        return (*placing.frames(kind, ends[0], ends[1], named), *args[2:])
 
     def _check_end(self, what: str, takes: str, end: Any) -> None:
         frame_only = takes == "frame"
@@ -437,6 +483,27 @@ class Mechanism:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
         self._system = None
 
+    def _edited(self, body: Body) -> None:
+        """An attribute of a body was set; a fixed body stays fixed where it is drawn now."""
+        if self._is_fixed(body):
+            self._fix(body, True)
+        self._touch()
+
+    def _is_fixed(self, body: Body) -> bool:
+        return f"{body.name}.fixed" in self._joints
+
+    def _fix(self, body: Body, fixed: bool) -> None:
+        """Fix a body where it is drawn, by a joint that is named after it, or free it."""
+        name = f"{body.name}.fixed"
+        if fixed:
+            order = [*self._joints, name]
+            self._joints.pop(name, None)
+            made = self._add(joints.fixed, name, placing.frames(joints.fixed, self._ground, body, {}), {})
+            self._joints = {key: self._joints.get(key, made) for key in dict.fromkeys(order)}
+        elif name in self._joints:
+            self.remove(name)
+        self._touch()
+
     # -- reading -------------------------------------------------------------------------------------------------------
 
     @property
@@ -457,6 +524,18 @@ class Mechanism:
     @gravity.setter
     def gravity(self, value: Any) -> None:
         self._gravity = check.vector(value, f"the gravity of mechanism {self.name!r}")
+
+    @property
+    def display(self) -> Display:
+        """Units of lengths and angles in texts: ``m.display = cd.Display(length="inch")``; arrays are always SI."""
+        return self._display
+
+    @display.setter
+    def display(self, value: Display) -> None:
+        if not isinstance(value, Display):
+            raise ModelError(f"the display is {value!r}; it must be a cd.Display, such as cd.Display(length='mm')")
+        self._display = value
+        self._touch()
 
     @property
     def bodies(self) -> Mapping[str, Body]:
@@ -507,7 +586,8 @@ class Mechanism:
 
     def _packed(self, references: Any = None) -> System:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
-        return System(list(self._bodies.values()), list(self._joints.values()), self._counted_angles(), references)
+        items = list(self._bodies.values()), list(self._joints.values()), self._counted_angles()
+        return System(*items, references, self._display)
 
     def _counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
@@ -523,6 +603,30 @@ class Mechanism:
     def state(self) -> State:
         """The authored poses."""
         return self.system.state()
+
+    def adopt(self, state: State) -> None:
+        """Make a state the drawing: its poses become the authored poses.  Whole turns are not part of a drawing."""
+        if not isinstance(state, State):
+            raise ModelError(f"adopt was given {state!r}; it must be a State, such as result.state")
+        for body in self._bodies.values():
+            if body.name not in state:
+                raise ModelError(f"adopt was given a state without body {body.name!r}; it must be of this mechanism")
+        for body in self._bodies.values():
+            pose = state[body]
+            body.position = pose.position.tolist()
+            body.orientation = pose.quaternion.tolist()
+
+    def state_at(self, values: Mapping[Any, Any] | None = None) -> State:
+        """Forward kinematics: the state in which coordinates of joints have given values, the others those as drawn.
+
+        values: ``{"A": 0.3, "slide.displacement": 0.1, "ball": orientation, "free_body": (position, orientation)}``: by
+        name of a joint with one coordinate, or "joint.coordinate", or a joint or coordinate; a ball joint takes the
+        orientation of b in a, in any form of ``orientation=``; a body without a joint takes its pose.
+        Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops are not
+        considered: assemble the result, ``m.assemble(m.state_at(…))``.
+        """
+        found: State = _forward.state_at(self, {} if values is None else values)
+        return found
 
     # -- solving -------------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,28 @@
 
 from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import belt, couple, drive, gear, held, limit, rack
-from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
-from cardan.joints.lower_pairs import cylindrical, fixed, planar, prismatic, revolute, screw, spherical, universal
+from cardan.joints.geometric import (
+    angle,
+    distance,
+    line_distance,
+    orientation,
+    parallel,
+    perpendicular,
+    plane_distance,
+    point_in_plane,
+    point_on_line,
+)
+from cardan.joints.lower_pairs import (
+    constant_velocity,
+    cylindrical,
+    fixed,
+    planar,
+    prismatic,
+    revolute,
+    screw,
+    spherical,
+    universal,
+)
 from cardan.joints.own import constrain
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
@@ -15,6 +35,7 @@ __all__ = [
     "Relative",
     "angle",
     "belt",
+    "constant_velocity",
     "constrain",
     "coordinate",
     "couple",
@@ -27,9 +48,12 @@ __all__ = [
     "held",
     "joint_kind",
     "limit",
+    "line_distance",
+    "orientation",
     "parallel",
     "perpendicular",
     "planar",
+    "plane_distance",
     "point_in_plane",
     "point_on_line",
     "prismatic",

@@ -16,6 +16,7 @@ from cardan.errors import ModelError
 from cardan.lazy import TieredModule
 from cardan.math import euler
 from cardan.system import layout
+from cardan.system.display import DEFAULT, Display
 from cardan.system.parts import AngleRecord, Body, CountedAngle
 from cardan.system.pieces import Piece, split
 from cardan.system.relations import Bundle, Edge, Record
@@ -61,6 +62,7 @@ class Source(NamedTuple):
     edges: Mapping[str, Edge]
     references: FloatArray | None
     offsets: FloatArray | None = None
+    display: Display = DEFAULT
 
     def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> Source:
         """Some bodies, some records and some counted angles, by number."""
@@ -74,6 +76,7 @@ class Source(NamedTuple):
             tuple([self.angles[k] for k in angles]),
             {name: self.edges[name] for name in dict.fromkeys(constraints) if name in self.edges},
             None if self.references is None else self.references[bodies],
+            display=self.display,
         )
 
 
@@ -131,6 +134,7 @@ class System:
         bundles: Sequence[Bundle | Any],
         angles: Sequence[CountedAngle] = (),
         references: Any = None,
+        display: Display = DEFAULT,
     ) -> None:
         """Pack bodies and the relations between them.
 
@@ -148,6 +152,7 @@ class System:
             tuple([angle.record() for angle in angles]),
             {bundle.name: bundle.edge for bundle in bundles if bundle.edge is not None},
             None if references is None else np.array(references, dtype=np.float64),
+            display=display,
         )
         self._pack(source)
 
@@ -337,6 +342,11 @@ class System:
         drawn = (points, self.origin, self.centroids, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
+
+    @property
+    def display(self) -> Display:
+        """Units of texts."""
+        return self._source.display
 
     @property
     def constraints(self) -> tuple[str, ...]:
