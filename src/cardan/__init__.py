@@ -13,6 +13,7 @@ Build
     Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
+    spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
@@ -66,6 +67,7 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
+from cardan.constraints.spline import Spline, spline
 from cardan.constraints.user import primitive
 from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, UnknownNameError
@@ -131,6 +133,7 @@ __all__ = [
     "Pose",
     "Simulation",
     "SimulationStatus",
+    "Spline",
     "State",
     "Status",
     "System",
@@ -158,6 +161,7 @@ __all__ = [
     "rotation_vector",
     "sin",
     "sinh",
+    "spline",
     "sqrt",
     "tan",
     "tanh",

@@ -13,6 +13,7 @@ from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Line
+from cardan.constraints.spline import Spline, as_function
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
@@ -256,6 +257,9 @@ class Mechanism:
         what = f"{kind.name} {name!r}"
         try:
             ends, rest, named = self._ends(what, kind, args, options)
+            if "function" in kind.options:
+                rest = tuple(as_function(value) for value in rest)
+                named = {word: as_function(value) if word == "function" else value for word, value in named.items()}
             angles = tuple(
                 (word, make_counted_angle(self._angle_key(kind, name, word), self, features))
                 for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
@@ -272,10 +276,17 @@ class Mechanism:
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
-        recorded = [(word, _recorded(relations[0]) if callable(value) else _plain(value)) for word, value in parameters]
+        recorded = [
+            (word, _recorded(relations[0], value) if callable(value) else _plain(value)) for word, value in parameters
+        ]
         values = tuple(recorded)
         edge = kind.edge(ends, relations, angles, rest, named)
-        return self._keep(Joint(name, kind, ends, values, relations, angles, edge))
+        made = Joint(name, kind, ends, values, relations, angles, edge)
+        spline = dict(values).get("function")
+        if kind is joints.couple and isinstance(spline, Spline) and not spline.is_periodic:
+            lower, upper = spline.range
+            self._add(joints.limit, f"{name}.range", ends[:1], {"lower": lower, "upper": upper})
+        return self._keep(made)
 
     def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
         name = self._new_name(name, f"a {kind.name}" if kind.name[0] not in "aeiou" else f"an {kind.name}")
@@ -464,6 +475,7 @@ class Mechanism:
         others: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
+            self._joints.pop(f"{key}.range" if not users and mine.kind.name == "couple" else "", None)
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         else:
             users = [item.name for item in others if mine in item.bodies]
@@ -867,8 +879,10 @@ def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _recorded(relation: Relation) -> Any:
-    """The primitive or signal made of a user's function: it compares by value, and can be pickled."""
+def _recorded(relation: Relation, given: Any) -> Any:
+    """A spline, or the primitive or signal made of a user's function: it compares by value, and can be pickled."""
+    if isinstance(given, Spline) and relation.signal is None:
+        return given
     return relation.primitive if relation.signal is None else relation.signal
 
 

@@ -83,6 +83,8 @@ REGISTRY["constrain"] = constrain
 def checked(primitive: Any, what: str) -> Primitive:
     """The primitive; a ModelError that says how to make one, if it is none."""
     if isinstance(primitive, Primitive):
+        if primitive.text and "= spline(" in primitive.text:
+            raise ModelError(f"{what} was given the primitive of a spline; use m.couple with the spline")
         return primitive
     hint = "declare it with @cd.primitive(…)" if callable(primitive) else "it must be made with @cd.primitive(…)"
     raise ModelError(f"{what} was given {primitive!r}, which is no primitive; {hint}")

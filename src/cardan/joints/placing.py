@@ -41,7 +41,10 @@ def frames(kind: JointKind[Any], a: Any, b: Any, given: dict[str, Any]) -> tuple
         raise ModelError("at= is one place for both bodies; a distance is between two points: a.point(…), b.point(…)")
     if at is None:
         if kind.motion is None or kind.motion.translations or kind.motion.rotation != STILL:
-            raise ModelError("it was given two bodies; say where the joint is drawn, at=(x, y, z), or pass two frames")
+            raise ModelError(
+                f"it was given {a!r} and {b!r}; it must be a frame (body.frame(…)) or, where a point will do, a point or "
+                "frame (body.point(…)); or say where the joint is drawn: at=(x, y, z)"
+            )
         at = b.position  # a weld is the same anywhere
     if axis is None and x is not None and kind.takes == ("frame", "frame"):
         raise ModelError("x= was given without axis=; give both, in world axes")

@@ -35,7 +35,7 @@ def orientation(value: Any, what: str) -> Quadruple:
         raise ModelError(f"{what} is {value!r}; it must be {FORMS}") from None
     if isinstance(value, str | bytes | dict | set) or len(items) not in (2, 3, 4):
         raise ModelError(f"{what} is {value!r}; it must be {FORMS}")
-    if len(items) == 4:
+    if len(items) == 4 or (len(items) == 3 and not any(np.ndim(row) for row in items)):
         return check.quaternion(value, what)
     if len(items) == 3:
         try:
