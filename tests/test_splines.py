@@ -86,7 +86,7 @@ def test_a_spline_and_its_derivatives_are_those_of_scipy(name):
 def test_acceleration_of_a_coupling_is_exact_to_rounding():
     """q̈₂ = S′ q̈₁ + S″ q̇₁², with SciPy's own derivatives."""
     profile = CubicSpline(ANGLES, [*LIFTS[:-1], LIFTS[0]], bc_type="periodic")
-    m, turn, lift = cam(profile, lambda t: 3.0 * t + 0.5 * t * t)
+    m, turn, _ = cam(profile, lambda t: 3.0 * t + 0.5 * t * t)
     motion = m.move(np.linspace(0, 4, 60))
     theta = motion.coordinate(turn)
     rate = 3.0 + motion.times

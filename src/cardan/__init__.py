@@ -11,10 +11,12 @@ Build
     Mechanism           bodies and joints by name; a method for every joint, driver and limit
     Body                a rigid part, from m.body(…); body.point(…), body.frame(…) and body.vector(…) are fixed on it
     Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
+    shapes              boxes, gears, meshes, … for body.attach(shape): looks, and mass by density
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
 Solve
@@ -48,6 +50,7 @@ from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
     acos,
+    angular_velocity,
     asin,
     atan,
     atan2,
@@ -59,6 +62,7 @@ from cardan.constraints.functions import (
     exp,
     log,
     norm,
+    rate,
     rotation_vector,
     sin,
     sinh,
@@ -68,7 +72,7 @@ from cardan.constraints.functions import (
 )
 from cardan.constraints.jets import Jet
 from cardan.constraints.spline import Spline, spline
-from cardan.constraints.user import primitive
+from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
@@ -80,10 +84,12 @@ from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
+    from cardan import shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.system.attachments import Attachment
 
 mm, inch = LENGTHS["mm"], LENGTHS["inch"]
 deg = ANGLES["deg"]
@@ -94,12 +100,15 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "Attachment": "cardan.system.attachments",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "shapes":
+        return import_module("cardan.shapes")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -114,6 +123,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 __all__ = [
     "AssemblyOptions",
     "AssemblyResult",
+    "Attachment",
     "BatchResult",
     "Body",
     "CardanError",
@@ -145,7 +155,10 @@ __all__ = [
     "inch",
     "mm",
     "primitive",
+    "rate_primitive",
+    "shapes",
     "acos",
+    "angular_velocity",
     "asin",
     "atan",
     "atan2",
@@ -158,6 +171,7 @@ __all__ = [
     "log",
     "norm",
     "pi",
+    "rate",
     "rotation_vector",
     "sin",
     "sinh",

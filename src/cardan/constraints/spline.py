@@ -22,8 +22,8 @@ MOST_DEGREE: Final = 15
 class Spline:
     """A smooth piecewise polynomial, for m.drive and m.couple; made by :func:`cardan.spline`, or of a SciPy spline.
 
-    ``table``: number of pieces, degree, period (0: none), breakpoints, and the coefficients of each piece, highest power
-    first, of the distance from its first breakpoint.
+    ``table``: number of pieces, degree, period (0: none), breakpoints, and the coefficients of each piece, highest
+    power first, of the distance from its first breakpoint.
     """
 
     table: tuple[float, ...]
@@ -67,7 +67,7 @@ class Spline:
     def __call__(self, x: Any) -> Any:
         if isinstance(x, Scalar):
             raise TracingError(
-                "a spline cannot be part of a traced equation; pass the spline itself to m.couple, with its points scaled"
+                "a spline cannot be part of a traced equation; pass the spline itself to m.couple, its points scaled"
             )
         if isinstance(x, Jet):
             return x.chained(*(self.value(x.value, order) for order in range(3)))

@@ -25,6 +25,7 @@ from cardan.joints.lower_pairs import (
     universal,
 )
 from cardan.joints.own import constrain
+from cardan.joints.rate_rows import constrain_rates, knife_edge
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "belt",
     "constant_velocity",
     "constrain",
+    "constrain_rates",
     "coordinate",
     "couple",
     "coupling_kind",
@@ -47,6 +49,7 @@ __all__ = [
     "gear",
     "held",
     "joint_kind",
+    "knife_edge",
     "limit",
     "line_distance",
     "orientation",

@@ -15,8 +15,8 @@ from cardan.system.parts import Body, Frame, Point
 WORDS = ("at", "axis", "x")
 TEXT = """
 
-        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn, with
-        z along axis= and x along x=, and every coordinate reads 0.
+        a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
+        with z along axis= and x along x=, and every coordinate reads 0.
         """
 
 
@@ -28,7 +28,7 @@ def is_placed(kind: JointKind[Any], ends: tuple[Any, ...], given: dict[str, Any]
 
 
 def frames(kind: JointKind[Any], a: Any, b: Any, given: dict[str, Any]) -> tuple[Frame | Point, Frame | Point]:
-    """The frames (or points) on bodies a and b that coincide, as drawn, with the frame at, axis z, reference x in world.
+    """The frames (or points) on bodies a and b that coincide, as drawn, with one frame in world.
 
     given: ``at`` [m], ``axis`` and ``x`` in world axes; they are removed.  If the z axes are perpendicular, ``axis`` is
     z_a and ``x`` is z_b, so that both angles are zero; x_b is then z_a.
@@ -42,8 +42,8 @@ def frames(kind: JointKind[Any], a: Any, b: Any, given: dict[str, Any]) -> tuple
     if at is None:
         if kind.motion is None or kind.motion.translations or kind.motion.rotation != STILL:
             raise ModelError(
-                f"it was given {a!r} and {b!r}; it must be a frame (body.frame(…)) or, where a point will do, a point or "
-                "frame (body.point(…)); or say where the joint is drawn: at=(x, y, z)"
+                f"it was given {a!r} and {b!r}; it must be a frame (body.frame(…)) or, where a point will do, a point "
+                "or frame (body.point(…)); or say where the joint is drawn: at=(x, y, z)"
             )
         at = b.position  # a weld is the same anywhere
     if axis is None and x is not None and kind.takes == ("frame", "frame"):
