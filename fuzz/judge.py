@@ -18,7 +18,7 @@ import numpy as np
 
 from fuzz import proofs
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, build
-from fuzz.geometry import angle_between, axes, length, matrix, rotation_angle
+from fuzz.geometry import angle_between, axes, cross, length, matrix, rotation_angle
 
 RELATIVE = 1e-9  # "ok" with a larger error is false: lengths relative to the extent, angles [rad]
 ROUNDING = 256 * np.finfo(float).eps  # relative to the largest coordinate: rounding error of a pose
@@ -44,6 +44,10 @@ MISSES = {
     "perpendicular": lambda d, R: (0.0, abs(_off_axis(R) - RIGHT)),
     "point_on_line": lambda d, R: (length(R[:, :2].T @ d), 0.0),
     "point_in_plane": lambda d, R: (abs(R[:, 2] @ d), 0.0),
+    "constant_velocity": lambda d, R: (length(d), abs(_out_of_phase(R))),
+    "orientation": lambda d, R: (0.0, rotation_angle(R)),
+    "line_distance": lambda d, R, distance: (abs(length(R[:, :2].T @ d) - distance), 0.0),
+    "plane_distance": lambda d, R, distance: (abs(-R[:, 2] @ d - distance), 0.0),
 }
 
 
@@ -54,6 +58,15 @@ def _off_thread(d, R, pitch, offset, counted):
     if counted is None:
         return off - pitch * np.round(off / pitch)
     return off - pitch * np.round((counted - angle) / (2 * np.pi))
+
+
+def _out_of_phase(R):
+    """Angle [rad] about z_b to x_b, from x_a carried over by the smallest rotation that maps z_a to z_b."""
+    z_b = R[:, 2]
+    half = z_b + np.array([0.0, 0.0, 1.0])
+    # that rotation is a reflection at z_a, which does not change x_a, and then one at z_a + z_b
+    carried = np.array([1.0, 0.0, 0.0]) - 2.0 * half[0] / (half @ half) * half
+    return np.arctan2(cross(carried, R[:, 0]) @ z_b, carried @ R[:, 0])
 
 
 def _off_axis(R):
@@ -90,6 +103,8 @@ def misses(case, poses, angles=None):
         options = ()
         if joint.kind == "distance":
             options = (joint.options["length"], joint.options.get("squared", False))
+        elif joint.kind in ("line_distance", "plane_distance"):
+            options = (joint.options["distance"],)
         elif joint.kind == "angle":
             options = (joint.options["angle"], joint.options.get("cosine", False))
         elif joint.kind == "screw":

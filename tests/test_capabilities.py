@@ -61,14 +61,16 @@ def base() -> cd.Mechanism:
 def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
     """One more part, joined to the crank by a joint of that kind."""
     options = {"angle": {"angle": 0.7}, "distance": {"length": 0.5}, "screw": {"pitch": 0.1}, "perpendicular": {}}
+    options |= {"line_distance": {"distance": 0.5}, "plane_distance": {"distance": 0.5}}
 
     def add(m: cd.Mechanism) -> None:
         tilted = (np.cos(0.35), np.sin(0.35), 0, 0) if kind == "angle" else (1, 0, 0, 0)
         tilted = (np.sqrt(0.5), np.sqrt(0.5), 0, 0) if kind in ("universal", "perpendicular") else tilted
-        at = (0.5, 0, 0.5) if kind == "distance" else (0.5, 0, 0)
+        at = (0.5, 0, 0.5) if kind in ("distance", "plane_distance") else (0.5, 0, 0)
+        at = (0.5, 0.5, 0) if kind == "line_distance" else at
         part = m.body("part", position=at, orientation=tilted, inertia=np.diag([0.1, 0.1, 0.1]))
         a = m["crank"].frame((0.5, 0, 0), x=X)
-        ends = (part.point(), a) if kind in ("point_on_line", "point_in_plane") else (a, part.frame(x=X))
+        ends = (part.point(), a) if REGISTRY[kind].takes == ("point", "frame") else (a, part.frame(x=X))
         getattr(m, kind)("new", *ends, **options.get(kind, {}))
 
     return add

@@ -14,6 +14,7 @@ Build
     shapes              boxes, gears, meshes, … for body.attach(shape): looks, and mass by density
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
+    spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
@@ -24,6 +25,7 @@ Solve
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
     m.solve_rates       velocities in one pose, for given rates of coordinates
+    m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
 
@@ -32,6 +34,7 @@ Read
     Status, Violation   how an assembly ended, and the residual of one constraint
     ModelError          a call or a model is wrong; its message names the item and what would be valid
 
+``30 * cd.deg``, ``12 * cd.mm`` and ``2 * cd.inch`` are radians and metres; m.display chooses the units of texts.
 Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.
 The documentation is in docs/: conventions.md, vocabulary.md (joints, drivers, limits), architecture.md.
 """
@@ -68,11 +71,13 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
+from cardan.constraints.spline import Spline, spline
 from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
+from cardan.system.display import ANGLES, LENGTHS, Display
 from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.residuals import Violation
 from cardan.system.state import Pose, State
@@ -87,6 +92,9 @@ if TYPE_CHECKING:
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
+
+mm, inch = LENGTHS["mm"], LENGTHS["inch"]
+deg = ANGLES["deg"]
 
 __version__ = "0.1.0"
 
@@ -127,6 +135,7 @@ __all__ = [
     "Coordinate",
     "Diagnosis",
     "Direction",
+    "Display",
     "Frame",
     "Hand",
     "Jet",
@@ -143,6 +152,7 @@ __all__ = [
     "SessionStatus",
     "Simulation",
     "SimulationStatus",
+    "Spline",
     "State",
     "Status",
     "System",
@@ -150,6 +160,9 @@ __all__ = [
     "Violation",
     "__version__",
     "coordinate",
+    "deg",
+    "inch",
+    "mm",
     "primitive",
     "rate_primitive",
     "shapes",
@@ -171,6 +184,7 @@ __all__ = [
     "rotation_vector",
     "sin",
     "sinh",
+    "spline",
     "sqrt",
     "tan",
     "tanh",

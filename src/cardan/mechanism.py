@@ -8,7 +8,7 @@ import math
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, Unpack, overload
 
 import numpy as np
 
@@ -17,15 +17,17 @@ from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import GivenRate, Line, Signal
+from cardan.constraints.spline import Spline, as_function
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
-from cardan.joints import Coordinate, Joint, JointKind, own
+from cardan.joints import Coordinate, Joint, JointKind, own, placing
 from cardan.joints.coordinates import make_counted_angle
 from cardan.joints.rate_rows import knife_edge_relation
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
+from cardan.system.display import DEFAULT, Display
 from cardan.system.formulas import Book, Formula, Parameter, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Bundle, Relation
@@ -52,6 +54,7 @@ _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _equations = LazyModule("cardan.dynamics.equations")
 _forces = LazyModule("cardan.dynamics.forces")
+_forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _mass = LazyModule("cardan.dynamics.mass")
 _model = LazyModule("cardan.dynamics.model")
@@ -69,14 +72,26 @@ P = ParamSpec("P")
 GROUND = "ground"
 
 
-def _adds(kind: JointKind[P]) -> Callable[Concatenate[Mechanism, str, P], Joint]:
+class _Adds(Protocol[P]):
+    """A method that adds a joint, between two frames or points, or between two bodies at a place in the drawing."""
+
+    @overload
+    def __call__(self, name: str, /, *args: P.args, **options: P.kwargs) -> Joint: ...
+    @overload
+    def __call__(
+        self, name: str, a: Body, b: Body, /, *options: Any, at: Any = ..., axis: Any = ..., x: Any = ..., **named: Any
+    ) -> Joint: ...
+
+
+def _adds(kind: JointKind[P]) -> _Adds[P]:
     """A method that adds a joint of that kind: ``m.kind(name, a, b, …)``."""
 
-    def method(self: Mechanism, name: str, /, *args: P.args, **options: P.kwargs) -> Joint:
+    def method(self: Mechanism, name: str, /, *args: Any, **options: Any) -> Joint:
         return self._add(kind, name, args, options)
 
     _describe(method, kind, Joint)
-    return method
+    made: Any = method
+    return made  # type: ignore[no-any-return]
 
 
 def _exerts(kind: LoadKind[P]) -> Callable[Concatenate[Mechanism, str, P], Load]:
@@ -97,6 +112,9 @@ def _describe(method: Any, kind: JointKind[Any] | LoadKind[Any], result: type) -
     built = inspect.signature(kind.build)
     first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
     options = [p for p in built.parameters.values() if p.name != "own"]
+    if isinstance(kind, JointKind) and set(kind.takes) <= {"frame", "point"}:
+        method.__doc__ = f"{method.__doc__}{placing.TEXT}"
+        options += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in placing.WORDS]
     method.__signature__ = inspect.Signature([*first, *options], return_annotation=result)
 
 
@@ -115,6 +133,7 @@ class Mechanism:
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._loads: dict[str, Load] = {}
+        self._display = DEFAULT
         self._rate_rows: dict[str, Joint] = {}
         self._system: System | None = None
         self._edits = 0
@@ -141,8 +160,15 @@ class Mechanism:
         mass: Any = None,
         inertia: Any = None,
         center: Any = None,
+        fixed: bool = False,
     ) -> Body:
-        """Add a body with its authored pose: position [m], orientation (w, x, y, z); see :class:`cardan.Body`."""
+        """Add a body with its authored pose; see :class:`cardan.Body`.
+
+        position [m].  orientation: a quaternion (w, x, y, z), a 3×3 matrix, (axis, angle), Euler angles by name such as
+        ("xyz", (a, b, c)) (capital letters: about the axes of the body), or a SciPy Rotation.
+        fixed: the body stays where it is drawn; ``body.fixed = False`` frees it.
+        """
+        fixed = check.flag(fixed, f"fixed of body {name!r}")
         name = self._new_name(name, "a body")
         made = Body(
             self,
@@ -156,6 +182,8 @@ class Mechanism:
         )
         self._bodies[name] = made
         self._touch()
+        if fixed:
+            self._fix(made, True)
         return made
 
     def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
@@ -237,6 +265,10 @@ class Mechanism:
     point_on_line = _adds(joints.point_on_line)
     point_in_plane = _adds(joints.point_in_plane)
     screw = _adds(joints.screw)
+    constant_velocity = _adds(joints.constant_velocity)
+    orientation = _adds(joints.orientation)
+    line_distance = _adds(joints.line_distance)
+    plane_distance = _adds(joints.plane_distance)
 
     gear = _adds(joints.gear)
     rack = _adds(joints.rack)
@@ -373,6 +405,9 @@ class Mechanism:
         what = f"{kind.name} {name!r}"
         try:
             ends, rest, named = self._ends(what, kind, args, options)
+            if "function" in kind.options:
+                rest = tuple(as_function(value) for value in rest)
+                named = {word: as_function(value) if word == "function" else value for word, value in named.items()}
             angles = tuple(
                 (word, make_counted_angle(self._angle_key(kind, name, word), self, features))
                 for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
@@ -392,10 +427,17 @@ class Mechanism:
             if isinstance(value, Formula):
                 self._check_formula(what, value)
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
-        recorded = [(word, _recorded(relations[0]) if callable(value) else _plain(value)) for word, value in parameters]
+        recorded = [
+            (word, _recorded(relations[0], value) if callable(value) else _plain(value)) for word, value in parameters
+        ]
         values = tuple(recorded)
         edge = kind.edge(ends, relations, angles, rest, named)
-        return self._keep(Joint(name, kind, ends, values, relations, angles, edge))
+        made = Joint(name, kind, ends, values, relations, angles, edge)
+        spline = dict(values).get("function")
+        if kind is joints.couple and isinstance(spline, Spline) and not spline.is_periodic:
+            lower, upper = spline.range
+            self._add(joints.limit, f"{name}.range", ends[:1], {"lower": lower, "upper": upper})
+        return self._keep(made)
 
     def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
         name = self._new_name(name, f"a {kind.name}" if kind.name[0] not in "aeiou" else f"an {kind.name}")
@@ -460,6 +502,7 @@ class Mechanism:
         """The ends of a joint, checked, and what is left of its arguments."""
         count = len(kind.takes)
         named = dict(options)
+        args = self._placed(kind, args, named)
         ends = [*args[:count], *(named.pop(word) for word in kind.ends[len(args) :] if word in named)]
         if len(ends) < count:
             missing = ", ".join(map(repr, kind.ends[len(ends) :]))
@@ -477,6 +520,20 @@ class Mechanism:
         if count == 2 and isinstance(ends[0], Coordinate) and ends[0].features == ends[1].features:
             raise ModelError(f"{what} couples {ends[0]!r} with itself; a coupling needs two different coordinates")
         return tuple(ends), args[count:], named
+
+    def _placed(self, kind: JointKind[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments, with frames in place of bodies if the joint is placed in the drawing: at=, axis=, x=."""
+        ends = (*args[:2], *(named[word] for word in kind.ends[len(args) : 2] if word in named))
+        if not placing.is_placed(kind, ends, named):
+            return args
+        for end in ends:
+            if isinstance(end, Body):
+                self._check_body("it", end)
+        if len(ends) < 2:
+            return args
+        for word in kind.ends[len(args) : 2]:
+            del named[word]
+        return (*placing.frames(kind, ends[0], ends[1], named), *args[2:])
 
     def _check_end(self, what: str, takes: str, end: Any) -> None:
         frame_only = takes == "frame"
@@ -578,6 +635,7 @@ class Mechanism:
         others: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
+            self._joints.pop(f"{key}.range" if not users and mine.kind.name == "couple" else "", None)
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         elif isinstance(mine, Parameter):
             users = [item.name for item in self._users(key)]
@@ -611,6 +669,27 @@ class Mechanism:
         self._system = self._elsewhere = self._used = None
         self._edits += 1
 
+    def _edited(self, body: Body) -> None:
+        """An attribute of a body was set; a fixed body stays fixed where it is drawn now."""
+        if self._is_fixed(body):
+            self._fix(body, True)
+        self._touch()
+
+    def _is_fixed(self, body: Body) -> bool:
+        return f"{body.name}.fixed" in self._joints
+
+    def _fix(self, body: Body, fixed: bool) -> None:
+        """Fix a body where it is drawn, by a joint that is named after it, or free it."""
+        name = f"{body.name}.fixed"
+        if fixed:
+            order = [*self._joints, name]
+            self._joints.pop(name, None)
+            made = self._add(joints.fixed, name, placing.frames(joints.fixed, self._ground, body, {}), {})
+            self._joints = {key: self._joints.get(key, made) for key in dict.fromkeys(order)}
+        elif name in self._joints:
+            self.remove(name)
+        self._touch()
+
     # -- reading -------------------------------------------------------------------------------------------------------
 
     @property
@@ -631,6 +710,18 @@ class Mechanism:
     @gravity.setter
     def gravity(self, value: Any) -> None:
         self._gravity = check.vector(value, f"the gravity of mechanism {self.name!r}")
+
+    @property
+    def display(self) -> Display:
+        """Units of lengths and angles in texts: ``m.display = cd.Display(length="inch")``; arrays are always SI."""
+        return self._display
+
+    @display.setter
+    def display(self, value: Display) -> None:
+        if not isinstance(value, Display):
+            raise ModelError(f"the display is {value!r}; it must be a cd.Display, such as cd.Display(length='mm')")
+        self._display = value
+        self._touch()
 
     @property
     def bodies(self) -> Mapping[str, Body]:
@@ -699,7 +790,7 @@ class Mechanism:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
         bodies, bundles = list(self._bodies.values()), list(self._joints.values())
         rows = list(self._rate_rows.values())
-        return System(bodies, bundles, self._counted_angles(), references, rows, self._own_book())
+        return System(bodies, bundles, self._counted_angles(), references, rows, self._own_book(), self._display)
 
     def _own_book(self) -> tuple[Book, dict[str, float]] | None:
         """The formulas and the drawn values, if there are parameters."""
@@ -720,6 +811,30 @@ class Mechanism:
     def state(self) -> State:
         """The authored poses."""
         return self.system.state()
+
+    def adopt(self, state: State) -> None:
+        """Make a state the drawing: its poses become the authored poses.  Whole turns are not part of a drawing."""
+        if not isinstance(state, State):
+            raise ModelError(f"adopt was given {state!r}; it must be a State, such as result.state")
+        for body in self._bodies.values():
+            if body.name not in state:
+                raise ModelError(f"adopt was given a state without body {body.name!r}; it must be of this mechanism")
+        for body in self._bodies.values():
+            pose = state[body]
+            body.position = pose.position.tolist()
+            body.orientation = pose.quaternion.tolist()
+
+    def state_at(self, values: Mapping[Any, Any] | None = None) -> State:
+        """Forward kinematics: the state in which coordinates of joints have given values, the others those as drawn.
+
+        values: ``{"A": 0.3, "slide.displacement": 0.1, "ball": orientation, "free_body": (position, orientation)}``: by
+        name of a joint with one coordinate, or "joint.coordinate", or a joint or coordinate; a ball joint takes the
+        orientation of b in a, in any form of ``orientation=``; a body without a joint takes its pose.
+        Bodies are placed along a spanning tree that prefers the given joints.  Joints that close loops are not
+        considered: assemble the result, ``m.assemble(m.state_at(…))``.
+        """
+        found: State = _forward.state_at(self, {} if values is None else values)
+        return found
 
     # -- solving -------------------------------------------------------------------------------------------------------
 
@@ -1202,8 +1317,10 @@ def _article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _recorded(relation: Relation) -> Any:
-    """The primitive or signal made of a user's function: it compares by value, and can be pickled."""
+def _recorded(relation: Relation, given: Any) -> Any:
+    """A spline, or the primitive or signal made of a user's function: it compares by value, and can be pickled."""
+    if isinstance(given, Spline) and relation.signal is None:
+        return given
     return relation.primitive if relation.signal is None else relation.signal
 
 

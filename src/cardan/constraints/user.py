@@ -34,6 +34,7 @@ from cardan.constraints.registry import (
     traced_arguments,
     user_primitive,
 )
+from cardan.constraints.spline import Spline
 from cardan.errors import ModelError
 
 MOST_ROWS = 64
@@ -182,7 +183,7 @@ def coupling(name: str, first: str, second: str, function: Callable[[Any], Any])
     arguments = (Argument("first", first), Argument("second", second))
 
     def residual(q1: Any, q2: Any) -> Any:
-        value = function(q1)
+        value = function.traced(q1) if isinstance(function, Spline) else function(q1)
         if isinstance(value, bool) or not isinstance(value, Scalar | int | float | np.number):
             raise ModelError(f"the function returned {_shown(value)}; it must return one number")
         return q2 - value

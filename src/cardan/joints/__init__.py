@@ -2,9 +2,20 @@
 
 from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import DRIVEN, belt, couple, drive, gear, held, limit, rack
-from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
+from cardan.joints.geometric import (
+    angle,
+    distance,
+    line_distance,
+    orientation,
+    parallel,
+    perpendicular,
+    plane_distance,
+    point_in_plane,
+    point_on_line,
+)
 from cardan.joints.lower_pairs import (
     coincident,
+    constant_velocity,
     cylindrical,
     fixed,
     planar,
@@ -28,6 +39,7 @@ __all__ = [
     "angle",
     "belt",
     "coincident",
+    "constant_velocity",
     "constrain",
     "constrain_rates",
     "coordinate",
@@ -42,9 +54,12 @@ __all__ = [
     "joint_kind",
     "knife_edge",
     "limit",
+    "line_distance",
+    "orientation",
     "parallel",
     "perpendicular",
     "planar",
+    "plane_distance",
     "point_in_plane",
     "point_on_line",
     "prismatic",

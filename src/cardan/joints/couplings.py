@@ -12,6 +12,7 @@ from typing import Any, Final
 from cardan.constraints import primitives, user
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Signal
+from cardan.constraints.spline import Spline
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, coupling_kind
@@ -69,10 +70,13 @@ def belt(
 def couple(first: Given, second: Given, function: Any) -> list[Relation]:
     """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
 
-    function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
+    function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.  Or a spline:
+    cd.spline(x, y), a SciPy spline, or a table (x, y), such as the measured profile of a cam.  Unless it is periodic,
+    a limit "name.range" keeps the first coordinate within its points.
     """
     made = user.coupling("its equation", _resolved(first).kind, _resolved(second).kind, function)
-    return [Relation(made, (*_arguments(first), *_arguments(second)))]
+    table = function.table if isinstance(function, Spline) else ()
+    return [Relation(made, (*_arguments(first), *_arguments(second)), table)]
 
 
 # The primitive of a driver, whose last parameter is its value, and that of a limit.
@@ -94,7 +98,8 @@ LIMITED: Final[dict[str, Primitive]] = {
 def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
     """coordinate = function(t): a driver.  Metres and radians; angles include whole turns.
 
-    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver.
+    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver; or a spline:
+    cd.spline(times, values), a SciPy spline, or a table (times, values).
     It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
     defined at the times that are used.
     """

@@ -93,6 +93,8 @@ def checked(primitive: Any, what: str, of_rates: bool = False) -> Primitive:
     """The primitive; a ModelError that says how to make one, if it is none."""
     maker = "@cd.rate_primitive(…)" if of_rates else "@cd.primitive(…)"
     if isinstance(primitive, Primitive):
+        if primitive.text and "= spline(" in primitive.text:
+            raise ModelError(f"{what} was given the primitive of a spline; use m.couple with the spline")
         if primitive.of_rates != of_rates:
             verb = "m.constrain" if of_rates else "m.constrain_rates"
             raise ModelError(f"{what} was given {primitive!r}; it must be made with {maker}, or be given to {verb}")

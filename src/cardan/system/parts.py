@@ -13,9 +13,11 @@ import numpy as np
 
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
+from cardan.math import euler
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
 from cardan.system.formulas import Formula, bindings, number, plain, sqrt
+from cardan.system.orientation import orientation as as_quaternion
 
 if TYPE_CHECKING:
     from cardan.shapes.shape import Shape
@@ -111,7 +113,7 @@ class Checked(Generic[T]):
         body._check_given(self._name)
         setattr(body, f"_{self._name}", self.checked(value, f"the {self._name} of body {body.name!r}"))
         body._pack()
-        body._owner._touch()
+        body._owner._edited(body)
 
 
 class Body:
@@ -156,7 +158,7 @@ class Body:
         self._name = name
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
-        self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
+        self._orientation = as_quaternion(orientation, f"the orientation of body {name!r}")
         given = {"mass": mass, "inertia": inertia, "center": center}
         self._given = tuple(word for word, value in given.items() if value is not None)
         self._mass = 0.0 if is_ground else check.mass(1.0 if mass is None else mass, f"the mass of body {name!r}")
@@ -201,10 +203,25 @@ class Body:
         return "mass" in self._given or any(one.density is not None for one in self._attachments)
 
     position = Checked(check.vector, "Authored position r [m] in world.")
-    orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
+    orientation = Checked(as_quaternion, "Authored orientation p, unit quaternion (w, x, y, z); see m.body.")
     mass = Checked(check.mass, "Mass [kg].")
     inertia = Checked(check.inertia_or_none, "Inertia [kg m²] about the centre of mass, body axes; None if not given.")
     center = Checked(check.vector, "Centre of mass [m] in body axes.")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the body is fixed where it is drawn; may be set.  The ground always is."""
+        return self._is_ground or bool(self._owner._is_fixed(self))
+
+    @fixed.setter
+    def fixed(self, value: bool) -> None:
+        if self._is_ground:
+            raise ModelError("the ground is always fixed; set fixed of another body")
+        self._owner._fix(self, check.flag(value, f"fixed of body {self.name!r}"))
+
+    def authored(self) -> tuple[Any, Any]:
+        """The authored pose: position r [m], shape (3,), and A(p) body → world, shape (3, 3)."""
+        return np.array(self._position), euler.matrix(np.array(self._orientation))
 
     def point(self, position: Any = (0.0, 0.0, 0.0)) -> Point:
         """A point fixed on this body, at ``position`` [m] in body axes."""

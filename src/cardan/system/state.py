@@ -12,18 +12,40 @@ from numpy.typing import NDArray
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check, layout
+from cardan.system.orientation import orientation
 
 FloatArray = NDArray[np.float64]
 
 
 class Pose:
-    """Pose of one body: position [m] in world, quaternion (w, x, y, z), matrix A body → world."""
+    """Pose of one body: position [m] in world, quaternion (w, x, y, z), matrix A body → world; velocities, if known."""
 
-    __slots__ = ("position", "quaternion")
+    __slots__ = ("_rates", "position", "quaternion")
 
-    def __init__(self, position: FloatArray, quaternion: FloatArray) -> None:
+    def __init__(self, position: FloatArray, quaternion: FloatArray, rates: FloatArray | None = None) -> None:
+        """rates: ṙ in world and ω in body axes, shape (6,)."""
         self.position = position
         self.quaternion = quaternion
+        self._rates = rates
+
+    @property
+    def velocity(self) -> FloatArray:
+        """ṙ of the body's origin [m/s] in world axes, shape (3,)."""
+        return self._known_rates()[:3]
+
+    @property
+    def angular_velocity(self) -> FloatArray:
+        """ω [rad/s] in world axes, shape (3,)."""
+        return np.asarray(euler.rotate(self.quaternion, self._known_rates()[3:]))
+
+    def velocity_of(self, local: Any) -> FloatArray:
+        """Velocity [m/s] in world axes of a point given in body axes: ṙ + ω × A s, shape (3,)."""
+        return np.asarray(self.velocity + np.cross(self.angular_velocity, self.vector(local)))
+
+    def _known_rates(self) -> FloatArray:
+        if self._rates is None:
+            raise ModelError("this pose has no velocities; states of m.move, m.simulate and m.solve_rates have them")
+        return self._rates
 
     @property
     def matrix(self) -> FloatArray:
@@ -51,8 +73,8 @@ class Pose:
         return f"Pose(position={self.position.tolist()}, quaternion={self.quaternion.tolist()})"
 
 
-GROUND_POSE = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
-for _array in (GROUND_POSE.position, GROUND_POSE.quaternion):
+GROUND_POSE = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
+for _array in (GROUND_POSE.position, GROUND_POSE.quaternion, GROUND_POSE._known_rates()):
     _array.setflags(write=False)
 
 
@@ -108,7 +130,7 @@ class State(Mapping[str, Pose]):
                 return GROUND_POSE
             raise check.unknown(name, "body of this state", self.names)
         row = self.coordinates[k]
-        return Pose(row[:3], row[3:])
+        return Pose(row[:3], row[3:], None if self.velocities is None else self.velocities[k])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -235,6 +257,6 @@ def _row(name: str, pose: Any) -> FloatArray:
     return np.array(
         [
             *check.vector(position, f"the position of body {name!r}"),
-            *check.quaternion(quaternion, f"the orientation of body {name!r}"),
+            *orientation(quaternion, f"the orientation of body {name!r}"),
         ]
     )

@@ -17,6 +17,7 @@ from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.math import euler
 from cardan.system import layout, variables
+from cardan.system.display import DEFAULT, Display
 from cardan.system.formulas import Book
 from cardan.system.parts import AngleRecord, Body, CountedAngle
 from cardan.system.pieces import Piece, split
@@ -74,6 +75,7 @@ class Source(NamedTuple):
     book: Book | None = None
     drawn: Mapping[str, float] = _NO_VALUES
     variables: Variables = Variables()
+    display: Display = DEFAULT
 
     def part(self, bodies: list[int], chosen: list[int], angles: list[int], variables: Variables) -> Source:
         """Some bodies, some records and some counted angles, by number, with their variables."""
@@ -90,6 +92,7 @@ class Source(NamedTuple):
             book=self.book,
             drawn=self.drawn,
             variables=variables,
+            display=self.display,
         )
 
     def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> Source:
@@ -163,6 +166,7 @@ class System:
         references: Any = None,
         rate_rows: Sequence[Bundle | Any] = (),
         formulas: tuple[Book, Mapping[str, float]] | None = None,
+        display: Display = DEFAULT,
     ) -> None:
         """Pack bodies and the relations between them.
 
@@ -185,6 +189,7 @@ class System:
             None,
             tuple([bundle.name for bundle in rate_rows for _ in bundle.relations]),
             tuple([relation.record for bundle in rate_rows for relation in bundle.relations]),
+            display=display,
         )
         if formulas is not None:
             book, drawn = formulas
@@ -452,6 +457,11 @@ class System:
         drawn = (points, self.origin, self.centroids, self.authored[:, :3])
         largest = max([float(np.abs(table).max(initial=0.0)) for table in drawn])
         return spread if spread > max(COINCIDENT * largest, least) else 0.0
+
+    @property
+    def display(self) -> Display:
+        """Units of texts."""
+        return self._source.display
 
     @property
     def constraints(self) -> tuple[str, ...]:
