@@ -14,6 +14,7 @@ Build
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    load, m.save        a mechanism from a file *.cardan.toml, and to one
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
 Solve
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.files.reader import FileError, load
 
 __version__ = "0.1.0"
 
@@ -86,6 +88,8 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "FileError": "cardan.files.reader",
+    "load": "cardan.files.reader",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
@@ -112,6 +116,7 @@ __all__ = [
     "Coordinate",
     "Diagnosis",
     "Direction",
+    "FileError",
     "Frame",
     "Jet",
     "Joint",
@@ -131,6 +136,7 @@ __all__ = [
     "Violation",
     "__version__",
     "coordinate",
+    "load",
     "primitive",
     "acos",
     "asin",
