@@ -115,6 +115,8 @@ def _node(
             if nodes[one][0] == "constant" and nodes[one][2] == -1.0:
                 return f"-{within(other, POWER)}", UNARY, depth
         own = _SIGNS[operation]
+        if operation == "*" and nodes[b][0] == "constant":
+            a, b = b, a  # 2*pi * t
         return f"{within(a, own)} {operation} {within(b, own + 1)}", own, depth
     name = operation.removeprefix("call ")
     if name == "power":
