@@ -38,16 +38,17 @@ def add_target(parser: argparse.ArgumentParser, *, pose: bool = True) -> None:
     text = "a file (.cardan.toml, .json, .urdf, .xml), script.py:function, or a name of the gallery"
     parser.add_argument("model", metavar="MODEL", help=text)
     parser.add_argument("--loops", metavar="FILE", help="of a URDF: a model file with the joints that close its loops")
+    parser.add_argument("--floating", action="store_true", help="of a URDF: the root link is free, not fixed")
     if pose:
         parser.add_argument("--pose", metavar="NAME", help="begin with a pose that is saved in the file")
 
 
 def read_target(args: argparse.Namespace) -> Target:
     """The mechanism that is meant by MODEL."""
-    return find(args.model, getattr(args, "loops", None))
+    return find(args.model, args.loops, args.floating)
 
 
-def find(given: str, loops: str | None = None) -> Target:
+def find(given: str, loops: str | None = None, floating: bool = False) -> Target:
     """The mechanism of a file, of a function ``script.py:function``, or of the gallery; ModelError if there is none."""
     script, colon, function = given.rpartition(":")
     if given.endswith(".py"):
@@ -57,13 +58,13 @@ def find(given: str, loops: str | None = None) -> Target:
         return Target(made, made.name, given, 0.0)
     path = Path(given)
     suffix = path.suffix.lower()
-    if loops is not None and suffix not in ROBOTS:
-        raise ModelError(f"--loops is {loops!r}, but {given!r} is not a URDF; a model file has its own loops")
+    if (loops is not None or floating) and suffix != ".urdf":
+        raise ModelError(f"--loops and --floating are for a URDF, but MODEL is {given!r}; omit them")
     if suffix in spec.SUFFIXES:
         made = reader.load(path)
         return Target(made, made.name, given, 0.0)
     if suffix in ROBOTS:
-        return _robot(path, loops)
+        return _robot(path, loops, floating)
     return _example(given)
 
 
@@ -78,11 +79,11 @@ def _example(name: str) -> Target:
     return Target(example.build(), example.name, example.title, example.duration)
 
 
-def _robot(path: Path, loops: str | None) -> Target:
+def _robot(path: Path, loops: str | None, floating: bool) -> Target:
     from cardan.files import mjcf, urdf
 
     if path.suffix.lower() == ".urdf":
-        made, report = urdf.load(path, loops=loops)
+        made, report = urdf.load(path, loops=loops, floating=floating)
     else:
         made, report = mjcf.load(path)
     for line in report:

@@ -77,8 +77,15 @@ class _Skip(Exception):
     """An item cannot be made; its problem has been reported."""
 
 
-def read(content: str, file: str, as_json: bool, *, migrations: Mapping[int, Migration] = MIGRATIONS) -> Mechanism:
-    """The mechanism of a text; FileError with everything that is wrong."""
+def read(
+    content: str,
+    file: str,
+    as_json: bool,
+    *,
+    base: Mechanism | None = None,
+    migrations: Mapping[int, Migration] = MIGRATIONS,
+) -> Mechanism:
+    """The mechanism of a text; FileError with everything that is wrong.  base: a mechanism to which it is added."""
     if len(content) > MOST_BYTES:
         raise FileError(file, [Problem(0, "", f"the file is larger than {MOST_BYTES:,} bytes")])
     try:
@@ -88,7 +95,7 @@ def read(content: str, file: str, as_json: bool, *, migrations: Mapping[int, Mig
             document = text.parse(content, as_json, exact=True)
     except text.SyntaxProblem as problem:
         raise FileError(file, [Problem(problem.line, "", str(problem))]) from None
-    reader = Reader(migrations)
+    reader = Reader(migrations, base)
     made = None
     try:
         made = reader.mechanism(document)
@@ -127,7 +134,7 @@ def load(path: str | FilePath) -> Mechanism:
 class Reader:
     """One reading of a document."""
 
-    def __init__(self, migrations: Mapping[int, Migration] = MIGRATIONS) -> None:
+    def __init__(self, migrations: Mapping[int, Migration] = MIGRATIONS, base: Mechanism | None = None) -> None:
         self.problems: list[tuple[Path, str]] = []
         self.source = Source()
         self.constants: list[tuple[str, float]] = []
@@ -137,6 +144,11 @@ class Reader:
         self.operations = 0
         self.primitives: dict[str, Any] = {}
         self._migrations = migrations
+        self._base = base
+        if base is not None and base._source is not None:
+            for (body, name), described in base._source.frames.items():
+                self.named.setdefault(body, {})[name] = _rebuilt(base[body], described)
+                self.source.frames[body, name] = described
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
 
     def problem(self, path: Path, message: str) -> None:
@@ -156,7 +168,11 @@ class Reader:
             raise _Skip
         name = document.get("name", "mechanism")
         try:
-            self.m = Mechanism(name, gravity=self._numbers(("gravity",), document.get("gravity", (0.0, 0.0, -9.81)), ""))
+            if self._base is not None:
+                self.m = self._base
+            else:
+                gravity = self._numbers(("gravity",), document.get("gravity", (0.0, 0.0, -9.81)), "")
+                self.m = Mechanism(name, gravity=gravity)
         except ModelError as error:
             self.problem(("name" if "name" in str(error) else "gravity",), str(error))
             self.m = Mechanism("mechanism")
@@ -222,9 +238,10 @@ class Reader:
     def _body(self, name: str, value: Any) -> None:
         path: Path = ("bodies", name)
         table = self._table(path, value)
-        self._keys(path, table, spec.BODY if name != GROUND else ("frames",), ())
-        if name == GROUND:
-            body = self.m.ground
+        known = name == GROUND or name in self.m._bodies  # of a base, in a side file
+        self._keys(path, table, ("frames",) if known else spec.BODY, ())
+        if known:
+            body = self.m[name]
         else:
             given: dict[str, Any] = {}
             for key, quantity in (("position", "length"), ("center", "length"), ("orientation", ""), ("inertia", "")):
@@ -612,6 +629,15 @@ def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
         return made
     assert unit_x is not None
     return Frame(body, made.origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
+
+
+def _rebuilt(body: Body, described: tuple[Any, ...]) -> Frame | Point | Direction:
+    """A feature from its description."""
+    sort, _, *rest = described
+    if sort == "frame":
+        origin, x, z, x_given = rest
+        return Frame(body, origin, x, _cross(z, x), z, x_given)
+    return Point(body, rest[0]) if sort == "point" else Direction(body, rest[0])
 
 
 def angle_keys(m: Mechanism) -> dict[str, str]:
