@@ -70,7 +70,7 @@ class Source:
     units: Units = field(default_factory=Units)
     parameters: dict[str, Any] = field(default_factory=dict)
     frames: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
-    texts: dict[Path, tuple[str, Any]] = field(default_factory=dict)
+    texts: dict[Path, tuple[Any, Any]] = field(default_factory=dict)
 
 
 class _Skip(Exception):
@@ -102,7 +102,8 @@ def read(
     except _Skip:
         pass  # its problem has been reported
     if reader.problems or made is None:
-        found = [Problem(text.line_of(content, as_json, path), _dotted(path), m) for path, m in reader.problems]
+        lines = text.lines_of(content, as_json, [path for path, _ in reader.problems])
+        found = [Problem(line, _dotted(path), m) for line, (path, m) in zip(lines, reader.problems, strict=True)]
         raise FileError(file, sorted(found, key=lambda problem: problem.line))
     return made
 
@@ -267,7 +268,7 @@ class Reader:
     def _primitive(self, name: str, value: Any) -> None:
         path: Path = ("primitives", name)
         table = self._table(path, value)
-        self._keys(path, table, spec.PRIMITIVE, ("arguments", "rows"))
+        self._need(path, table, spec.PRIMITIVE, ("arguments", "rows"))
         kinds = {key: str(kind) for key, kind in self._table((*path, "arguments"), table["arguments"]).items()}
         defaults = self._table((*path, "parameters"), table.get("parameters", {}))
         rows = table["rows"]
@@ -314,7 +315,7 @@ class Reader:
             raise check.unknown(named, "primitive of the file", self.primitives)
         primitive = self.primitives[named]
         kinds = {argument.name: argument.kind for argument in primitive.arguments}
-        self._keys(path, table, ("kind", "primitive", *kinds, *primitive.parameters), tuple(kinds))
+        self._need(path, table, ("kind", "primitive", *kinds, *primitive.parameters), tuple(kinds))
         given: dict[str, Any] = {}
         for key, kind in kinds.items():
             takes = {"point": "point", "vector": "vector", "orientation": "frame"}.get(kind, "coordinate")
@@ -331,14 +332,17 @@ class Reader:
         arguments = self._arguments(path, table, self._loads[kind])
         getattr(self.m, kind)(name, **arguments)
         for option in self._loads[kind].options.values():
-            if option.sort == "function" and isinstance(table.get(option.name), str | list):
+            said = table.get(option.name)
+            if option.sort == "function" and isinstance(said, str | list):
                 recorded = dict(self.m._loads[name].parameters)[option.name]
-                self.source.texts[(*path, option.name)] = (table[option.name], recorded)
+                if isinstance(said, list):
+                    said = [item if isinstance(item, str) else float(item) for item in said]
+                self.source.texts[(*path, option.name)] = (said, recorded)
 
     def _pose(self, name: str, value: Any) -> None:
         path: Path = ("poses", name)
         table = self._table(path, value)
-        self._keys(path, table, spec.POSE, ("bodies",))
+        self._need(path, table, spec.POSE, ("bodies",))
         names = tuple(self.m._bodies)
         index = {body: k for k, body in enumerate(names)}
         q = np.array([(*body.position, *body.orientation) for body in self.m._bodies.values()]).reshape(-1, 7)
@@ -447,7 +451,7 @@ class Reader:
         if "a" in table or "b" in table or "of" in table:
             if "coordinate" not in takes:
                 raise ModelError(f"a coordinate is given; it must be a {takes}")
-            self._keys(path, table, spec.ENDS["coordinate"], ("a", "b"))
+            self._need(path, table, spec.ENDS["coordinate"], ("a", "b"))
             of = table.get("of", "angle")
             ends = [self._end((*path, key), table[key], "frame" if key == "a" or of != "distance" else "point")
                     for key in ("a", "b")]  # fmt: skip
@@ -528,6 +532,11 @@ class Reader:
             raise _Skip
         return value
 
+    def _need(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> None:
+        """As :meth:`_keys`, for an item that cannot be made if a key is missing."""
+        if not self._keys(path, table, known, required):
+            raise _Skip
+
     def _keys(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> bool:
         complete = True
         for key in table:
@@ -537,8 +546,6 @@ class Reader:
             if key not in table:
                 self.problem(path, f"the key {key!r} is missing")
                 complete = False
-        if not complete and path and path[0] in ("primitives", "poses"):
-            raise _Skip
         return complete
 
     def _formula(self, path: Path, value: str, variables: Sequence[str], *, inner: bool = False) -> Formula:

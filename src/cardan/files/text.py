@@ -48,7 +48,7 @@ def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
             if document is None:
                 document = tomllib.loads(text, parse_float=number)
     except RecursionError:
-        raise SyntaxProblem("it is nested too deeply", 0) from None
+        raise SyntaxProblem("it is nested too deeply", _deepest(text)) from None
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)", str(error))
         line = int(found.group(1)) if found and found.group(1) else text.count("\n") + 1
@@ -56,10 +56,37 @@ def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise SyntaxProblem(f"it is not valid JSON: {error.msg}", error.lineno) from None
     except (ValueError, ArithmeticError) as error:  # an integer of thousands of digits, a decimal out of range
-        raise SyntaxProblem(f"it has a value that cannot be read: {str(error)[:200]}", 0) from None
+        raise SyntaxProblem(f"it has a value that cannot be read: {str(error)[:200]}", _suspect(text, error)) from None
     if not isinstance(document, dict):
         raise SyntaxProblem("it must be one table of keys and values", 1)
     return document
+
+
+def _deepest(text: str) -> int:
+    """The line where brackets are nested most deeply."""
+    depth = deepest = 0
+    line = found = 1
+    for letter in text:
+        if letter == "\n":
+            line += 1
+        elif letter in "[{":
+            depth += 1
+            if depth > deepest:
+                deepest, found = depth, line
+        elif letter in "]}":
+            depth -= 1
+    return found
+
+
+def _suspect(text: str, error: Exception) -> int:
+    """The line of a value that cannot be read: a key that is given twice, a constant, or a very long number."""
+    words = re.findall(r"'([^']*)'|(NaN|-?Infinity)", str(error))
+    for word, constant in words:
+        places = [match.start() for match in re.finditer(re.escape(constant or json.dumps(word)), text)]
+        if places:
+            return text.count("\n", 0, places[-1]) + 1
+    longest = max(re.finditer(r"[0-9_.eE+-]+", text), key=lambda match: len(match.group()), default=None)
+    return 1 if longest is None else text.count("\n", 0, longest.start()) + 1
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -130,16 +157,17 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
     return document if close() else None
 
 
-def line_of(text: str, as_json: bool, path: Sequence[str | int]) -> int:
-    """Line of a key, or of the nearest table around it; 0 if the text cannot be scanned."""
+def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
+    """Lines of keys, or of the nearest table around each; 1 if the text cannot be scanned."""
     try:
         lines = _json_lines(text) if as_json else _toml_lines(text)
     except (IndexError, ValueError, RecursionError):
-        return 0
-    for length in range(len(path), 0, -1):
-        if tuple(path[:length]) in lines:
-            return lines[tuple(path[:length])]
-    return 1
+        lines = {}
+    found = []
+    for path in paths:
+        known = (path[:length] for length in range(len(path), 0, -1) if path[:length] in lines)
+        found.append(lines.get(next(known, ()), 1))
+    return found
 
 
 _TOML_TOKEN: Final = re.compile(
