@@ -22,6 +22,7 @@ from cardan.errors import CardanError
 
 VERBS = {
     "examples": "list the gallery of mechanisms, assemble all of them, or copy one out",
+    "view": "open the workbench in the browser",
     "solve": "assemble a mechanism",
     "check": "diagnose a mechanism: degrees of freedom, redundancy, conflicts",
     "move": "move a driven mechanism through time",

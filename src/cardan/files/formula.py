@@ -26,6 +26,7 @@ from cardan.constraints.expression import FUNCTIONS as TRACED
 from cardan.constraints.expression import Scalar
 from cardan.errors import ModelError
 from cardan.system import check
+from cardan.system import formulas as design
 
 MOST_CHARACTERS: Final = 20_000  # of one expression
 MOST_DEPTH: Final = 64  # of nested brackets, signs and powers
@@ -271,7 +272,7 @@ class Formula:
 
     text: str
     variables: tuple[str, ...] = ()
-    constants: tuple[tuple[str, float], ...] = ()
+    constants: tuple[tuple[str, Any], ...] = ()
     inner: bool = False
     program: tuple[Instruction, ...] = field(init=False, repr=False, compare=False)
     used: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -323,13 +324,16 @@ class Formulas:
         return tuple(part(t) if isinstance(part, Formula) else part for part in self.parts)
 
 
-def evaluated(text: str, constants: Sequence[tuple[str, float]] = ()) -> float:
-    """The value of an expression without variables; ModelError if it has none."""
+def evaluated(text: str, constants: Sequence[tuple[str, Any]] = ()) -> Any:
+    """The value of an expression without variables; a formula, if it depends on parameters of a mechanism."""
     formula = Formula(text, (), tuple(constants))
     try:
         value = formula()
-    except (ArithmeticError, ValueError) as error:
+    except (ArithmeticError, ValueError, TypeError) as error:
+        if isinstance(error, ModelError):
+            raise
         raise ModelError(f"the expression {_short(text)} has no value: {error}") from None
-    if not isinstance(value, float) or not math.isfinite(value):
-        raise ModelError(f"the expression {_short(text)} is {value}; it must be finite")
+    number = value.value if isinstance(value, design.Formula) else value
+    if not isinstance(number, float) or not math.isfinite(number):
+        raise ModelError(f"the expression {_short(text)} is {number}; it must be finite")
     return value

@@ -134,7 +134,7 @@ class _Model:
                 called = site.get("name")
                 if called:
                     self.sites[called] = (body, where)
-                    self.source.frames[body.name, called] = frame(body, where).description()
+                    self.source.frames[body.name, called] = frame(body, where)
             elif child.tag not in ("joint", "freejoint", "inertial"):
                 self.report.count(f"<{child.tag}>", child.get("name") or name)
 

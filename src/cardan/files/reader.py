@@ -12,13 +12,14 @@ import numpy as np
 
 from cardan.constraints import user
 from cardan.errors import ModelError
-from cardan.files import spec, text
+from cardan.files import looks, spec, text
 from cardan.files.formula import Formula, Formulas, evaluated
 from cardan.files.text import Path
 from cardan.files.units import Units
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import GROUND, Mechanism
 from cardan.system import check
+from cardan.system import formulas as design
 from cardan.system.parts import Body, Direction, Frame, Point, _cross, _orthogonal_part, default_x
 from cardan.system.state import State
 
@@ -68,8 +69,8 @@ class Source:
     """What a file said beyond the mechanism: units, named frames, and the texts of expressions with their values."""
 
     units: Units = field(default_factory=Units)
-    parameters: dict[str, Any] = field(default_factory=dict)
-    frames: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
+    derived: dict[str, str] = field(default_factory=dict)  # parameters that are expressions of others
+    frames: dict[tuple[str, str], Any] = field(default_factory=dict)
     texts: dict[Path, tuple[Any, Any]] = field(default_factory=dict)
 
 
@@ -138,7 +139,7 @@ class Reader:
     def __init__(self, migrations: Mapping[int, Migration] = MIGRATIONS, base: Mechanism | None = None) -> None:
         self.problems: list[tuple[Path, str]] = []
         self.source = Source()
-        self.constants: list[tuple[str, float]] = []
+        self.constants: list[tuple[str, Any]] = []
         self.failed: set[str] = set()
         self.named: dict[str, dict[str, Any]] = {}
         self.later: set[str] = set()
@@ -147,9 +148,9 @@ class Reader:
         self._migrations = migrations
         self._base = base
         if base is not None and base._source is not None:
-            for (body, name), described in base._source.frames.items():
-                self.named.setdefault(body, {})[name] = _rebuilt(base[body], described)
-                self.source.frames[body, name] = described
+            for (body, name), frame in base._source.frames.items():
+                self.named.setdefault(body, {})[name] = frame
+                self.source.frames[body, name] = frame
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
 
     def problem(self, path: Path, message: str) -> None:
@@ -179,6 +180,8 @@ class Reader:
             self.m = Mechanism("mechanism")
         except _Skip:
             self.m = Mechanism("mechanism")
+        for key, value in self._table(("parameters",), document.get("parameters", {})).items():
+            self._try(("parameters", key), self._parameter, key, value)
         for key, value in tables["bodies"].items():
             self._try(("bodies", key), self._body, key, value)
         for key, value in self._table(("primitives",), document.get("primitives", {})).items():
@@ -187,6 +190,8 @@ class Reader:
         for key, value in tables["joints"].items():
             self.later.discard(key)
             self._try(("joints", key), self._joint, key, value)
+        for key, value in self._table(("rates",), document.get("rates", {})).items():
+            self._try(("rates", key), self._rate_row, key, value)
         for key, value in tables["loads"].items():
             self._try(("loads", key), self._load, key, value)
         for key, value in self._table(("poses",), document.get("poses", {})).items():
@@ -224,23 +229,30 @@ class Reader:
             self.source.units = Units.checked(units)
         except ModelError as error:
             self.problem(("units",), str(error))
-        for key, value in self._table(("parameters",), document.get("parameters", {})).items():
-            try:
-                if not key.isidentifier():
-                    raise ModelError(f"the parameter {key!r} cannot be used in expressions; its name must be a word")
-                number = self._number(("parameters", key), value, "")
-                self.constants.append((key, number))
-                self.source.parameters[key] = value if isinstance(value, str) else number
-            except _Skip:
-                self.constants.append((key, 1.0))  # so that its uses are not reported too
-            except ModelError as error:
-                self.problem(("parameters", key), str(error))
+
+    def _parameter(self, name: str, value: Any) -> None:
+        """A design parameter, or a named expression of others."""
+        path: Path = ("parameters", name)
+        try:
+            if not name.isidentifier():
+                raise ModelError(f"the parameter {name!r} cannot be used in expressions; its name must be a word")
+            if isinstance(value, str):
+                self.constants.append((name, self._number(path, value, "", formulas=True)))
+                self.source.derived[name] = value
+                return
+            table = {"value": value} if type(value) is not dict else value
+            self._need(path, table, spec.PARAMETER, ("value",))
+            given = {key: self._number((*path, key), number, "") for key, number in table.items()}
+            self.constants.append((name, self.m.parameter(name, given.pop("value"), **given)))
+        except (_Skip, ModelError):
+            self.constants.append((name, 1.0))  # so that its uses are not reported too
+            raise
 
     def _body(self, name: str, value: Any) -> None:
         path: Path = ("bodies", name)
         table = self._table(path, value)
         known = name == GROUND or name in self.m._bodies  # of a base, in a side file
-        self._keys(path, table, ("frames",) if known else spec.BODY, ())
+        self._keys(path, table, ("frames", "shapes") if known else spec.BODY, ())
         if known:
             body = self.m[name]
         else:
@@ -263,7 +275,34 @@ class Reader:
                 self.problem(where, str(error))
                 continue
             self.named.setdefault(name, {})[key] = made
-            self.source.frames[name, key] = made.description()
+            self.source.frames[name, key] = made
+        shapes = table.get("shapes", [])
+        if not isinstance(shapes, list):
+            self.problem((*path, "shapes"), f"it is {_short(shapes)}; it must be a list of tables")
+            raise _Skip
+        for k, shape in enumerate(shapes):
+            self._shape((*path, "shapes", k), shape, body)
+
+    def _shape(self, path: Path, value: Any, body: Body) -> None:
+        table = self._table(path, value)
+        try:
+            made = looks.read(table, lambda number: self._number(path, number, ""))
+            place = {key: table[key] for key in ("origin", "z", "x") if key in table}
+            frame = self._feature(path, {"body": body.name, **place}, body)
+            assert isinstance(frame, Frame)
+            color = table.get("color")
+            density = self._number((*path, "density"), table["density"], "") if "density" in table else None
+            body.attach(made, frame, color=self._numbers(path, color, "") if type(color) is list else color, density=density)
+        except ModelError as error:
+            self.problem(path, str(error))
+
+    def _rate_row(self, name: str, value: Any) -> None:
+        path: Path = ("rates", name)
+        table = self._table(path, value)
+        self._kind(path, table, ["knife_edge"])
+        self._need(path, table, spec.KNIFE_EDGE, ("frame",))
+        other = self._end((*path, "relative_to"), table["relative_to"], "body") if "relative_to" in table else None
+        self.m.knife_edge(name, self._end((*path, "frame"), table["frame"], "frame"), relative_to=other)
 
     def _primitive(self, name: str, value: Any) -> None:
         path: Path = ("primitives", name)
@@ -322,7 +361,7 @@ class Reader:
             given[key] = self._end((*path, key), table[key], takes)
         for key in primitive.parameters:
             if key in table:
-                given[key] = self._number((*path, key), table[key], "")
+                given[key] = self._number((*path, key), table[key], "", formulas=True)
         self.m.constrain(name, primitive, **given)
 
     def _load(self, name: str, value: Any) -> None:
@@ -376,7 +415,13 @@ class Reader:
                 continue
             angles[keys[key]] = self._number((*path, "angles", key), given, "angle")
         time = self._number((*path, "time"), table.get("time", 0.0), "")
-        self.m.poses[name] = State(names, index, q, velocities=v if has_rates else None, angles=angles, time=time)
+        variables = {key: parameter.value for key, parameter in self.m._parameters.items()}
+        for key, given in self._table((*path, "variables"), table.get("variables", {})).items():
+            if key not in variables:
+                raise check.unknown(key, "parameter", variables)
+            variables[key] = self._number((*path, "variables", key), given, "")
+        rates = v if has_rates else None
+        self.m.poses[name] = State(names, index, q, velocities=rates, angles=angles, time=time, variables=variables)
 
     # -- joints and loads ----------------------------------------------------------------------------------------------
 
@@ -429,7 +474,7 @@ class Reader:
         if quantity == "coordinate":
             quantity = "length" if on is None or on.unit == "m" else "angle"
         if option.sort == "number":
-            return self._numbers(path, value, quantity or "")
+            return self._numbers(path, value, quantity or "", formulas=path[0] == "joints")
         if isinstance(value, str):
             return self._formula(path, value, option.variables)
         if isinstance(value, list) and any(isinstance(item, str) for item in value):
@@ -476,16 +521,29 @@ class Reader:
         for word in ("point", "vector"):
             if word in table:
                 self._keys(path, table, spec.ENDS[word], ())
-                numbers = self._numbers((*path, word), table[word], "length" if word == "point" else "")
+                quantity = "length" if word == "point" else ""
+                numbers = self._numbers((*path, word), table[word], quantity, formulas=True)
                 if word == "point":
                     return body.point(numbers)
                 made = body.vector(numbers)
-                return Direction(body, tuple(numbers)) if _is_unit(numbers) else made  # type: ignore[arg-type]
+                made = Direction(body, tuple(numbers)) if _is_unit(numbers) else made  # type: ignore[arg-type]
+                self._said((*path, word), table[word], made.description()[2])
+                return made
         self._keys(path, table, (*spec.ENDS["frame"], "point", "vector"), ())
-        origin = self._numbers((*path, "origin"), table.get("origin", (0.0, 0.0, 0.0)), "length")
-        z = self._numbers((*path, "z"), table.get("z", (0.0, 0.0, 1.0)), "")
-        x = self._numbers((*path, "x"), table["x"], "") if "x" in table else None
-        return exact_frame(body, origin, z, x)
+        origin = self._numbers((*path, "origin"), table.get("origin", (0.0, 0.0, 0.0)), "length", formulas=True)
+        z = self._numbers((*path, "z"), table.get("z", (0.0, 0.0, 1.0)), "", formulas=True)
+        x = self._numbers((*path, "x"), table["x"], "", formulas=True) if "x" in table else None
+        frame = exact_frame(body, origin, z, x)
+        _, _, _, told_x, told_z, _ = frame.description()
+        for word, told in (("z", told_z), ("x", told_x)):
+            self._said((*path, word), table.get(word), told)
+        return frame
+
+    def _said(self, path: Path, value: Any, told: Any) -> None:
+        """Keep the text of a direction, which is scaled to length one: its components are other expressions."""
+        if isinstance(value, list) and any(isinstance(item, str) for item in value):
+            said = [item if isinstance(item, str) else float(item) for item in value]
+            self.source.texts[path] = (said, told)
 
     def _by_name(self, path: Path, name: str, takes: str) -> Any:
         """A body, a named frame of a body, a joint, or one coordinate of a joint."""
@@ -549,7 +607,11 @@ class Reader:
         return complete
 
     def _formula(self, path: Path, value: str, variables: Sequence[str], *, inner: bool = False) -> Formula:
-        constants = tuple(pair for pair in self.constants if pair[0] not in variables)
+        constants = tuple(
+            (key, number.value if isinstance(number, design.Formula) else number)
+            for key, number in self.constants
+            if key not in variables
+        )
         formula = Formula(value, tuple(variables), constants, inner)
         self._count(len(formula.program))
         return formula
@@ -559,7 +621,8 @@ class Reader:
         if self.operations > MOST_OPERATIONS:
             raise ModelError(f"the expressions of the file have more than {MOST_OPERATIONS:,} operations together")
 
-    def _number(self, path: Path, value: Any, quantity: str) -> float:
+    def _number(self, path: Path, value: Any, quantity: str, *, formulas: bool = False) -> Any:
+        """A number; with ``formulas``, an expression of parameters stays one, else it has its present value."""
         kind = type(value)
         if kind is float and self.source.units.are_si:
             return float(value)
@@ -570,7 +633,10 @@ class Reader:
             except ModelError as error:
                 self.problem(path, str(error))
                 raise _Skip from None
-            self.source.texts[path] = (value, number)
+            is_formula = isinstance(number, design.Formula)
+            if is_formula and not formulas:
+                number = number.value
+            self.source.texts[path] = (value, number.description() if is_formula and formulas else number)
             return number
         if kind in (int, float, Decimal):
             try:
@@ -580,16 +646,18 @@ class Reader:
         self.problem(path, f"it is {_short(value)}; it must be a number, or an expression such as \"30*mm\"")
         raise _Skip
 
-    def _numbers(self, path: Path, value: Any, quantity: str, depth: int = 0) -> Any:
+    def _numbers(self, path: Path, value: Any, quantity: str, depth: int = 0, *, formulas: bool = False) -> Any:
         """A number, or lists of numbers."""
         if type(value) is not list:
-            return value if type(value) is tuple else self._number(path, value, quantity)
+            return value if type(value) is tuple else self._number(path, value, quantity, formulas=formulas)
         if self.source.units.are_si and all([type(item) is float for item in value]):
             return value
         if depth > 2 or len(value) > 1000:
             self.problem(path, "it is a list of too many numbers, or of lists in lists")
             raise _Skip
-        return [self._numbers((*path, k), item, quantity, depth + 1) for k, item in enumerate(value)]
+        return [
+            self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)
+        ]
 
 
 def _short(value: Any) -> str:
@@ -636,15 +704,6 @@ def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
         return made
     assert unit_x is not None
     return Frame(body, made.origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
-
-
-def _rebuilt(body: Body, described: tuple[Any, ...]) -> Frame | Point | Direction:
-    """A feature from its description."""
-    sort, _, *rest = described
-    if sort == "frame":
-        origin, x, z, x_given = rest
-        return Frame(body, origin, x, _cross(z, x), z, x_given)
-    return Point(body, rest[0]) if sort == "point" else Direction(body, rest[0])
 
 
 def angle_keys(m: Mechanism) -> dict[str, str]:

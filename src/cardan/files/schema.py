@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cardan.constraints.registry import KINDS, LENGTH_POWER
-from cardan.files import spec
+from cardan.files import looks, spec
 from cardan.files.units import UNITS
 from cardan.mechanism import GROUND, Mechanism
 
@@ -72,6 +72,13 @@ def _kind(kind: spec.Spec) -> dict[str, Any]:
     return _table(properties, required, description=text)
 
 
+def _shape(kind: str) -> dict[str, Any]:
+    values = dict.fromkeys(looks.KEYS[kind], {"type": ["number", "array", "boolean", "string"]})
+    color = {"type": ["string", "array"], "description": '"#rrggbb", or three or four numbers from 0 to 1'}
+    place = {"origin": _list(3), "z": _list(3), "x": _list(3), "color": color, "density": NUMBER}
+    return _table({"kind": {"const": kind}, **values, **place}, ["kind"])
+
+
 def schema() -> dict[str, Any]:
     """The schema, as plain values."""
     frame = {"origin": _list(3), "z": _list(3), "x": _list(3)}
@@ -103,6 +110,7 @@ def schema() -> dict[str, Any]:
         "inertia": inertia,
         "center": _list(3),
         "frames": _map({"anyOf": features}),
+        "shapes": {"type": "array", "items": {"anyOf": list(map(_shape, looks.KEYS))}},
     }
     own = {
         "type": "object",
@@ -111,7 +119,7 @@ def schema() -> dict[str, Any]:
         "description": "A constraint of one of the primitives of the file, with its arguments and parameters.",
     }
     posed = dict(zip(spec.POSED, (_list(3), _list(4), _list(3), _list(3)), strict=True))
-    pose = {"time": NUMBER, "bodies": _map(_table(posed)), "angles": _map(NUMBER)}
+    pose = {"time": NUMBER, "bodies": _map(_table(posed)), "angles": _map(NUMBER), "variables": _map(NUMBER)}
     kinds = "|".join(KINDS)
     primitive = {
         "arguments": _map({"type": "string", "pattern": rf"^({kinds})( of \w+)?$"}),
@@ -124,14 +132,17 @@ def schema() -> dict[str, Any]:
         "name": {"type": "string"},
         "gravity": _list(3),
         "units": _table({quantity: {"enum": list(units)} for quantity, units in UNITS.items()}),
-        "parameters": _map(NUMBER),
+        "parameters": _map({"anyOf": [NUMBER, _table({key: NUMBER for key in spec.PARAMETER}, ["value"])]}),
         "bodies": {
             "type": "object",
-            "properties": {GROUND: _table({"frames": part["frames"]})},
+            "properties": {GROUND: _table({"frames": part["frames"], "shapes": part["shapes"]})},
             "additionalProperties": _table(part),
         },
         "primitives": _map(_table(primitive, ["arguments", "rows"])),
         "joints": _map({"anyOf": [*map(_kind, spec.joint_specs().values()), own]}),
+        "rates": _map(
+            _table({"kind": {"const": "knife_edge"}, "frame": _end("frame"), "relative_to": {"type": "string"}}, ["frame"])
+        ),
         "loads": _map({"anyOf": list(map(_kind, spec.load_specs().values()))}),
         "poses": _map(_table(pose, ["bodies"])),
     }

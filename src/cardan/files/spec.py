@@ -17,9 +17,23 @@ VERSION: Final = 1  # of the format
 SUFFIXES: Final = (".toml", ".json")
 
 # Keys of the file itself, of a body, and of a saved pose.
-TOP: Final = ("cardan", "name", "gravity", "units", "parameters", "bodies", "primitives", "joints", "loads", "poses")
-BODY: Final = ("position", "orientation", "mass", "inertia", "center", "frames")
-POSE: Final = ("time", "bodies", "angles")
+TOP: Final = (
+    "cardan",
+    "name",
+    "gravity",
+    "units",
+    "parameters",
+    "bodies",
+    "primitives",
+    "joints",
+    "rates",
+    "loads",
+    "poses",
+)
+BODY: Final = ("position", "orientation", "mass", "inertia", "center", "frames", "shapes")
+POSE: Final = ("time", "bodies", "angles", "variables")
+PARAMETER: Final = ("value", "lower", "upper")
+KNIFE_EDGE: Final = ("kind", "frame", "relative_to")
 POSED: Final = ("position", "orientation", "velocity", "angular_velocity")
 PRIMITIVE: Final = ("arguments", "parameters", "unit", "rows")
 ENDS: Final[Mapping[str, tuple[str, ...]]] = {

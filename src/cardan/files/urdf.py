@@ -148,7 +148,7 @@ class _Robot:
     def _carry(self, link: str, body: Body, at: Transform) -> None:
         self.carriers[link] = (body, at)
         if at is not IDENTITY or body.name != link:
-            self.source.frames[body.name, link] = frame(body, at).description()
+            self.source.frames[body.name, link] = frame(body, at)
 
     def _add_child(self, joint: ET.Element, parent: str, child: str) -> None:
         kind = joint.get("type")

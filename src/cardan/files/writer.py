@@ -19,14 +19,15 @@ from cardan.constraints.signal import Signal
 from cardan.constraints.user import Recipe
 from cardan.dynamics.functions import Called, Recorded
 from cardan.errors import ModelError
-from cardan.files import printing, reader, spec
-from cardan.files.formula import Formula, Formulas
+from cardan.files import looks, printing, reader, spec
+from cardan.files.formula import Formula, Formulas, evaluated
 from cardan.files.reader import Source
 from cardan.files.text import Path
 from cardan.files.units import Raw, Units
 from cardan.joints import Coordinate, Joint
 from cardan.mechanism import GROUND, Mechanism
 from cardan.system import check
+from cardan.system import formulas as design
 from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.state import State
 
@@ -83,19 +84,28 @@ class _Writer:
         self.units = self.source.units if units is None else Units.checked(units)
         self.primitives: dict[str, Primitive] = {}
         self.joints, self.loads = spec.joint_specs(), spec.load_specs()
+        self.constants: list[tuple[str, float]] = [(name, p.value) for name, p in m._parameters.items()]
+        self.derived: dict[str, str] = {}
+        for name, text in self.source.derived.items():
+            with contextlib.suppress(ModelError):  # a parameter of it was removed
+                self.constants.append((name, evaluated(text, self.constants)))
+                self.derived[name] = text
 
     def document(self) -> dict[str, Any]:
         m = self.m
         found: dict[str, Any] = {"cardan": spec.VERSION, "name": m.name}
         found["gravity"] = self.numbers(("gravity",), m.gravity, "")
         found["units"] = self.units.as_dict()
-        found["parameters"] = dict(self.source.parameters)
+        found["parameters"] = {name: self._parameter(p) for name, p in m._parameters.items()} | self.derived
         frames = self._frames()
-        ground = {GROUND: {"frames": frames[GROUND]}} if GROUND in frames else {}
-        found["bodies"] = ground | {name: self._body(body, frames.get(name)) for name, body in m._bodies.items()}
+        ground: dict[str, Any] = {"frames": frames[GROUND]} if GROUND in frames else {}
+        if m._ground.attachments:
+            ground["shapes"] = self._shapes(m._ground)
+        found["bodies"] = ({GROUND: ground} if ground else {}) | {name: self._body(body, frames.get(name)) for name, body in m._bodies.items()}
         joints = {name: self._joint(joint) for name, joint in m._joints.items()}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
         found["joints"] = joints
+        found["rates"] = {name: self._rate_row(row) for name, row in m._rate_rows.items()}
         found["loads"] = {name: self._load(load) for name, load in m._loads.items()}
         found["poses"] = {name: self._pose(name, state) for name, state in m.poses.items()}
         return {key: value for key, value in found.items() if value != {}}
@@ -103,9 +113,9 @@ class _Writer:
     def _frames(self) -> dict[str, dict[str, Any]]:
         """The named frames of bodies that still exist."""
         found: dict[str, dict[str, Any]] = {}
-        for (body, name), described in self.source.frames.items():
-            if body == GROUND or body in self.m._bodies:
-                table = self._described(("bodies", body, "frames", name), described)
+        for (body, name), frame in self.source.frames.items():
+            if body == GROUND or self.m._bodies.get(body) is frame.body:
+                table = self._feature(("bodies", body, "frames", name), frame)
                 table.pop("body")
                 found.setdefault(body, {})[name] = table
         return found
@@ -115,14 +125,50 @@ class _Writer:
         found: dict[str, Any] = {"position": self.numbers((*path, "position"), body.position, "length")}
         if body.orientation != (1.0, 0.0, 0.0, 0.0):
             found["orientation"] = self.numbers((*path, "orientation"), body.orientation, "")
-        if body.mass != 1.0:
+        if "mass" in body._given:  # not if it follows from its shapes
             found["mass"] = self.number((*path, "mass"), body.mass, "mass")
-        if body.center != ZERO:
+        if "center" in body._given:
             found["center"] = self.numbers((*path, "center"), body.center, "length")
-        if body.inertia is not None:
+        if "inertia" in body._given and body.inertia is not None:
             found["inertia"] = self.numbers((*path, "inertia"), body.inertia, "")
+        if body.attachments:
+            found["shapes"] = self._shapes(body)
         if frames:
             found["frames"] = frames
+        return found
+
+    def _shapes(self, body: Body) -> list[dict[str, Any]]:
+        """The shapes of a body; their lengths are in metres."""
+        found = []
+        for k, one in enumerate(body.attachments):
+            try:
+                table = looks.written(one.shape)
+            except ModelError as error:
+                raise ModelError(f"a shape of body {body.name!r} cannot be saved: {error}") from None
+            table |= self._feature(("bodies", body.name, "shapes", k), one.frame)
+            table.pop("body")
+            if one.color is not None:
+                table["color"] = list(one.color)
+            if one.density is not None:
+                table["density"] = one.density
+            found.append(table)
+        return found
+
+    def _parameter(self, parameter: Any) -> Any:
+        if not parameter.name.isidentifier():
+            raise ModelError(f"parameter {parameter.name!r} cannot be saved: its name must be a word, such as L_1")
+        bounds = {"lower": parameter.lower, "upper": parameter.upper}
+        kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
+        return {"value": parameter.value, **kept} if kept else parameter.value
+
+    def _rate_row(self, row: Joint) -> dict[str, Any]:
+        if row.kind.name != "knife_edge":
+            ways = "a file carries knife edges: keep this mechanism as a Python script"
+            raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
+        path: Path = ("rates", row.name)
+        found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
+        if len(row.ends) == 2:
+            found["relative_to"] = row.ends[0].body.name
         return found
 
     def _joint(self, joint: Joint) -> dict[str, Any]:
@@ -182,16 +228,11 @@ class _Writer:
     def _is_same(self, recorded: Any, value: Any) -> bool:
         """Whether the value is what the text of the file gave, with the parameters of the file."""
         constants = getattr(getattr(value, "function", None), "constants", ())
-        if any(pair not in self._constants() for pair in constants):
+        if any(pair not in self.constants for pair in constants):
             return False
         if isinstance(value, Primitive) and isinstance(recorded, Primitive):
             return bool(value.origin == recorded.origin)
         return bool(recorded == value)
-
-    def _constants(self) -> list[tuple[str, float]]:
-        made = reader.Reader()
-        made._header({"parameters": self.source.parameters})
-        return made.constants
 
     def _called(self, called: Called, option: spec.Option) -> Any:
         """A function that Python calls: three expressions in time, if it depends on time alone."""
@@ -261,6 +302,8 @@ class _Writer:
         if angles:
             path: Path = ("poses", name, "angles")
             found["angles"] = {key: self.number((*path, key), value, "angle") for key, value in angles.items()}
+        if state.variables:
+            found["variables"] = dict(state.variables)
         bodies: dict[str, Any] = {}
         for k, body in enumerate(state.names):
             if body not in self.m._bodies:
@@ -292,11 +335,10 @@ class _Writer:
             ends = [self.end((*path, key), item, "frame" if key == "a" or of != "distance" else "point")
                     for key, item in (("a", end.a), ("b", end.b))]  # fmt: skip
             return {"a": ends[0], "b": ends[1], "of": of}
-        described = end.description()
         for (body, name), other in self.source.frames.items():
-            if other == described and f"{body}.{name}" not in self.m._bodies and "." not in body:
+            if other == end and f"{body}.{name}" not in self.m._bodies and "." not in body:
                 return f"{body}.{name}"
-        table = self._described(path, described)
+        table = self._feature(path, end)
         plain = takes.partition("|")[0]
         if len(table) == 1:  # only its body: the frame or the point at its origin
             return table["body"] if plain == "frame" else table | {"z": list(Z)}
@@ -304,23 +346,27 @@ class _Writer:
             return table["body"]
         return table
 
-    def _described(self, path: Path, described: tuple[Any, ...]) -> dict[str, Any]:
-        """A feature by its description; what has its default is left out."""
-        sort, body, *rest = described
-        found: dict[str, Any] = {"body": body}
-        if sort == "point":
-            found["point"] = self.numbers((*path, "point"), rest[0], "length")
-        elif sort == "vector":
-            found["vector"] = self.numbers((*path, "vector"), rest[0], "")
+    def _feature(self, path: Path, end: Frame | Point | Direction) -> dict[str, Any]:
+        """A feature as a table; what has its default is left out."""
+        found: dict[str, Any] = {"body": end.body.name}
+        if isinstance(end, Point):
+            found["point"] = self.numbers((*path, "point"), end.position, "length")
+        elif isinstance(end, Direction):
+            found["vector"] = self._direction((*path, "vector"), end.components, end.description()[2])
         else:
-            origin, x, z, x_given = rest
-            if origin != ZERO:
-                found["origin"] = self.numbers((*path, "origin"), origin, "length")
-            if z != Z:
-                found["z"] = self.numbers((*path, "z"), z, "")
-            if x_given:
-                found["x"] = self.numbers((*path, "x"), x, "")
+            _, _, _, told_x, told_z, _ = end.description()
+            if end.origin != ZERO:
+                found["origin"] = self.numbers((*path, "origin"), end.origin, "length")
+            if end.z != Z:
+                found["z"] = self._direction((*path, "z"), end.z, told_z)
+            if end.x_given:
+                found["x"] = self._direction((*path, "x"), end.x, told_x)
         return found
+
+    def _direction(self, path: Path, value: Any, told: Any) -> Any:
+        """A unit vector: the expressions of the file, if they still give it."""
+        said, recorded = self.source.texts.get(path, (None, None))
+        return said if said is not None and recorded == told else self.numbers(path, value, "")
 
     def numbers(self, path: Path, value: Any, quantity: str) -> Any:
         if isinstance(value, list | tuple):
@@ -328,14 +374,29 @@ class _Writer:
         return self.number(path, value, quantity)
 
     def number(self, path: Path, value: Any, quantity: str) -> Any:
-        said, number = self.source.texts.get(path, (None, None))
-        if said is not None and number == value:
-            return said
+        said, _ = self.source.texts.get(path, (None, None))
+        if isinstance(value, design.Formula):
+            if said is not None and self.source.texts[path][1] == value.description():
+                return said
+            return self._formula(value)
+        if isinstance(said, str):
+            with contextlib.suppress(ModelError):  # a parameter of it was removed
+                if evaluated(said, self.constants) == value:
+                    return said
         try:
             plain = check.number(value, ".".join(map(str, path)))
         except ModelError:
             raise ModelError(f"{value!r} cannot be written to a file; it must be a number") from None
         return self.units.from_si(plain, quantity)
+
+
+    def _formula(self, value: design.Formula) -> str:
+        """A formula of parameters, as an expression."""
+        for name in value.parameters:
+            self._parameter(self.m._parameters[name])  # its name must be a word
+        book = value.book
+        leaves = {node: str(name) for name, node in zip(book.names, book.nodes, strict=True)}
+        return printing.text_of(book.plain(), value.index, leaves)
 
 
 class _NoState:
