@@ -16,6 +16,7 @@ Build
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    load, m.save        a mechanism from a file *.cardan.toml, and to one
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.files.reader import FileError, load
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
@@ -102,6 +104,8 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "FileError": "cardan.files.reader",
+    "load": "cardan.files.reader",
     "Attachment": "cardan.system.attachments",
     "Hand": "cardan.interact.hand",
     "Session": "cardan.interact.session",
@@ -136,6 +140,7 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Display",
+    "FileError",
     "Frame",
     "Hand",
     "Jet",
@@ -163,6 +168,7 @@ __all__ = [
     "deg",
     "inch",
     "mm",
+    "load",
     "primitive",
     "rate_primitive",
     "shapes",

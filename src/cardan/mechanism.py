@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _equations = LazyModule("cardan.dynamics.equations")
+_files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forces = LazyModule("cardan.dynamics.forces")
 _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
@@ -123,7 +124,7 @@ class Mechanism:
 
     Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, loads with :meth:`spring`,
     :meth:`force`, …, then :meth:`assemble`, :meth:`move`, :meth:`simulate` or :meth:`diagnose`.  Only dynamics uses
-    ``gravity`` [m/s²] and loads.
+    ``gravity`` [m/s²] and loads.  ``poses`` are states to be saved with it, by name: ``m.poses["open"] = result.state``.
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
@@ -138,6 +139,8 @@ class Mechanism:
         self._system: System | None = None
         self._edits = 0
         self._serials = 0
+        self.poses: dict[str, State] = {}
+        self._source: Any = None  # of a mechanism that was read from a file: its units, names and expressions
         self._parameters: dict[str, Parameter] = {}
         self._book = Book()
         self._drawn: dict[str, float] = {}  # values of the parameters
@@ -1229,6 +1232,15 @@ class Mechanism:
         return system, labels
 
     # -- values --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
+        """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
+
+        units: such as ``{"length": "mm", "angle": "deg"}``; those of the file that it was read from, or SI.
+        Functions are written as expressions.  What a file cannot carry raises a ModelError, and nothing is written.
+        An existing file is replaced at once, or not at all.
+        """
+        _files.save(self, path, units=units)
 
     def copy(self, name: str | None = None) -> Mechanism:
         """An independent copy."""

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cardan.cli import target
 from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
+from cardan.examples import REGISTRY
 from cardan.solvers.methods import SPRING_GAIN
 from cardan.study import figures, liu2013, minima, table2
 from cardan.study.liu2013 import INVERSES, Settings
 from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
 
-HELP = "repeat an experiment of the papers"
+EXAMPLES = """  cardan study liu2013 --samples 1000
+  cardan study minima --mechanism robot.cardan.toml --plot minima.png"""
 
 TRACES = 100  # convergent runs drawn per formula
 TITLES = ("experiment", "starts", "formula", "converged", "iterations", "paper", "iterations", "σ", "restarts", "")
@@ -190,8 +193,8 @@ def _add_minima(studies: Any) -> None:
     parser.add_argument(
         "--mechanism",
         action="append",
-        metavar="NAME",
-        help=f"of the gallery, may be repeated; default: {', '.join(minima.MECHANISMS)}",
+        metavar="MODEL",
+        help=f"a model, may be repeated; default: {', '.join(minima.MECHANISMS)}",
     )
     parser.add_argument("--starts", type=int, default=minima.STARTS, metavar="N", help="default: %(default)s")
     parser.add_argument("--iterations", type=int, default=minima.ITERATIONS, metavar="N", help="default: %(default)s")
@@ -214,7 +217,8 @@ def _add_minima(studies: Any) -> None:
 
 def _run_minima(args: argparse.Namespace) -> int:
     names = tuple(dict.fromkeys(args.mechanism or minima.MECHANISMS))
-    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed, args.gain)
+    models = {name: target.find(name).mechanism for name in names if name not in REGISTRY}
+    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed, args.gain, models)
     picture = None if args.plot is None else figures.check_picture(args.plot)
     rows = None if args.csv is None else figures.check_file(args.csv)
     figures.check_apart(picture, rows)
