@@ -11,9 +11,11 @@ Build
     Mechanism           bodies and joints by name; a method for every joint, driver and limit
     Body                a rigid part, from m.body(…); body.point(…), body.frame(…) and body.vector(…) are fixed on it
     Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
+    shapes              boxes, gears, meshes, … for body.attach(shape): looks, and mass by density
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
 Solve
@@ -45,6 +47,7 @@ from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
     acos,
+    angular_velocity,
     asin,
     atan,
     atan2,
@@ -56,6 +59,7 @@ from cardan.constraints.functions import (
     exp,
     log,
     norm,
+    rate,
     rotation_vector,
     sin,
     sinh,
@@ -64,9 +68,9 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
-from cardan.constraints.user import primitive
+from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, UnknownNameError
+from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body, Direction, Frame, Point
@@ -75,10 +79,14 @@ from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
+    from cardan import shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.interact.hand import Hand
+    from cardan.interact.session import Session, SessionStatus
+    from cardan.system.attachments import Attachment
 
 __version__ = "0.1.0"
 
@@ -86,12 +94,18 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "Attachment": "cardan.system.attachments",
+    "Hand": "cardan.interact.hand",
+    "Session": "cardan.interact.session",
+    "SessionStatus": "cardan.interact.session",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "shapes":
+        return import_module("cardan.shapes")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -106,6 +120,7 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 __all__ = [
     "AssemblyOptions",
     "AssemblyResult",
+    "Attachment",
     "BatchResult",
     "Body",
     "CardanError",
@@ -113,6 +128,7 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Frame",
+    "Hand",
     "Jet",
     "Joint",
     "Load",
@@ -122,6 +138,9 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Session",
+    "SessionError",
+    "SessionStatus",
     "Simulation",
     "SimulationStatus",
     "State",
@@ -132,7 +151,10 @@ __all__ = [
     "__version__",
     "coordinate",
     "primitive",
+    "rate_primitive",
+    "shapes",
     "acos",
+    "angular_velocity",
     "asin",
     "atan",
     "atan2",
@@ -145,6 +167,7 @@ __all__ = [
     "log",
     "norm",
     "pi",
+    "rate",
     "rotation_vector",
     "sin",
     "sinh",

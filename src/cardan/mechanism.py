@@ -16,12 +16,13 @@ from cardan import joints
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
-from cardan.constraints.signal import Line
+from cardan.constraints.signal import GivenRate, Line, Signal
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, JointKind, own
 from cardan.joints.coordinates import make_counted_angle
+from cardan.joints.rate_rows import knife_edge_relation
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
+    from cardan.dynamics.mass import Masses
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import Connection
+    from cardan.interact.session import Session
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
@@ -56,6 +59,7 @@ _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
 _reactions = LazyModule("cardan.dynamics.reactions")
 _sensitivity = LazyModule("cardan.analysis.sensitivity")
+_session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _stepper = LazyModule("cardan.analysis.stepper")
@@ -111,7 +115,9 @@ class Mechanism:
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._loads: dict[str, Load] = {}
+        self._rate_rows: dict[str, Joint] = {}
         self._system: System | None = None
+        self._edits = 0
         self._serials = 0
         self._parameters: dict[str, Parameter] = {}
         self._book = Book()
@@ -132,9 +138,9 @@ class Mechanism:
         *,
         position: Any = (0.0, 0.0, 0.0),
         orientation: Any = (1.0, 0.0, 0.0, 0.0),
-        mass: Any = 1.0,
+        mass: Any = None,
         inertia: Any = None,
-        center: Any = (0.0, 0.0, 0.0),
+        center: Any = None,
     ) -> Body:
         """Add a body with its authored pose: position [m], orientation (w, x, y, z); see :class:`cardan.Body`."""
         name = self._new_name(name, "a body")
@@ -190,7 +196,7 @@ class Mechanism:
     def _nodes(self) -> list[int]:
         """Nodes of the formulas that joints and loads use; kept until the next edit."""
         if self._used is None:
-            items: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+            items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
             self._used = [node for item in items for node in _nodes_of(item)]
         return self._used
 
@@ -299,6 +305,68 @@ class Mechanism:
                 self._check_formula(what, value)
         values = zip(kind.parameters, relation.parameters, strict=True)
         return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,)))
+
+    def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | None = None) -> Joint:
+        """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
+
+        relative_to: a body that the velocity is measured from; None for the ground.
+        It constrains velocities alone: assembly does not know it, all that computes velocities keeps it.
+        """
+        name = self._new_name(name, "a knife edge")
+        what = f"knife_edge {name!r}"
+        self._check_end(what, "frame", frame)
+        if relative_to is not None and not isinstance(relative_to, Body):
+            raise ModelError(f"{what}: relative_to is {relative_to!r}; it must be a body, such as m[name]")
+        if relative_to is not None:
+            self._check_body(what, relative_to)
+        try:
+            relation = knife_edge_relation(frame, relative_to)
+        except ModelError as error:
+            raise ModelError(f"{what}: {error}") from None
+        if not relation.bodies:
+            raise ModelError(f"{what} is on the ground, which does not move; the frame must be on a movable body")
+        other = None if relative_to is None or relative_to.is_ground else relative_to.frame()
+        ends = (frame,) if other is None else (other, frame)
+        return self._keep_rate_row(Joint(name, joints.knife_edge, ends, (), (relation,)))
+
+    def constrain_rates(
+        self, name: str, primitive: Primitive, /, *, value: Callable[[Any], Any] | float | None = None, **given: Any
+    ) -> Joint:
+        """Add a constraint of velocities of your own: a primitive made by :func:`cardan.rate_primitive`.
+
+        ``m.constrain_rates("blade", blade, i=sled.point(…), axis=sled.vector(0, 1, 0))``.  value [m/s or rad/s]: what
+        the row is equal to, a number or a function of time; zero where it is not given.
+        """
+        name = self._new_name(name, "a rate row")
+        kind = own.checked(primitive, f"rate row {name!r}", of_rates=True)
+        what = f"rate row {name!r} (primitive {kind.name!r})"
+        signal = None
+        if value is not None:
+            if kind.rows != 1:
+                raise ModelError(f"{what} was given a value, but has {kind.rows} rows; a value belongs to one row")
+            if not callable(value):
+                value = check.number(value, f"{what}: the value, if not a function of time,")
+            signal = GivenRate(Signal(name, value))
+            signal.signal.some_value()
+        try:
+            ends, relation = own.resolved(kind, given, self._coordinate, signal)
+        except ModelError as error:
+            raise ModelError(f"{what}: {error}") from None
+        for end in ends:
+            for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
+                self._check_body(what, body)
+        if not relation.bodies:
+            raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
+        values: list[tuple[str, Any]] = list(zip(kind.parameters, relation.parameters, strict=False))
+        if signal is not None:
+            values.append(("value", signal))
+        made = Joint(name, joints.constrain_rates, ends, (("primitive", kind), *values), (relation,))
+        return self._keep_rate_row(made)
+
+    def _keep_rate_row(self, made: Joint) -> Joint:
+        self._rate_rows[made.name] = made
+        self._touch()
+        return made
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         name = self._new_name(name, f"a {kind.name} joint")
@@ -483,6 +551,7 @@ class Mechanism:
                 "body": self._bodies,
                 "joint": self._joints,
                 "load": self._loads,
+                "rate row": self._rate_rows,
                 "parameter": self._parameters,
             }
             taken = next(word for word, items in kinds.items() if name in items)
@@ -490,9 +559,9 @@ class Mechanism:
         return name
 
     def remove(self, name: str | Body | Joint | Load | Parameter, *, joints: bool = False) -> None:
-        """Remove a load, a joint, a body, or a parameter that nothing uses.
+        """Remove a load, a joint, a rate row, a body, or a parameter that nothing uses.
 
-        joints: also remove the joints and loads attached to it; without it, nothing may be attached.
+        joints: also remove the joints, rate rows and loads attached to it; without it, nothing may be attached.
         """
         if not isinstance(name, str | Body | Joint | Load | Parameter):
             raise ModelError(
@@ -506,7 +575,7 @@ class Mechanism:
             raise ModelError("the ground cannot be removed")
         if mine is None:
             raise check.unknown(key, "body, joint, load or parameter", self)
-        others: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+        others: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
@@ -515,7 +584,7 @@ class Mechanism:
             text = f"parameter {key!r} is used by {', '.join(map(repr, users))}"
         else:
             users = [item.name for item in others if mine in item.bodies]
-            held = (("joints", self._joints), ("loads", self._loads))
+            held = (("joints", self._joints), ("rate rows", self._rate_rows), ("loads", self._loads))
             attached = [(word, [user for user in users if user in items]) for word, items in held]
             parts = [f"the {word} {', '.join(map(repr, names))}" for word, names in attached if names]
             text = f"body {key!r} has {' and '.join(parts)}"
@@ -529,16 +598,18 @@ class Mechanism:
             self._bodies.pop(item, None)
             self._joints.pop(item, None)
             self._loads.pop(item, None)
+            self._rate_rows.pop(item, None)
         self._touch()
 
     def _users(self, parameter: str) -> list[Joint | Load]:
-        """Joints and loads with a formula of that parameter."""
-        items: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+        """Joints, rate rows and loads with a formula of that parameter."""
+        items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
         return [item for item in items if parameter in self._book.parameters_of(_nodes_of(item))]
 
     def _touch(self) -> None:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
         self._system = self._elsewhere = self._used = None
+        self._edits += 1
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -577,16 +648,19 @@ class Mechanism:
         return dict(self._loads)
 
     @property
+    def rate_rows(self) -> Mapping[str, Joint]:
+        """The constraints of velocities alone by name, in the order they were made."""
+        return dict(self._rate_rows)
+
+    @property
     def parameters(self) -> Mapping[str, Parameter]:
         """The design parameters by name, in the order they were made."""
         return dict(self._parameters)
 
     def _item(self, name: str) -> Any:
-        """The joint, body, load or parameter of that name, or None."""
-        for items in (self._joints, self._bodies, self._loads, self._parameters):
-            if name in items:
-                return items[name]
-        return None
+        """The joint, body, load, rate row or parameter of that name, or None."""
+        held = (self._joints, self._bodies, self._loads, self._rate_rows, self._parameters)
+        return next((items[name] for items in held if name in items), None)
 
     def __getitem__(self, name: str) -> Any:
         found = self._item(name) if isinstance(name, str) else None
@@ -603,10 +677,12 @@ class Mechanism:
         yield from self._bodies
         yield from self._joints
         yield from self._loads
+        yield from self._rate_rows
         yield from self._parameters
 
     def __len__(self) -> int:
-        return len(self._bodies) + len(self._joints) + len(self._loads) + len(self._parameters)
+        held = (self._bodies, self._joints, self._loads, self._rate_rows, self._parameters)
+        return sum(map(len, held))
 
     @property
     def system(self) -> System:
@@ -621,8 +697,9 @@ class Mechanism:
 
     def _packed(self, references: Any = None) -> System:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
-        items = list(self._bodies.values()), list(self._joints.values()), self._counted_angles()
-        return System(*items, references, self._own_book())
+        bodies, bundles = list(self._bodies.values()), list(self._joints.values())
+        rows = list(self._rate_rows.values())
+        return System(bodies, bundles, self._counted_angles(), references, rows, self._own_book())
 
     def _own_book(self) -> tuple[Book, dict[str, float]] | None:
         """The formulas and the drawn values, if there are parameters."""
@@ -630,7 +707,8 @@ class Mechanism:
 
     def _counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
-        items: list[Joint | Load] = [*self._joints.values(), *(self._loads.values() if with_loads else ())]
+        items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values()]
+        items += self._loads.values() if with_loads else ()
         relations = [relation for item in items for relation in item.relations]
         needed = [counted for relation in relations for counted in relation.counted_angles]
         if not needed:
@@ -758,6 +836,7 @@ class Mechanism:
                 self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
             )
             motion._model = self._model()
+        motion._source = self, self._edits
         return motion
 
     def simulate(
@@ -772,16 +851,24 @@ class Mechanism:
         max_step: float | None = None,
         max_seconds: float | None = None,
         progress: Callable[[float], None] | None = None,
+        stabilization: str = "projection",
+        gain: float | None = None,
+        tolerance: float = 1e-12,
     ) -> Simulation:
         """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
         step [s]: constant steps.  rtol: variable steps, chosen so that the estimated error of each is below rtol,
         relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
         times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
-        method: "adams", or "rk4" and "dopri5" for comparison.
+        method: "adams"; "rk4" and "dopri5" for comparison; "generalized_alpha", an implicit method of order 2 for stiff
+        springs and dampers, which is computed in Python and slower.
         max_step [s]: of steps chosen by rtol; a hundredth of the duration where it is not given.  A pulse of a load
         that is shorter may be stepped over.
         max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
+        stabilization: "projection" keeps joints closed in every step.  "none" and "baumgarte" are for comparison: the
+        joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
+        gain [1/s]: α of Baumgarte's terms 2α (J v − ġ) + α² f; 0.1/step where it is not given.
+        tolerance: of the assembly at the start, as in :meth:`assemble`.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
         with self._at(state):
@@ -798,9 +885,13 @@ class Mechanism:
                 max_step=max_step,
                 max_seconds=max_seconds,
                 progress=progress,
+                stabilization=stabilization,
+                gain=gain,
+                tolerance=tolerance,
                 notes=notes,
             )
             simulation._connections = self._connections()
+        simulation._source = self, self._edits
         return simulation
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
@@ -821,6 +912,7 @@ class Mechanism:
             joint = self[key] if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
+            name += f".{chosen.name}" if name in driven else ""
             line = Line(chosen.value(state), check.number(rate, name), state.time)
             driven._add(joints.drive, name, (driven[chosen.joint].of(chosen.name), line), {})
         equations, _ = driven._equations()
@@ -834,6 +926,28 @@ class Mechanism:
         equations, notes = self.system.cached(("equations of motion", self._gravity), self._new_equations)
         return equations, list(notes)
 
+    def session(
+        self, state: State | Mapping[Any, Any] | None = None, *, mode: str = "kinematic", rate: float = 1000.0
+    ) -> Session:
+        """An operator in the loop: grasp bodies, move targets, and feel the force, cycle by cycle.
+
+        state: where it begins; it is assembled, and the drawing where none is given.
+        mode: "kinematic": the joints are hard and the hands compliant; masses, gravity and loads do not act.
+        rate [Hz]: of the cycles.
+        """
+        with self._at(state):
+            made: Session = _session.Session(
+                self.system, self._metric_equations(), self._bodies, state, mode=mode, rate=rate
+            )
+        return made
+
+    def _metric_equations(self) -> Equations:
+        """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""
+        centroids = self.system.centroids.tolist()
+        parts = [_mass.Part(name, 1.0, tuple(c), None) for name, c in zip(self._bodies, centroids, strict=True)]
+        found = _mass.masses(parts, self._points(), self.system.judged_length)
+        return self._pack_equations(found, (0.0, 0.0, 0.0), [])
+
     def _new_equations(self) -> tuple[Equations, list[str]]:
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
@@ -841,13 +955,24 @@ class Mechanism:
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
+        massless = [body.name for body in bodies if not body.has_mass]
+        if massless:
+            names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
+            notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
+        return self._pack_equations(found, self._gravity, list(self._loads.values())), notes
+
+    def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load]) -> Equations:
+        """The equations of motion with these masses, gravity and loads."""
+        bodies = list(self._bodies.values())
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
-        loads, angles = list(self._loads.values()), self._counted_angles(with_loads=True)
-        system = System(bodies, bundles, angles, found.frames, self._own_book())
+        bundles += self._rate_rows.values()
+        angles = self._counted_angles(with_loads=bool(loads))
+        system = System(bodies, bundles, angles, found.frames, formulas=self._own_book())
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
-        return _equations.Equations(system, found.diagonal, self._gravity, stops, forces), notes
+        equations: Equations = _equations.Equations(system, found.diagonal, gravity, stops, forces)
+        return equations
 
     def _points(self) -> dict[str, list[Any]]:
         """Where each body is joined [m], in its axes, by its name."""
@@ -861,7 +986,7 @@ class Mechanism:
 
     def _connections(self) -> dict[str, Connection]:
         """Where each constraint is attached."""
-        return {name: _reactions.connection(joint) for name, joint in self._joints.items()}
+        return {name: _reactions.connection(joint) for name, joint in (self._joints | self._rate_rows).items()}
 
     def _model(self) -> Model:
         """What reactions need in addition to the system, as plain values."""
@@ -985,7 +1110,7 @@ class Mechanism:
         if not bundles:
             raise ModelError("there are no outputs; give joints, coordinates, points or primitives")
         counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
-        system = System(list(self._bodies.values()), bundles, list(counted), None, self._own_book())
+        system = System(list(self._bodies.values()), bundles, list(counted), None, formulas=self._own_book())
         return system, labels
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -1005,9 +1130,11 @@ class Mechanism:
         return (
             self.name,
             self._gravity,
+            tuple(one.description() for one in self._ground.attachments),
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),
             tuple(load.description() for load in self._loads.values()),
+            tuple(row.description() for row in self._rate_rows.values()),
             tuple((p.name, p.value, p.lower, p.upper) for p in self._parameters.values()),
         )
 
@@ -1023,7 +1150,8 @@ class Mechanism:
 
     def __repr__(self) -> str:
         loads = f", {len(self._loads)} loads" if self._loads else ""
-        return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}>"
+        rows = f", {len(self._rate_rows)} rate rows" if self._rate_rows else ""
+        return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}{rows}>"
 
 
 class _Elsewhere:

@@ -15,7 +15,15 @@ from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
-from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
+from cardan.dynamics.reactions import (
+    Connection,
+    ConstraintForces,
+    Reaction,
+    drift,
+    rate_drift,
+    read_effort,
+    read_reaction,
+)
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
@@ -117,6 +125,7 @@ class Simulation:
         self.error = error
         self._redundant = redundant
         self._connections: Mapping[str, Connection] = {}
+        self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
         self._run = run
 
@@ -150,9 +159,15 @@ class Simulation:
         """
         from cardan.analysis.simulate import resume
 
-        return resume(self, max_seconds, progress)
+        made = resume(self, max_seconds, progress)
+        made._connections, made._source = self._connections, self._source
+        return made
 
     # -- columns of the results ----------------------------------------------------------------------------------------
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._equations.system.names
 
     @property
     def _bodies(self) -> int:
@@ -310,6 +325,15 @@ class Simulation:
         """Largest residual of any equation, lengths relative to the extent, angles in radians, shape (times,)."""
         return drift(self._equations, self.times, self._results[:, 1 : 1 + int(self._equations.coordinates)])
 
+    @property
+    def rate_drift(self) -> FloatArray:
+        """Largest residual of the velocities of any equation, |J v − ġ|, per extent or in rad/s, shape (times,).
+
+        Rate rows, which have no residual of poses, are among them.
+        """
+        q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
+        return rate_drift(self._equations, self.times, q, self._rates(0).reshape(len(self.times), -1))
+
     def text(self) -> str:
         """The status, the times reached, and why it ended."""
         if not len(self.times):
@@ -341,16 +365,21 @@ class Simulation:
             },
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a file: ``.csv`` with poses, velocities and energies; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
-        output.save(self, path)
+    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
+        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
+
+        ``.csv``: poses, velocities and energies.  ``.svg``, ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a
+        picture of the mechanism in the last state.  ``.gif``: an animation.  ``.glb``: an animated model for other
+        programs.  mechanism: whose parts are drawn, if the result was pickled.
+        """
+        output.save(self, path, mechanism)
 
     def plot(self, *coordinates: Joint | Coordinate) -> Any:
         """A matplotlib figure: these coordinates, or the positions of all bodies if none is given, and energies."""
         return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
-        """Equal results of equal systems; the number of steps is not compared."""
+        """Equal results of equal systems and loads; the number of steps is not compared."""
         if not isinstance(other, Simulation):
             return NotImplemented
         mine, theirs = self._equations, other._equations
@@ -359,6 +388,7 @@ class Simulation:
             and bool(np.array_equal(self._results, other._results, equal_nan=True))
             and mine.system == theirs.system
             and mine.stops == theirs.stops
+            and mine.forces == theirs.forces
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 
@@ -366,7 +396,7 @@ class Simulation:
 
     def __getstate__(self) -> dict[str, Any]:
         cached = ("_coordinates", "_origin_rates", "_forces")
-        return {key: value for key, value in self.__dict__.items() if key not in cached}
+        return {key: value for key, value in self.__dict__.items() if key not in cached} | {"_source": None}
 
     def __repr__(self) -> str:
         return f"<Simulation {self.text().splitlines()[0]}>"

@@ -119,6 +119,14 @@ class Forces:
         self.ints: IntArray = np.array(table, dtype=np.int64)
         self.floats: FloatArray = np.array(numbers or [0.0])
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Forces):
+            return NotImplemented
+        mine, theirs = (self._packed, self._laws, self._wrenches), (other._packed, other._laws, other._wrenches)
+        return self.system.names == other.system.names and mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
+
     def __deepcopy__(self, memo: Any) -> Forces:
         return self  # nothing changes it
 

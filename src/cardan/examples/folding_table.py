@@ -86,7 +86,7 @@ def _sketch(alpha: float, epsilon: float) -> dict[str, tuple[Any, Any]]:
 
 def build() -> cd.Mechanism:
     """Folded, with the legs drawn too high for their braces."""
-    m = cd.Mechanism("folding_table")
+    m = cd.Mechanism("folding_table", gravity=(0.0, -9.81, 0.0))
     for name, sign in SIDES.items():
         at = {key: on_table(name, point) for key, point in pins(DRAWN, elbow_of(REST)).items()}
         hinge = on_table(name, (0.0, 0.0))

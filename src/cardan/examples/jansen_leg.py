@@ -121,7 +121,7 @@ def crank_angle(t: Any) -> Any:
 
 def build() -> cd.Mechanism:
     """A sketch with two-digit coordinates."""
-    m = cd.Mechanism("jansen_leg")
+    m = cd.Mechanism("jansen_leg", gravity=(0.0, -9.81, 0.0))
     crank = link(m, "crank", O, SKETCH["P"])
     m.drive("motor", pin(m, "O", m.ground, O, crank), crank_angle)
     LEG.add(m, crank, (LENGTH["m"], 0.0), sketch=SKETCH, layer=0.0)

@@ -35,7 +35,7 @@ def build(stages: int = STAGES) -> cd.Mechanism:
     """The stages drawn too far apart, the platform above them."""
     if stages < 1:
         raise cd.ModelError(f"the lift has {stages} stages; it must have 1 or more")
-    m = cd.Mechanism("scissor_lift")
+    m = cd.Mechanism("scissor_lift", gravity=(0.0, -9.81, 0.0))
     wide, high = BAR * cos(DRAWN), BAR * sin(DRAWN)
     rising, falling = [], []
     for k in range(stages):

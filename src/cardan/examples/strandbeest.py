@@ -45,7 +45,7 @@ def legs() -> list[tuple[int, Leg]]:
 
 def build() -> cd.Mechanism:
     """Every pin drawn with its own random error."""
-    m = cd.Mechanism("strandbeest")
+    m = cd.Mechanism("strandbeest", gravity=(0.0, -9.81, 0.0))
     rng = np.random.default_rng(1990)
     shaft = m.body("crankshaft", orientation=euler.from_axis_angle(Z, DRAWN))
     m.drive("wind", m.revolute("O", m.ground.frame(z=Z, x=X), shaft.frame(z=Z, x=X)), crank_angle)

@@ -15,6 +15,7 @@ from cardan.joints.lower_pairs import (
     universal,
 )
 from cardan.joints.own import constrain
+from cardan.joints.rate_rows import constrain_rates, knife_edge
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "belt",
     "coincident",
     "constrain",
+    "constrain_rates",
     "coordinate",
     "couple",
     "coupling_kind",
@@ -38,6 +40,7 @@ __all__ = [
     "gear",
     "held",
     "joint_kind",
+    "knife_edge",
     "limit",
     "parallel",
     "perpendicular",

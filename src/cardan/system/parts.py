@@ -7,7 +7,7 @@ import struct
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,13 @@ from cardan.system import check
 from cardan.system.check import Quadruple, Triple
 from cardan.system.formulas import Formula, bindings, number, plain, sqrt
 
+if TYPE_CHECKING:
+    from cardan.shapes.shape import Shape
+    from cardan.system.attachments import Attachment
+
 T = TypeVar("T")
+
+MASS_WORDS = ("mass", "inertia", "center")
 
 # A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
 PARALLEL_SINE = 1e-9
@@ -102,6 +108,7 @@ class Checked(Generic[T]):
     def __set__(self, body: Body, value: Any) -> None:
         if body.is_ground:
             raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
+        body._check_given(self._name)
         setattr(body, f"_{self._name}", self.checked(value, f"the {self._name} of body {body.name!r}"))
         body._pack()
         body._owner._touch()
@@ -111,12 +118,15 @@ class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
     Mass [kg], centre of mass [m] in body axes and inertia [kg m²] about it in body axes (None where none was given) are
-    stored; kinematics does not use them.
+    stored; kinematics does not use them.  They are given, or follow from the shapes that are attached with a density.
+    Where neither is the case, the mass is 1 kg and the centre the origin.
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
     __slots__ = (
+        "_attachments",
         "_center",
+        "_given",
         "_inertia",
         "_is_ground",
         "_mass",
@@ -135,9 +145,9 @@ class Body:
         *,
         position: Any = (0.0, 0.0, 0.0),
         orientation: Any = (1.0, 0.0, 0.0, 0.0),
-        mass: Any = 1.0,
+        mass: Any = None,
         inertia: Any = None,
-        center: Any = (0.0, 0.0, 0.0),
+        center: Any = None,
         is_ground: bool = False,
         serial: int = -1,
     ) -> None:
@@ -147,10 +157,24 @@ class Body:
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
-        self._mass = 0.0 if is_ground else check.mass(mass, f"the mass of body {name!r}")
+        given = {"mass": mass, "inertia": inertia, "center": center}
+        self._given = tuple(word for word, value in given.items() if value is not None)
+        self._mass = 0.0 if is_ground else check.mass(1.0 if mass is None else mass, f"the mass of body {name!r}")
         self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
-        self._center = check.vector(center, f"the center of body {name!r}")
+        self._center = check.vector((0.0, 0.0, 0.0) if center is None else center, f"the center of body {name!r}")
+        self._attachments: tuple[Attachment, ...] = ()
         self._pack()
+
+    def _check_given(self, word: str) -> None:
+        """Note that a quantity was given; refused where shapes with a density give the mass."""
+        if word not in MASS_WORDS:
+            return
+        if any(one.density is not None for one in self._attachments):
+            raise ModelError(
+                f"the {word} of body {self.name!r} follows from the shapes attached with a density; detach them, or "
+                "attach them without density="
+            )
+        self._given = tuple(dict.fromkeys((*self._given, word)))
 
     def _pack(self) -> None:
         """r, p as packing needs them."""
@@ -170,6 +194,11 @@ class Body:
     def is_ground(self) -> bool:
         """Whether it is the fixed body."""
         return self._is_ground
+
+    @property
+    def has_mass(self) -> bool:
+        """Whether a mass was given; otherwise 1 kg is assumed."""
+        return "mass" in self._given or any(one.density is not None for one in self._attachments)
 
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
@@ -202,12 +231,69 @@ class Body:
                 self._owner._check_formula(f"body {self.name!r}", value)
         return values
 
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """The shapes attached to it, in order."""
+        return self._attachments
+
+    def attach(
+        self, shape: Shape, frame: Frame | None = None, *, color: Any = None, density: float | None = None
+    ) -> Attachment:
+        """Attach a shape, such as ``cd.shapes.box(0.1, 0.2, 0.3)``: its origin and axes in a frame of this body.
+
+        frame: where the shape is; the body's own origin and axes if None.  color: "#rrggbb", or (red, green, blue) or
+        (red, green, blue, opacity) from 0 to 1; chosen by the viewer if None.
+        density [kg/m³]: mass, centre of mass and inertia of the body are then the sums over all shapes that have one;
+        they must not be given to ``m.body`` too.
+        """
+        from cardan.system.attachments import Attachment, checked_color, checked_shape
+
+        what = f"body {self.name!r}" if not self.is_ground else "the ground"
+        kept = checked_shape(shape, f"attach of {what}")
+        if frame is None:
+            frame = self.frame()
+        elif not isinstance(frame, Frame) or frame.body is not self:
+            raise ModelError(f"attach of {what} was given the frame {frame!r:.120}; it must be a frame of that body")
+        paint = checked_color(color, f"the color of a shape on {what}")
+        if density is not None:
+            density = check.positive(density, f"the density of a shape on {what}", instead="omit it for no mass")
+            if self.is_ground:
+                raise ModelError("a shape on the ground was given a density; the ground has no mass: omit density=")
+            if self._given:
+                words = " and ".join(f"{word}=" for word in self._given)
+                raise ModelError(
+                    f"a shape on {what} was given density={density}, but {words} was given to the body; omit one of "
+                    "them: either the density of its shapes, or numbers, give the mass of a body"
+                )
+        made = Attachment(self, kept, frame, paint, density)
+        self._hold((*self._attachments, made), made)
+        return made
+
+    def detach(self, attachment: Attachment) -> None:
+        """Remove an attached shape, with its mass."""
+        if attachment not in self._attachments:
+            raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
+        self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
+
+    def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
+        """Take new attachments; if the mass changes, the mechanism is packed anew."""
+        if changed.density is not None:
+            from cardan.system.attachments import mass_of
+
+            if any(one.density is not None for one in attachments):
+                self._mass, self._center, self._inertia = mass_of(attachments)
+            else:
+                self._mass, self._center, self._inertia = 1.0, (0.0, 0.0, 0.0), None
+            self._owner._touch()
+        self._attachments = attachments
+
     def __repr__(self) -> str:
         return f"<Body {self.name!r}>"
 
     def description(self) -> tuple[Any, ...]:
-        """Everything that defines the body, as plain values; equal bodies have equal descriptions."""
-        return self.name, self._position, self._orientation, self._mass, self._inertia, self._center
+        """Everything that defines the body, as values that compare; equal bodies have equal descriptions."""
+        shapes = tuple(one.description() for one in self._attachments)
+        return self.name, self._position, self._orientation, self._mass, self._inertia, self._center, shapes
 
 
 @dataclass(frozen=True, slots=True)

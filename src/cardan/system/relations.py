@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from cardan.constraints.registry import Primitive
-from cardan.constraints.signal import Signal
+from cardan.constraints.signal import GivenRate, Signal
 from cardan.system import layout
 from cardan.system.check import Triple
 from cardan.system.formulas import Book, Formula, bindings, number, plain
@@ -34,7 +34,7 @@ class Record(NamedTuple):
     ints: bytes
     floats: bytes
     powers: bytes
-    signal: Signal | None
+    signal: Signal | GivenRate | None
     size: float
     locations: tuple[Location, ...]
     bindings: tuple[tuple[int, int], ...] = ()
@@ -78,7 +78,7 @@ class Relation:
         primitive: Primitive,
         features: tuple[Feature, ...],
         parameters: tuple[Any, ...] = (),
-        signal: Signal | None = None,
+        signal: Signal | GivenRate | None = None,
         size: float = 0.0,
         locations: tuple[Location, ...] = (),
     ) -> None:
@@ -133,7 +133,7 @@ class Relation:
         return self._record.primitive
 
     @property
-    def signal(self) -> Signal | None:
+    def signal(self) -> Signal | GivenRate | None:
         return self._record.signal
 
 
