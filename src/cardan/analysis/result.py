@@ -77,10 +77,10 @@ class AssemblyResult:
         """(name, residual, unit) of every constraint that is not met, the largest first; empty if assembled."""
         if self.ok:
             return []
-        from cardan.analysis.starts import start_angles
+        from cardan.analysis.starts import tail_of
         from cardan.coordinates.verdict import row_bounds
 
-        angles = start_angles(self._system, self.state)
+        angles = tail_of(self._system, self.state)
         bounds = row_bounds(self._system, self.state.coordinates, angles, self._asked)
         return violations(self._system, self._residuals, bounds)
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.analysis.starts import tail_of
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
@@ -135,7 +136,7 @@ def sensitivity(
     """See :meth:`cardan.Mechanism.sensitivity`.  outputs: the system whose relations are the outputs."""
     coordinates = state.coordinates
     free = system.with_variables(parameters)
-    near = _tail(free, state)
+    near = tail_of(free, state)
     judged, _ = verdict.judge_system(free, coordinates, near, tolerance, state.time)
     if not judged.met:
         raise ModelError(
@@ -144,7 +145,7 @@ def sensitivity(
         )
     bodies = 6 * len(system.names)
     problem = formulations.problem(system, "manifold", None, state.time)
-    q = formulations.to_reference(system, coordinates, _tail(system, state))
+    q = formulations.to_reference(system, coordinates, tail_of(system, state))
     own = formulations.problem(free, "manifold", None, state.time)
     by_parameters = own.jacobian(formulations.to_reference(free, coordinates, near))[1][: problem.rows, bodies:]
     known = rates.linearize(system, problem, q)
@@ -163,7 +164,7 @@ def sensitivity(
     scales = problem.scales[problem.rows :]
     seen = outputs.with_variables(parameters)
     at = formulations.problem(seen, "manifold", None, state.time)
-    values, slopes = at.jacobian(formulations.to_reference(seen, coordinates, _tail(seen, state)))
+    values, slopes = at.jacobian(formulations.to_reference(seen, coordinates, tail_of(seen, state)))
     rows = len(labels)
     values, slopes = values[:rows], slopes[:rows]
     moved = _at_references(system, seen, q, changes.T)
@@ -173,13 +174,6 @@ def sensitivity(
     units = np.array([size if output.unit == "m" else 1.0 for output in labels])
     unique = np.abs(drift / units[:, None]).max(axis=1, initial=0.0) <= FREE
     return Sensitivity(matrix, values, tuple(labels), parameters, len(free_motions), unique)
-
-
-def _tail(system: System, state: State) -> FloatArray:
-    """Variables and counted angles of a state."""
-    values = {**system.values, **state.variables}
-    counted = [state.angles.get(key, 0.0) for key in system.counted_angles]
-    return np.array([*[values[name] for name in system.variables.names], *counted])
 
 
 def _at_references(system: System, other: System, q: FloatArray, motions: FloatArray) -> FloatArray:

@@ -50,10 +50,7 @@ def start_angles(system: System, start: Any) -> FloatArray:
     names = system.variables.names
     if not system.counted_angles and not names:
         return _NO_ANGLES
-    known = start.angles if isinstance(start, State) else {}
-    values = {**system.values, **start.variables} if isinstance(start, State) else system.values
-    variables = [values[name] for name in names]
-    found: FloatArray = np.array([*variables, *[known.get(key, 0.0) for key in system.counted_angles]])
+    found = tail_of(system, start)
     if not np.isfinite(found).all():
         k = int(np.flatnonzero(~np.isfinite(found))[0])
         what = (
@@ -61,6 +58,14 @@ def start_angles(system: System, start: Any) -> FloatArray:
         )
         raise ModelError(f"{what} in the start is {found[k]}; it must be finite")
     return found
+
+
+def tail_of(system: System, start: Any) -> FloatArray:
+    """As :func:`start_angles`, not checked."""
+    known = start.angles if isinstance(start, State) else {}
+    values = {**system.values, **start.variables} if isinstance(start, State) else system.values
+    variables = [values[name] for name in system.variables.names]
+    return np.array([*variables, *[known.get(key, 0.0) for key in system.counted_angles]])
 
 
 _NO_ANGLES: FloatArray = np.empty(0)

@@ -243,7 +243,9 @@ def extend(system: System) -> None:
                 if math.isfinite(slope_size):
                     links_of[v] = max(links_of[v], slope_size)
         if columns:
-            links.append((start, list(columns), own))
+            order = sorted(columns)  # ascending, as the blocks of a constraint in the solvers
+            place_of = {columns[v]: k for k, v in enumerate(order)}
+            links.append((start, order, [(number, place_of[column], at) for number, column, at in own]))
     place = ints[layout.ANGLE_TABLE]
     for k, angle in enumerate(source.angles):
         first = ints[place + layout.ANGLE_RECORD * k + layout.ANGLE_SOURCE]
