@@ -516,7 +516,7 @@ export class App {
     document.title = `${TITLE(model.item === 'own' ? model.title : model.item)} · Cardan`;
     this.picker.replaceChildren(
       h('b', {}, TITLE(model.item === 'own' ? model.title : model.item)),
-      h('small', {}, model.item === 'own' ? 'your mechanism' : model.title),
+      h('small', {}, model.item === 'own' ? (this.link ? 'your mechanism' : 'recorded motion') : model.title),
       icon('down'),
     );
     this.duration = model.duration || 2;
@@ -549,6 +549,7 @@ export class App {
     this.framesApplied++;
     if (!this.player) this.draw(frame.poses);
     this.link?.answered(frame.ack);
+    if (frame.ack && this.hand.retarget()) this.drag(this.hand.grab!, performance.now());
     this.stage.growTraces();
     this.showForce();
     this.showNumbers();
@@ -1049,6 +1050,7 @@ export class App {
 
   private key(event: KeyboardEvent): void {
     const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key === 'Tab') document.body.classList.add('keys');
     if (event.key === 'Escape') {
       this.hand.cancel();
       this.toggleGallery(false);

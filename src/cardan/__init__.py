@@ -15,6 +15,7 @@ Build
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
 Solve
@@ -25,6 +26,9 @@ Solve
     m.solve_rates       velocities in one pose, for given rates of coordinates
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
+
+Look
+    view                opens a mechanism in the browser: drag its parts, play its drivers, simulate it
 
 Read
     State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
@@ -46,6 +50,7 @@ from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
     acos,
+    angular_velocity,
     asin,
     atan,
     atan2,
@@ -57,6 +62,7 @@ from cardan.constraints.functions import (
     exp,
     log,
     norm,
+    rate,
     rotation_vector,
     sin,
     sinh,
@@ -65,7 +71,7 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
-from cardan.constraints.user import primitive
+from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
 from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
@@ -81,9 +87,10 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
-    from cardan.system.attachments import Attachment
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
+    from cardan.system.attachments import Attachment
+    from cardan.view.server import view
 
 __version__ = "0.1.0"
 
@@ -101,8 +108,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "shapes":
-        return import_module("cardan.shapes")
+    if name in ("shapes", "view"):
+        return import_module(f"cardan.{name}")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -148,8 +155,11 @@ __all__ = [
     "__version__",
     "coordinate",
     "primitive",
+    "rate_primitive",
     "shapes",
+    "view",
     "acos",
+    "angular_velocity",
     "asin",
     "atan",
     "atan2",
@@ -162,6 +172,7 @@ __all__ = [
     "log",
     "norm",
     "pi",
+    "rate",
     "rotation_vector",
     "sin",
     "sinh",

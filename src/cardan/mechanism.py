@@ -12,12 +12,13 @@ from cardan import joints
 from cardan.analysis.motion import Motion
 from cardan.analysis.result import AssemblyResult
 from cardan.constraints.registry import Primitive
-from cardan.constraints.signal import Line
+from cardan.constraints.signal import GivenRate, Line, Signal
 from cardan.dynamics import loads
 from cardan.dynamics.loads import Load, LoadKind
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint, JointKind, own
 from cardan.joints.coordinates import make_counted_angle
+from cardan.joints.rate_rows import knife_edge_relation
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
@@ -107,6 +108,7 @@ class Mechanism:
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._loads: dict[str, Load] = {}
+        self._rate_rows: dict[str, Joint] = {}
         self._system: System | None = None
         self._edits = 0
         self._serials = 0
@@ -223,6 +225,68 @@ class Mechanism:
             )
         values = zip(kind.parameters, relation.parameters, strict=True)
         return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,)))
+
+    def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | None = None) -> Joint:
+        """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
+
+        relative_to: a body that the velocity is measured from; None for the ground.
+        It constrains velocities alone: assembly does not know it, all that computes velocities keeps it.
+        """
+        name = self._new_name(name, "a knife edge")
+        what = f"knife_edge {name!r}"
+        self._check_end(what, "frame", frame)
+        if relative_to is not None and not isinstance(relative_to, Body):
+            raise ModelError(f"{what}: relative_to is {relative_to!r}; it must be a body, such as m[name]")
+        if relative_to is not None:
+            self._check_body(what, relative_to)
+        try:
+            relation = knife_edge_relation(frame, relative_to)
+        except ModelError as error:
+            raise ModelError(f"{what}: {error}") from None
+        if not relation.bodies:
+            raise ModelError(f"{what} is on the ground, which does not move; the frame must be on a movable body")
+        other = None if relative_to is None or relative_to.is_ground else relative_to.frame()
+        ends = (frame,) if other is None else (other, frame)
+        return self._keep_rate_row(Joint(name, joints.knife_edge, ends, (), (relation,)))
+
+    def constrain_rates(
+        self, name: str, primitive: Primitive, /, *, value: Callable[[Any], Any] | float | None = None, **given: Any
+    ) -> Joint:
+        """Add a constraint of velocities of your own: a primitive made by :func:`cardan.rate_primitive`.
+
+        ``m.constrain_rates("blade", blade, i=sled.point(…), axis=sled.vector(0, 1, 0))``.  value [m/s or rad/s]: what
+        the row is equal to, a number or a function of time; zero where it is not given.
+        """
+        name = self._new_name(name, "a rate row")
+        kind = own.checked(primitive, f"rate row {name!r}", of_rates=True)
+        what = f"rate row {name!r} (primitive {kind.name!r})"
+        signal = None
+        if value is not None:
+            if kind.rows != 1:
+                raise ModelError(f"{what} was given a value, but has {kind.rows} rows; a value belongs to one row")
+            if not callable(value):
+                value = check.number(value, f"{what}: the value, if not a function of time,")
+            signal = GivenRate(Signal(name, value))
+            signal.signal.some_value()
+        try:
+            ends, relation = own.resolved(kind, given, self._coordinate, signal)
+        except ModelError as error:
+            raise ModelError(f"{what}: {error}") from None
+        for end in ends:
+            for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
+                self._check_body(what, body)
+        if not relation.bodies:
+            raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
+        values: list[tuple[str, Any]] = list(zip(kind.parameters, relation.parameters, strict=False))
+        if signal is not None:
+            values.append(("value", signal))
+        made = Joint(name, joints.constrain_rates, ends, (("primitive", kind), *values), (relation,))
+        return self._keep_rate_row(made)
+
+    def _keep_rate_row(self, made: Joint) -> Joint:
+        self._rate_rows[made.name] = made
+        self._touch()
+        return made
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
         name = self._new_name(name, f"a {kind.name} joint")
@@ -399,15 +463,17 @@ class Mechanism:
         name = check.name(given, what)
         if name == GROUND:
             raise ModelError(f"{what} cannot be named {name!r}: that is the fixed body")
-        if name in self._bodies or name in self._joints or name in self._loads:
-            taken = "body" if name in self._bodies else "joint" if name in self._joints else "load"
+        if name in self:
+            held: dict[str, Mapping[str, Any]] = {"body": self._bodies, "joint": self._joints, "load": self._loads}
+            held["rate row"] = self._rate_rows
+            taken = next(word for word, items in held.items() if name in items)
             raise ModelError(f"{what} cannot be named {name!r}: there is a {taken} of that name; choose another")
         return name
 
     def remove(self, name: str | Body | Joint | Load, *, joints: bool = False) -> None:
-        """Remove a load, a joint, or a body.
+        """Remove a load, a joint, a rate row, or a body.
 
-        joints: also remove the joints and loads attached to it; without it, nothing may be attached.
+        joints: also remove the joints, rate rows and loads attached to it; without it, nothing may be attached.
         """
         if not isinstance(name, str | Body | Joint | Load):
             raise ModelError(f"remove was given {name!r}; it must be a body, a joint, a load, or the name of one")
@@ -419,13 +485,13 @@ class Mechanism:
             raise ModelError("the ground cannot be removed")
         if mine is None:
             raise check.unknown(key, "body, joint or load", self)
-        others: list[Joint | Load] = [*self._joints.values(), *self._loads.values()]
+        others: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         else:
             users = [item.name for item in others if mine in item.bodies]
-            held = (("joints", self._joints), ("loads", self._loads))
+            held = (("joints", self._joints), ("rate rows", self._rate_rows), ("loads", self._loads))
             attached = [(word, [user for user in users if user in items]) for word, items in held]
             parts = [f"the {word} {', '.join(map(repr, names))}" for word, names in attached if names]
             text = f"body {key!r} has {' and '.join(parts)}"
@@ -435,6 +501,7 @@ class Mechanism:
             self._bodies.pop(item, None)
             self._joints.pop(item, None)
             self._loads.pop(item, None)
+            self._rate_rows.pop(item, None)
         self._touch()
 
     def _touch(self) -> None:
@@ -478,9 +545,15 @@ class Mechanism:
         """The loads by name, in the order they were made."""
         return dict(self._loads)
 
+    @property
+    def rate_rows(self) -> Mapping[str, Joint]:
+        """The constraints of velocities alone by name, in the order they were made."""
+        return dict(self._rate_rows)
+
     def _item(self, name: str) -> Any:
-        """The joint, body or load of that name, or None."""
-        return self._joints.get(name) or self._bodies.get(name) or self._loads.get(name)
+        """The joint, body, load or rate row of that name, or None."""
+        held = (self._joints, self._bodies, self._loads, self._rate_rows)
+        return next((items[name] for items in held if name in items), None)
 
     def __getitem__(self, name: str) -> Any:
         found = self._item(name) if isinstance(name, str) else None
@@ -497,9 +570,10 @@ class Mechanism:
         yield from self._bodies
         yield from self._joints
         yield from self._loads
+        yield from self._rate_rows
 
     def __len__(self) -> int:
-        return len(self._bodies) + len(self._joints) + len(self._loads)
+        return len(self._bodies) + len(self._joints) + len(self._loads) + len(self._rate_rows)
 
     @property
     def system(self) -> System:
@@ -512,11 +586,13 @@ class Mechanism:
 
     def _packed(self, references: Any = None) -> System:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
-        return System(list(self._bodies.values()), list(self._joints.values()), self._counted_angles(), references)
+        bodies, bundles = list(self._bodies.values()), list(self._joints.values())
+        return System(bodies, bundles, self._counted_angles(), references, list(self._rate_rows.values()))
 
     def _counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
-        items: list[Joint | Load] = [*self._joints.values(), *(self._loads.values() if with_loads else ())]
+        items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values()]
+        items += self._loads.values() if with_loads else ()
         relations = [relation for item in items for relation in item.relations]
         needed = [counted for relation in relations for counted in relation.counted_angles]
         if not needed:
@@ -662,6 +738,7 @@ class Mechanism:
             joint = self[key] if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
+            name += f".{chosen.name}" if name in driven else ""
             line = Line(chosen.value(state), check.number(rate, name), state.time)
             driven._add(joints.drive, name, (driven[chosen.joint].of(chosen.name), line), {})
         equations, _ = driven._equations()
@@ -711,6 +788,7 @@ class Mechanism:
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
+        bundles += self._rate_rows.values()
         angles = self._counted_angles(with_loads=bool(loads))
         system = System(bodies, bundles, angles, found.frames)
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
@@ -729,7 +807,7 @@ class Mechanism:
 
     def _connections(self) -> dict[str, Connection]:
         """Where each constraint is attached."""
-        return {name: _reactions.connection(joint) for name, joint in self._joints.items()}
+        return {name: _reactions.connection(joint) for name, joint in (self._joints | self._rate_rows).items()}
 
     def _model(self) -> Model:
         """What reactions need in addition to the system, as plain values."""
@@ -772,6 +850,7 @@ class Mechanism:
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),
             tuple(load.description() for load in self._loads.values()),
+            tuple(row.description() for row in self._rate_rows.values()),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -786,7 +865,8 @@ class Mechanism:
 
     def __repr__(self) -> str:
         loads = f", {len(self._loads)} loads" if self._loads else ""
-        return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}>"
+        rows = f", {len(self._rate_rows)} rate rows" if self._rate_rows else ""
+        return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}{rows}>"
 
 
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:

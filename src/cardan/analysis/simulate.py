@@ -14,6 +14,7 @@ from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction
 from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
@@ -145,6 +146,8 @@ def _go_on(
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     if status in UNREACHED:
         reason += _driver_reason(run)
+    if code == abi.NOT_CLOSED and (unmet := _contradicted_rates(run)):
+        reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
     return Simulation(
         run.equations,
         run.results[: run.reached],
@@ -160,6 +163,13 @@ def _go_on(
     )
 
 
+def _contradicted_rates(run: Integration) -> str:
+    """Residual rates of what contradicts the rate rows, in words; "" if nothing does."""
+    e = run.equations
+    unmet = contradiction(e.system, e.problem, run.q, run.time) if e.rate_rows else ""
+    return f"residual rates: {unmet}" if unmet else ""
+
+
 def _driver_reason(run: Integration) -> str:
     """Whether drivers caused the end of a run, because they jump or are inconsistent, in words; "" if not."""
     system = run.equations.system
@@ -170,6 +180,8 @@ def _driver_reason(run: Integration) -> str:
         return f"; no velocities satisfy the drivers and the joints (residual rates: {unmet})"
     h = 2.0 * max(run.step or 0.0, JUMP_SPAN * float(run.times[-1] - run.first))
     for _, signal in system.signals:
+        if isinstance(signal, GivenRate):
+            continue
         times = np.array([run.time - h, run.time, run.time + h])
         try:
             value, rate, _ = signal.jets(times).T

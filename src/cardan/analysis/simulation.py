@@ -15,7 +15,15 @@ from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
-from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
+from cardan.dynamics.reactions import (
+    Connection,
+    ConstraintForces,
+    Reaction,
+    drift,
+    rate_drift,
+    read_effort,
+    read_reaction,
+)
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
@@ -315,6 +323,15 @@ class Simulation:
     def drift(self) -> FloatArray:
         """Largest residual of any equation, lengths relative to the extent, angles in radians, shape (times,)."""
         return drift(self._equations, self.times, self._results[:, 1 : 1 + int(self._equations.coordinates)])
+
+    @property
+    def rate_drift(self) -> FloatArray:
+        """Largest residual of the velocities of any equation, |J v − ġ|, per extent or in rad/s, shape (times,).
+
+        Rate rows, which have no residual of poses, are among them.
+        """
+        q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
+        return rate_drift(self._equations, self.times, q, self._rates(0).reshape(len(self.times), -1))
 
     def text(self) -> str:
         """The status, the times reached, and why it ended."""

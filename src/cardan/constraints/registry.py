@@ -85,6 +85,8 @@ class Primitive:
     ``absolute``: f may change when all its points are translated together, so these are relative to the world origin.
     ``indifferent``: f depends only on the relative placement of its features (:mod:`cardan.constraints.indifference`).
     ``lengths``: indices of the parameters that are lengths of parts [m], such as a radius.
+    ``of_rates``: it constrains velocities alone, B(x) ẋ = 0.  Its kernels give f = 0, B for ∂f/∂x and Ḃ ẋ for
+    ẋᵀ f_xx ẋ, so that the walk computes its rows of J and γ.
     """
 
     code: int
@@ -106,6 +108,7 @@ class Primitive:
     absolute: bool = False
     indifferent: bool = True
     lengths: tuple[int, ...] = ()
+    of_rates: bool = False
     text: str = ""  # source of the kernels of a user's primitive; "" for a built-in one
     origin: Any = None  # the recipe from which unpickling rebuilds a user's primitive
 
@@ -199,6 +202,7 @@ def user_primitive(recipe: Any, text: str, rows: int, *, absolute: bool, indiffe
     name = recipe.name
     declared = (recipe.arguments, recipe.parameters, recipe.defaults, recipe.units)
     options = {"absolute": absolute, "indifferent": indifferent, "text": text, "origin": recipe}
+    options["of_rates"] = getattr(recipe, "of_rates", False)
     return _with_derived_fields(Primitive(-1, name, *declared, (), "value", None, name, **options), rows)
 
 

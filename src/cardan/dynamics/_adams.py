@@ -28,6 +28,7 @@ from cardan.dynamics._equations import (
     VALUES,
     WEIGHTS,
     approach,
+    contradicts_rates,
     evaluate,
     is_closed,
     linearize,
@@ -206,6 +207,8 @@ def close(job, control, row, v, work):
         control[abi.SHIFTED] = max(control[abi.SHIFTED], shift)
         retract(job, new_q, step, moved, work)
         project_velocity(job, control, row, v, work)
+        if contradicts_rates(job, control, row, work):
+            return False
         for i in range(job[abi.COORDINATES]):
             new_q[i] = moved[i]
         is_accurate = control[abi.REDUNDANT] == 0.0 and control[abi.PIVOT] > ACCURATE

@@ -17,6 +17,10 @@ SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the
 
 ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a stop that is not reached).
 
+RATED is the number of rate rows, which are equations of velocities and accelerations, but not of poses.  If there are
+some, poses have a linear algebra of their own: POSE_ALGEBRA, POSE_PATTERN, and POSE_EQUATIONS, which has the number of
+each of its equations among all equations.
+
 Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
 with the arguments (op, table, floats, q, v, out, control or efforts, work):
 
@@ -58,6 +62,9 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     SOFT_INTS,
     SOFT_FLOATS,
     SOFT_WORK,
+    POSE_ALGEBRA,
+    POSE_PATTERN,
+    POSE_EQUATIONS,
     BODIES,
     COORDINATES,
     ROWS,
@@ -65,8 +72,9 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     DRIVEN,
     ASKS,
     STOP_COUNT,
+    RATED,
     PIECES,
-) = range(28)
+) = range(32)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)

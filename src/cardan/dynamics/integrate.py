@@ -161,6 +161,8 @@ class Integration:
             w.OLD_V: n6,
             w.END_MULTIPLIERS: n,
             w.SCALES: n,
+            w.POSE_SCALES: e.poses.equations.size if e.poses else 0,
+            w.POSE_MATRIX: e.poses.algebra.matrix if e.poses else 0,
         }
         return [0, *accumulate(sizes[k] for k in range(len(sizes)))]
 
@@ -182,7 +184,13 @@ class Integration:
             abi.STOPS: e.stop_table.reshape(-1),
             abi.BOUNDS: self.bounds.reshape(-1),
         }
+        poses = e.poses.algebra if e.poses is not None else None
+        self._arrays[abi.POSE_PATTERN] = poses.pattern if poses else e.pattern
+        if e.poses is not None:
+            self._arrays[abi.POSE_EQUATIONS] = e.poses.equations
         table = [0] * abi.PIECES + offsets
+        table[abi.POSE_ALGEBRA] = poses.address if poses else e.algebra
+        table[abi.RATED] = e.equations.size - poses.equations.size if poses else 0
         if e.forces is not None:
             self._arrays |= {abi.LOAD_INTS: e.forces.ints, abi.LOAD_FLOATS: e.forces.floats}
             table[abi.LOADS], table[abi.ASKS] = e.forces.address, int(e.forces.asks)

@@ -19,6 +19,7 @@ from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
+from cardan.joints.rate_rows import REGISTRY as RATE_KINDS
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
@@ -61,10 +62,15 @@ class Connection(NamedTuple):
 
 
 def connection(joint: Joint) -> Connection:
-    """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate."""
+    """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate.
+
+    Of a rate row on one body: no frame a.
+    """
     places = tuple(place for end in joint.ends for place in _places(end))
     sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
-    a, b = sides if len(sides) == 2 else (None, None)
+    if joint.kind.name in RATE_KINDS:  # several features of it may be on one body
+        sides = tuple({place.body: place for place in reversed(places)}.values())[::-1]
+    a, b = sides if len(sides) == 2 else (None, sides[0] if len(sides) == 1 else None)
     return Connection(joint.kind.name, a, b, places)
 
 
@@ -241,6 +247,21 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     limits = equations.stop_table, equations.bounds
     _reactions.drift(job, owner.floats.copy(), places, drive, weights, *limits, *arrays)
     return found
+
+
+def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Largest |J v − ġ| of any equation at each of the times, lengths relative to the extent, shape (times,)."""
+    p = equations.problem
+    weights = np.zeros(p.rows)
+    weights[equations.equations] = _scales(equations)[0]
+    weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    demanded = np.zeros((len(times), p.rows))
+    rows = {row.constraint: row.start for row in equations.system.rows}
+    for _, signal in equations.system.signals:
+        demanded[:, rows[signal.name]] = signal.jets(times)[:, 1]
+    found = [weights * (p.product(a, b) - c) for a, b, c in zip(np.ascontiguousarray(q), v, demanded, strict=True)]
+    largest: FloatArray = np.abs(np.array(found).reshape(len(times), -1)).max(axis=1, initial=0.0)
+    return largest
 
 
 def _loads(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:

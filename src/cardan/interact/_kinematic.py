@@ -24,8 +24,10 @@ from cardan.dynamics._equations import (
     EVALUATION,
     JACOBIAN,
     MOVED_Q,
+    MULTIPLIERS,
     NEW_Q,
     OLD_Q,
+    POSE_SCALES,
     RESIDUAL,
     ROUNDING,
     SCALES,
@@ -78,9 +80,12 @@ BENT = 0.5  # of a sub-step: a larger correction leaves the branch
 ATTEMPTS = 10
 SHORTER = 0.4  # factor on a sub-step that was refused
 LEFT = 0.3  # of σ: a step that leaves less is shortened
-REGULAR = 1e-3  # σ of a pose whose singular vectors are a reference
+LEAST_SIGMA = 1e-3  # σ of a pose whose singular vectors can be a reference
+WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
+RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
 BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
 MOST_CHANGES = 20  # of limits in one cycle
+BASE, READY, MIDDLE, DONE = range(4)  # phases: the factor is not, or is, that of q, or of the middle of a step
 GAIN = 1e-12  # relative: a smaller reduction of the cost is rounding
 
 
@@ -138,12 +143,15 @@ def worst_residual(job, control, q, work):
     evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
     weights = tail(roots(job), 3 * WIDTH * job[dynamics_abi.BODIES] + 3)
     active = floats_at(job[dynamics_abi.ACTIVE])
-    pattern = integers_at(job[dynamics_abi.PATTERN])
+    pattern = integers_at(job[dynamics_abi.POSE_PATTERN])
     strip = tail(pattern, dynamics_abi.P_HEADER)
+    rated = job[dynamics_abi.RATED] > 0
     worst = 0.0
     for _ in range(pattern[dynamics_abi.P_STRIPS]):
         for i in range(strip[dynamics_abi.S_ROWS]):
             k = strip[dynamics_abi.S_FIRST] + i
+            if rated:
+                k = integers_at(job[dynamics_abi.POSE_EQUATIONS])[k]
             e = abs(values[strip[dynamics_abi.S_ROW] + i]) * weights[k] * active[k]
             if not e <= worst:
                 worst = e
@@ -160,7 +168,13 @@ def linearize_pose(job, control, q, work):
     n6 = WIDTH * job[dynamics_abi.BODIES]
     pattern = integers_at(job[dynamics_abi.PATTERN])
     active = floats_at(job[dynamics_abi.ACTIVE])
-    scale_jacobian(pattern, tail(roots(job), 2 * n6), active, jacobian, piece(job, SCALES, work))
+    scales = piece(job, SCALES, work)
+    scale_jacobian(pattern, tail(roots(job), 2 * n6), active, jacobian, scales)
+    if job[dynamics_abi.RATED] > 0:
+        numbers = integers_at(job[dynamics_abi.POSE_EQUATIONS])
+        pose_scales = piece(job, POSE_SCALES, work)
+        for k in range(job[dynamics_abi.EQUATIONS] - job[dynamics_abi.RATED]):
+            pose_scales[k] = scales[numbers[k]]
     factorise(job, control, work)
 
 
@@ -283,8 +297,12 @@ def is_pending(job, table):
 
 
 @inner
-def propose(table, job, control, work):
-    """STEP ← δ at the pose whose factor is at hand; returns its largest component in radians, or of the extent."""
+def propose(table, job, control, half, work):
+    """STEP ← δ at the pose whose factor is at hand; returns its largest component in radians, or of the extent.
+
+    half: that pose is the one after this part of the STEP of before, and δ is that from the pose before it.  So the
+    rows are those of the middle of the step, and rate rows hold along it to third order.
+    """
     n6 = WIDTH * job[dynamics_abi.BODIES]
     n = job[dynamics_abi.EQUATIONS]
     mass = roots(job)
@@ -297,6 +315,15 @@ def propose(table, job, control, work):
         condense(job, control, work)
         update_compliances(job)
         factorise_soft(job)
+    begun = piece(job, SHIFT, work)
+    rates = piece(job, MULTIPLIERS, work)
+    for i in range(n6):
+        begun[i] = half * step[i] * mass[n6 + i]
+    if half != 0.0:
+        times_jacobian(job, begun, rates, work)
+    else:
+        for i in range(n):
+            rates[i] = 0.0
     for i in range(n6 + n):
         x[i] = 0.0
     if control[abi.PENDING] != 0.0:
@@ -305,7 +332,7 @@ def propose(table, job, control, work):
         for k in range(job[dynamics_abi.STOP_COUNT]):
             stop = tail(stops, dynamics_abi.STOP * k)
             equation = stop[dynamics_abi.STOP_EQUATION]
-            x[n6 + equation] = -scales[equation] * values[stop[dynamics_abi.STOP_ROW]]
+            x[n6 + equation] = rates[equation] - scales[equation] * values[stop[dynamics_abi.STOP_ROW]]
         places = integers_at(job[dynamics_abi.DRIVERS])
         floats = floats_at(job[dynamics_abi.FLOATS])
         goals = floats_at(table[abi.GOALS])
@@ -316,8 +343,10 @@ def propose(table, job, control, work):
     if rows > 0:
         right = soft_part(job, COMPLIANCES, soft[dynamics_abi.SOFT_MOST])
         residual = soft_part(job, RESIDUALS, soft[dynamics_abi.SOFT_MOST])
+        entries = soft_part(job, ENTRIES, WIDTH * soft[dynamics_abi.SOFT_MOST])
         for i in range(rows):
-            right[i] = -residual[i]
+            own = tail(begun, WIDTH * soft[dynamics_abi.SOFT_BODIES + i])
+            right[i] = dot_6(tail(entries, WIDTH * i), own) - residual[i]
         soften(job, right, x)
     control[abi.SLOPE] = cost_slope(job, x)
     largest = 0.0
@@ -465,7 +494,8 @@ def try_steps(table, job, control, q, size, cost, work):
     part = min(1.0, control[abi.TRUST] / size)
     pending = control[abi.PENDING] != 0.0
     failed = 0.0
-    for _ in range(ATTEMPTS):
+    attempts = 1 if job[dynamics_abi.RATED] > 0 else ATTEMPTS
+    for _ in range(attempts):
         for i in range(n6):
             own[i] = part * step[i]
         if pending:
@@ -495,6 +525,8 @@ def _cycle(op, table, control, q, first, second, third, work):
     new_q = piece(job, NEW_Q, work)
     n = job[dynamics_abi.EQUATIONS]
     count = job[dynamics_abi.COORDINATES]
+    rated = job[dynamics_abi.RATED] > 0
+    most_trust = RATED_TRUST if rated else MOST_TRUST
     control[abi.CYCLES] += 1.0
     held = take_targets(table, control)
     if held == 0 and not is_pending(job, table):
@@ -502,53 +534,75 @@ def _cycle(op, table, control, q, first, second, third, work):
     status = abi.MOVING
     rest = int(control[abi.MOST_SUBSTEPS])
     changes = 0
+    tries = 0
     stopped = False
     moved = False
-    base = control[abi.LINEARIZED] == 0.0
+    phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
     part = 0.0
     size = 0.0
+    cost = 0.0
     while True:
-        if base:
+        control[abi.TRUST] = min(control[abi.TRUST], most_trust)
+        if phase == BASE:
             for i in range(count):
                 new_q[i] = q[i]
         else:
-            cost = write_forces(hands, q)
-            control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
-            evaluate_soft(job, EVALUATE_JACOBIAN, q, q, soft_part(job, RESIDUALS, 1))
-            size = propose(table, job, control, work)
+            if phase == READY:
+                cost = write_forces(hands, q)
+                control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
+                for i in range(count):
+                    new_q[i] = q[i]
+            evaluate_soft(job, EVALUATE_JACOBIAN, new_q, new_q, soft_part(job, RESIDUALS, 1))
+            size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
             if not size < 1e100:
                 status = abi.FAILED
                 break
             if job[dynamics_abi.STOP_COUNT] > 0 and not stopped and release_stop(table, job, control):
                 changes += 1
-                base = True
+                phase = BASE
                 continue
             if size < STILL and control[abi.PENDING] == 0.0:
                 status = abi.SATURATED
                 break
-            part = try_steps(table, job, control, q, max(size, STILL), cost, work)
-            if part <= 0.0:
-                if control[abi.PENDING] != 0.0:
-                    set_drivers(table, job, 0.0)
-                write_forces(hands, q)
-                status = abi.SATURATED if part == 0.0 else abi.STUCK
-                break
-            if job[dynamics_abi.STOP_COUNT] > 0 and reach_stops(table, job, control, work):
-                if control[abi.PENDING] != 0.0:
-                    set_drivers(table, job, 0.0)
-                changes += 1
-                stopped = True
-                base = True
-                if changes < MOST_CHANGES:
-                    continue
-                control[abi.LINEARIZED] = 0.0
-                write_forces(hands, q)
-                status = abi.STUCK
-                break
+            if rated and phase == READY:
+                part = min(1.0, control[abi.TRUST] / max(size, STILL))
+                move_along(table, job, q, 0.5 * part, new_q, work)
+                phase = MIDDLE
+            else:
+                part = try_steps(table, job, control, q, max(size, STILL), cost, work)
+                phase = DONE
+                if part <= 0.0:
+                    if control[abi.PENDING] != 0.0:
+                        set_drivers(table, job, 0.0)
+                    tries += 1
+                    if rated and tries < ATTEMPTS:
+                        control[abi.TRUST] = SHORTER * min(size, control[abi.TRUST])
+                        phase = BASE
+                        part = 0.0
+                        continue
+                    write_forces(hands, q)
+                    control[abi.LINEARIZED] = 0.0 if rated else 1.0
+                    status = abi.SATURATED if part == 0.0 else abi.STUCK
+                    break
+                if job[dynamics_abi.STOP_COUNT] > 0 and reach_stops(table, job, control, work):
+                    if control[abi.PENDING] != 0.0:
+                        set_drivers(table, job, 0.0)
+                    changes += 1
+                    stopped = True
+                    phase = BASE
+                    if changes < MOST_CHANGES:
+                        continue
+                    control[abi.LINEARIZED] = 0.0
+                    write_forces(hands, q)
+                    status = abi.STUCK
+                    break
         linearize_pose(job, control, new_q, work)
-        if base:
-            base = False
-            control[abi.LINEARIZED] = 1.0
+        if phase == MIDDLE:
+            control[abi.LINEARIZED] = 0.0
+            continue
+        control[abi.LINEARIZED] = 1.0
+        if phase == BASE:
+            phase = READY
             if control[abi.SIGMA] == 0.0 and n > 0:
                 refresh_sigma(table, job, control, 30, work)
             continue
@@ -558,23 +612,25 @@ def _cycle(op, table, control, q, first, second, third, work):
                 control[abi.TRUST] = max(LEAST_STEP, SHORTER * part * size)
                 if control[abi.PENDING] != 0.0:
                     set_drivers(table, job, 0.0)
-                base = True
+                phase = BASE
                 continue
             if sigma < 0.0:
                 note_event(table, control, abi.BIFURCATION, 0.0, sigma)
                 control[abi.PASSED] += 1.0
-            refresh_sigma(table, job, control, 1, work)
+            if sigma < 0.0 or sigma > LEAST_SIGMA:
+                refresh_sigma(table, job, control, 1, work)
         moved = True
         changes = 0
+        tries = 0
         stopped = False
+        phase = READY
         keep_drivers(table, job)
         for i in range(count):
             q[i] = new_q[i]
         control[abi.SUBSTEPS] += 1.0
         rest -= 1
-        is_cut = part < 0.99
-        control[abi.TRUST] = min(MOST_TRUST, 2.0 * control[abi.TRUST])
-        if not is_cut or rest <= 0:
+        control[abi.TRUST] = 2.0 * control[abi.TRUST]
+        if part >= WHOLE or rest <= 0:
             break
     if moved:
         write_poses(table, job, q)
@@ -583,6 +639,16 @@ def _cycle(op, table, control, q, first, second, third, work):
     elif held > 0 and is_near(hands, control[dynamics_abi.LENGTH]):
         status = abi.REACHED
     return status
+
+
+@inner
+def move_along(table, job, q, part, out, work):
+    """out ← q moved along a part of STEP."""
+    step = floats_at(table[abi.STEP])
+    own = piece(job, OLD_Q, work)
+    for i in range(WIDTH * job[dynamics_abi.BODIES]):
+        own[i] = part * step[i]
+    retract(job, q, own, out, work)
 
 
 @inner

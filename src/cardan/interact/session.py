@@ -11,6 +11,7 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
+from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics.equations import Equations
@@ -86,6 +87,13 @@ class Session:
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
         self._equations = e = equations
+        if mode == "kinematic":
+            driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
+            if driven:
+                raise ModelError(
+                    f"rate row {driven[0]!r} has a given rate, but no time passes in a kinematic session; "
+                    "use mode='dynamic', or remove it"
+                )
         self._system = own = e.system
         self._time = found.state.time
         self._numbers = {name: k for k, name in enumerate(bodies)}

@@ -5,6 +5,7 @@ from cardan.joints.couplings import belt, couple, drive, gear, held, limit, rack
 from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
 from cardan.joints.lower_pairs import cylindrical, fixed, planar, prismatic, revolute, screw, spherical, universal
 from cardan.joints.own import constrain
+from cardan.joints.rate_rows import constrain_rates, knife_edge
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "angle",
     "belt",
     "constrain",
+    "constrain_rates",
     "coordinate",
     "couple",
     "coupling_kind",
@@ -26,6 +28,7 @@ __all__ = [
     "gear",
     "held",
     "joint_kind",
+    "knife_edge",
     "limit",
     "parallel",
     "perpendicular",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from cardan.constraints.registry import Primitive, find
-from cardan.constraints.signal import Signal
+from cardan.constraints.signal import GivenRate, Signal
 from cardan.system import layout
 from cardan.system.check import Triple
 from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
@@ -32,7 +32,7 @@ class Record(NamedTuple):
     ints: bytes
     floats: bytes
     powers: bytes
-    signal: Signal | None
+    signal: Signal | GivenRate | None
     size: float
     locations: tuple[Location, ...]
 
@@ -64,7 +64,7 @@ class Relation:
         primitive: Primitive,
         features: tuple[Feature, ...],
         parameters: tuple[float, ...] = (),
-        signal: Signal | None = None,
+        signal: Signal | GivenRate | None = None,
         size: float = 0.0,
         locations: tuple[Location, ...] = (),
     ) -> None:
@@ -105,7 +105,7 @@ class Relation:
         return self.record.primitive
 
     @property
-    def signal(self) -> Signal | None:
+    def signal(self) -> Signal | GivenRate | None:
         return self.record.signal
 
 

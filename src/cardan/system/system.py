@@ -61,6 +61,9 @@ class Source(NamedTuple):
     edges: Mapping[str, Edge]
     references: FloatArray | None
     offsets: FloatArray | None = None
+    rate_constraints: tuple[str, ...] = ()  # the same of rate rows, which constrain velocities alone
+    rate_records: tuple[Record, ...] = ()
+    origin: FloatArray | None = None  # [m] of the solvers, where it is not the centroid of the ground's points
 
     def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> Source:
         """Some bodies, some records and some counted angles, by number."""
@@ -131,12 +134,14 @@ class System:
         bundles: Sequence[Bundle | Any],
         angles: Sequence[CountedAngle] = (),
         references: Any = None,
+        rate_rows: Sequence[Bundle | Any] = (),
     ) -> None:
         """Pack bodies and the relations between them.
 
         bundles: joints, or what has a name, relations and an edge like them.  angles: those that are counted.
         references: frames that solvers shall work with, shape (bodies, 7), each an origin [m] and a unit quaternion
         body ← reference, in body axes; None for the centroids of joint points and the axes of the bodies.
+        rate_rows: constraints of velocities alone, which only :attr:`rated` has in its tables.
         """
         authored: FloatArray = _joined([body._packed for body in bodies], np.float64)
         source = Source(
@@ -148,6 +153,9 @@ class System:
             tuple([angle.record() for angle in angles]),
             {bundle.name: bundle.edge for bundle in bundles if bundle.edge is not None},
             None if references is None else np.array(references, dtype=np.float64),
+            None,
+            tuple([bundle.name for bundle in rate_rows for _ in bundle.relations]),
+            tuple([relation.record for bundle in rate_rows for relation in bundle.relations]),
         )
         self._pack(source)
 
@@ -185,10 +193,14 @@ class System:
         self.powers: IntArray = _joined(powers, np.int64)
         rounded = self._measure()
         driven = [k for k, signal in enumerate(signals) if signal is not None]
-        values = [int(self.ints[self.starts[k] + layout.PAR]) + len(primitives[k].parameters) - 1 for k in driven]
+        # the value of a driver is its last parameter; that of a rate row comes behind its parameters
+        counts = [len(primitives[k].parameters) - (not primitives[k].of_rates) for k in driven]
+        values = [int(self.ints[self.starts[k] + layout.PAR]) + n for k, n in zip(driven, counts, strict=True)]
         self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
         if source.references is not None:
             self._set_references(source.references)
+        if source.origin is not None:
+            self._set_origin(source.origin)
         if not self.length:
             self._measure_points(rounded)
 
@@ -203,7 +215,8 @@ class System:
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        absolute = any([primitive.absolute for primitive in self.primitives])
+        rated = [record.primitive for record in self._source.rate_records]
+        absolute = any([primitive.absolute for primitive in (*self.primitives, *rated)])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._source.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
@@ -240,6 +253,18 @@ class System:
         self.reference_frames = references.copy()
         moved = np.hstack([references[:, :3] - self.centroids, references[:, 3:]])
         _tables.change_frames(self.ints, self.floats, moved.reshape(-1))
+
+    def _set_origin(self, origin: FloatArray) -> None:
+        """Measure the ground's points from another origin of solver coordinates."""
+        shift = self.origin - origin
+        table = self.ints.tolist()
+        for at in self.starts[:-1].tolist():
+            first = at + layout.RECORD + table[at + layout.SLOTS]
+            for f in range(first, first + layout.FEATURE * table[at + layout.FEATURES], layout.FEATURE):
+                if table[f + layout.KIND] == layout.POINT and table[f + layout.BODY] < 0:
+                    source = table[f + layout.SOURCE]
+                    self.floats[source : source + 3] += shift
+        self.origin = origin
 
     @property
     def reference_points(self) -> FloatArray:
@@ -393,6 +418,37 @@ class System:
         """Joints that declare the motion they allow, by name."""
         return self._source.edges
 
+    @property
+    def rated(self) -> System:
+        """The system with its rate rows behind all other rows, for velocities; itself if there are none.
+
+        Solver coordinates and velocities are the same.
+        """
+        if not self._source.rate_records:
+            return self
+        found: System = self.cached("rated", lambda: self._with_rates(self._source.constraints, self._source.records))
+        return found
+
+    @property
+    def rates_alone(self) -> System:
+        """The system of the rate rows alone, with the same solver coordinates and velocities."""
+        found: System = self.cached("rates alone", lambda: self._with_rates((), ()))
+        return found
+
+    def _with_rates(self, constraints: tuple[str, ...], records: tuple[Record, ...]) -> System:
+        own = self._source
+        frames = self.reference_frames
+        if frames.shape[1] == 3:
+            frames = np.hstack([frames, np.tile([1.0, 0.0, 0.0, 0.0], (len(frames), 1))])
+        changes: dict[str, Any] = {"constraints": constraints + own.rate_constraints, "references": frames}
+        changes |= {"records": records + own.rate_records, "rate_constraints": (), "rate_records": ()}
+        return System.from_source(own._replace(**changes, origin=self.origin))
+
+    @property
+    def rate_constraints(self) -> tuple[str, ...]:
+        """Names of the rate rows, one for each relation."""
+        return self._source.rate_constraints
+
     def numbers(self) -> dict[int, int]:
         """Number of each body and of each counted angle by its serial number; −1 for the ground."""
         serials = (self._source.serials, [angle.serial for angle in self._source.angles])
@@ -480,6 +536,10 @@ class System:
             return NotImplemented
         mine, theirs = self._source, other._source
         plain = [[(r.primitive, r.signal, r.size, r.locations) for r in source.records] for source in (mine, theirs)]
+        if mine.rate_constraints != theirs.rate_constraints:
+            return False
+        if mine.rate_constraints and self.rated != other.rated:
+            return False
         if mine.names != theirs.names or mine.constraints != theirs.constraints or plain[0] != plain[1]:
             return False
         if self.counted_angles != other.counted_angles:

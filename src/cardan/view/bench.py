@@ -226,7 +226,9 @@ class Bench:
             self._undo.append(self._now)
         if self._drag is None or self._drag.is_dynamic != push:
             self._end_drag()
+            self._outbox.post(write("progress", part=0.0))  # a first drag may have to wait for its kernels
             self._drag = Drag(self._model, self._now, sorted(self._pins), is_dynamic=push)
+            self._outbox.post(write("progress", part=None))
         if push and not self._is_live:
             self._is_live, self._next_tick = True, time.perf_counter()
             self._is_live_by_hand = True

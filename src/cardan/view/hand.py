@@ -117,3 +117,14 @@ def held(mechanism: Mechanism, state: State, pins: list[int]) -> Mechanism:
         place = copy.ground.frame(state[name].position, z=axes[:, 2], x=axes[:, 0])
         copy.fixed(f"pin of {name}", place, copy[name].frame((0, 0, 0), z=(0, 0, 1), x=(1, 0, 0)))
     return copy
+
+
+def prepare() -> None:
+    """Compile or load the kernels of a drag, so that the first one does not wait."""
+    m = Mechanism("lever")
+    lever = m.body("lever", position=(0.1, 0.0, 0.0))
+    m.revolute("hinge", m.ground.frame(), lever.frame())
+    drag = Drag(m, m.assemble().state, [], is_dynamic=False)
+    drag.hold(0, (1.0, 0.0, 0.0), (0.9, 0.1, 0.0))
+    drag.step()
+    drag.close()

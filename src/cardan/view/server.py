@@ -27,6 +27,7 @@ from cardan.examples import REGISTRY
 from cardan.mechanism import Mechanism
 from cardan.view import page
 from cardan.view.bench import Bench, Source
+from cardan.view.hand import prepare
 from cardan.view.mailbox import Outbox
 from cardan.view.protocol import MOST_BYTES, Refused, read, write
 
@@ -89,6 +90,7 @@ class Server:
         self._is_ready.wait()
         if self._failure is not None:
             raise self._failure
+        threading.Thread(target=_prepare, name="cardan workbench kernels", daemon=True).start()
         return self
 
     def close(self) -> None:
@@ -195,6 +197,14 @@ class Server:
                 await sender
             await asyncio.to_thread(bench.join, JOIN_SECONDS)
             self._tabs.discard(bench)
+
+
+def _prepare() -> None:
+    """While the page loads, in a thread of its own; a failure shows again, in words, at the first drag."""
+    try:
+        prepare()
+    except Exception:
+        log.debug("the kernels of a drag could not be prepared", exc_info=True)
 
 
 async def _send(connection: ServerConnection, outbox: Outbox) -> None:
