@@ -90,7 +90,8 @@ if TYPE_CHECKING:
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
-    from cardan.view.server import view
+
+    view: Any  # the package cardan.view, which can be called
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""One HTML file that plays and scrubs a motion from disk: the page of the workbench, with the scene and a clip in it."""
+"""One HTML file that plays and scrubs a motion from disk: the page of the workbench with a scene and a clip."""
 
 from __future__ import annotations
 
