@@ -1145,6 +1145,7 @@ export class App {
     this.player.speed = clip.kind === 'wiggle' ? 1 : Number(this.speedField.value);
     this.scrub.disabled = false;
     this.stopButton.disabled = false;
+    this.values = [];
     this.largestReaction = 0;
     for (const force of clip.reactions.values()) {
       for (let k = 0; k < force.length; k += 3)
@@ -1288,6 +1289,10 @@ export class App {
     model.coordinates.forEach((c, k) => {
       this.values[k] = coordinates.value(c, this.poses, this.values[k]);
     });
+    for (const driver of this.link ? model.drivers : []) {
+      const own = model.coordinates.flatMap((c, k) => (c.joint === driver.of ? [this.values[k]] : []));
+      if (own.length === 1 && !this.player) this.updateDriver({ ...driver, value: own[0] });
+    }
     if (!this.jointRows.hidden) {
       this.scene!.joints.forEach((joint, k) => {
         const text = this.valuesOf(joint.name);

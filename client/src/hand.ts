@@ -90,8 +90,7 @@ export class Hand {
     if (!this.grab.moved && Math.hypot(x - this.start.x, y - this.start.y) < CLICK) return;
     this.grab.moved = true;
     this.ray.copy(this.stage.aim(x, y));
-    this.retarget();
-    this.events.drag(this.grab, event.timeStamp);
+    if (this.retarget()) this.events.drag(this.grab, event.timeStamp);
   }
 
   /** Put the target on the pointer's ray, as deep in the view as the grasped point is now; true if it moved. */
@@ -101,8 +100,10 @@ export class Hand {
     const now = stage.toWorld(grab.part, grab.local);
     this.plane.setFromNormalAndCoplanarPoint(stage.camera.getWorldDirection(new THREE.Vector3()), now);
     const before = grab.target.clone();
-    if (!this.ray.intersectPlane(this.plane, grab.target)) grab.target.copy(before);
-    return before.distanceTo(grab.target) > 0.25 * stage.pixel(now);
+    const hit = this.ray.intersectPlane(this.plane, grab.target);
+    if (hit && before.distanceTo(grab.target) > 0.25 * stage.pixel(now)) return true;
+    grab.target.copy(before); // as the server knows it
+    return false;
   }
 
   private release(event: PointerEvent): void {
