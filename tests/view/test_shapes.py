@@ -268,7 +268,7 @@ def test_an_open_mesh_is_drawn_but_has_no_mass():
     body = cd.Mechanism().body("cover")
     sheet = shapes.mesh(vertices, faces[:-1])
     body.attach(sheet)
-    with pytest.raises(ModelError, match="is not closed.*omit density="):
+    with pytest.raises(ModelError, match=r"is not closed.*omit density="):
         body.attach(sheet, density=1000.0)
     assert len(body.attachments) == 1
     with pytest.raises(ModelError, match="counter-clockwise"):
