@@ -14,7 +14,7 @@ import pytest
 
 import cardan as cd
 from cardan.dynamics import loads
-from cardan.joints import REGISTRY
+from cardan.joints import REGISTRY, rate_rows
 from cardan.view.scene import scene, unpack
 
 X, Y, Z = np.eye(3)
@@ -40,6 +40,11 @@ def ramp(t):
 @cd.primitive(i="point", j="point", up="vector of i")
 def equal_height(i, j, up, *, offset=0.0):
     return cd.dot(up, j - i) - offset
+
+
+@cd.rate_primitive(i="point", j="point")
+def as_fast(i, j):
+    return cd.rate(i).y - 0.5 * cd.rate(j).x
 
 
 def base() -> cd.Mechanism:
@@ -80,6 +85,13 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "limit": lambda m: m.limit("new", m["W"], lower=-0.01, upper=2.0),
     "constrain": lambda m: m.constrain(
         "new", equal_height, i=m.ground.point(), j=m["wheel"].point((0.2, 0, 0)), up=m.ground.vector(0, 1, 0)
+    ),
+    "knife_edge": lambda m: m.knife_edge("new", m["wheel"].frame((0.3, 0, 0), z=Y)),
+    "constrain_rates": lambda m: m.constrain_rates(
+        "new", as_fast, i=m["wheel"].point((0.2, 0, 0)), j=m["carriage"].point()
+    ),
+    "constrain_rates with a value": lambda m: m.constrain_rates(
+        "new", as_fast, i=m["wheel"].point((0.2, 0, 0)), j=m["carriage"].point(), value=ramp
     ),
     "spring between points": lambda m: m.spring(
         "new", m.ground.point((0, 1, 0)), m["wheel"].point(), stiffness=9.0, rest=0.5, damping=0.1
@@ -185,3 +197,4 @@ def test_the_table_has_every_kind_of_joint_and_load():
     known = {name.split(" ")[0] for name in CAPABILITIES}
     assert set(REGISTRY) <= known
     assert set(loads.REGISTRY) <= known
+    assert set(rate_rows.REGISTRY) <= known

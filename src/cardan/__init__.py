@@ -15,6 +15,7 @@ Build
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
 Solve
@@ -46,6 +47,7 @@ from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.constraints.functions import (
     acos,
+    angular_velocity,
     asin,
     atan,
     atan2,
@@ -57,6 +59,7 @@ from cardan.constraints.functions import (
     exp,
     log,
     norm,
+    rate,
     rotation_vector,
     sin,
     sinh,
@@ -65,9 +68,9 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
-from cardan.constraints.user import primitive
+from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, UnknownNameError
+from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body, Direction, Frame, Point
@@ -81,6 +84,8 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.interact.hand import Hand
+    from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
 
 __version__ = "0.1.0"
@@ -90,6 +95,9 @@ _LAZY = {
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
     "Attachment": "cardan.system.attachments",
+    "Hand": "cardan.interact.hand",
+    "Session": "cardan.interact.session",
+    "SessionStatus": "cardan.interact.session",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
@@ -120,6 +128,7 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Frame",
+    "Hand",
     "Jet",
     "Joint",
     "Load",
@@ -129,6 +138,9 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Session",
+    "SessionError",
+    "SessionStatus",
     "Simulation",
     "SimulationStatus",
     "State",
@@ -139,8 +151,10 @@ __all__ = [
     "__version__",
     "coordinate",
     "primitive",
+    "rate_primitive",
     "shapes",
     "acos",
+    "angular_velocity",
     "asin",
     "atan",
     "atan2",
@@ -153,6 +167,7 @@ __all__ = [
     "log",
     "norm",
     "pi",
+    "rate",
     "rotation_vector",
     "sin",
     "sinh",

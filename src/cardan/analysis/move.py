@@ -38,7 +38,7 @@ from cardan.diagnosis import elimination
 from cardan.errors import ModelError
 from cardan.solvers import abi, methods
 from cardan.solvers.abi import Outcome
-from cardan.solvers.problem import Job
+from cardan.solvers.problem import Job, Problem
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -83,7 +83,7 @@ def move(
     """See :meth:`cardan.Mechanism.move`."""
     began = clock.perf_counter()
     wanted = _check_times(times)
-    if not system.signals:
+    if not system.rated.signals:
         raise ModelError("the mechanism has no drivers to move it; add one with m.drive(name, joint, function)")
     tolerance = check.positive(tolerance, "tolerance")
     deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
@@ -94,6 +94,8 @@ def move(
     if not first.ok:
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
     path = _Path(system, first.state, wanted, tolerance, deadline)
+    if (stopped := path.conflict()) is not None:
+        return Motion(system, [], *stopped, undriven=path.undriven)
     states = [path.state()]
     rotation = []
     status, reason = MotionStatus.DONE, ""
@@ -151,6 +153,11 @@ class _Path:
         self.problem = replace(problem, floats=problem.floats.copy(), scales=scales)
         # a coordinate that touches a bound must be able to leave it, in spite of rounding errors
         relax_bounds(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
+        self._rated: tuple[System, Problem] | None = None  # with the rate rows, if there are any
+        if system.rated is not system:
+            rated = formulations.problem(system.rated, "manifold", self._length, self.time)
+            own = np.concatenate([rated.scales[: rated.rows], scales[problem.rows :]])
+            self._rated = system.rated, replace(rated, scales=own)
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
@@ -176,18 +183,43 @@ class _Path:
             self._unlimited = Job(problem, methods.load("_newton"), settings)
 
     def _find_freedoms(self, q: FloatArray) -> None:
-        """What the drivers leave free in a pose, and the damping of the normal equations that follows from it."""
-        self.undriven = undriven(self.system, rates.linearize(self.system, self.problem, q))
-        self._is_free = any(not one.at_rest for one in self.undriven)
-        self._freedoms = sum(one.freedoms for one in self.undriven)
-        self._damping = rates.DAMPING if self.undriven else rates.LEAST_DAMPING
+        """What the drivers leave free in a pose, and the damping of the normal equations that follows from it.
+
+        A pose has more freedoms than velocities if there are rate rows: then velocities are integrated.
+        """
+        found = undriven(self.system.rated, rates.linearize(self.system, self.problem, q))
+        self._is_free = any(not one.at_rest for one in found)
+        self._freedoms = sum(one.freedoms for one in found)
+        self._damping = rates.DAMPING if found else rates.LEAST_DAMPING
+        if self._rated is not None:
+            found = undriven(self.system.rated, rates.linearize(*self._rated, q))
+        self.undriven = found
+
+    def _rates(
+        self, q: FloatArray, time: float, known: rates.Decomposition | rates.Factorization | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """v and v̇ in the solvers' coordinates; known: J in q."""
+        if self._rated is None:
+            return rates.solver_rates(self.system, self.problem, q, time, known)
+        return rates.solver_rates(*self._rated, q, time)
+
+    def conflict(self) -> tuple[MotionStatus, str] | None:
+        """Status and reason if no velocities satisfy the rate rows together with drivers and joints."""
+        if self._rated is None:
+            return None
+        unmet = contradiction(*self._rated, self.q, self.time)
+        if not unmet:
+            return None
+        names = ", ".join(map(repr, dict.fromkeys(self.system.rate_constraints)))
+        text = f"at t = {self.time:.9g} s no velocities satisfy the drivers, the joints and the rate rows {names}"
+        return MotionStatus.LOST, f"{text} (residual rates: {unmet})"
 
     def state(self) -> State:
         """The state now, with its velocities."""
         if self._crossing is not None:
             velocities, accelerations = self._crossing.rates(self.q, self.time)
         else:
-            found = rates.solver_rates(self.system, self.problem, self.q, self.time, self._linearization.known)
+            found = self._rates(self.q, self.time, self._linearization.known)
             velocities, accelerations = rates.at_origins(self.system, self.q, *found)
         return self._pose_state(self.q).with_rates(velocities, accelerations)
 
@@ -207,6 +239,8 @@ class _Path:
         while self.time != target:
             if self._deadline is not None and clock.perf_counter() >= self._deadline:
                 return MotionStatus.TIME_LIMIT, f"the time allowed ran out at t = {self.time:g} s"
+            if (stopped := self.conflict()) is not None:
+                return stopped
             if self._crossing is not None:
                 if self._crossing.covers(target):
                     pose = self._crossing.pose(target)
@@ -245,7 +279,7 @@ class _Path:
                 continue
             self._step = 0.4 * step
         if self._meets(self.q, self.time):
-            return None
+            return self.conflict()
         return MotionStatus.LOST, f"at t = {self.time:g} s the constraints are not met"
 
     def _accept(self, q: FloatArray, time: float, rotation: float) -> None:
@@ -279,7 +313,7 @@ class _Path:
 
             start = self.time, self.q
             self._least_velocity = LeastVelocity(
-                self.system, self.problem, start, self._last, project, self._tolerance, self._deadline
+                self.system, self.problem, start, self._last, project, self._tolerance, self._deadline, self._rated
             )
         found = self._least_velocity.pose(time, self.time)
         self._rotation = rotation if found is None else max(rotation, self._rotation_to(found))
@@ -300,7 +334,7 @@ class _Path:
         return part
 
     def _with_rates(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> End:
-        return End(time, q, *rates.solver_rates(self.system, self.problem, q, time, linearization.known))
+        return End(time, q, *self._rates(q, time, linearization.known))
 
     def _resolved_step(self, sign: float, step: float) -> float:
         """The step, shortened until its ends determine the drivers within it."""
@@ -365,7 +399,7 @@ class _Path:
 
     def _bridge(self, sign: float, step: float) -> bool:
         """Whether branches cross within some steps of the rejected size; if so, build the bridge over the crossing."""
-        if self.problem.unknowns > MOST_UNKNOWNS:
+        if self.problem.unknowns > MOST_UNKNOWNS or self._rated is not None:
             return False
 
         def newton(guess: FloatArray, time: float) -> FloatArray | None:
@@ -468,7 +502,7 @@ class _Path:
         """Limits that are reached now or after the least step, and that the velocities would exceed."""
         if self._limits is None:
             return []
-        velocity, _ = rates.solver_rates(self.system, self.problem, self.q, self.time)
+        velocity, _ = self._rates(self.q, self.time)
         speed = float(np.abs(velocity / self.problem.scales[self.problem.rows :]).max())
         step = np.sign(rejected - self.time) * max(abs(rejected - self.time), AHEAD / max(speed, 1e-300))
         now, then, ahead = (

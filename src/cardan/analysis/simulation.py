@@ -15,7 +15,15 @@ from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
-from cardan.dynamics.reactions import Connection, ConstraintForces, Reaction, drift, read_effort, read_reaction
+from cardan.dynamics.reactions import (
+    Connection,
+    ConstraintForces,
+    Reaction,
+    drift,
+    rate_drift,
+    read_effort,
+    read_reaction,
+)
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
@@ -225,6 +233,7 @@ class Simulation:
             accelerations=accelerations[k].copy(),
             angles=dict(zip(keys, self._angles()[k].tolist(), strict=True)) if keys else None,
             time=float(self.times[k]),
+            variables=system.values,
         )
 
     def _index(self, body: str | Body) -> int:
@@ -267,7 +276,7 @@ class Simulation:
 
     def _world(self, feature: Feature) -> FloatArray:
         """A point or vector in world, shape (times, 3)."""
-        value = np.broadcast_to(np.array(feature.value), (len(self.times), 3))
+        value = np.broadcast_to(np.array(feature.at(self._equations.system.values)), (len(self.times), 3))
         assert isinstance(feature.body, Body)
         if feature.body.is_ground:
             return value
@@ -316,6 +325,15 @@ class Simulation:
         """Largest residual of any equation, lengths relative to the extent, angles in radians, shape (times,)."""
         return drift(self._equations, self.times, self._results[:, 1 : 1 + int(self._equations.coordinates)])
 
+    @property
+    def rate_drift(self) -> FloatArray:
+        """Largest residual of the velocities of any equation, |J v − ġ|, per extent or in rad/s, shape (times,).
+
+        Rate rows, which have no residual of poses, are among them.
+        """
+        q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
+        return rate_drift(self._equations, self.times, q, self._rates(0).reshape(len(self.times), -1))
+
     def text(self) -> str:
         """The status, the times reached, and why it ended."""
         if not len(self.times):
@@ -361,7 +379,7 @@ class Simulation:
         return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
-        """Equal results of equal systems; the number of steps is not compared."""
+        """Equal results of equal systems and loads; the number of steps is not compared."""
         if not isinstance(other, Simulation):
             return NotImplemented
         mine, theirs = self._equations, other._equations
@@ -370,6 +388,7 @@ class Simulation:
             and bool(np.array_equal(self._results, other._results, equal_nan=True))
             and mine.system == theirs.system
             and mine.stops == theirs.stops
+            and mine.forces == theirs.forces
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.reasons import contradiction
 from cardan.coordinates import formulations, rates
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
@@ -31,6 +32,8 @@ def solve_rates(system: System, equations: Equations, state: State) -> State:
     time = state.time
     run = Integration(equations, q, np.zeros(6 * len(own.names)), time, np.array([time]), end=time + 1.0)
     if run.begin() != abi.RUNNING:
+        if equations.rate_rows and (unmet := contradiction(own, equations.problem, q, time)):
+            raise ModelError(f"rates contradict each other, the joints or the rate rows (residual rates: {unmet})")
         raise ModelError(f"at t = {state.time:g} s the velocities cannot be computed: the pose cannot be kept closed")
     _check(equations, run, state.time)
     velocities, _ = rates.at_origins(own, run.q, run.v, np.zeros_like(run.v))
@@ -48,7 +51,7 @@ def _check(equations: Equations, run: Integration, time: float) -> None:
     missing[equations.stop_table[:, abi.STOP_ROW]] = 0.0
     largest = float(np.abs(p.scales[: p.rows] * demanded).max(initial=0.0))
     if float(np.abs(missing).max(initial=0.0)) > MET * largest:
-        names = [signal.name for _, signal in equations.system.signals]
+        names = [*dict.fromkeys((*(signal.name for _, signal in equations.system.signals), *equations.rate_rows))]
         wrong = [name for name in names if abs(missing[rows[name]]) > MET * largest] or names
         raise ModelError(
             f"rates contradict each other or the joints: {', '.join(map(repr, wrong))} cannot all be met; remove one"

@@ -64,12 +64,15 @@ class LeastVelocity:
         project: Project,
         tolerance: float,
         deadline: float | None,
+        rated: tuple[System, Problem] | None = None,
     ) -> None:
         """start: a time [s] and a pose.  last: no driver is evaluated beyond this time.  project: the nearest pose that
-        meets the constraints at a time, or None.  deadline: a time of time.perf_counter."""
+        meets the constraints at a time, or None.  deadline: a time of time.perf_counter.  rated: the system with its
+        rate rows, which the velocities satisfy, and its problem; None if there are none."""
         from scipy.integrate import DOP853
 
         self._system, self._problem = system, problem
+        self._rated = rated or (system, problem)
         self._project = project
         self._deadline = deadline
         time, self._base = start
@@ -120,8 +123,8 @@ class LeastVelocity:
         q = self._at(time, y, self._base) if np.isfinite(y).all() else None
         if q is None:
             return np.full_like(y, np.nan)
-        known = rates.linearize(self._system, self._problem, q)
-        v = known.solve(rates.driver_rates(self._system, self._problem, time)[0]).reshape(-1, 6)
+        known = rates.linearize(*self._rated, q)
+        v = known.solve(rates.driver_rates(*self._rated, time)[0]).reshape(-1, 6)
         p = q[: self._end].reshape(-1, layout.POSE)[:, 3:]
         spin = np.hstack([np.zeros((len(v), 1)), 0.5 * v[:, 3:]])
         return np.hstack([v[:, :3] / self._units[:, :3], euler.multiply(p, spin)]).ravel()

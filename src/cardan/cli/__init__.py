@@ -19,7 +19,7 @@ from typing import Protocol, cast
 from cardan import __version__
 from cardan.errors import CardanError
 
-VERBS = ("examples", "solve", "move", "simulate", "study", "bench", "warmup")
+VERBS = ("examples", "view", "solve", "move", "simulate", "study", "bench", "warmup")
 
 WRONG_USE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it

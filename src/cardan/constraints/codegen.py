@@ -127,6 +127,31 @@ def curvature_kernel(name: str, trace: Trace, inline: bool) -> str:
     return _function(f"{name}_curvature", sizes, f"ẋᵀ f_xx ẋ of {name}, {len(rows)} rows.", body, inline)
 
 
+def rate_value_kernel(name: str, trace: Trace) -> str:
+    """The function of B(x) = ∂g/∂ẋ, in place of ∂f/∂x; f is zero, since a rate row says nothing about poses."""
+    graph, variables, rows = trace
+    one, width = graph.constant(1.0), len(variables)
+    partials = [[graph.derivative(row, {graph.rates[x]: one}, {}) for x in variables] for row in rows]
+    writer = _Writer(graph, [p for row in partials for p in row if not p.is_zero])
+    body = [*writer.lines, f"    for i in range({len(rows)}):", "        f[i] = 0.0"]
+    body += [f"    for i in range({width * len(rows)}):", "        df[i] = 0.0"]
+    for i, row in enumerate(partials):
+        body += [f"    df[{i * width + j}] = {writer.name(p)}" for j, p in enumerate(row) if not p.is_zero]
+    sizes = {"x": width, "c": writer.parameters, "f": len(rows), "df": width * len(rows)}
+    return _function(name, sizes, f"f = 0 and B of g = B ẋ: {len(rows)} rows, {width} components.", body, False)
+
+
+def rate_curvature_kernel(name: str, trace: Trace) -> str:
+    """The function of Ḃ ẋ = g_x ẋ."""
+    graph, variables, rows = trace
+    memo: dict[int, Scalar] = {}
+    curvatures = [graph.derivative(row, graph.rates, memo) for row in rows]
+    writer = _Writer(graph, curvatures)
+    body = [*writer.lines, *(f"    g[{i}] = {writer.name(c)}" for i, c in enumerate(curvatures))]
+    sizes = {"x": len(variables), "rate": len(variables), "c": writer.parameters, "g": len(rows)}
+    return _function(f"{name}_curvature", sizes, f"Ḃ ẋ, {len(rows)} rows.", body, False)
+
+
 def _function(name: str, sizes: dict[str, int], text: str, body: list[str], inline: bool) -> str:
     views = [] if inline else [f"    {argument} = view({argument}, {size})" for argument, size in sizes.items() if size]
     return "\n".join(
@@ -149,7 +174,10 @@ def user_module(trace: Trace) -> str:
 
     It contains only operations, numbers and indices, and none of the user's text, not even a name.
     """
-    kernels = [value_kernel("primitive", trace, False), curvature_kernel("primitive", trace, False)]
+    if trace[0].rates:
+        kernels = [rate_value_kernel("primitive", trace), rate_curvature_kernel("primitive", trace)]
+    else:
+        kernels = [value_kernel("primitive", trace, False), curvature_kernel("primitive", trace, False)]
     return "\n\n\n".join([f"{_OPENING}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
 
 

@@ -239,6 +239,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Scalar] = []
+        self.rates: dict[Scalar, Scalar] = {}  # of feature variables, in a graph of rates
         self._interned: dict[tuple[str, tuple[int, ...], float | str | None], Scalar] = {}
 
     def node(self, operation: str, arguments: tuple[Scalar, ...] = (), value: float | str | None = None) -> Scalar:
@@ -316,7 +317,7 @@ class Graph:
         return self.call("exp", n * self.call("log", a))
 
     def reads(self, node: Scalar, kind: str) -> bool:
-        """Whether a node depends on a variable of a kind: x for features, c for parameters."""
+        """Whether a node depends on a variable of a kind: x for features, c for parameters, v for rates."""
         seen = set()
         stack = [node]
         while stack:
@@ -340,13 +341,15 @@ class Graph:
         return self.node(f"call {name}", arguments)
 
     @classmethod
-    def from_plain(cls, nodes: Iterable[Plain], components: int, parameters: int) -> Graph:
+    def from_plain(cls, nodes: Iterable[Plain], components: int, parameters: int, rates: bool = False) -> Graph:
         """The graph of plain nodes.  Each is checked, since the code generated from them is executed.
 
-        The first nodes are the variables x0, x1, … and c0, c1, ….  ValueError if tracing cannot produce a node.
+        The first nodes are the variables x0, x1, … and c0, c1, …, then v0, v1, … of rates.  ValueError if tracing
+        cannot produce a node.
         """
         graph = cls()
-        names = [*(f"x{i}" for i in range(components)), *(f"c{i}" for i in range(parameters))]
+        counts = {"x": components, "c": parameters, "v": components if rates else 0}
+        names = [f"{kind}{i}" for kind, count in counts.items() for i in range(count)]
         for k, (operation, indices, value) in enumerate(nodes):
             arguments = tuple(graph.nodes[i] for i in indices if 0 <= i < k)
             if operation == "variable":
@@ -364,6 +367,20 @@ class Graph:
         if len(graph.nodes) < len(names):
             raise ValueError(f"a graph of {len(graph.nodes)} nodes does not contain all of the variables {names}")
         return graph
+
+    def at_rest(self, of: Scalar) -> Scalar:
+        """The expression with all rates zero."""
+        found: list[Scalar] = []
+        combine = {"+": self.add, "-": self.subtract, "*": self.multiply, "/": self.divide}
+        for node in self.nodes[: of.index + 1]:
+            arguments = tuple(found[argument.index] for argument in node.arguments)
+            if node.operation == "variable" and str(node.value).startswith("v"):
+                found.append(self.constant(0.0))
+            elif node.operation in combine:
+                found.append(combine[node.operation](*arguments))
+            else:
+                found.append(self.node(node.operation, arguments, node.value))
+        return found[of.index]
 
     def derivative(self, of: Scalar, seeds: Mapping[Scalar, Scalar], memo: dict[int, Scalar]) -> Scalar:
         """D[of], with D[variable] = seeds[variable] and zero for every other variable."""

@@ -19,6 +19,8 @@ def _apply(name: str, a: Any) -> Any:
         return jets.function(name, a)
     if isinstance(a, Vector | Quaternion):
         raise TracingError(f"cd.{name} takes a number, not {a!r}; take a component, cd.norm or cd.dot first")
+    if hasattr(a, "call"):  # a formula of parameters
+        return a.call(name)
     return getattr(math, name)(a)
 
 
@@ -52,6 +54,9 @@ def atan2(s: Any, c: Any) -> Any:
             return a.graph.call("atan2", a.graph.lift(s), a.graph.lift(c))
         if isinstance(a, Jet):
             return jets.atan2(s, c)
+    for a in (s, c):
+        if hasattr(a, "call"):  # a formula of parameters
+            return a.lift(s).call("atan2", c)
     return math.atan2(s, c)
 
 
@@ -99,6 +104,34 @@ def rotation_vector(a: Any, b: Any) -> Any:
     if not isinstance(a, Quaternion) or not isinstance(b, Quaternion):
         raise TracingError(f"cd.rotation_vector takes two orientations, not {a!r} and {b!r}")
     return expression.relative_rotation_vector(a, b)
+
+
+def rate(a: Any) -> Any:
+    """Time derivative of a point, vector, coordinate or expression of them, in a rate primitive."""
+    if isinstance(a, Vector):
+        return Vector(*map(rate, a.components))
+    if not isinstance(a, Scalar):
+        way = "use cd.angular_velocity" if isinstance(a, Quaternion) else "the derivative of a number is zero"
+        raise TracingError(f"cd.rate takes a traced vector or number, not {a!r}; {way}")
+    _check_rates("rate", a)
+    return a.graph.derivative(a, a.graph.rates, {})
+
+
+def angular_velocity(a: Any) -> Any:
+    """Angular velocity [rad/s] of an orientation in world axes, 2 vec(ṗ ⊗ p*), in a rate primitive."""
+    if not isinstance(a, Quaternion):
+        raise TracingError(f"cd.angular_velocity takes an orientation, not {a!r}")
+    _check_rates("angular_velocity", a.w)
+    w, *parts = a.components
+    v, dv, dw = Vector(*parts), Vector(*map(rate, parts)), rate(w)
+    return (dv * w - v * dw + expression.cross(v, dv)) * 2.0
+
+
+def _check_rates(name: str, a: Scalar) -> None:
+    if not a.graph.rates:
+        raise TracingError(f"cd.{name} is for equations of velocities; declare this one with @cd.rate_primitive(…)")
+    if a.graph.reads(a, "v"):
+        raise TracingError(f"cd.{name} takes a value without rates; rate rows contain no accelerations")
 
 
 def _vectors(name: str, a: Any, b: Any) -> tuple[Vector, Vector]:

@@ -24,13 +24,14 @@ class FeatureKind(IntEnum):
     VECTOR = 1  # world direction of a vector fixed on a body, 3 components
     ORIENTATION = 2  # quaternion (w, x, y, z) of a frame fixed on a body, 4 components
     ANGLE = 3  # last accepted value of a counted angle [rad], 1 component; it has no derivative
+    SCALAR = 4  # a number of a joint that depends on variables, 1 component
 
     @property
     def components(self) -> int:
         return _COMPONENTS[self]
 
 
-_COMPONENTS: Final = (3, 3, 4, 1)
+_COMPONENTS: Final = (3, 3, 4, 1, 1)
 
 Unit = Literal["m", "m²", "rad"]
 Measure = Literal["value", "chord", "sine"]
@@ -85,6 +86,8 @@ class Primitive:
     ``absolute``: f may change when all its points are translated together, so these are relative to the world origin.
     ``indifferent``: f depends only on the relative placement of its features (:mod:`cardan.constraints.indifference`).
     ``lengths``: indices of the parameters that are lengths of parts [m], such as a radius.
+    ``of_rates``: it constrains velocities alone, B(x) ẋ = 0.  Its kernels give f = 0, B for ∂f/∂x and Ḃ ẋ for
+    ẋᵀ f_xx ẋ, so that the walk computes its rows of J and γ.
     """
 
     code: int
@@ -106,6 +109,7 @@ class Primitive:
     absolute: bool = False
     indifferent: bool = True
     lengths: tuple[int, ...] = ()
+    of_rates: bool = False
     text: str = ""  # source of the kernels of a user's primitive; "" for a built-in one
     origin: Any = None  # the recipe from which unpickling rebuilds a user's primitive
 
@@ -122,6 +126,13 @@ class Primitive:
     def is_traced(self) -> bool:
         """Whether its kernels are generated from a graph; otherwise they are written by hand."""
         return not hasattr(self.origin, "derivative")
+
+    def judged(self) -> Primitive:
+        """The primitive that verdicts judge it by."""
+        if self.judged_as == self.name:
+            return self
+        found: Primitive = find(self.judged_as) if self.code >= 0 else self.origin.judged()
+        return found
 
     @property
     def unit(self) -> str:
@@ -199,6 +210,7 @@ def user_primitive(recipe: Any, text: str, rows: int, *, absolute: bool, indiffe
     name = recipe.name
     declared = (recipe.arguments, recipe.parameters, recipe.defaults, recipe.units)
     options = {"absolute": absolute, "indifferent": indifferent, "text": text, "origin": recipe}
+    options["of_rates"] = getattr(recipe, "of_rates", False)
     return _with_derived_fields(Primitive(-1, name, *declared, (), "value", None, name, **options), rows)
 
 

@@ -122,6 +122,44 @@ class Line:
         return self.value + self.rate * (t - self.time)
 
 
+@dataclass(frozen=True, slots=True)
+class GivenRate:
+    """The value of a rate row as a function of time: the rate of something that has no value."""
+
+    signal: Signal
+
+    @property
+    def is_constant(self) -> bool:
+        return False
+
+    @property
+    def name(self) -> str:
+        return self.signal.name
+
+    def jet(self, time: float) -> Jet:
+        """Zero, rate and acceleration at a time [s]."""
+        found = self.signal.jet(time)
+        return Jet(0.0, found.value, found.rate)
+
+    def jets(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Zero, rate and acceleration at times [s], shape (times, 3)."""
+        found = self.signal.jets(times)
+        return np.column_stack([np.zeros(len(times)), found[:, :2]])
+
+    def value(self, time: float) -> float:
+        """Zero."""
+        return 0.0
+
+    def __copy__(self) -> GivenRate:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> GivenRate:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GivenRate, (self.signal,)
+
+
 def check_picklable(what: str, function: Any) -> None:
     """ModelError if the function of an item cannot be pickled."""
     try:

@@ -29,6 +29,7 @@ from cardan.constraints.registry import (
     Argument,
     FeatureKind,
     Primitive,
+    Unit,
     features_of,
     traced_arguments,
     user_primitive,
@@ -36,6 +37,7 @@ from cardan.constraints.registry import (
 from cardan.errors import ModelError
 
 MOST_ROWS = 64
+RATE_UNITS: dict[str, Unit] = {"m/s": "m", "rad/s": "rad"}  # of a rate row, and of its integral
 MOST_DEPTH = 8  # of nested lists that a function may return
 
 
@@ -50,6 +52,7 @@ class Recipe:
     units: tuple[Any, ...]
     nodes: tuple[Plain, ...]
     rows: tuple[int, ...]
+    of_rates: bool = False
 
     @staticmethod
     def rebuild(recipe: Recipe) -> Primitive:
@@ -57,7 +60,9 @@ class Recipe:
         kinds = features_of(recipe.arguments)
         components = sum(kind.components for kind in kinds)
         try:
-            graph = Graph.from_plain(recipe.nodes, components, len(recipe.parameters))
+            graph = Graph.from_plain(recipe.nodes, components, len(recipe.parameters), recipe.of_rates)
+            if recipe.of_rates:
+                graph.rates = {graph.variable(f"x{i}"): graph.variable(f"v{i}") for i in range(components)}
             rows = [graph.nodes[k] for k in recipe.rows]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise ModelError(
@@ -66,7 +71,9 @@ class Recipe:
             ) from None
         trace = graph, graph.nodes[:components], rows
         text = codegen.user_module(trace)
-        flags = {"absolute": _is_absolute(trace, kinds), "indifferent": is_indifferent(graph, kinds, rows)}
+        # a rate row depends on velocities in the world, whatever its features are on
+        indifferent = not recipe.of_rates and is_indifferent(graph, kinds, rows)
+        flags = {"absolute": _is_absolute(trace, kinds), "indifferent": indifferent}
         return user_primitive(recipe, text, len(rows), **flags)
 
     def reduced(self, made: Primitive) -> tuple[Callable[[Recipe], Primitive], tuple[Recipe]]:
@@ -128,6 +135,46 @@ def primitive(
     return make
 
 
+def rate_primitive(
+    *misplaced: Any, unit: str | Sequence[str] = "m/s", **kinds: str
+) -> Callable[[Callable[..., Any]], Primitive]:
+    """Make your own constraint of velocities, B(x) ẋ = 0, for :meth:`Mechanism.constrain_rates`.
+
+        @cd.rate_primitive(i="point", axis="vector of i")
+        def blade(i, axis):
+            return cd.dot(axis, cd.rate(i))
+
+    As :func:`primitive`, but the function also uses cd.rate(…), the time derivative of a point, vector, coordinate or
+    expression, and cd.angular_velocity(orientation).  Each row must be linear in these rates, without another term.
+    All features may be on one body: velocities are those in the world.
+    unit: of the rows, "m/s" or "rad/s", one for all or one for each.
+    """
+    if misplaced:
+        raise ModelError(
+            f"cd.rate_primitive was given {misplaced[0]!r}; declare the arguments of the function, as in "
+            "@cd.rate_primitive(i='point', axis='vector of i')"
+        )
+
+    def make(function: Callable[..., Any]) -> Primitive:
+        name = getattr(function, "__name__", None)
+        name = name if isinstance(name, str) else type(function).__name__
+        what = f"rate primitive {name!r}"
+        if not callable(function):
+            raise ModelError(f"{what} was made from {function!r}; it must be a function")
+        units = tuple(unit) if isinstance(unit, list | tuple) else (unit,)
+        for one in units:
+            if not isinstance(one, str) or one not in RATE_UNITS:
+                raise ModelError(f"{what} has the unit {one!r}; it must be one of {', '.join(map(repr, RATE_UNITS))}")
+        if not units:
+            raise ModelError(f"{what} has no unit; give one for all rows, or one for each")
+        arguments = _arguments(what, kinds, least=1)
+        named, defaults = _signature(what, function, arguments)
+        own = tuple(RATE_UNITS[one] for one in units)
+        return _traced(what, name, function, arguments, named, defaults, own, of_rates=True)
+
+    return make
+
+
 def coupling(name: str, first: str, second: str, function: Callable[[Any], Any]) -> Primitive:
     """The primitive q₂ − function(q₁) of two coordinates; first and second are their kinds."""
     if not callable(function):
@@ -143,7 +190,8 @@ def coupling(name: str, first: str, second: str, function: Callable[[Any], Any])
     return _traced(name, "coupling", residual, arguments, (), (), (KINDS[second].unit,))
 
 
-def _arguments(what: str, kinds: Mapping[str, str]) -> tuple[Argument, ...]:
+def _arguments(what: str, kinds: Mapping[str, str], least: int = 2) -> tuple[Argument, ...]:
+    """The declared arguments; least: number of bodies that they must be on."""
     if not kinds:
         raise ModelError(f"{what} has no features; declare its arguments, as in primitive(i='point', j='point')")
     found: dict[str, Argument] = {}
@@ -161,7 +209,7 @@ def _arguments(what: str, kinds: Mapping[str, str]) -> tuple[Argument, ...]:
             raise ModelError(f"{declaration}, but a coordinate is on two bodies; it must name a feature")
         found[name] = Argument(name, kind, of)
         bodies += 2 if KINDS[kind].is_coordinate else not separator
-    if bodies < 2:
+    if bodies < least:
         raise ModelError(
             f"{what} is on one body only; a constraint is between two bodies: declare a feature of the other body too, "
             "which may be the ground"
@@ -228,11 +276,14 @@ def _traced(
     parameters: tuple[str, ...],
     defaults: tuple[tuple[str, float], ...],
     units: tuple[Any, ...],
+    of_rates: bool = False,
 ) -> Primitive:
     """The primitive of a function, which is called once with symbols."""
     graph = Graph()
     variables = [graph.variable(f"x{i}") for i in range(sum(kind.components for kind in features_of(arguments)))]
     named = {parameter: graph.variable(f"c{i}") for i, parameter in enumerate(parameters)}
+    if of_rates:
+        graph.rates = {x: graph.variable(f"v{i}") for i, x in enumerate(variables)}
     try:
         rows = _rows(graph, _called(function, traced_arguments(arguments, variables), named), 0)
         if not rows:
@@ -240,15 +291,32 @@ def _traced(
         if len(rows) > MOST_ROWS:
             raise TracingError(f"it returned {len(rows)} residuals; at most {MOST_ROWS} can be in one primitive")
         for k, row in enumerate(rows):
-            if not graph.reads(row, "x"):
+            if of_rates:
+                _check_linear(graph, k, row)
+            elif not graph.reads(row, "x"):
                 raise TracingError(f"its residual {k} does not depend on any feature; each residual must depend on one")
         if len(units) not in (1, len(rows)):
             raise TracingError(f"it has {len(rows)} rows but {len(units)} units; give one for all, or one for each")
         nodes = tuple(node.plain() for node in graph.nodes)
-        recipe = Recipe(name, arguments, parameters, defaults, units, nodes, tuple(row.index for row in rows))
+        numbers = tuple(row.index for row in rows)
+        recipe = Recipe(name, arguments, parameters, defaults, units, nodes, numbers, of_rates)
         return Recipe.rebuild(recipe)
     except TracingError as error:
         raise ModelError(f"{what}: {error}") from None
+
+
+def _check_linear(graph: Graph, k: int, row: Scalar) -> None:
+    """TracingError if a row is not of the form B(x) ẋ."""
+    if not graph.reads(row, "v"):
+        raise TracingError(f"its row {k} does not depend on any rate; each row must contain cd.rate(…) of something")
+    one = graph.constant(1.0)
+    if any(graph.reads(graph.derivative(row, {v: one}, {}), "v") for v in graph.rates.values()):
+        raise TracingError(f"its row {k} is not linear in the rates; a rate row must be")
+    if not graph.at_rest(row).is_zero:
+        raise TracingError(
+            f"its row {k} has a term without rates, so that it is not zero at rest; a rate row must be linear in the "
+            "rates (a given speed is value= of m.constrain_rates)"
+        )
 
 
 def _called(function: Callable[..., Any], features: Sequence[Any], named: Mapping[str, Any]) -> Any:

@@ -75,10 +75,14 @@ class Diagnosis:
     is not decided.  ``branches``: several motions begin in this pose.
     ``nearly``: if the pose is not assembled only because the constraints do not fit exactly, the tolerance that accepts
     it and the degrees of freedom at this tolerance; otherwise None.
+    ``parameters``: those that were free: they are unknowns too, and ``free_motions`` says which are not determined.
     ``motions``: a basis of the free motions, shape (dof, bodies, 6): velocity of the body's origin in world axes [m]
     and rotation in body axes [rad], bodies as in ``names``.  In each motion one coordinate changes by 1 rad or 1 m,
     while those of the other motions do not change.  ``free_motions``: this coordinate in words, for each motion.  Both
     are None for a mechanism with a large piece.  ``notes``: rings of gears that are locked or inconsistent, in words.
+    ``velocity_dof``: independent velocities, without drivers and limits.  It is less than ``dof`` if rate rows
+    (nonholonomic constraints) exclude velocities; poses keep all of ``dof``.  ``rate_rows``: their names;
+    ``redundant_rates``: those of their equations that depend on joints or earlier rate rows.
     """
 
     dof: int
@@ -104,6 +108,10 @@ class Diagnosis:
     nearly: tuple[float, int] | None
     notes: tuple[str, ...]
     worst: list[Violation]
+    velocity_dof: int
+    rate_rows: tuple[str, ...]
+    redundant_rates: list[Equation]
+    parameters: tuple[str, ...] = ()
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -133,7 +141,7 @@ class Diagnosis:
             gap = "no singular value is zero"
         else:
             gap = "the other singular values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
-        unknowns = 6 * len(self.names)
+        unknowns = 6 * len(self.names) + len(self.parameters)
         lines = [
             f"degrees of freedom: {self.dof} ({unknowns} unknowns − rank {self.rank}; {gap})",
             f"Grübler count:      {self.gruebler}",
@@ -146,6 +154,8 @@ class Diagnosis:
             lines[0] += "".join(told) + more
         if self.undriven != self.dof:
             lines.insert(1, f"with the drivers:   {self.undriven}")
+        if self.rate_rows:
+            lines.insert(1, self._of_rates())
         if self.by_tolerance:
             lines.append(
                 f"at tolerance {self.tolerance:.0e}: singular values below {self.tolerance / REACH:.0e} count as zero; "
@@ -169,6 +179,14 @@ class Diagnosis:
         if self.unconnected:
             lines.append(f"not connected to the ground: {', '.join(map(repr, self.unconnected))}")
         return "\n".join(lines)
+
+    def _of_rates(self) -> str:
+        """A line on rate rows, and one for each of their equations that is redundant."""
+        names = ", ".join(map(repr, self.rate_rows[:MOTIONS_TOLD]))
+        more = " …" if len(self.rate_rows) > MOTIONS_TOLD else ""
+        text = f"in velocity:        {self.velocity_dof} of {self.dof}, because of the rate rows {names}{more}"
+        told = [f"\n  redundant rate row {e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant_rates]
+        return text + "".join(told)
 
     def _of_second_order(self) -> list[str]:
         """Lines on freedoms that are not motions."""
@@ -206,7 +224,9 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     coordinates = state.coordinates
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
-    near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
+    values = {**system.values, **state.variables}
+    variables = [values[name] for name in system.variables.names]
+    near = np.array([*variables, *[state.angles.get(key, 0.0) for key in system.counted_angles]])
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
     bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)
 
@@ -216,26 +236,28 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
             for piece in system.pieces
         ]
 
+    unknowns = 6 * len(system.names) + len(system.variables.free)
     found = find(tolerance)
     rank = sum(f.rank for f in found)
     motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
+    rates = _rates(system.rated, coordinates, near, state.time, tolerance) if system.rated is not system else None
     undecided = not judged.met or any(f.curvature.infinitesimal is None for f in found)
     nearly = None
     if not judged.met and judged.residual <= NEARLY_CLOSED:
         accepting = accepting_tolerance(judged.residual)
         wider = find(accepting)
         if all(f.is_closed for f in wider):
-            nearly = accepting, 6 * len(system.names) - sum(f.rank for f in wider)
+            nearly = accepting, unknowns - sum(f.rank for f in wider)
     return Diagnosis(
-        dof=6 * len(system.names) - rank,
-        undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
+        dof=unknowns - rank,
+        undriven=unknowns - sum(f.driven_rank for f in found),
         gruebler=system.gruebler,
         rank=rank,
         equations=system.equations,
         redundant=[equation for f in found for equation in f.redundant],
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
-        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == 6 * len(system.names) - rank),
+        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == unknowns - rank),
         residuals=violations(system, residuals),
         residual=judged.residual,
         assembled=judged.met,
@@ -250,6 +272,10 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         nearly=nearly,
         notes=tuple(rings(system)),
         worst=[] if judged.met else violations(system, residuals, bounds),
+        velocity_dof=6 * len(system.names) - (rank if rates is None else rates[0]),
+        rate_rows=tuple(dict.fromkeys(system.rate_constraints)),
+        redundant_rates=[] if rates is None else rates[1],
+        parameters=system.variables.free,
     )
 
 
@@ -316,6 +342,41 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
     )
 
 
+def _rates(
+    rated: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float
+) -> tuple[int, list[Equation]]:
+    """Rank of joints and rate rows together, and the equations of rate rows that depend on those before them."""
+    rank, redundant = 0, []
+    for piece in rated.pieces:
+        system = piece.system
+        q = formulations.to_reference(system, piece.take(coordinates), piece.take_angles(near))
+        problem = formulations.problem(system, "manifold", system.extent_at(q), time)
+        drivers = {signal.name for _, signal in system.signals} - set(_rate_names(system))
+        equations = {
+            start + i: (Equation(name, primitive.name, i), primitive.of_rates)
+            for name, primitive, start in system.rows
+            for i in range(primitive.rows)
+            if i not in primitive.guards and name not in drivers
+        }
+        rows = list(equations)
+        if problem.unknowns > DENSE_UNKNOWNS:
+            found = _sparse(problem, q, rows, tolerance)
+            own, dependent = found.rank, found.redundant
+        elif rows:
+            at = Linearised(problem, q, rows)
+            own = at.rank(tolerance / REACH)
+            dependent = [rows[i] for i in dependent_rows(at.matrix, own, tolerance / REACH)]
+        else:
+            own, dependent = 0, []
+        rank += own
+        redundant += [equations[row][0] for row in dependent if equations[row][1]]
+    return rank, redundant
+
+
+def _rate_names(system: System) -> list[str]:
+    return [name for name, primitive, _ in system.rows if primitive.of_rates]
+
+
 def misfit(piece: System, q: FloatArray, time: float, residual: float) -> float | None:
     """Whether dependent equations disagree by the residual, as rounded data do, at the end q of a solver.
 
@@ -363,6 +424,11 @@ def _motions(
         block[3:, body, 3:] = euler.matrix(coordinates[body, 3:])  # rotations about the world's axes, in body axes
         blocks.append(block)
         words += describe_free(system.names[body])
+    known = {name for piece in system.pieces for name in piece.system.variables.free}
+    for name in system.variables.free:
+        if name not in known:  # nothing depends on it
+            blocks.append(np.zeros((1, count, 6)))
+            words.append(FreeMotion(f"parameter {name!r}", "changes", "", ()))
     return np.concatenate(blocks), tuple(words)
 
 

@@ -12,13 +12,15 @@ velocity     b = M^½ v         c = D ġ
 pose         b = M^½ δ         c = −D f
 ============ ================= ===============
 
-The second and third are projections in the metric of M.
+The second and third are projections in the metric of M.  Rate rows A v = b are rows of J in the first two, but not in
+the third, which then has a factor of its own.
 """
 
 from math import sqrt
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
+from cardan.dynamics._dual import subtract_times
 from cardan.dynamics.abi import WIDTH
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
@@ -27,6 +29,7 @@ REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may 
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
 PROXIMAL = 2.0  # iterations that remove the error of EPSILON
+CONTRADICTED = 1e-6  # of the largest velocity or rate: equations that are missed by more contradict each other
 CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
 ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
 
@@ -53,7 +56,9 @@ FACTOR, SOLVE, FORCE = map(plain, (abi.FACTOR, abi.SOLVE, abi.FORCE))
     OLD_V,
     END_MULTIPLIERS,
     SCALES,
-) = map(plain, range(18))
+    POSE_SCALES,
+    POSE_MATRIX,
+) = map(plain, range(20))
 
 
 @inner
@@ -180,6 +185,22 @@ def call_algebra(job, op, control, work):
 
 
 @inner
+def call_pose_algebra(job, op, control, work):
+    """FACTOR or SOLVE with X, without rate rows."""
+    return call_evaluator(
+        job[abi.POSE_ALGEBRA],
+        op,
+        integers_at(job[abi.POSE_PATTERN]),
+        control,
+        piece(job, X, work),
+        piece(job, SCRATCH, work),
+        control,
+        piece(job, JACOBIAN, work),
+        piece(job, POSE_MATRIX if job[abi.RATED] > 0 else MATRIX, work),
+    )
+
+
+@inner
 def linearize(job, control, q, v, work):
     """f, γ and J at (q, v), Ĵ and its factor.  Redundant rows, seen by a small pivot, are factorised with EPSILON."""
     jacobian = piece(job, JACOBIAN, work)
@@ -189,7 +210,13 @@ def linearize(job, control, q, v, work):
     mass = roots(job)
     pattern = integers_at(job[abi.PATTERN])
     active = floats_at(job[abi.ACTIVE])
-    scale_jacobian(pattern, tail(mass, 2 * n6), active, jacobian, piece(job, SCALES, work))
+    scales = piece(job, SCALES, work)
+    scale_jacobian(pattern, tail(mass, 2 * n6), active, jacobian, scales)
+    if job[abi.RATED] > 0:
+        numbers = integers_at(job[abi.POSE_EQUATIONS])
+        pose_scales = piece(job, POSE_SCALES, work)
+        for k in range(job[abi.EQUATIONS] - job[abi.RATED]):
+            pose_scales[k] = scales[numbers[k]]
     factorise(job, control, work)
 
 
@@ -201,10 +228,41 @@ def factorise(job, control, work):
         control[abi.EPSILON] = EPSILON if redundant else 0.0
         control[abi.PIVOT] = 1.0
         call_algebra(job, FACTOR, control, work)
+        if job[abi.RATED] > 0:
+            pivot = control[abi.PIVOT]
+            control[abi.PIVOT] = 1.0
+            call_pose_algebra(job, FACTOR, control, work)
+            control[abi.PIVOT] = min(pivot, control[abi.PIVOT])
         control[abi.PROXIMAL] = PROXIMAL if redundant else (1.0 if control[abi.PIVOT] < ACCURATE else 0.0)
         if redundant or control[abi.PIVOT] > REGULAR:
             break
         control[abi.REDUNDANT] = 1.0
+
+
+@inner
+def add_feedback(job, control, q, v, row, x, work):
+    """x[equations] −= D (2α (J v − ġ) + α² f), with α = GAIN [1/s]; the first half of VALUES ← f.  [Baumgarte1972]"""
+    n6 = WIDTH * job[abi.BODIES]
+    n = job[abi.EQUATIONS]
+    gain = control[abi.GAIN]
+    mass = roots(job)
+    pattern = integers_at(job[abi.PATTERN])
+    scales = piece(job, SCALES, work)
+    values = piece(job, VALUES, work)
+    scratch = piece(job, SCRATCH, work)  # M^½ v, then the residual rates
+    missing = tail(scratch, n6)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    for i in range(n6):
+        scratch[i] = v[i] * mass[n6 + i]
+    for i in range(n):
+        missing[i] = 0.0
+    add_drivers(job, row, 1, scales, scratch)
+    subtract_times(pattern, piece(job, JACOBIAN, work), scratch, missing)
+    for i in range(n):
+        x[n6 + i] -= 2.0 * gain * missing[i]
+    take_rows(pattern, scales, values, 1.0, missing)
+    for i in range(n):
+        x[n6 + i] -= gain * gain * missing[i]
 
 
 @inner
@@ -221,6 +279,8 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
         x[i] *= mass[2 * n6 + i]
     take_rows(integers_at(job[abi.PATTERN]), scales, tail(values, job[abi.ROWS]), 1.0, tail(x, n6))
     add_drivers(job, row, 2, scales, x)
+    if control[abi.STABILIZATION] == abi.BAUMGARTE:
+        add_feedback(job, control, q, v, row, x, work)
     call_algebra(job, SOLVE, control, work)
     for i in range(n6):
         a[i] = x[i] * mass[2 * n6 + i]
@@ -245,8 +305,9 @@ def project_pose(job, control, step, work):
     values = piece(job, VALUES, work)
     for i in range(n6):
         x[i] = step[i] * mass[n6 + i]
-    take_rows(integers_at(job[abi.PATTERN]), piece(job, SCALES, work), values, -1.0, tail(x, n6))
-    call_algebra(job, SOLVE, control, work)
+    scales = piece(job, POSE_SCALES if job[abi.RATED] > 0 else SCALES, work)
+    take_rows(integers_at(job[abi.POSE_PATTERN]), scales, values, -1.0, tail(x, n6))
+    call_pose_algebra(job, SOLVE, control, work)
     largest = 0.0
     for i in range(n6):
         step[i] = x[i] * mass[2 * n6 + i]
@@ -319,3 +380,30 @@ def project_velocity(job, control, row, v, work):
     call_algebra(job, SOLVE, control, work)
     for i in range(n6):
         v[i] = x[i] * mass[2 * n6 + i]
+
+
+@inner
+def contradicts_rates(job, control, row, work):
+    """Whether the velocities in X, just projected, miss an equation: rate rows and drivers contradict each other.
+
+    Without rate rows such drivers cannot be followed by the poses either, which is seen there.
+    """
+    if job[abi.RATED] == 0 or control[abi.REDUNDANT] == 0.0:
+        return False
+    n6 = WIDTH * job[abi.BODIES]
+    n = job[abi.EQUATIONS]
+    x = piece(job, X, work)
+    missing = tail(x, n6)
+    size = 0.0
+    for i in range(n6):
+        size = max(size, abs(x[i]))
+    for i in range(n):
+        missing[i] = 0.0
+    add_drivers(job, row, 1, piece(job, SCALES, work), x)
+    for i in range(n):
+        size = max(size, abs(missing[i]))
+    subtract_times(integers_at(job[abi.PATTERN]), piece(job, JACOBIAN, work), x, missing)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(missing[i]))
+    return largest > CONTRADICTED * size

@@ -17,6 +17,10 @@ SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the
 
 ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a stop that is not reached).
 
+RATED is the number of rate rows, which are equations of velocities and accelerations, but not of poses.  If there are
+some, poses have a linear algebra of their own: POSE_ALGEBRA, POSE_PATTERN, and POSE_EQUATIONS, which has the number of
+each of its equations among all equations.
+
 Loads act on generalised forces (force in world at the centre of mass, torque in principal axes) by three operations
 with the arguments (op, table, floats, q, v, out, control or efforts, work):
 
@@ -25,6 +29,9 @@ FORCE out += forces of all loads but the called ones, at the time control[ASK_TI
 APPLY out += forces of the called ones: an effort per law and a vector per wrench are given
 READ  out ← coordinate, rate, effort, potential energy of each law, at the time control[ASK_TIME]
 ===== ===========================================================================================
+
+Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  SOFT is the address of their
+evaluator, or zero: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.
 """
 
 from __future__ import annotations
@@ -51,6 +58,13 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ACTIVE,
     STOPS,
     BOUNDS,
+    SOFT,
+    SOFT_INTS,
+    SOFT_FLOATS,
+    SOFT_WORK,
+    POSE_ALGEBRA,
+    POSE_PATTERN,
+    POSE_EQUATIONS,
     BODIES,
     COORDINATES,
     ROWS,
@@ -58,8 +72,9 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     DRIVEN,
     ASKS,
     STOP_COUNT,
+    RATED,
     PIECES,
-) = range(24)
+) = range(32)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
@@ -109,11 +124,16 @@ SOLVE: Final = 1
     UNEVEN,
     SHIFTED,
     MOST_STEP,
+    STABILIZATION,
+    GAIN,
     CONTROL,
-) = range(40)
+) = range(42)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)
+
+# values of STABILIZATION: poses and velocities are projected; equations of accelerations alone; with Baumgarte's terms
+PROJECTED, UNSTABILIZED, BAUMGARTE = range(3)
 
 # values of PHASE
 BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
@@ -144,6 +164,9 @@ R_COORDINATE, R_RATE, R_EFFORT, R_ENERGY, READING = range(5)
 
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
+
+# soft rows: number of rows, and of rows at most; then the body of each row
+SOFT_ROWS, SOFT_MOST, SOFT_BODIES = range(3)
 
 # Estimated error of a step, and shift onto the constraints; relative to the extent, or in radians.  A constant step
 # with a larger error is too large.  A variable step with a larger shift is refused.

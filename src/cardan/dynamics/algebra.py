@@ -82,21 +82,21 @@ class Strips(NamedTuple):
         return strip, slot
 
 
-def linear_algebra(system: System, structure: IntArray) -> Algebra:
-    """Dense where there are few equations, else block-sparse."""
-    strips = read_strips(system, structure)
+def linear_algebra(system: System, structure: IntArray, with_rates: bool = True) -> Algebra:
+    """Dense where there are few equations, else block-sparse.  with_rates: whether rate rows are equations."""
+    strips = read_strips(system, structure, with_rates)
     bodies = len(system.names)
     return dense(strips, bodies) if strips.rows.sum() <= DENSE_EQUATIONS else sparse(strips, bodies)
 
 
-def read_strips(system: System, structure: IntArray) -> Strips:
-    """Runs of rows that are equations; guard rows are none."""
+def read_strips(system: System, structure: IntArray, with_rates: bool = True) -> Strips:
+    """Runs of rows that are equations; guard rows are none.  with_rates: whether rate rows are."""
     slots = system.ints[system.starts[:-1] + layout.SLOTS]
     records = solvers_abi.HEADER + np.cumsum(solvers_abi.C_BLOCKS + slots) - solvers_abi.C_BLOCKS - slots
     kinds = {id(primitive): primitive for primitive in system.primitives}
     number = {key: k for k, key in enumerate(kinds)}
     kind = np.array([number[id(primitive)] for primitive in system.primitives], dtype=np.int64)
-    runs = [list(_runs(primitive)) for primitive in kinds.values()]
+    runs = [list(_runs(kind)) if with_rates or not kind.of_rates else [] for kind in kinds.values()]
     sizes = np.array([len(own) for own in runs], dtype=np.int64)
     every = np.array([run for own in runs for run in own], dtype=np.int64).reshape(-1, 2)
     counts = sizes[kind] if kind.size else kind

@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
-from cardan.dynamics.algebra import linear_algebra
+from cardan.dynamics.algebra import Algebra, linear_algebra
 from cardan.dynamics.forces import Forces
 from cardan.system import layout
 from cardan.system.state import FloatArray
@@ -24,13 +24,21 @@ class Stop(NamedTuple):
     upper: float
 
 
+class PoseAlgebra(NamedTuple):
+    """Linear algebra of the equations of poses, and the number of each among all equations."""
+
+    algebra: Algebra
+    equations: IntArray
+
+
 class Equations:
     """Masses, gravity, constraints and linear algebra of a system whose reference frames are the principal frames.
 
     ``masses``, shape (bodies, 6): the diagonal of M [kg, kg m²].  ``gravity`` [m/s²].  Threads may share it.
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
     system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
-    ``forces``: of the loads, None if there are none.
+    ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
+    ``poses``: the linear algebra without them, None if there are none.
     """
 
     def __init__(
@@ -40,6 +48,10 @@ class Equations:
         self.forces = forces
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern, self.algebra, self.matrix = linear_algebra(system, self.problem.structure)
+        self.rate_rows: tuple[str, ...] = tuple(
+            dict.fromkeys(r.constraint for r in system.rows if r.primitive.of_rates)
+        )
+        self.poses = self._pose_algebra()
         own = self.problem.scales[: self.problem.rows][self.equations]
         roots = np.sqrt(masses.ravel())
         self.masses = masses
@@ -57,6 +69,14 @@ class Equations:
         weights = own[self.stop_table[:, abi.STOP_EQUATION]]
         bounds = [(stop.lower, stop.upper, weight, 0.0, 0.0) for stop, weight in zip(stops, weights, strict=True)]
         self.bounds: FloatArray = np.array(bounds).reshape(-1, abi.BOUND)
+
+    def _pose_algebra(self) -> PoseAlgebra | None:
+        """The linear algebra of poses, to which rate rows do not belong; None if it is that of all equations."""
+        if not self.rate_rows:
+            return None
+        found = linear_algebra(self.system, self.problem.structure, with_rates=False)
+        number = {int(row): k for k, row in enumerate(self.equations)}
+        return PoseAlgebra(found, np.array([number[int(row)] for row in found.equations], dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Equations, (self.system, self.masses, self.gravity, self.stops, self.forces)

@@ -32,4 +32,4 @@ class Model(NamedTuple):
             equations: Equations = self.loaded._equations()[0]
             return equations
         found = mass.masses(self.parts, self.points, system.judged_length)
-        return Equations(system.with_references(found.frames), found.diagonal, np.array(self.gravity))
+        return Equations(system.rated.with_references(found.frames), found.diagonal, np.array(self.gravity))

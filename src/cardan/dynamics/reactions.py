@@ -19,6 +19,7 @@ from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
+from cardan.joints.rate_rows import REGISTRY as RATE_KINDS
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
@@ -61,10 +62,15 @@ class Connection(NamedTuple):
 
 
 def connection(joint: Joint) -> Connection:
-    """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate."""
+    """Of a joint or driver: its frames a and b.  Of a coupling: frame b of its first and of its second coordinate.
+
+    Of a rate row on one body: no frame a.
+    """
     places = tuple(place for end in joint.ends for place in _places(end))
     sides = places if len(joint.ends) == 1 else tuple(_places(end)[-1] for end in joint.ends)
-    a, b = sides if len(sides) == 2 else (None, None)
+    if joint.kind.name in RATE_KINDS:  # several features of it may be on one body
+        sides = tuple({place.body: place for place in reversed(places)}.values())[::-1]
+    a, b = sides if len(sides) == 2 else (None, sides[0] if len(sides) == 1 else None)
     return Connection(joint.kind.name, a, b, places)
 
 
@@ -121,6 +127,15 @@ class ConstraintForces:
         numbers = np.flatnonzero(self.equations.equations == rows[name])
         found: FloatArray = -self.multipliers[:, numbers].sum(axis=1)  # of a limit in a driven motion: zero
         return found
+
+    def is_shared(self, name: str) -> bool:
+        """Whether redundant equations leave λ of the first equation of a constraint undetermined."""
+        if self.free is None:
+            return False
+        rows = {row.constraint: row.start for row in self.equations.system.rows}
+        numbers = np.flatnonzero(self.equations.equations == rows[name])
+        unit = _scales(self.equations)[0][numbers]
+        return bool((np.abs(self.random[:, numbers] / unit) > UNIQUE).any())
 
     def reaction(self, name: str, place: Place, axes: str) -> Reaction:
         """Of a constraint on the body of a place, about the place's origin."""
@@ -240,6 +255,27 @@ def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     arrays = (np.ascontiguousarray(q), np.empty(p.rows), np.empty(p.sizes[4]), found)
     limits = equations.stop_table, equations.bounds
     _reactions.drift(job, owner.floats.copy(), places, drive, weights, *limits, *arrays)
+    return found
+
+
+def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Largest |J v − ġ| of any equation at each of the times, lengths relative to the extent, shape (times,)."""
+    p = equations.problem
+    weights = np.zeros(p.rows)
+    weights[equations.equations] = _scales(equations)[0]
+    weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
+    demanded = np.zeros((len(times), p.rows))
+    rows = {row.constraint: row.start for row in equations.system.rows}
+    for _, signal in equations.system.signals:
+        demanded[:, rows[signal.name]] = signal.jets(times)[:, 1]
+    found = [weights * (p.product(a, b) - c) for a, b, c in zip(np.ascontiguousarray(q), v, demanded, strict=True)]
+    largest: FloatArray = np.abs(np.array(found).reshape(len(times), -1)).max(axis=1, initial=0.0)
+    return largest
+
+
+def applied(equations: Equations, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Q of gravity, −ω × I ω and all loads at one instant, flat."""
+    found: FloatArray = _loads(equations, np.array([time]), q[None], v.reshape(1, -1, WIDTH)).ravel()
     return found
 
 

@@ -57,7 +57,7 @@ def phase(k: int) -> float:
 
 def build() -> cd.Mechanism:
     """Gears in layers, rotated slightly out of mesh, the planets slightly too far out."""
-    m = cd.Mechanism("planetary_gear")
+    m = cd.Mechanism("planetary_gear", gravity=(0.0, -9.81, 0.0))
     sun = m.body("sun", position=(0.002, 0.0, 0.0), orientation=euler.from_axis_angle(Z, radians(8.0)))
     ring = m.body("ring", position=(0.0, 0.003, 0.002), orientation=euler.from_axis_angle(Z, radians(-5.0)))
     carrier = m.body("carrier", position=(0.0, 0.0, -0.003), orientation=euler.from_axis_angle(Z, radians(10.0)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cardan.constraints.registry import KINDS, Argument, Primitive
+from cardan.constraints.signal import GivenRate
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import REGISTRY, JointKind
@@ -21,9 +22,15 @@ _VALID: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def resolved(
-    primitive: Primitive, given: Mapping[str, Any], coordinate: Callable[[Any, str], Coordinate]
+    primitive: Primitive,
+    given: Mapping[str, Any],
+    coordinate: Callable[[Any, str], Coordinate],
+    signal: GivenRate | None = None,
 ) -> tuple[tuple[Any, ...], Relation]:
-    """The ends that were given for a primitive, and its relation; ``coordinate`` finds the coordinate of a joint."""
+    """The ends that were given for a primitive, and its relation; ``coordinate`` finds the coordinate of a joint.
+
+    signal: the value of a rate row, if it is not zero.
+    """
     names = [argument.name for argument in primitive.arguments]
     unknown = [name for name in given if name not in (*names, *primitive.parameters)]
     if unknown:
@@ -55,8 +62,10 @@ def resolved(
     for name in primitive.parameters:
         if name not in given and name not in defaults:
             raise ModelError(f"it was not given its parameter {name!r}; it must be a number")
-        parameters.append(check.number(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
-    return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters))
+        parameters.append(check.quantity(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
+    if signal is not None:
+        parameters.append(0.0)
+    return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters), signal)
 
 
 def _wanted(argument: Argument) -> str:
@@ -80,9 +89,13 @@ constrain: JointKind[Any] = JointKind("constrain", _build, {}, (), (), False)
 REGISTRY["constrain"] = constrain
 
 
-def checked(primitive: Any, what: str) -> Primitive:
+def checked(primitive: Any, what: str, of_rates: bool = False) -> Primitive:
     """The primitive; a ModelError that says how to make one, if it is none."""
+    maker = "@cd.rate_primitive(…)" if of_rates else "@cd.primitive(…)"
     if isinstance(primitive, Primitive):
+        if primitive.of_rates != of_rates:
+            verb = "m.constrain" if of_rates else "m.constrain_rates"
+            raise ModelError(f"{what} was given {primitive!r}; it must be made with {maker}, or be given to {verb}")
         return primitive
-    hint = "declare it with @cd.primitive(…)" if callable(primitive) else "it must be made with @cd.primitive(…)"
+    hint = f"declare it with {maker}" if callable(primitive) else f"it must be made with {maker}"
     raise ModelError(f"{what} was given {primitive!r}, which is no primitive; {hint}")

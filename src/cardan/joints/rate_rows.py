@@ -1,0 +1,75 @@
+"""Rate rows: constraints of velocities alone, A(q) v = 0, that no equation of poses replaces (nonholonomic).
+
+They are joints in name and in ends, but the position level does not know them: neither assembly nor verdict, nor the
+projection of poses in a simulation.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from cardan.constraints.functions import angular_velocity, cross, dot, rate
+from cardan.constraints.registry import Primitive
+from cardan.constraints.user import rate_primitive
+from cardan.errors import ModelError
+from cardan.joints.registry import JointKind
+from cardan.system.parts import Body, Feature, Frame
+from cardan.system.relations import Relation
+
+REGISTRY: dict[str, JointKind[Any]] = {}
+
+
+def find_rate_kind(name: str) -> JointKind[Any]:
+    """The registered kind of rate rows of that name."""
+    return REGISTRY[name]
+
+
+class RateKind(JointKind[Any]):
+    """A kind of rate rows."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return find_rate_kind, (self.name,)
+
+
+@cache
+def blade() -> Primitive:
+    """0 = z·ṗ [m/s]: the point p does not move along z."""
+
+    def blade(i: Any, z: Any) -> Any:
+        return dot(z, rate(i))
+
+    return rate_primitive(i="point", z="vector of i")(blade)
+
+
+@cache
+def relative_blade() -> Primitive:
+    """0 = z·(ṗ − ṙ − ω × (p − r)) [m/s]: the point p does not move along z as seen from a body at r that turns at ω."""
+
+    def relative_blade(i: Any, z: Any, j: Any, turned: Any) -> Any:
+        return dot(z, rate(i) - rate(j) - cross(angular_velocity(turned), i - j))
+
+    kinds = {"i": "point", "z": "vector of i", "j": "point", "turned": "orientation of j"}
+    return rate_primitive(**kinds)(relative_blade)
+
+
+def knife_edge_relation(frame: Frame, relative_to: Body | None) -> Relation:
+    """The row of a knife edge."""
+    features: tuple[Feature, ...] = (frame.feature(), frame.axis("z"))
+    if relative_to is None or relative_to.is_ground:
+        return Relation(blade(), features)
+    if relative_to is frame.body:
+        raise ModelError(f"relative_to is body {relative_to.name!r} itself, relative to which nothing on it moves")
+    other = relative_to.frame()
+    return Relation(relative_blade(), (*features, other.feature(), other.orientation()))
+
+
+def _build(*_: Any) -> list[Relation]:
+    raise AssertionError("Mechanism builds this")
+
+
+knife_edge = RateKind("knife_edge", _build, {}, (), (), False)
+constrain_rates = RateKind("constrain_rates", _build, {}, (), (), False)
+REGISTRY |= {kind.name: kind for kind in (knife_edge, constrain_rates)}
