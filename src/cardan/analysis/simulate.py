@@ -16,16 +16,20 @@ from cardan.analysis.reasons import contradiction
 from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations
+from cardan.diagnosis import freedom
 from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
-from cardan.dynamics.integrate import TABLEAUS, Integration
+from cardan.dynamics.generalized_alpha import GeneralizedAlpha
+from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Integration
+from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-METHODS: Final = ("adams", *TABLEAUS)
+METHODS: Final = ("adams", *TABLEAUS, "generalized_alpha")
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
 CHUNK: Final = 2000  # steps times bodies between two checks of the clock
@@ -59,6 +63,9 @@ def simulate(
     max_step: float | None,
     max_seconds: float | None,
     progress: Callable[[float], None] | None,
+    stabilization: str,
+    gain: float | None,
+    tolerance: float,
     notes: list[str],
 ) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`.  system: that of kinematics, which assembles the start."""
@@ -74,7 +81,19 @@ def simulate(
     rtol = RTOL if step is None and rtol is None else None if rtol is None else check.positive(rtol, "rtol")
     max_step = None if max_step is None else check.positive(max_step, "max_step")
     deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
-    found = assemble(system, state, getattr(state, "time", None), AssemblyOptions(max_seconds=max_seconds))
+    if stabilization not in STABILIZATIONS:
+        raise check.unknown(stabilization, "stabilization", STABILIZATIONS)
+    if stabilization != "projection" and method == "generalized_alpha":
+        raise ModelError(f"stabilization={stabilization!r} is for explicit methods; generalized_alpha solves for poses")
+    if stabilization == "baumgarte" and step is None and gain is None:
+        raise ModelError("stabilization='baumgarte' with variable steps needs gain= [1/s]; give it, or step=")
+    if gain is not None and stabilization != "baumgarte":
+        raise ModelError(f"gain is {gain!r}, but stabilization is {stabilization!r}; a gain belongs to 'baumgarte'")
+    gain = None if gain is None else check.positive(gain, "gain")
+    options = AssemblyOptions(max_seconds=max_seconds, tolerance=tolerance)
+    found = assemble(system, state, getattr(state, "time", None), options)
+    if found.ok and options.tolerance > AssemblyOptions().tolerance:
+        _check_fit(system, found.state, options.tolerance)
     first = found.state.time
     outputs = _outputs(first, duration, step, times)
     if len(outputs) * equations.columns > MOST_NUMBERS:
@@ -92,13 +111,49 @@ def simulate(
         given = given[[state.names.index(name) for name in found.state.names]]
     v = _velocities(own, found.state, given)
     end = first + duration
-    run = Integration(equations, q, v, first, outputs, end=end, method=method, step=step, rtol=rtol, max_step=max_step)
+    settings: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "max_step": max_step}
+    kind = GeneralizedAlpha if method == "generalized_alpha" else Integration
+    run = kind(equations, q, v, first, outputs, end=end, stabilization=stabilization, gain=gain, **settings)
     code = run.begin()
+    if run.control[abi.REDUNDANT] and code == abi.RUNNING:
+        notes += _of_redundancy(system, run, found.state)
     if given is not None:
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             notes.append(f"the velocities at the start contradict the joints; they were changed by up to {change:.3g}")
     return _go_on(run, code, first + duration, notes, deadline, progress)
+
+
+def _check_fit(system: System, state: State, tolerance: float) -> None:
+    """ModelError if the data fit only within the tolerance: dependent equations then lock the motion."""
+    found = freedom.diagnose(system, state, tolerance)
+    if found.by_tolerance:
+        names = ", ".join(dict.fromkeys(repr(equation.constraint) for equation in found.redundant))
+        raise ModelError(
+            f"the joints fit each other only within the tolerance {tolerance:g}: in a simulation they would lock "
+            f"{found.by_tolerance} freedoms; give exact data, or remove redundant equations ({names})"
+        )
+
+
+def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
+    """Notes on a start with redundant equations: a shaky structure, and drivers that share their efforts."""
+    notes = []
+    if WIDTH * len(system.names) <= freedom.DENSE_UNKNOWNS:
+        found = freedom.diagnose(system, state, AssemblyOptions().tolerance)
+        if found.infinitesimal:
+            notes.append(
+                f"shaky at the start: {found.infinitesimal} of the {found.dof} degrees of freedom are infinitesimal "
+                "only; along them reactions are unbounded, and the results depend on rounding"
+            )
+    signals = run.equations.system.signals
+    if signals:
+        e = run.equations
+        forces = ConstraintForces(e, run.q[None], np.zeros((1, e.equations.size)), redundant=True)
+        shared = [signal.name for _, signal in signals if forces.is_shared(signal.name)]
+        if shared:
+            names = ", ".join(map(repr, shared))
+            notes.append(f"the efforts of {names} are not unique, because equations are redundant: the least are given")
+    return notes
 
 
 def resume(simulation: Simulation, max_seconds: float | None, progress: Callable[[float], None] | None) -> Simulation:
@@ -121,7 +176,8 @@ def _go_on(
     """Integrate until the time ``last``, or until it ends for another reason."""
     c = run.control
     first = run.first
-    chunk = max(1, (CALLED_CHUNK if run.job[abi.ASKS] else CHUNK) // len(run.equations.system.names))
+    by_python = run.job[abi.ASKS] or isinstance(run, GeneralizedAlpha)
+    chunk = max(1, (CALLED_CHUNK if by_python else CHUNK) // len(run.equations.system.names))
     status, reason = SimulationStatus.DONE, ""
     try:
         while code == abi.RUNNING:

@@ -233,6 +233,7 @@ class Simulation:
             accelerations=accelerations[k].copy(),
             angles=dict(zip(keys, self._angles()[k].tolist(), strict=True)) if keys else None,
             time=float(self.times[k]),
+            variables=system.values,
         )
 
     def _index(self, body: str | Body) -> int:
@@ -275,7 +276,7 @@ class Simulation:
 
     def _world(self, feature: Feature) -> FloatArray:
         """A point or vector in world, shape (times, 3)."""
-        value = np.broadcast_to(np.array(feature.value), (len(self.times), 3))
+        value = np.broadcast_to(np.array(feature.at(self._equations.system.values)), (len(self.times), 3))
         assert isinstance(feature.body, Body)
         if feature.body.is_ground:
             return value
@@ -379,7 +380,7 @@ class Simulation:
         return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
-        """Equal results of equal systems; the number of steps is not compared."""
+        """Equal results of equal systems and loads; the number of steps is not compared."""
         if not isinstance(other, Simulation):
             return NotImplemented
         mine, theirs = self._equations, other._equations
@@ -388,6 +389,7 @@ class Simulation:
             and bool(np.array_equal(self._results, other._results, equal_nan=True))
             and mine.system == theirs.system
             and mine.stops == theirs.stops
+            and mine.forces == theirs.forces
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 

@@ -124,11 +124,16 @@ SOLVE: Final = 1
     UNEVEN,
     SHIFTED,
     MOST_STEP,
+    STABILIZATION,
+    GAIN,
     CONTROL,
-) = range(40)
+) = range(42)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)
+
+# values of STABILIZATION: poses and velocities are projected; equations of accelerations alone; with Baumgarte's terms
+PROJECTED, UNSTABILIZED, BAUMGARTE = range(3)
 
 # values of PHASE
 BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)

@@ -118,7 +118,7 @@ def _draw(m: cd.Mechanism) -> None:
     end = NOSE - 0.5 * MODULE * CROWN
     _bevel(pinion, PINION, (0, end, 0), Y, (cos(half), 0.0, sin(half)), 0.27)
     rod(pinion, (0, -0.08, 0), (0, end, 0), 0.018, STEEL)
-    for bearing, axis in (((0.2, 0.0, 0.0), X), ((-0.2, 0.0, 0.0), X), ((0.0, -NOSE + 0.06, 0.0), Y)):
+    for bearing, axis in (((0.28, 0.0, 0.0), X), ((-0.28, 0.0, 0.0), X), ((0.0, -NOSE + 0.06, 0.0), Y)):
         m.ground.attach(cd.shapes.tube(0.035, 0.02, 0.04), m.ground.frame(bearing, z=axis))
 
 

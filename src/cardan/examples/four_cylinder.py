@@ -99,7 +99,8 @@ def _draw_piston(piston: cd.Body) -> None:
 
 
 def _draw_cylinder(ground: cd.Body, x: float) -> None:
-    """A bore that is cut open, from below the lowest skirt to above the highest crown."""
+    """A bore that is cut open, from below the lowest skirt to above the highest crown, and a bearing of the shaft."""
+    ground.attach(cd.shapes.tube(0.026, 0.0162, 0.02), ground.frame((x - 0.5 * PITCH, 0, 0), z=X))
     low, high = ROD - THROW - 0.03, ROD + THROW + 0.045
     liner = cd.shapes.extrusion(looks.half_ring(0.044, 0.0365), high - low)
     ground.attach(liner, ground.frame((x, 0, 0.5 * (low + high)), x=X))

@@ -1,14 +1,25 @@
 """Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates."""
 
 from cardan.joints.coordinates import Coordinate, coordinate
-from cardan.joints.couplings import belt, couple, drive, gear, held, limit, rack
+from cardan.joints.couplings import DRIVEN, belt, couple, drive, gear, held, limit, rack
 from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
-from cardan.joints.lower_pairs import cylindrical, fixed, planar, prismatic, revolute, screw, spherical, universal
+from cardan.joints.lower_pairs import (
+    coincident,
+    cylindrical,
+    fixed,
+    planar,
+    prismatic,
+    revolute,
+    screw,
+    spherical,
+    universal,
+)
 from cardan.joints.own import constrain
 from cardan.joints.rate_rows import constrain_rates, knife_edge
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
+    "DRIVEN",
     "REGISTRY",
     "Coordinate",
     "Joint",
@@ -16,6 +27,7 @@ __all__ = [
     "Relative",
     "angle",
     "belt",
+    "coincident",
     "constrain",
     "constrain_rates",
     "coordinate",

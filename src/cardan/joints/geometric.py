@@ -11,6 +11,7 @@ from cardan.joints.coordinates import about_z, along_x, along_y, along_z, apart,
 from cardan.joints.lower_pairs import axes_aligned
 from cardan.joints.registry import joint_kind
 from cardan.system import check
+from cardan.system.formulas import Formula, plain
 from cardan.system.layout import ABOUT_Z, CROSSED
 from cardan.system.parts import Frame, Point
 from cardan.system.relations import Location, Motion, Relation
@@ -18,13 +19,17 @@ from cardan.system.relations import Location, Motion, Relation
 
 def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
     """Origins of frames that only give directions: they tell the size of parts in a model without other lengths."""
-    return tuple([("" if end.body.is_ground else end.body.name, end.origin) for end in (a, b)])
+    found = []
+    for end in (a, b):
+        x, y, z = plain(end.origin)
+        found.append(("" if end.body.is_ground else end.body.name, (x, y, z)))
+    return tuple(found)
 
 
 @joint_kind(distance=apart)
 def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Relation]:
     """Two points at a distance [m]: 1 equation; ``squared`` takes the paper's form d·d − L² instead of |d| − L."""
-    length = check.positive(length, "the length", instead="where two points meet, use a spherical joint")
+    length = check.positive_quantity(length, "the length", instead="where two points meet, use a spherical joint")
     kind = primitives.distance_squared if check.flag(squared, "squared") else primitives.distance
     return [Relation(kind, (a.feature(), b.feature()), (length,))]
 
@@ -32,12 +37,15 @@ def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool =
 @joint_kind(angle=between)
 def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Relation]:
     """The z axes at an angle [rad], 0 < angle < π: 1 equation; ``cosine`` takes the paper's form z_a·z_b − cos α."""
-    value = check.number(angle, "the angle")
-    if not 0.0 < value < math.pi:
-        raise ModelError(
-            f"the angle is {value} rad; it must lie between 0 and π (for parallel axes use parallel, with one frame's "
-            "z reversed for opposed axes)"
-        )
+    value = check.quantity(angle, "the angle")
+    text = (
+        "the angle is {value} rad; it must lie between 0 and π (for parallel axes use parallel, with one frame's z "
+        "reversed for opposed axes)"
+    )
+    if isinstance(value, Formula):
+        value.book.require(value, 0.0, math.pi, text)
+    elif not 0.0 < value < math.pi:
+        raise ModelError(text.format(value=value))
     kind = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
     return [Relation(kind, (a.axis("z"), b.axis("z")), (value,), locations=_locations(a, b))]
 
