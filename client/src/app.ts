@@ -516,7 +516,7 @@ export class App {
     document.title = `${TITLE(model.item === 'own' ? model.title : model.item)} · Cardan`;
     this.picker.replaceChildren(
       h('b', {}, TITLE(model.item === 'own' ? model.title : model.item)),
-      h('small', {}, model.item === 'own' ? 'your mechanism' : model.title),
+      h('small', {}, model.item === 'own' ? (this.link ? 'your mechanism' : 'recorded motion') : model.title),
       icon('down'),
     );
     this.duration = model.duration || 2;
@@ -549,6 +549,7 @@ export class App {
     this.framesApplied++;
     if (!this.player) this.draw(frame.poses);
     this.link?.answered(frame.ack);
+    if (frame.ack && this.hand.retarget()) this.drag(this.hand.grab!, performance.now());
     this.stage.growTraces();
     this.showForce();
     this.showNumbers();
@@ -1049,6 +1050,7 @@ export class App {
 
   private key(event: KeyboardEvent): void {
     const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key === 'Tab') document.body.classList.add('keys');
     if (event.key === 'Escape') {
       this.hand.cancel();
       this.toggleGallery(false);
@@ -1143,6 +1145,7 @@ export class App {
     this.player.speed = clip.kind === 'wiggle' ? 1 : Number(this.speedField.value);
     this.scrub.disabled = false;
     this.stopButton.disabled = false;
+    this.values = [];
     this.largestReaction = 0;
     for (const force of clip.reactions.values()) {
       for (let k = 0; k < force.length; k += 3)
@@ -1286,6 +1289,10 @@ export class App {
     model.coordinates.forEach((c, k) => {
       this.values[k] = coordinates.value(c, this.poses, this.values[k]);
     });
+    for (const driver of this.link ? model.drivers : []) {
+      const own = model.coordinates.flatMap((c, k) => (c.joint === driver.of ? [this.values[k]] : []));
+      if (own.length === 1 && !this.player) this.updateDriver({ ...driver, value: own[0] });
+    }
     if (!this.jointRows.hidden) {
       this.scene!.joints.forEach((joint, k) => {
         const text = this.valuesOf(joint.name);

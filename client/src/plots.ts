@@ -64,6 +64,7 @@ export class Plots {
         width: this.holder.clientWidth,
         height: 168,
         legend: { show: false },
+        pxAlign: 0,
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
         scales: { x: { time: false, ...(clip ? {} : { range: () => this.span() }) } },
         axes: [

@@ -30,6 +30,9 @@ Solve
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
 
+Look
+    view                opens a mechanism in the browser: drag its parts, play its drivers, simulate it
+
 Read
     State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
     Status, Violation   how an assembly ended, and the residual of one constraint
@@ -95,6 +98,8 @@ if TYPE_CHECKING:
     from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
 
+    view: Any  # the package cardan.view, which can be called
+
 mm, inch = LENGTHS["mm"], LENGTHS["inch"]
 deg = ANGLES["deg"]
 
@@ -116,8 +121,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "shapes":
-        return import_module("cardan.shapes")
+    if name in ("shapes", "view"):
+        return import_module(f"cardan.{name}")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -172,6 +177,7 @@ __all__ = [
     "primitive",
     "rate_primitive",
     "shapes",
+    "view",
     "acos",
     "angular_velocity",
     "asin",

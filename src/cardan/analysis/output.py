@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cardan.analysis.simulation import Simulation
 
 CHARTS: Final = (".svg", ".pdf")  # of a simulation: positions and energies over time
-SHOWN: Final = (".png", ".gif", ".glb")  # of the mechanism, by cardan.view.export
+SHOWN: Final = (".png", ".gif", ".glb", ".html")  # of the mechanism, by cardan.view
 COLORS: Final = ("#2a78d6", "#d6632a", "#2a9d5c", "#8a4fd0", "#c2a000", "#555555")
 INK: Final = "#222222"
 TOTAL: Final = "total"
@@ -44,8 +44,11 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None) -
     elif suffix in SHOWN:
         shown = _drawn(result, mechanism)
         # The layer above is looked up by name: results know no viewer.
-        export = import_module("cardan.view.export")
-        data = export.to_bytes(suffix, shown, result.states, result.times, _poses(result))
+        if suffix == ".html":
+            data = import_module("cardan.view.share").html(shown, result)
+        else:
+            export = import_module("cardan.view.export")
+            data = export.to_bytes(suffix, shown, result.states, result.times, _poses(result))
     else:
         valid = ", ".join((".csv", *SHOWN, *charts))
         raise ModelError(f"the file is {str(path)!r}; its name must end in {valid}")

@@ -368,9 +368,10 @@ class Simulation:
     def save(self, path: str | Path, *, mechanism: Any = None) -> None:
         """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
 
-        ``.csv``: poses, velocities and energies.  ``.svg``, ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a
-        picture of the mechanism in the last state.  ``.gif``: an animation.  ``.glb``: an animated model for other
-        programs.  mechanism: whose parts are drawn, if the result was pickled.
+        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses, velocities and energies.
+        ``.svg``, ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a picture of the mechanism in the last state.
+        ``.gif``: an animation.  ``.glb``: an animated model for other programs.  mechanism: whose parts are drawn, if
+        the result was pickled.
         """
         output.save(self, path, mechanism)
 

@@ -39,7 +39,7 @@ def fill(points, normals, faces, color, light, image, depth):
                 n = (nx * nx + ny * ny + nz * nz) ** 0.5 + 1e-30
                 nx, ny, nz = nx / n, ny / n, nz / n
                 d = nx * light[0] + ny * light[1] + nz * light[2]
-                shade = 0.50 + 0.14 * ny + 0.40 * max(d, 0.0)  # sky from above, and one lamp
+                shade = 0.46 + 0.12 * ny + 0.18 * nz + 0.34 * max(d, 0.0)  # sky, camera light, and one lamp
                 half = max(d * 0.5 + nz * 0.5, 0.0)
                 shine = 0.16 * half**24
                 for c in range(3):

@@ -22,11 +22,15 @@ REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the
 
 
 class Drag:
-    """is_dynamic: the hand pulls with a spring in dynamics; otherwise parts follow the hand as far as joints allow."""
+    """is_dynamic: the hand pulls with a spring in dynamics; otherwise parts follow the hand as far as joints allow.
+    drives: drivers are kept, constant, and :meth:`drive` sets them; otherwise they are left out.
+    """
 
-    def __init__(self, mechanism: Mechanism, state: State, pins: list[int], *, is_dynamic: bool) -> None:
-        self.is_dynamic = is_dynamic
-        self._model = held(mechanism, state, pins)
+    def __init__(
+        self, mechanism: Mechanism, state: State, pins: list[int], *, is_dynamic: bool = False, drives: bool = False
+    ) -> None:
+        self.is_dynamic, self.drives = is_dynamic, drives
+        self._model = held(mechanism, state, pins, drives)
         self._extent = float(self._model.system.judged_length)
         self._session: Any = self._model.session(state, mode="dynamic" if is_dynamic else "kinematic")
         self._grasp: Any = None
@@ -44,6 +48,10 @@ class Drag:
             self._grasp, self._of = self._session.grasp(self._model[name], point, stiffness=STIFFNESS), (body, point)
         self._target[:] = target
         self._grasp.target = target
+
+    def drive(self, driver: str, value: float) -> None:
+        """Set the coordinate of a driver [m] or [rad]."""
+        self._session.drive(driver, value)
 
     def step(self) -> Frame:
         """The state that follows the target."""
@@ -105,15 +113,29 @@ class Drag:
         return state
 
 
-def held(mechanism: Mechanism, state: State, pins: list[int]) -> Mechanism:
-    """A copy that a hand can move: without drivers, and with pinned parts fixed to the ground where they are."""
+def held(mechanism: Mechanism, state: State, pins: list[int], drives: bool) -> Mechanism:
+    """A copy that a hand can move: without drivers, or with constant ones; pinned parts are fixed where they are."""
     copy = mechanism.copy()
     for name, joint in mechanism.joints.items():
         if joint.kind.name == "drive":
+            coordinate = copy[name].ends[0]
             copy.remove(name)
+            if drives:
+                copy.drive(name, coordinate, coordinate.value(state))
     for body in pins:
         name = state.names[body]
         axes = state[name].matrix
         place = copy.ground.frame(state[name].position, z=axes[:, 2], x=axes[:, 0])
         copy.fixed(f"pin of {name}", place, copy[name].frame((0, 0, 0), z=(0, 0, 1), x=(1, 0, 0)))
     return copy
+
+
+def prepare() -> None:
+    """Compile or load the kernels of a drag, so that the first one does not wait."""
+    m = Mechanism("lever")
+    lever = m.body("lever", position=(0.1, 0.0, 0.0))
+    m.revolute("hinge", m.ground.frame(), lever.frame())
+    drag = Drag(m, m.assemble().state, [], is_dynamic=False)
+    drag.hold(0, (1.0, 0.0, 0.0), (0.9, 0.1, 0.0))
+    drag.step()
+    drag.close()

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cardan.joints import Coordinate, Joint
-from cardan.shapes import Mesh as Solid
-from cardan.shapes import box, cylinder, extrusion, gear, link, plate, revolution, sphere, tube
-from cardan.shapes.region import Region, circle
+from cardan.shapes import box, cylinder, extrusion, gear, link, revolution, sphere, thread, tube
+from cardan.shapes.region import Region
 from cardan.shapes.shape import FloatArray
 from cardan.shapes.solids import Extrusion
 from cardan.view.palette import RUBBER, STEEL
@@ -217,8 +216,9 @@ def _distance(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     """A rod between two balls."""
     r = looks.r
     for place in (a, b):
-        looks.add(place.body, sphere(1.5 * r), place.origin, None, STEEL)
-    rod = mesh_of(cylinder(0.8 * r, 1.0)).placed(np.array([0.0, 0.0, 0.5]), np.eye(3))
+        looks.add(place.body, sphere(max(1.5 * r, 0.028 * dict(joint.parameters)["length"])), place.origin, None, STEEL)
+    radius = max(0.8 * r, 0.016 * dict(joint.parameters)["length"])
+    rod = mesh_of(cylinder(radius, 1.0)).placed(np.array([0.0, 0.0, 0.5]), np.eye(3))
     ends = tuple(tuple(p.origin.tolist()) for p in (a, b))
     looks.struts.append((joint.name, (a.body, b.body), ends, rod.painted(STRUT)))  # type: ignore[arg-type]
 
@@ -236,29 +236,6 @@ def _screw(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     looks.add(a.body, thread(1.3 * r, pitch, length), a.origin + 0.5 * (low + high) * a.z, a.axes, STEEL)
     hexagon = [(2.6 * r * math.cos(k * math.pi / 3), 2.6 * r * math.sin(k * math.pi / 3)) for k in range(6)]
     looks.add(b.body, extrusion(hexagon, 2.6 * r, holes=[(0.0, 0.0, 1.25 * r)]), b.origin, b.axes)
-
-
-def thread(radius: float, pitch: float, length: float) -> Solid:
-    """A rod with a helical groove: ρ(θ, z) = R − depth·|saw(z/pitch − θ/2π)|, centred on its origin."""
-    lead = abs(pitch)
-    lead *= max(1.0, math.ceil(length / (60.0 * lead)))  # at most 60 turns are drawn
-    rows, around = max(8, round(8 * length / lead)), 24
-    z = length * (np.arange(rows + 1) / rows - 0.5)
-    angle = 2.0 * np.pi * np.arange(around) / around
-    phase = z[:, None] / lead - math.copysign(1.0, pitch) * angle[None] / (2.0 * np.pi)
-    rho = radius - min(0.5 * lead, 0.25 * radius) * 2.0 * np.abs(phase - np.round(phase))
-    v = np.stack([rho * np.cos(angle), rho * np.sin(angle), np.broadcast_to(z[:, None], rho.shape)], axis=2)
-    j, after = np.arange(around), (np.arange(around) + 1) % around
-    faces = []
-    for i in range(rows):
-        a, b = i * around + j, i * around + after
-        faces += [np.column_stack([a, b, b + around]), np.column_stack([a, b + around, a + around])]
-    low, high = (rows + 1) * around, (rows + 1) * around + 1
-    top = rows * around
-    faces += [np.column_stack([after, j, np.full(around, low)]),
-              np.column_stack([top + j, top + after, np.full(around, high)])]  # fmt: skip
-    ends = [[0.0, 0.0, z[0]], [0.0, 0.0, z[-1]]]
-    return Solid(np.concatenate([v.reshape(-1, 3), ends]), np.concatenate(faces), "a thread")
 
 
 DRAW: dict[str, Callable[[Any, Joint, Place, Place], None]] = {
@@ -435,6 +412,3 @@ def _around(d: float, r1: float, r2: float) -> list[tuple[float, float]]:
     two = np.linspace(-lean, lean, 33)
     rows = [(r1 * math.cos(t), r1 * math.sin(t)) for t in one]
     return rows + [(d + r2 * math.cos(t), r2 * math.sin(t)) for t in two]
-
-
-__all__ = ["Solid", "circle", "couplings", "joints", "plate", "trim"]

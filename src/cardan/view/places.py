@@ -86,16 +86,17 @@ def sizes_of(by_body: Mapping[str, Sequence[Place]], mechanism: Mechanism) -> tu
     """
     spans: list[float] = []
     nearest: list[float] = []
+    far: list[float] = []
     ground: list[float] = []
     for name, places in by_body.items():
         points = distinct([p.origin for p in places if p.is_point], 1e-9)
         if len(points) > 1:
             apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.diag(np.full(len(points), np.inf))
             (ground if name == "ground" else spans).append(float(np.median(apart.min(axis=1))))
-            nearest.append(float(apart.min()))
+            (far if name == "ground" else nearest).append(float(apart.min()))
     every = spans or ground
     if every:
-        return float(np.median(every)), min(nearest)
+        return float(np.median(every)), min(nearest or far)
     size = max((float(np.linalg.norm(body.position)) for body in mechanism.bodies.values()), default=0.0) or 1.0
     return size, size
 

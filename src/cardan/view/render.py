@@ -24,6 +24,7 @@ INK = (0.10, 0.11, 0.13, 0.55)
 LIGHT = (-0.35, 0.62, 0.70)  # in view axes: right, up, towards the viewer
 MARGIN = 0.06  # of the picture, left free on each side
 SHADOW = 0.16  # darkening in its middle
+DEEP = 0.6  # extent along the hinges relative to that across them, beyond which a flat mechanism is seen obliquely
 EDGE_BIAS = 2e-3  # of the depth range: an edge is drawn over the faces that meet in it
 
 
@@ -40,6 +41,8 @@ class Camera:
 def default_view(scene: Scene) -> FloatArray:
     """Axes of the usual view: flat mechanisms from the front, a little from the side and above; others from above."""
     n = scene.normal
+    if n is not None and _depth(scene, n) > DEEP:
+        n = None
     if n is not None and abs(n @ scene.up) < 0.5:
         up = np.array(scene.up)
         right = np.cross(up, n)
@@ -56,6 +59,15 @@ def default_view(scene: Scene) -> FloatArray:
     x = np.cross(up, z)
     x /= np.linalg.norm(x)
     return np.array([x, np.cross(z, x), z])
+
+
+def _depth(scene: Scene, n: FloatArray) -> float:
+    """Extent along a direction, relative to that across it."""
+    rows = np.concatenate(
+        [origin + mesh.vertices[::7] @ matrix.T for mesh, origin, matrix in scene.placed(scene.poses)]
+    )
+    along = rows @ n
+    return float(np.ptp(along) / np.ptp(rows - np.outer(along, n), axis=0).max())
 
 
 def camera_for(scene: Scene, frames: list[FloatArray], size: tuple[int, int], axes: FloatArray | None = None) -> Camera:

@@ -207,6 +207,10 @@ def scene(mechanism: Mechanism, state: State | None = None) -> Scene:
     """
     if state is None:
         state = mechanism.state
+    elif not isinstance(state, State) or state.names != tuple(mechanism.bodies):
+        raise ModelError(
+            f"scene was given {state!r}, which is not of mechanism {mechanism.name!r}; pass one of its own"
+        )
     looks = generate(mechanism, state)
     parts = []
     for name in ("ground", *mechanism.bodies):
