@@ -989,25 +989,11 @@ class Mechanism:
         tolerance: of the assembly at the start, as in :meth:`assemble`.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
+        given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
+        options = _simulate.Options(*given)
         with self._at(state):
             equations, notes = self._equations()
-            simulation: Simulation = _simulate.simulate(
-                self.system,
-                equations,
-                duration,
-                state,
-                step=step,
-                rtol=rtol,
-                times=times,
-                method=method,
-                max_step=max_step,
-                max_seconds=max_seconds,
-                progress=progress,
-                stabilization=stabilization,
-                gain=gain,
-                tolerance=tolerance,
-                notes=notes,
-            )
+            simulation: Simulation = _simulate.simulate(self.system, equations, duration, state, options, notes)
             simulation._connections = self._connections()
         simulation._source = self, self._edits
         return simulation

@@ -6,7 +6,7 @@ import copy
 import math
 import time as clock
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -50,52 +50,68 @@ STATUS: Final = {
 }
 
 
+class Options(NamedTuple):
+    """What :meth:`cardan.Mechanism.simulate` takes besides the duration and the state."""
+
+    step: float | None
+    rtol: float | None
+    times: Iterable[float] | None
+    method: str
+    max_step: float | None
+    max_seconds: float | None
+    progress: Callable[[float], None] | None
+    stabilization: str
+    gain: float | None
+    tolerance: float
+
+    def checked(self) -> Options:
+        """With defaults; ModelError, with what would be valid, if some do not fit together."""
+        if self.method not in METHODS:
+            raise check.unknown(self.method, "method", METHODS)
+        if self.step is not None and self.rtol is not None:
+            raise ModelError(
+                f"step is {self.step!r} and rtol is {self.rtol!r}; give one of them: a constant step, or a tolerance"
+            )
+        if self.method != "adams" and self.step is None:
+            raise ModelError(
+                f"method {self.method!r} needs a constant step; give step=, or use method='adams' for rtol"
+            )
+        self._check_stabilization()
+        positive: dict[str, Any] = {
+            word: check.positive(value, word)
+            for word in ("step", "rtol", "max_step", "max_seconds", "gain")
+            if (value := getattr(self, word)) is not None
+        }
+        if self.step is None and self.rtol is None:
+            positive["rtol"] = RTOL
+        return self._replace(**positive)
+
+    def _check_stabilization(self) -> None:
+        word = self.stabilization
+        if word not in STABILIZATIONS:
+            raise check.unknown(word, "stabilization", STABILIZATIONS)
+        if word != "projection" and self.method == "generalized_alpha":
+            raise ModelError(f"stabilization={word!r} is for explicit methods; generalized_alpha solves for poses")
+        if word == "baumgarte" and self.step is None and self.gain is None:
+            raise ModelError("stabilization='baumgarte' with variable steps needs gain= [1/s]; give it, or step=")
+        if self.gain is not None and word != "baumgarte":
+            raise ModelError(f"gain is {self.gain!r}, but stabilization is {word!r}; a gain belongs to 'baumgarte'")
+
+
 def simulate(
-    system: System,
-    equations: Equations,
-    duration: float,
-    state: Any,
-    *,
-    step: float | None,
-    rtol: float | None,
-    times: Iterable[float] | None,
-    method: str,
-    max_step: float | None,
-    max_seconds: float | None,
-    progress: Callable[[float], None] | None,
-    stabilization: str,
-    gain: float | None,
-    tolerance: float,
-    notes: list[str],
+    system: System, equations: Equations, duration: float, state: Any, asked: Options, notes: list[str]
 ) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`.  system: that of kinematics, which assembles the start."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
-    if method not in METHODS:
-        raise check.unknown(method, "method", METHODS)
-    if step is not None and rtol is not None:
-        raise ModelError(f"step is {step!r} and rtol is {rtol!r}; give one of them: a constant step, or a tolerance")
-    if method != "adams" and step is None:
-        raise ModelError(f"method {method!r} needs a constant step; give step=, or use method='adams' for rtol")
-    step = None if step is None else check.positive(step, "step")
-    rtol = RTOL if step is None and rtol is None else None if rtol is None else check.positive(rtol, "rtol")
-    max_step = None if max_step is None else check.positive(max_step, "max_step")
-    deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
-    if stabilization not in STABILIZATIONS:
-        raise check.unknown(stabilization, "stabilization", STABILIZATIONS)
-    if stabilization != "projection" and method == "generalized_alpha":
-        raise ModelError(f"stabilization={stabilization!r} is for explicit methods; generalized_alpha solves for poses")
-    if stabilization == "baumgarte" and step is None and gain is None:
-        raise ModelError("stabilization='baumgarte' with variable steps needs gain= [1/s]; give it, or step=")
-    if gain is not None and stabilization != "baumgarte":
-        raise ModelError(f"gain is {gain!r}, but stabilization is {stabilization!r}; a gain belongs to 'baumgarte'")
-    gain = None if gain is None else check.positive(gain, "gain")
-    options = AssemblyOptions(max_seconds=max_seconds, tolerance=tolerance)
+    o = asked.checked()
+    deadline = None if o.max_seconds is None else began + o.max_seconds
+    options = AssemblyOptions(max_seconds=o.max_seconds, tolerance=o.tolerance)
     found = assemble(system, state, getattr(state, "time", None), options)
     if found.ok and options.tolerance > AssemblyOptions().tolerance:
         _check_fit(system, found.state, options.tolerance)
     first = found.state.time
-    outputs = _outputs(first, duration, step, times)
+    outputs = _outputs(first, duration, o.step, o.times)
     if len(outputs) * equations.columns > MOST_NUMBERS:
         raise ModelError(f"{len(outputs)} outputs would take too much memory; give the times of fewer outputs: times=")
     if not found.ok:
@@ -111,9 +127,9 @@ def simulate(
         given = given[[state.names.index(name) for name in found.state.names]]
     v = start_velocities(own, found.state, given)
     end = first + duration
-    settings: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "max_step": max_step}
-    kind = GeneralizedAlpha if method == "generalized_alpha" else Integration
-    run = kind(equations, q, v, first, outputs, end=end, stabilization=stabilization, gain=gain, **settings)
+    settings: dict[str, Any] = {"method": o.method, "step": o.step, "rtol": o.rtol, "max_step": o.max_step}
+    kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
+    run = kind(equations, q, v, first, outputs, end=end, stabilization=o.stabilization, gain=o.gain, **settings)
     code = run.begin()
     if run.control[abi.REDUNDANT] and code == abi.RUNNING:
         notes += _of_redundancy(system, run, found.state)
@@ -121,7 +137,7 @@ def simulate(
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             notes.append(f"the velocities at the start contradict the joints; they were changed by up to {change:.3g}")
-    return _go_on(run, code, first + duration, notes, deadline, progress)
+    return _go_on(run, code, first + duration, notes, deadline, o.progress)
 
 
 def _check_fit(system: System, state: State, tolerance: float) -> None:
