@@ -927,17 +927,26 @@ class Mechanism:
         return equations, list(notes)
 
     def session(
-        self, state: State | Mapping[Any, Any] | None = None, *, mode: str = "kinematic", rate: float = 1000.0
+        self,
+        state: State | Mapping[Any, Any] | None = None,
+        *,
+        mode: str = "kinematic",
+        rate: float = 1000.0,
+        hand: str = "constraint",
     ) -> Session:
         """An operator in the loop: grasp bodies, move targets, and feel the force, cycle by cycle.
 
         state: where it begins; it is assembled, and the drawing where none is given.
-        mode: "kinematic": the joints are hard and the hands compliant; masses, gravity and loads do not act.
-        rate [Hz]: of the cycles.
+        mode: "kinematic": the joints are hard and the hands compliant; no time passes, so masses, gravity and loads do
+        not act, and drivers keep the values that they have at the time of the state.  "dynamic": the equations of
+        motion, with gravity, loads and drivers.
+        rate [Hz]: of the cycles; a cycle of a dynamic session lasts 1/rate.
+        hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
         with self._at(state):
+            equations = self._equations()[0] if mode == "dynamic" else self._metric_equations()
             made: Session = _session.Session(
-                self.system, self._metric_equations(), self._bodies, state, mode=mode, rate=rate
+                self.system, equations, self._bodies, state, mode=mode, rate=rate, hand=hand
             )
         return made
 

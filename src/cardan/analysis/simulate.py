@@ -109,7 +109,7 @@ def simulate(
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
-    v = _velocities(own, found.state, given)
+    v = start_velocities(own, found.state, given)
     end = first + duration
     settings: dict[str, Any] = {"method": method, "step": step, "rtol": rtol, "max_step": max_step}
     kind = GeneralizedAlpha if method == "generalized_alpha" else Integration
@@ -272,7 +272,7 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
     return found
 
 
-def _velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
+def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
         return np.zeros(abi.WIDTH * len(system.names))

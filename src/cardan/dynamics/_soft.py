@@ -18,7 +18,7 @@ from math import sqrt
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi
 from cardan.dynamics._dual import dot_6
-from cardan.dynamics._equations import SCALES, X, call_algebra, piece, roots
+from cardan.dynamics._equations import X, call_algebra, piece, roots
 from cardan.dynamics.abi import WIDTH
 from cardan.solvers import abi as solvers_abi
 
@@ -38,7 +38,7 @@ def soft_part(job, part, size):
 
 @inner
 def soft_matrix(job):
-    """The factor of G + C, SOFT_MOST² floats; then W, 6 n per row; then multipliers of the stops, per row."""
+    """The factor of G + C, SOFT_MOST² floats; then W, six per body and row; then multipliers, per row."""
     most = integers_at(job[abi.SOFT_INTS])[abi.SOFT_MOST]
     return tail(floats_at(job[abi.SOFT_WORK]), MATRIX * most)
 
@@ -51,15 +51,15 @@ def soft_directions(job):
 
 
 @inner
-def soft_pushes(job):
-    """λ of every stop for a unit force of each soft row."""
+def soft_multipliers(job):
+    """λ of every equation, scaled, for a unit force of each soft row."""
     most = integers_at(job[abi.SOFT_INTS])[abi.SOFT_MOST]
     return tail(soft_directions(job), most * WIDTH * job[abi.BODIES])
 
 
-def work_size(most, bodies, stops):
-    """Number of floats of SOFT_WORK."""
-    return most * (MATRIX + most + WIDTH * bodies + stops)
+def work_size(most, bodies, equations):
+    """Number of floats of SOFT_WORK; at its end are right-hand sides, and a solution."""
+    return most * (MATRIX + most + WIDTH * bodies + equations + 1) + WIDTH * bodies + equations
 
 
 @inner
@@ -85,13 +85,12 @@ def condense(job, control, work):
     n6 = WIDTH * job[abi.BODIES]
     rows = tail(floats_at(job[abi.SOFT_WORK]), ENTRIES * most)
     directions = soft_directions(job)
-    pushes = soft_pushes(job)
+    multipliers = soft_multipliers(job)
+    n = job[abi.EQUATIONS]
     matrix = soft_matrix(job)
     x = piece(job, X, work)
-    scales = piece(job, SCALES, work)
-    stops = integers_at(job[abi.STOPS])
     for i in range(count):
-        for k in range(n6 + job[abi.EQUATIONS]):
+        for k in range(n6 + n):
             x[k] = 0.0
         own = tail(x, WIDTH * table[abi.SOFT_BODIES + i])
         for j in range(WIDTH):
@@ -99,9 +98,8 @@ def condense(job, control, work):
         call_algebra(job, SOLVE, control, work)
         for k in range(n6):
             directions[n6 * i + k] = x[k]
-        for k in range(job[abi.STOP_COUNT]):
-            equation = stops[abi.STOP * k + abi.STOP_EQUATION]
-            pushes[job[abi.STOP_COUNT] * i + k] = scales[equation] * x[n6 + equation]
+        for k in range(n):
+            multipliers[n * i + k] = x[n6 + k]
         for j in range(i + 1):
             other = tail(directions, n6 * i + WIDTH * table[abi.SOFT_BODIES + j])
             matrix[most * i + j] = dot_6(tail(rows, WIDTH * j), other)

@@ -127,17 +127,18 @@ def fill_bias(p, w, hand, out):
 
 
 def _evaluate(op, table, hands, q, v, out, entries, unused):
-    """JACOBIAN: residuals and stiffnesses to out, rows to entries, their number and bodies to the table.
+    """JACOBIAN: residuals, stiffnesses and dampings to out, rows to entries, their number and bodies to the table.
 
     GAMMA: bias of the accelerations of the rows that the last JACOBIAN gave; zero for pushes.
     """
     most = table[dynamics_abi.SOFT_MOST]
+    which = table[dynamics_abi.SOFT_WHICH]
     bodies = tail(table, dynamics_abi.SOFT_BODIES)
     row = 0
     for h in range(abi.MOST_HANDS):
         hand = tail(hands, abi.HAND * h)
         kind = int(hand[abi.KIND])
-        if kind == abi.FREE:
+        if kind == abi.FREE or not (which == abi.EVERY or which == int(hand[abi.ROLE])):
             continue
         body = int(hand[abi.BODY])
         p = tail(q, POSE * body + 3)
@@ -154,16 +155,23 @@ def _evaluate(op, table, hands, q, v, out, entries, unused):
         update_hand(hand, q)
         if kind == abi.PUSH:
             depth = fill_push(p, hand, tail(entries, WIDTH * row))
+            hand[abi.ROW] = row
+            hand[abi.ROWS] = 0.0
             if depth < 0.0:
                 out[row] = depth
                 out[most + row] = hand[abi.STIFFNESS]
+                out[2 * most + row] = hand[abi.DAMPING]
                 bodies[row] = body
+                hand[abi.ROWS] = 1.0
                 row += 1
             continue
+        hand[abi.ROW] = row
+        hand[abi.ROWS] = 6.0 if kind == abi.POSE else 3.0
         fill_point(p, hand, tail(entries, WIDTH * row))
         for i in range(3):
             out[row + i] = hand[abi.NOW + i] - hand[abi.TARGET + i]
             out[most + row + i] = hand[abi.STIFFNESS]
+            out[2 * most + row + i] = hand[abi.DAMPING]
             bodies[row + i] = body
         row += 3
         if kind == abi.POSE:
@@ -173,6 +181,7 @@ def _evaluate(op, table, hands, q, v, out, entries, unused):
                 for j in range(WIDTH):
                     own[j] = 1.0 if j == 3 + i else 0.0
                 out[most + row + i] = hand[abi.TWIST]
+                out[2 * most + row + i] = hand[abi.UNTWIST]
                 bodies[row + i] = body
             row += 3
     if op != GAMMA:

@@ -54,8 +54,8 @@ from cardan.dynamics._soft import (
     evaluate_soft,
     factorise_soft,
     soft_matrix,
+    soft_multipliers,
     soft_part,
-    soft_pushes,
     soften,
 )
 from cardan.dynamics.abi import WIDTH
@@ -81,6 +81,7 @@ ATTEMPTS = 10
 SHORTER = 0.4  # factor on a sub-step that was refused
 LEFT = 0.3  # of σ: a step that leaves less is shortened
 LEAST_SIGMA = 1e-3  # σ of a pose whose singular vectors can be a reference
+MIDDLES = 3  # evaluations in the middle of a sub-step with rate rows; each reduces the slip by a power of the step
 WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
 RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
 BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
@@ -367,7 +368,9 @@ def release_stop(table, job, control):
     rows = soft[dynamics_abi.SOFT_ROWS]
     count = job[dynamics_abi.STOP_COUNT]
     y = soft_part(job, FORCES, soft[dynamics_abi.SOFT_MOST])
-    pushes = soft_pushes(job)
+    multipliers = soft_multipliers(job)
+    stops = integers_at(job[dynamics_abi.STOPS])
+    n = job[dynamics_abi.EQUATIONS]
     bounds = floats_at(job[dynamics_abi.BOUNDS])
     worst = 0.0
     found = -1
@@ -377,8 +380,9 @@ def release_stop(table, job, control):
             e = 0.0
             size = 0.0
             for i in range(rows):
-                e += y[i] * pushes[count * i + k]
-                size += abs(y[i] * pushes[count * i + k])
+                own = y[i] * multipliers[n * i + stops[dynamics_abi.STOP * k + dynamics_abi.STOP_EQUATION]]
+                e += own
+                size += abs(own)
             if side * e < min(worst, -1e-9 * size):
                 worst = side * e
                 found = k
@@ -535,6 +539,7 @@ def _cycle(op, table, control, q, first, second, third, work):
     rest = int(control[abi.MOST_SUBSTEPS])
     changes = 0
     tries = 0
+    middles = 0
     stopped = False
     moved = False
     phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
@@ -544,10 +549,12 @@ def _cycle(op, table, control, q, first, second, third, work):
     while True:
         control[abi.TRUST] = min(control[abi.TRUST], most_trust)
         if phase == BASE:
+            middles = 0
             for i in range(count):
                 new_q[i] = q[i]
         else:
             if phase == READY:
+                middles = 0
                 cost = write_forces(hands, q)
                 control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
                 for i in range(count):
@@ -564,7 +571,8 @@ def _cycle(op, table, control, q, first, second, third, work):
             if size < STILL and control[abi.PENDING] == 0.0:
                 status = abi.SATURATED
                 break
-            if rated and phase == READY:
+            if rated and middles < MIDDLES:
+                middles += 1
                 part = min(1.0, control[abi.TRUST] / max(size, STILL))
                 move_along(table, job, q, 0.5 * part, new_q, work)
                 phase = MIDDLE

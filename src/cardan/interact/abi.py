@@ -37,7 +37,15 @@ NOW: Final = 32  # position of the grasped point [m], then orientation
 FORCE: Final = 39  # of the mechanism on the hand [N]
 TORQUE: Final = 42  # [N m]
 SPEED: Final = 45  # of the target [m/s], then of its rotation in reference axes [rad/s]
-HAND: Final = 51
+IMPULSE: Final = 51  # of the hand on the mechanism at the start of a cycle [N s], then its moment [N m s]
+PULL: Final = 57  # force of the hand on the mechanism [N], then its torque [N m]
+ROLE: Final = 63  # HOLDS or SPRINGS
+ROW: Final = 64  # its first soft row, and their number, when it was evaluated last
+ROWS: Final = 65
+HAND: Final = 66
+
+HOLDS, SPRINGS = range(2)  # values of ROLE, and with EVERY of SOFT_WHICH
+EVERY: Final = 2
 
 FREE, POINT, POSE, PUSH = range(4)  # values of KIND
 

@@ -109,6 +109,20 @@ class Hand:
         self._row[abi.TWIST] *= given / self._row[abi.STIFFNESS]
         self._row[abi.STIFFNESS] = given
 
+    @property
+    def damping(self) -> float:
+        """Of a hand that is a spring [N s/m]; rotations have the damping times the square of the body's size."""
+        return float(self._row[abi.DAMPING])
+
+    @damping.setter
+    def damping(self, value: Any) -> None:
+        given = check.positive(value, f"the damping of the hand on {self.body!r}", zero=True)
+        self._check()
+        if self._session is not None and self._session.mode == "kinematic":
+            raise ModelError(f"the hand on {self.body!r} has no damping, because no time passes in a kinematic session")
+        square = self._row[abi.TWIST] / self._row[abi.STIFFNESS]
+        self._row[abi.DAMPING], self._row[abi.UNTWIST] = given, given * square
+
     def release(self) -> None:
         """Let go of the body."""
         self._check()

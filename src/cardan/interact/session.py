@@ -11,13 +11,15 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.simulate import start_velocities
 from cardan.constraints.signal import GivenRate
-from cardan.coordinates import formulations
+from cardan.coordinates import formulations, rates
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Integration
 from cardan.errors import ModelError, SessionError
 from cardan.interact import abi
+from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
 from cardan.lazy import LazyModule
 from cardan.math import euler
@@ -30,9 +32,11 @@ _hands = LazyModule("cardan.interact._hands")
 _kinematic = LazyModule("cardan.interact._kinematic")
 _soft = LazyModule("cardan.dynamics._soft")
 
-MODES: Final = ("kinematic",)
+MODES: Final = ("kinematic", "dynamic")
+HAND_KINDS: Final = ("constraint", "spring")
 SUBSTEPS: Final = 8  # of one cycle, at the most
 STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the distance to its target in metres
+FREQUENCY: Final = 30.0  # [rad/s] of all masses on the spring of a hand in a dynamic session, critically damped
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
 
 
@@ -79,8 +83,13 @@ class Session:
         *,
         mode: str = "kinematic",
         rate: float = 1000.0,
+        hand: str = "constraint",
     ) -> None:
-        """system: that of kinematics, which assembles the start.  equations: with a size of each body for its mass."""
+        """system: that of kinematics, which assembles the start.
+
+        equations: of motion, or, in a kinematic session, with a size of each body for its mass.
+        """
+        self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
         self.rate = check.positive(rate, "rate")
         found = assemble(system, state, getattr(state, "time", None), AssemblyOptions())
@@ -102,8 +111,12 @@ class Session:
         angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
         q = formulations.to_reference(own, found.state.coordinates, angles)
         none: FloatArray = np.empty(0)
-        v = np.zeros(dynamics_abi.WIDTH * len(own.names))
-        self._run = Integration(e, q, v, self._time, none, end=self._time + 1.0, method="rk4", step=1.0 / self.rate)
+        given = getattr(state, "velocities", None) if mode == "dynamic" else None
+        if given is not None and state.names != found.state.names:  # another order of the bodies
+            given = given[[state.names.index(name) for name in found.state.names]]
+        v = start_velocities(own, found.state, given)
+        kind = DynamicRun if mode == "dynamic" else Integration
+        self._run = kind(e, q, v, self._time, none, end=self._time + 1.0, method="rk4", step=1.0 / self.rate)
         floats = e.floats_at(self._time)
         for place, _ in own.signals:
             self._run.floats[place] = floats[place]
@@ -140,9 +153,12 @@ class Session:
         self._ring: FloatArray = np.zeros(abi.MOST_EVENTS * abi.EVENT)
         self._record: FloatArray = np.zeros(abi.R_ENTRY)
         self._vectors: FloatArray = np.concatenate([noise, np.zeros(n6 + n), noise])
-        self._work: FloatArray = np.zeros(_soft.work_size(abi.MOST_ROWS, bodies, len(e.stops)))
+        self._work: FloatArray = np.zeros(_soft.work_size(abi.MOST_ROWS, bodies, n))
         self._frames: FloatArray = np.ascontiguousarray(own.reference_frames).reshape(-1)
         job = run.job
+        if isinstance(run, DynamicRun):
+            run.take(self._soft, self._hand_floats)
+        self._soft[dynamics_abi.SOFT_WHICH] = abi.EVERY
         job[dynamics_abi.SOFT] = _hands.EVALUATE
         job[dynamics_abi.SOFT_INTS] = address_of(self._soft)
         job[dynamics_abi.SOFT_FLOATS] = address_of(self._hand_floats)
@@ -167,16 +183,41 @@ class Session:
         self._table: IntArray = np.zeros(abi.TABLE, dtype=np.int64)
         for place, array in table.items():
             self._table[place] = address_of(array)
-        self._table[abi.CYCLE] = _kinematic.CYCLE
-        self._kernel: Any = _blocks.run
-        self._arguments = (self._table, self._control, self._q, run.work)
+        self._kernel: Any
+        self._arguments: tuple[Any, ...]
+        if isinstance(run, DynamicRun):
+            self._kernel, self._arguments = self._dynamic_cycle, ()
+        else:
+            self._table[abi.CYCLE] = _kinematic.CYCLE
+            self._kernel, self._arguments = _blocks.run, (self._table, self._control, self._q, run.work)
+
+    def _dynamic_cycle(self) -> int:
+        """One cycle of the equations of motion."""
+        run = self._run
+        assert isinstance(run, DynamicRun)
+        self._control[abi.CYCLES] += 1.0
+        for hand in self.hands:
+            self._take_target(hand._row)
+        status = run.cycle()
+        self.coordinates[...] = formulations.from_reference(self._system, self._q)
+        return status
+
+    def _take_target(self, row: FloatArray) -> None:
+        """TARGET ← ASKED, if the operator has written it."""
+        version = row[abi.VERSION]
+        if version != row[abi.SEEN] and version % 2.0 == 0.0:
+            asked = row[abi.ASKED : abi.ASKED + 7]
+            row[abi.SEEN] = version
+            if np.isfinite(asked).all():
+                row[abi.TARGET : abi.TARGET + 7] = asked
 
     # -- the start of the drag -----------------------------------------------------------------------------------------
 
     def _keep_start(self) -> None:
         """What :meth:`restore` returns to."""
         run = self._run
-        kept = (self._q, self.coordinates, run.floats, run.active, run.bounds, self._goals, run.v)
+        kept = (self._q, self.coordinates, run.floats, run.active, run.bounds, self._goals, run.v, run.history)
+        self._start_time = run.time
         self._start = [(array, array.copy()) for array in kept]
 
     def restore(self) -> None:
@@ -184,6 +225,7 @@ class Session:
         with self._exclusive():
             for array, kept in self._start:
                 array[...] = kept
+            self._control[dynamics_abi.TIME] = self._start_time
             self._control[abi.LINEARIZED] = 0.0
             self._control[abi.SIGMA] = 0.0
             self._control[abi.TRUST] = 1.0
@@ -208,28 +250,48 @@ class Session:
     def target(self, value: Any) -> None:
         self.target  # noqa: B018  # the same error
 
-    def grasp(self, body: Any, point: Any = (0.0, 0.0, 0.0), *, pose: bool = False, stiffness: Any = STIFFNESS) -> Hand:
+    def grasp(
+        self,
+        body: Any,
+        point: Any = (0.0, 0.0, 0.0),
+        *,
+        pose: bool = False,
+        stiffness: Any = None,
+        damping: Any = None,
+        hand: str | None = None,
+    ) -> Hand:
         """Take hold of a body, by object or name, at a point in its axes [m]; its target is first where it is.
 
-        pose: hold the orientation too, six rows instead of three.  stiffness [N/m]: of the hand.  Where hands pull
-        against each other or against the joints, the stiffer one is nearer to its target, and the force it feels is
-        stiffness times the distance.  Rotations have the stiffness times the square of the body's size.
+        pose: hold the orientation too, six rows instead of three.
+
+        Kinematic: stiffness [N/m], 1 where none is given.  Where hands pull against each other or against the joints,
+        the stiffer one is nearer to its target, and the force it feels is stiffness times the distance.
+        Dynamic: hand="constraint" makes the point follow its target; the force is that of the constraint.  "spring"
+        has a stiffness and a damping [N s/m]; where none are given, they are those with which the mass of all bodies
+        would swing at 30 rad/s, critically damped.
+        Rotations have the stiffness and the damping times the square of the body's size.
         """
         kind = "pose" if check.flag(pose, "pose") else "point"
-        return self._take(body, point, kind, stiffness)
+        return self._take(body, point, kind, (hand or self.hand, stiffness, damping))
 
     def push(
-        self, body: Any, point: Any = (0.0, 0.0, 0.0), *, direction: Any = None, stiffness: Any = STIFFNESS
+        self,
+        body: Any,
+        point: Any = (0.0, 0.0, 0.0),
+        *,
+        direction: Any = None,
+        stiffness: Any = None,
+        damping: Any = None,
     ) -> Hand:
         """Push a body at a point with a hand that never pulls: it acts where its target is beyond the face.
 
         The face is the plane through the point, fixed on the body.  direction: into the body, normal to the face, in
         body axes; from the point towards the centroid of the body's joint points where none is given.  The hand slides
-        on the face without friction.
+        on the face without friction.  stiffness, damping: as of a spring, see :meth:`grasp`.
         """
-        return self._take(body, point, "push", stiffness, direction)
+        return self._take(body, point, "push", ("spring", stiffness, damping), direction)
 
-    def _take(self, body: Any, point: Any, kind: str, stiffness: Any, direction: Any = None) -> Hand:
+    def _take(self, body: Any, point: Any, kind: str, spring: tuple[str, Any, Any], direction: Any = None) -> Hand:
         with self._exclusive():
             name = getattr(body, "name", body)
             what = f"the point grasped on {name!r}"
@@ -239,7 +301,7 @@ class Session:
                 raise check.unknown(name, "movable body of this session", self._numbers)
             number = self._numbers[name]
             local = np.array(check.vector(point, what))
-            given = check.positive(stiffness, f"the stiffness of the hand on {name!r}")
+            role, stiffness, damping = self._spring(name, *spring)
             if None not in self._hands:
                 raise ModelError(f"there are {abi.MOST_HANDS} hands already; release one of them first")
             index = self._hands.index(None)
@@ -251,8 +313,10 @@ class Session:
             row[abi.LOCAL : abi.LOCAL + 3] = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
             row[abi.FRAME : abi.FRAME + 4] = euler.conjugate(frame[3:])
             row[abi.NORMAL : abi.NORMAL + 3] = euler.rotate(euler.conjugate(frame[3:]), normal)
-            row[abi.STIFFNESS] = given
-            row[abi.TWIST] = given * self._size(number) ** 2
+            square = self._size(number) ** 2
+            row[abi.STIFFNESS], row[abi.TWIST] = stiffness, stiffness * square
+            row[abi.DAMPING], row[abi.UNTWIST] = damping, damping * square
+            row[abi.ROLE] = abi.SPRINGS if role == "spring" else abi.HOLDS
             if not self.hands:
                 self._keep_start()
             hand = Hand(self, row, name, local, kind)
@@ -260,6 +324,20 @@ class Session:
             row[abi.KIND] = {"point": abi.POINT, "pose": abi.POSE, "push": abi.PUSH}[kind]
             self._hands[index] = hand
             return hand
+
+    def _spring(self, name: str, role: str, stiffness: Any, damping: Any) -> tuple[str, float, float]:
+        """Role, stiffness and damping of a new hand, checked."""
+        check.choice(role, "hand", HAND_KINDS)
+        if self.mode == "kinematic":
+            if damping is not None:
+                raise ModelError(
+                    f"the hand on {name!r} has damping, but no time passes in a kinematic session; omit it"
+                )
+            return role, check.positive(STIFFNESS if stiffness is None else stiffness, "stiffness"), 0.0
+        mass = float(self._equations.masses[:, 0].sum())
+        k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")
+        d = 2.0 * float(np.sqrt(k * mass)) if damping is None else check.positive(damping, "damping", zero=True)
+        return role, k, d
 
     def _normal(self, name: str, number: int, local: FloatArray, direction: Any) -> FloatArray:
         if direction is not None:
@@ -307,6 +385,10 @@ class Session:
         """Set the value of a driver's coordinate [m or rad]; the next cycles move there in sub-steps."""
         with self._exclusive():
             own = getattr(name, "name", name)
+            if self.mode == "dynamic":
+                raise ModelError(
+                    f"driver {own!r} follows its function of time in a dynamic session; use mode='kinematic'"
+                )
             drivers = [signal.name for _, signal in self._system.signals]
             if own not in drivers:
                 raise check.unknown(own, "driver of this session", drivers)
@@ -315,6 +397,8 @@ class Session:
     @property
     def residual(self) -> float:
         """Largest residual of a joint in the last accepted pose; lengths relative to the extent, angles in radians."""
+        if isinstance(self._run, DynamicRun):
+            return self._run.residual
         return float(self._control[abi.RESIDUAL])
 
     @property
@@ -331,6 +415,8 @@ class Session:
             cycle, kind, number, _ = self._ring[at : at + abi.EVENT]
             self._events.append(SessionEvent(int(cycle), EVENT_NAMES[int(kind)], self._event_name(kind, int(number))))
         self._seen = count
+        if isinstance(self._run, DynamicRun):
+            return [SessionEvent(round(e.time * self.rate), f"limit {e.what}", e.limit) for e in self._run.events]
         return list(self._events)
 
     def _event_name(self, kind: float, number: int) -> str:
@@ -352,10 +438,14 @@ class Session:
 
     @property
     def state(self) -> State:
-        """The current poses."""
+        """The current poses, and velocities in a dynamic session."""
         own = self._system
         angles = formulations.angles(own, self._q).copy() if own.counted_angles else None
-        return own.state(self.coordinates.copy(), angles, self._time)
+        found = own.state(self.coordinates.copy(), angles, self._run.time)
+        if self.mode == "kinematic":
+            return found
+        velocities, accelerations = rates.at_origins(own, self._q, self._run.v, self._run._last_acceleration())
+        return found.with_rates(velocities, accelerations)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
