@@ -775,8 +775,8 @@ class Mechanism:
         yield from self._parameters
 
     def __len__(self) -> int:
-        held = (self._bodies, self._joints, self._loads, self._rate_rows, self._parameters)
-        return sum(map(len, held))
+        held = len(self._bodies) + len(self._joints) + len(self._loads)
+        return held + len(self._rate_rows) + len(self._parameters)
 
     @property
     def system(self) -> System:
