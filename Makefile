@@ -26,11 +26,12 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test warm lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics fuzz long images clean
+.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics fuzz long images clean
 
 help:
 	@echo "make demo              assemble the gallery and print a table"
-	@echo "make test              lint, types, import contracts, tests, tests without the JIT"
+	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
+	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
 	@echo "make wheel             build the wheel and try it outside the source tree"
 	@echo "make lowest            tests with the oldest supported numba, numpy and scipy"
@@ -48,12 +49,25 @@ demo: $(STAMP)
 
 # The kernels are compiled on one core while another runs the checkers.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory -j2 warm lint types contracts
+	@$(MAKE) --no-print-directory -j2 warm client browser lint types contracts
 	@$(MAKE) --no-print-directory unit-test nojit-test
 
 warm: $(STAMP)
 	@echo "== kernels"
 	@said=$$($(BIN)/cardan warmup 2>&1) || { echo "$$said" >&2; exit 1; }; echo "$$said" | tail -1
+
+# Node from PATH or from pip, and the packages of client/package-lock.json.
+client: $(STAMP)
+	@echo "== client: lint, types, tests, page"
+	@$(BIN)/python client/build.py --check
+
+# Tests drive a real Chromium; it is installed where that is possible.
+browser:
+	@echo "== browser"
+	@test -n "$$CARDAN_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get -qq update >/dev/null \
+		&& DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends chromium >/dev/null; } \
+		|| echo "no Chromium: the tests of the workbench are skipped (they fail where CI is set)" >&2
 
 lint: $(STAMP)
 	@echo "== lint"
@@ -116,6 +130,7 @@ wheel: $(STAMP)
 	unset CARDAN_CACHE_DIR NUMBA_CACHE_DIR; \
 	python -c 'import pathlib, sys, cardan; here = pathlib.Path(cardan.__file__).parent; \
 		assert here.is_relative_to(sys.prefix), here; assert (here / "py.typed").is_file(), "no py.typed"; \
+		assert (here / "view" / "page.html").is_file(), "no page of the workbench"; \
 		assert cardan.__version__ == "$(VERSION)", cardan.__version__'; \
 	cardan examples >examples.txt; grep -q rsur examples.txt; \
 	cardan solve rsur --json >rsur.json; \
@@ -144,5 +159,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	@find src tests benchmarks fuzz docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@rm -rf $(VENV) $(LOWEST) dist build client/node_modules client/build src/cardan/view/page.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -18,7 +18,8 @@ import numpy as np
 
 from fuzz import proofs
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, build
-from fuzz.geometry import angle_between, axes, length, matrix, rotation_angle
+from fuzz.geometry import angle_between, axes, cross, length, matrix, rotation_angle
+from fuzz.parameters import with_values
 
 RELATIVE = 1e-9  # "ok" with a larger error is false: lengths relative to the extent, angles [rad]
 ROUNDING = 256 * np.finfo(float).eps  # relative to the largest coordinate: rounding error of a pose
@@ -44,6 +45,10 @@ MISSES = {
     "perpendicular": lambda d, R: (0.0, abs(_off_axis(R) - RIGHT)),
     "point_on_line": lambda d, R: (length(R[:, :2].T @ d), 0.0),
     "point_in_plane": lambda d, R: (abs(R[:, 2] @ d), 0.0),
+    "constant_velocity": lambda d, R: (length(d), abs(_out_of_phase(R))),
+    "orientation": lambda d, R: (0.0, rotation_angle(R)),
+    "line_distance": lambda d, R, distance: (abs(length(R[:, :2].T @ d) - distance), 0.0),
+    "plane_distance": lambda d, R, distance: (abs(-R[:, 2] @ d - distance), 0.0),
 }
 
 
@@ -54,6 +59,15 @@ def _off_thread(d, R, pitch, offset, counted):
     if counted is None:
         return off - pitch * np.round(off / pitch)
     return off - pitch * np.round((counted - angle) / (2 * np.pi))
+
+
+def _out_of_phase(R):
+    """Angle [rad] about z_b to x_b, from x_a carried over by the smallest rotation that maps z_a to z_b."""
+    z_b = R[:, 2]
+    half = z_b + np.array([0.0, 0.0, 1.0])
+    # that rotation is a reflection at z_a, which does not change x_a, and then one at z_a + z_b
+    carried = np.array([1.0, 0.0, 0.0]) - 2.0 * half[0] / (half @ half) * half
+    return np.arctan2(cross(carried, R[:, 0]) @ z_b, carried @ R[:, 0])
 
 
 def _off_axis(R):
@@ -90,6 +104,8 @@ def misses(case, poses, angles=None):
         options = ()
         if joint.kind == "distance":
             options = (joint.options["length"], joint.options.get("squared", False))
+        elif joint.kind in ("line_distance", "plane_distance"):
+            options = (joint.options["distance"],)
         elif joint.kind == "angle":
             options = (joint.options["angle"], joint.options.get("cosine", False))
         elif joint.kind == "screw":
@@ -227,7 +243,7 @@ def judge(case, *, diagnose=False):
         verdict.ok, verdict.status, verdict.restarts = bool(res.ok), str(res.status), int(res.restarts)
         worst, text, listed = res.residuals, res.text(), set(res.unconnected)
         if diagnose:
-            m.diagnose(res.state).text()
+            m.diagnose(res.state, free=case.options.get("free", ())).text()
     except Exception as error:
         verdict.failures.append((CRASH, f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"))
         return verdict
@@ -243,6 +259,18 @@ def judge(case, *, diagnose=False):
     if np.abs(norms - 1.0).max(initial=0.0) > 1e-12:
         verdict.failures.append((REPORT, f"quaternions of length {norms.tolist()}"))
     poses = poses_of(res.state)
+    if case.parameters:
+        values = res.state.variables
+        if not np.isfinite(list(values.values())).all():
+            verdict.failures.append((NOT_FINITE, f"{text}\n{values}"))
+            return verdict
+        for p in case.parameters:
+            lower, upper = p.get("bounds") or (-np.inf, np.inf)
+            if verdict.ok and not lower - 1e-9 * abs(lower) <= values[p["name"]] <= upper + 1e-9 * abs(upper):
+                verdict.failures.append((FALSE_OK, f"{p['name']} is {values[p['name']]}, beyond {lower}, {upper}"))
+            if not p["free"] and values[p["name"]] != p["value"]:
+                verdict.failures.append((REPORT, f"{p['name']} is held, but has changed to {values[p['name']]}"))
+        case = with_values(case, values)
     found = misses(case, poses, res.state.angles)
     relative = relative_misses(case, poses, found)
     verdict.miss = max(relative.values(), default=0.0)

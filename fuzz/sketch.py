@@ -36,13 +36,18 @@ EQUATIONS = {
     "perpendicular": (1, 1),
     "point_on_line": (2, 0),
     "point_in_plane": (1, 0),
+    "constant_velocity": (4, 1),
+    "orientation": (3, 3),
+    "line_distance": (1, 0),
+    "plane_distance": (1, 0),
 }
 KINDS = tuple(EQUATIONS)
-POINT_A = ("spherical", "distance", "point_on_line", "point_in_plane")  # kinds whose end a may be a point
+# kinds whose end a may be a point
+POINT_A = ("spherical", "distance", "point_on_line", "point_in_plane", "line_distance", "plane_distance")
 POINT_B = ("spherical", "distance")
-ROTATION_LOCKED = ("fixed", "prismatic")
-USES_X = (*ROTATION_LOCKED, "screw")  # kinds that use the x axes
-LENGTHS = ("length", "pitch", "offset")  # options that are lengths [m]
+ROTATION_LOCKED = ("fixed", "prismatic", "orientation")
+USES_X = (*ROTATION_LOCKED, "screw", "constant_velocity")  # kinds that use the x axes
+LENGTHS = ("length", "pitch", "offset", "distance")  # options that are lengths [m]
 
 
 @dataclass
@@ -100,8 +105,15 @@ class Sketch:
             z_b = y
         elif kind == "perpendicular":
             p_b, z_b = q, unit(np.cos(3 * slide[0]) * x + np.sin(3 * slide[0]) * y)
-        elif kind == "parallel":
+        elif kind in ("parallel", "orientation"):
             p_b = q
+        elif kind == "line_distance":
+            options = {"distance": float(rng.uniform(0.2, 1.0))}
+            p_b = p + slide[0] * z + options["distance"] * (np.cos(5 * slide[1]) * x + np.sin(5 * slide[1]) * y)
+        elif kind == "plane_distance":
+            p_b = p + slide[0] * x + slide[1] * y
+            options = {"distance": float(rng.uniform(-1.0, 1.0))}
+            p_b = p_b - options["distance"] * z
         elif kind == "angle":
             p_b = q
             z_b = random_direction(rng)
@@ -127,6 +139,9 @@ class Sketch:
         drawn = self.joints[-1]
         if kind in USES_X:
             drawn.R_a = drawn.R_b = axes(z, x)
+        if kind == "constant_velocity":
+            bend = rotation(np.cos(5 * slide[0]) * x + np.sin(5 * slide[0]) * y, 2.0 * abs(slide[1]))
+            drawn.R_b = bend @ drawn.R_a
         if kind == "screw":
             drawn.R_b = rotation(z, angle) @ drawn.R_a
         return name

@@ -117,6 +117,12 @@ def _off_thread(d, R, pitch, offset):
     return abs(off - pitch * round(off / pitch))
 
 
+def _twist(R):
+    """Rotation about z that remains after the smallest rotation that maps z to R z: of the quaternion, 2 atan(z/w)."""
+    w, _, _, z = quaternion(R)
+    return 2 * np.arctan2(z * np.sign(w), abs(w))
+
+
 # Arguments: position d and rotation R of frame b in frame a, and the options of the joint.
 JUDGES = {
     "fixed": lambda d, R: (np.linalg.norm(d), _rotation_angle(R)),
@@ -136,6 +142,10 @@ JUDGES = {
     "perpendicular": lambda d, R: (0.0, abs(_angle_of_axes(R) - np.pi / 2)),
     "point_on_line": lambda d, R: (np.linalg.norm(np.cross(d, R[:, 2])), 0.0),
     "point_in_plane": lambda d, R: (abs(d @ R[:, 2]), 0.0),
+    "constant_velocity": lambda d, R: (np.linalg.norm(d), abs(_twist(R))),
+    "orientation": lambda d, R: (0.0, _rotation_angle(R)),
+    "line_distance": lambda d, R, distance: (abs(np.linalg.norm(np.cross(d, R[:, 2])) - distance), 0.0),
+    "plane_distance": lambda d, R, distance: (abs(-d @ R[:, 2] - distance), 0.0),
 }
 
 

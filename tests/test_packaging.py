@@ -18,7 +18,7 @@ import cardan
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "viser")
+HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "websockets")
 
 # A finder that records every import, also inside try/except, and also of packages that are not installed.
 WATCH_IMPORTS = f"""

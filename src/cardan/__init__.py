@@ -11,9 +11,12 @@ Build
     Mechanism           bodies and joints by name; a method for every joint, driver and limit
     Body                a rigid part, from m.body(…); body.point(…), body.frame(…) and body.vector(…) are fixed on it
     Joint, Coordinate   what m.revolute(…) and the others return; joint.of(name) is one of its coordinates
+    shapes              boxes, gears, meshes, … for body.attach(shape): looks, and mass by density
     coordinate          a coordinate between two frames that have no joint
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
+    spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    load, m.save        a mechanism from a file *.cardan.toml, and to one
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
@@ -23,14 +26,19 @@ Solve
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
     m.solve_rates       velocities in one pose, for given rates of coordinates
+    m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
+
+Look
+    view                opens a mechanism in the browser: drag its parts, play its drivers, simulate it
 
 Read
     State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
     Status, Violation   how an assembly ended, and the residual of one constraint
     ModelError          a call or a model is wrong; its message names the item and what would be valid
 
+``30 * cd.deg``, ``12 * cd.mm`` and ``2 * cd.inch`` are radians and metres; m.display chooses the units of texts.
 Units are metres, radians and seconds; quaternions are (w, x, y, z).  ``cardan examples`` lists a gallery of mechanisms.
 The documentation is in docs/: conventions.md, vocabulary.md (joints, drivers, limits), architecture.md.
 """
@@ -67,21 +75,33 @@ from cardan.constraints.functions import (
     tanh,
 )
 from cardan.constraints.jets import Jet
+from cardan.constraints.spline import Spline, spline
 from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, UnknownNameError
+from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
+from cardan.system.display import ANGLES, LENGTHS, Display
 from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.residuals import Violation
 from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
+    from cardan import shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.files.reader import FileError, load
+    from cardan.interact.hand import Hand
+    from cardan.interact.session import Session, SessionStatus
+    from cardan.system.attachments import Attachment
+
+    view: Any  # the package cardan.view, which can be called
+
+mm, inch = LENGTHS["mm"], LENGTHS["inch"]
+deg = ANGLES["deg"]
 
 __version__ = "0.1.0"
 
@@ -89,12 +109,20 @@ _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "FileError": "cardan.files.reader",
+    "load": "cardan.files.reader",
+    "Attachment": "cardan.system.attachments",
+    "Hand": "cardan.interact.hand",
+    "Session": "cardan.interact.session",
+    "SessionStatus": "cardan.interact.session",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("shapes", "view"):
+        return import_module(f"cardan.{name}")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -109,13 +137,17 @@ logging.getLogger("cardan").addHandler(logging.NullHandler())
 __all__ = [
     "AssemblyOptions",
     "AssemblyResult",
+    "Attachment",
     "BatchResult",
     "Body",
     "CardanError",
     "Coordinate",
     "Diagnosis",
     "Direction",
+    "Display",
+    "FileError",
     "Frame",
+    "Hand",
     "Jet",
     "Joint",
     "Load",
@@ -125,8 +157,12 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Session",
+    "SessionError",
+    "SessionStatus",
     "Simulation",
     "SimulationStatus",
+    "Spline",
     "State",
     "Status",
     "System",
@@ -134,8 +170,14 @@ __all__ = [
     "Violation",
     "__version__",
     "coordinate",
+    "deg",
+    "inch",
+    "mm",
+    "load",
     "primitive",
     "rate_primitive",
+    "shapes",
+    "view",
     "acos",
     "angular_velocity",
     "asin",
@@ -154,6 +196,7 @@ __all__ = [
     "rotation_vector",
     "sin",
     "sinh",
+    "spline",
     "sqrt",
     "tan",
     "tanh",

@@ -76,12 +76,14 @@ ORACLES = {
     "displacement_limit": lambda a, p, q, lower, upper: beyond(a @ (q - p), lower, upper),
     "distance_limit": lambda p, q, lower, upper: beyond(np.linalg.norm(q - p), lower, upper),
     "inclination_limit": lambda u, v, lower, upper: beyond(kahan_angle(u, v), lower, upper),
+    "radial": lambda x, y, p, q, distance: [abs(complex(x @ (q - p), y @ (q - p))) - distance],
+    "twist": lambda u, v, x, y: [np.angle(complex(u @ x + v @ y, v @ x - u @ y))],
 }
 LIMITS = {name for name, primitive in REGISTRY.items() if not primitive.equations}
 
 # Parameters that are lengths; all others are angles.
 LENGTHS = {("dot_2", "offset"), ("distance", "length"), ("distance_squared", "length"), ("rack", "radius")}
-LENGTHS |= {("rack", "offset")}
+LENGTHS |= {("rack", "offset"), ("radial", "distance")}
 LENGTHS |= {(name, bound) for name in ("displacement_limit", "distance_limit") for bound in ("lower", "upper")}
 
 
@@ -99,6 +101,11 @@ def away_from_branches(name, x, parameters):
             return False
     if name in ("distance", "distance_squared", "distance_limit"):
         return np.linalg.norm(x[0] - x[1]) > 0.3
+    if name == "radial":
+        return np.hypot(x[0] @ (x[3] - x[2]), x[1] @ (x[3] - x[2])) > 1.0
+    if name == "twist":
+        s, c = x[1] @ x[2] - x[0] @ x[3], x[0] @ x[2] + x[1] @ x[3]
+        return np.hypot(s, c) > np.linalg.norm(x[0]) * np.linalg.norm(x[2]) and abs(np.arctan2(s, c)) < 2.8
     if name in ("angle", "inclination_limit"):
         return 0.3 < kahan_angle(*x) < np.pi - 0.3
     if name == "rotation_vector":
@@ -551,6 +558,8 @@ SYMBOLIC = {
     "inclination_limit": lambda u, v, a, b: [
         _beyond(sympy.acos(_dot(u, v) / sympy.sqrt(_dot(u, u) * _dot(v, v))), a, b)
     ],
+    "radial": lambda x, y, p, q, c: [sympy.sqrt(_dot(x, _difference(p, q)) ** 2 + _dot(y, _difference(p, q)) ** 2) - c],
+    "twist": lambda u, v, x, y: [sympy.atan2(_dot(v, x) - _dot(u, y), _dot(u, x) + _dot(v, y))],
 }
 
 

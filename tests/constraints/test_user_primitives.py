@@ -61,6 +61,8 @@ WRITTEN = {
     "gear": lambda first, second, *, ratio, phase: second - ratio * first - phase,
     "rack": lambda first, second, *, radius, offset: second - radius * first - offset,
     "turned": lambda coordinate, *, angle: coordinate - angle,
+    "radial": lambda x, y, p, q, *, distance: cd.sqrt(cd.dot(x, q - p) ** 2 + cd.dot(y, q - p) ** 2) - distance,
+    "twist": lambda u, v, x, y: cd.atan2(v @ x - u @ y, u @ x + v @ y),
     **{name: primitive.function for name, primitive in REGISTRY.items() if not primitive.equations},
 }
 

@@ -48,8 +48,17 @@ JOINTS = (
     "spherical",
     "parallel",
     "perpendicular",
+    "orientation",
 )
-CUT_ONLY = ("distance", "angle", "point_on_line", "point_in_plane")
+CUT_ONLY = (
+    "distance",
+    "angle",
+    "point_on_line",
+    "point_in_plane",
+    "constant_velocity",
+    "line_distance",
+    "plane_distance",
+)
 
 
 # --- random mechanisms ----------------------------------------------------------------------------------------------
@@ -61,8 +70,8 @@ def random_frame(body, rng):
 
 def add(m, kind, name, a, b, rng):
     ends = random_frame(a, rng), random_frame(b, rng)
-    if kind == "distance":
-        m.distance(name, *ends, rng.uniform(0.5, 2.0))
+    if kind in ("distance", "line_distance", "plane_distance"):
+        getattr(m, kind)(name, *ends, rng.uniform(0.5, 2.0))
     elif kind == "angle":
         m.angle(name, *ends, rng.uniform(0.5, 2.0))
     elif kind == "screw":
@@ -83,7 +92,7 @@ def random_mechanism(seed, bodies=12, loops=9):
         made.append(body)
     for k in range(loops):
         a, b = rng.choice(len(made), 2, replace=False)
-        add(m, (JOINTS + CUT_ONLY)[(3 * seed + k) % 14], f"loop {k}", made[a], made[b], rng)
+        add(m, (JOINTS + CUT_ONLY)[(3 * seed + k) % 18], f"loop {k}", made[a], made[b], rng)
     return m
 
 

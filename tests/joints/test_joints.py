@@ -45,10 +45,14 @@ EQUATIONS = {
     "perpendicular": 1,
     "point_on_line": 2,
     "point_in_plane": 1,
+    "constant_velocity": 4,
+    "orientation": 3,
+    "line_distance": 1,
+    "plane_distance": 1,
 }
 
 # Joints whose axes must point the same way.
-ONE_SIDED = ["fixed", "revolute", "prismatic", "cylindrical", "screw", "planar", "parallel"]
+ONE_SIDED = ["fixed", "revolute", "prismatic", "cylindrical", "screw", "planar", "parallel", "orientation"]
 
 
 def crossed(angle_a, angle_b):
@@ -135,6 +139,26 @@ def _point_in_plane(rng):
     return -R @ (x * X + y * Y), R, {"x": x, "y": y}, {}
 
 
+def _constant_velocity(rng):
+    about, bend = rng.uniform(0, 6), rng.uniform(0.2, 2.2)
+    return np.zeros(3), rotation([np.cos(about), np.sin(about), 0], bend), {"bend": bend}, {}
+
+
+def _orientation(rng):
+    d = rng.uniform(-2, 2, 3)
+    return d, np.eye(3), dict(zip("xyz", d, strict=True)), {}
+
+
+def _line_distance(rng):
+    R, s, r, about = random_rotation(rng), rng.uniform(-2, 2), rng.uniform(0.5, 2), rng.uniform(0, 6)
+    return -R @ [r * np.cos(about), r * np.sin(about), s], R, {"displacement": s}, {"distance": r}
+
+
+def _plane_distance(rng):
+    R, (x, y, h) = random_rotation(rng), rng.uniform(-2, 2, 3)
+    return -R @ [x, y, h], R, {"x": x, "y": y}, {"distance": h}
+
+
 BUILDERS = {
     "fixed": _fixed,
     "revolute": _revolute,
@@ -150,6 +174,10 @@ BUILDERS = {
     "perpendicular": _perpendicular,
     "point_on_line": _point_on_line,
     "point_in_plane": _point_in_plane,
+    "constant_velocity": _constant_velocity,
+    "orientation": _orientation,
+    "line_distance": _line_distance,
+    "plane_distance": _plane_distance,
 }
 KINDS = list(BUILDERS)
 

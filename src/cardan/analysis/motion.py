@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import ConstraintForces, Reaction
 
+_output = LazyModule("cardan.analysis.output")
 _reactions = LazyModule("cardan.dynamics.reactions")
 
 ARC = 1.25  # rotation of a body in the motion, at most, relative to its rotation by Newton's iteration
@@ -67,6 +69,7 @@ class Motion:
         "_forces",
         "_model",
         "_rotation",
+        "_source",
         "_system",
         "reason",
         "state",
@@ -91,6 +94,7 @@ class Motion:
         self._system = system
         self._model: Model | None = None
         self._forces: tuple[ConstraintForces, FloatArray] | None = None
+        self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.states = tuple(states)
         self.status = status
         self.reason = reason
@@ -181,8 +185,21 @@ class Motion:
             self._forces = _reactions.inverse(self._model.equations(self._system), self.states)
         return self._forces, self._model
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._system.names
+
+    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
+        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
+
+        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses and velocities.  ``.png``:
+        a picture of the mechanism in the last state.  ``.gif``: an animation.  ``.glb``: an animated model for other
+        programs.  mechanism: whose parts are drawn, if the result was pickled.
+        """
+        _output.save(self, path, mechanism)
+
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None}
+        return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None, "_source": None}
 
     def text(self) -> str:
         """The status, the times reached, why the motion ended, and what the drivers leave free."""

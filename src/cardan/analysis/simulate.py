@@ -124,7 +124,7 @@ def simulate(
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
-    v = _velocities(own, found.state, given)
+    v = start_velocities(own, found.state, given)
     end = first + duration
     settings: dict[str, Any] = {"method": o.method, "step": o.step, "rtol": o.rtol, "max_step": o.max_step}
     kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
@@ -286,7 +286,7 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
     return found
 
 
-def _velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
+def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
         return np.zeros(abi.WIDTH * len(system.names))

@@ -39,6 +39,8 @@ from cardan.math._kernels import (  # noqa: F401
 )
 """
 
+TABLE = 1 << 40  # floats of a table that a kernel may read; their number is in the table
+
 _HEADER = f'''"""Kernels of the primitives, written by cardan.constraints.codegen; not to be edited."""
 {_IMPORTS}'''
 
@@ -85,6 +87,9 @@ class _Writer:
             function = node.operation.removeprefix("call ")
             if function.startswith("unit3_"):
                 function, arguments = "unit3", [function.removeprefix("unit3_"), *arguments]
+            elif function.startswith("spline_"):
+                function, arguments = "spline", ["c", function.removeprefix("spline_"), *arguments]
+                self.parameters = TABLE
             self.lines.append(f"    {name} = {function}({', '.join(arguments)})")
         else:
             self.lines.append(f"    {name} = {f' {node.operation} '.join(arguments)}")
@@ -178,7 +183,10 @@ def user_module(trace: Trace) -> str:
         kernels = [rate_value_kernel("primitive", trace), rate_curvature_kernel("primitive", trace)]
     else:
         kernels = [value_kernel("primitive", trace, False), curvature_kernel("primitive", trace, False)]
-    return "\n\n\n".join([f"{_OPENING}\n{_IMPORTS}".rstrip(), *kernels]) + "\n"
+    imports = _IMPORTS
+    if any("= spline(" in kernel for kernel in kernels):
+        imports = imports.replace("from cardan.math", "from cardan.constraints._spline import spline\nfrom cardan.math")
+    return "\n\n\n".join([f"{_OPENING}\n{imports}".rstrip(), *kernels]) + "\n"
 
 
 CURVATURE_STEP = 1e-3  # step of a feature, relative to its size; the error of five points is then about 1e-13

@@ -494,7 +494,10 @@ FUNCTIONS: Final[dict[str, tuple[Partial, ...]]] = {
         lambda node, s, w: node.graph.call("angle_ratio_ss", s, w),
         lambda node, s, w: 2.0 / ((s + w * w) * (s + w * w)),
     ),
-}  # angle_ratio_ss appears only in second derivatives, so it needs no entry
+    # of a table in the parameters of the primitive; see cardan.constraints.spline
+    "spline_0": (lambda node, a: node.graph.call("spline_1", a),),
+    "spline_1": (lambda node, a: node.graph.call("spline_2", a),),
+}  # angle_ratio_ss and spline_2 appear only in second derivatives, so they need no entry
 
 
 def dot(a: Vector, b: Vector) -> Scalar:

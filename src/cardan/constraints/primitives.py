@@ -7,7 +7,17 @@ Sign: value of body b minus value of body a.  Vectors are unit vectors, so a dot
 
 from __future__ import annotations
 
-from cardan.constraints.expression import Quaternion, Scalar, Vector, beyond, cos, dot, norm, relative_rotation_vector
+from cardan.constraints.expression import (
+    Quaternion,
+    Scalar,
+    Vector,
+    atan2,
+    beyond,
+    cos,
+    dot,
+    norm,
+    relative_rotation_vector,
+)
 from cardan.constraints.registry import builtin
 
 
@@ -114,3 +124,22 @@ def distance_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scala
 def inclination_limit(coordinate: Scalar, *, lower: Scalar, upper: Scalar) -> Scalar:
     """Φ = signed excess of the angle between two axes over [lower, upper] [rad], shape (1,), zero within."""
     return beyond(coordinate, lower, upper)
+
+
+@builtin(unit="m", lengths=("distance",), x="vector", y="vector", p="point", q="point")
+def radial(x: Vector, y: Vector, p: Vector, q: Vector, *, distance: Scalar) -> Scalar:
+    """Φ = |(x·d, y·d)| − r [m], d = Q − P, shape (1,), r > 0: Q at a distance r from the line through P along x × y."""
+    d = q - p
+    u, v = dot(x, d), dot(y, d)
+    return norm(Vector(u, v, u.graph.constant(0.0))) - distance
+
+
+@builtin(unit="rad", u="vector", v="vector", x="vector", y="vector")
+def twist(u: Vector, v: Vector, x: Vector, y: Vector) -> Scalar:
+    """Φ = atan2(v·x − u·y, u·x + v·y) [rad], shape (1,), for axes u, v of frame a and x, y of frame b.
+
+    If R = R_z(φ) R_y(β) R_z(ψ − φ) rotates frame a into frame b, Φ = ψ: the rotation about z that remains after the
+    smallest rotation that maps z_a to z_b.  It is zero in a joint that transmits rotation at equal speeds.  It has no
+    value if the axes z are opposed.
+    """
+    return atan2(dot(v, x) - dot(u, y), dot(u, x) + dot(v, y))

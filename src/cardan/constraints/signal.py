@@ -86,7 +86,7 @@ class Signal:
     def some_value(self) -> float:
         """Value at t = 0, or at another time of TRIED if it is undefined there."""
         first: UndefinedError | None = None
-        for time in TRIED:
+        for time in (*TRIED, *getattr(self.function, "samples", ())):
             try:
                 return self.value(time)
             except UndefinedError as error:

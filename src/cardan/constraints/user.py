@@ -34,6 +34,7 @@ from cardan.constraints.registry import (
     traced_arguments,
     user_primitive,
 )
+from cardan.constraints.spline import Spline
 from cardan.errors import ModelError
 
 MOST_ROWS = 64
@@ -182,12 +183,26 @@ def coupling(name: str, first: str, second: str, function: Callable[[Any], Any])
     arguments = (Argument("first", first), Argument("second", second))
 
     def residual(q1: Any, q2: Any) -> Any:
-        value = function(q1)
+        value = function.traced(q1) if isinstance(function, Spline) else function(q1)
         if isinstance(value, bool) or not isinstance(value, Scalar | int | float | np.number):
             raise ModelError(f"the function returned {_shown(value)}; it must return one number")
         return q2 - value
 
     return _traced(name, "coupling", residual, arguments, (), (), (KINDS[second].unit,))
+
+
+def declared(
+    name: str,
+    kinds: Mapping[str, str],
+    parameters: tuple[str, ...],
+    defaults: Mapping[str, float],
+    unit: Any,
+    function: Callable[..., Any],
+) -> Primitive:
+    """The primitive of a declaration that is not a Python function's, such as that of a file."""
+    what = f"primitive {name!r}"
+    values = tuple((word, _default(what, word, value)) for word, value in defaults.items())
+    return _traced(what, name, function, _arguments(what, kinds), parameters, values, _units(what, unit))
 
 
 def _arguments(what: str, kinds: Mapping[str, str], least: int = 2) -> tuple[Argument, ...]:

@@ -36,6 +36,7 @@ ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored mo
 RESIDUAL, RETRACT = plain(solvers_abi.RESIDUAL), plain(solvers_abi.RETRACT)
 GAMMA, MOTION = plain(solvers_abi.GAMMA), plain(solvers_abi.MOTION)
 FACTOR, SOLVE, FORCE = map(plain, (abi.FACTOR, abi.SOLVE, abi.FORCE))
+VELOCITY, ACCELERATION = plain(abi.VELOCITY), plain(abi.ACCELERATION)
 # pieces of the workspace; Integration._offsets plans them
 (
     EVALUATION,
@@ -266,6 +267,14 @@ def add_feedback(job, control, q, v, row, x, work):
 
 
 @inner
+def add_soft_rows(job, op, control, v, work):
+    """Let soft rows act on the velocity or the acceleration in X."""
+    if job[abi.SOFT_SOLVER] != 0:
+        x = piece(job, X, work)
+        call_evaluator(job[abi.SOFT_SOLVER], op, job, control, piece(job, NEW_Q, work), v, x, x, work)
+
+
+@inner
 def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     """a ← v̇, multipliers ← λ (unscaled) with the factor at hand; γ is the second half of VALUES."""
     n6 = WIDTH * job[abi.BODIES]
@@ -282,6 +291,7 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     if control[abi.STABILIZATION] == abi.BAUMGARTE:
         add_feedback(job, control, q, v, row, x, work)
     call_algebra(job, SOLVE, control, work)
+    add_soft_rows(job, ACCELERATION, control, v, work)
     for i in range(n6):
         a[i] = x[i] * mass[2 * n6 + i]
     for i in range(n):
@@ -378,6 +388,7 @@ def project_velocity(job, control, row, v, work):
         x[n6 + i] = 0.0
     add_drivers(job, row, 1, piece(job, SCALES, work), x)
     call_algebra(job, SOLVE, control, work)
+    add_soft_rows(job, VELOCITY, control, v, work)
     for i in range(n6):
         v[i] = x[i] * mass[2 * n6 + i]
 

@@ -1,14 +1,36 @@
 """Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates."""
 
 from cardan.joints.coordinates import Coordinate, coordinate
-from cardan.joints.couplings import belt, couple, drive, gear, held, limit, rack
-from cardan.joints.geometric import angle, distance, parallel, perpendicular, point_in_plane, point_on_line
-from cardan.joints.lower_pairs import cylindrical, fixed, planar, prismatic, revolute, screw, spherical, universal
+from cardan.joints.couplings import DRIVEN, belt, couple, drive, gear, held, limit, rack
+from cardan.joints.geometric import (
+    angle,
+    distance,
+    line_distance,
+    orientation,
+    parallel,
+    perpendicular,
+    plane_distance,
+    point_in_plane,
+    point_on_line,
+)
+from cardan.joints.lower_pairs import (
+    coincident,
+    constant_velocity,
+    cylindrical,
+    fixed,
+    planar,
+    prismatic,
+    revolute,
+    screw,
+    spherical,
+    universal,
+)
 from cardan.joints.own import constrain
 from cardan.joints.rate_rows import constrain_rates, knife_edge
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
+    "DRIVEN",
     "REGISTRY",
     "Coordinate",
     "Joint",
@@ -16,6 +38,8 @@ __all__ = [
     "Relative",
     "angle",
     "belt",
+    "coincident",
+    "constant_velocity",
     "constrain",
     "constrain_rates",
     "coordinate",
@@ -30,9 +54,12 @@ __all__ = [
     "joint_kind",
     "knife_edge",
     "limit",
+    "line_distance",
+    "orientation",
     "parallel",
     "perpendicular",
     "planar",
+    "plane_distance",
     "point_in_plane",
     "point_on_line",
     "prismatic",

@@ -12,10 +12,12 @@ from typing import Any, Final
 from cardan.constraints import primitives, user
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Signal
+from cardan.constraints.spline import Spline
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, coupling_kind
 from cardan.system import check
+from cardan.system.formulas import plain
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 
@@ -33,27 +35,20 @@ def _resolved(given: Given) -> Coordinate:
     return given
 
 
-def _ratio(value: Any, what: str) -> float:
-    number = check.number(value, what)
-    if number == 0.0:
-        raise ModelError(f"{what} is 0; it must not be zero")
-    return number
-
-
 @coupling_kind("angle", "angle")
 def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Relation]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
     ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].
     """
-    parameters = (_ratio(ratio, "the ratio"), check.number(phase, "the phase"))
+    parameters = (check.nonzero_quantity(ratio, "the ratio"), check.quantity(phase, "the phase"))
     return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "displacement")
 def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Relation]:
     """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m]."""
-    parameters = (_ratio(radius, "the radius"), check.number(offset, "the offset"))
+    parameters = (check.nonzero_quantity(radius, "the radius"), check.quantity(offset, "the offset"))
     return [Relation(primitives.rack, (*_arguments(first), *_arguments(second)), parameters)]
 
 
@@ -65,20 +60,23 @@ def belt(
 
     radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys rotate in opposite directions.
     """
-    radii = check.positive(radius_1, "radius_1"), check.positive(radius_2, "radius_2")
+    radii = check.positive_quantity(radius_1, "radius_1"), check.positive_quantity(radius_2, "radius_2")
     ratio = radii[0] / radii[1]
-    parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
-    return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(radii))]
+    parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.quantity(phase, "the phase"))
+    return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(plain(radii)))]
 
 
 @coupling_kind("", "")
 def couple(first: Given, second: Given, function: Any) -> list[Relation]:
     """coordinate_2 = function(coordinate_1): 1 equation, for any two coordinates and any smooth function.
 
-    function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.
+    function: of one number, with operators and cd.sin, cd.cos, …; coordinates are in metres and radians.  Or a spline:
+    cd.spline(x, y), a SciPy spline, or a table (x, y), such as the measured profile of a cam.  Unless it is periodic,
+    a limit "name.range" keeps the first coordinate within its points.
     """
     made = user.coupling("its equation", _resolved(first).kind, _resolved(second).kind, function)
-    return [Relation(made, (*_arguments(first), *_arguments(second)))]
+    table = function.table if isinstance(function, Spline) else ()
+    return [Relation(made, (*_arguments(first), *_arguments(second)), table)]
 
 
 # The primitive of a driver, whose last parameter is its value, and that of a limit.
@@ -100,7 +98,8 @@ LIMITED: Final[dict[str, Primitive]] = {
 def drive(coordinate: Coordinate, function: Any, *, own: str) -> list[Relation]:
     """coordinate = function(t): a driver.  Metres and radians; angles include whole turns.
 
-    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver.
+    function: of time [s], with operators and cd.sin, cd.sqrt, …, or a number for a constant driver; or a spline:
+    cd.spline(times, values), a SciPy spline, or a table (times, values).
     It is called with t as a jet, so that rate and acceleration are computed together with the value.  It need only be
     defined at the times that are used.
     """

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cardan.constraints import primitives
 from cardan.errors import ModelError
-from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, along_z, cross_about_z, swapped
+from cardan.joints.coordinates import Coordinate, about_z, along_x, along_y, along_z, between, cross_about_z, swapped
 from cardan.joints.registry import joint_kind
 from cardan.system import check
 from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
@@ -29,15 +29,20 @@ def axes_aligned(a: Frame, b: Frame, locations: tuple[Location, ...] = ()) -> Re
     return Relation(primitives.aligned, (a.axis("x"), a.axis("y"), a.axis("z"), b.axis("z")), locations=locations)
 
 
-def same_orientation(a: Frame, b: Frame) -> Relation:
+def same_orientation(a: Frame, b: Frame, locations: tuple[Location, ...] = ()) -> Relation:
     """Frame b has the orientation of frame a: 3 equations [rad]."""
+    _check_references(a, b)
+    return Relation(primitives.rotation_vector, (a.orientation(), b.orientation()), locations=locations)
+
+
+def _check_references(a: Frame, b: Frame) -> None:
+    """ModelError if one frame has a reference x and the other has none."""
     for frame, other in ((a, b), (b, a)):
         if frame.x_given and not other.x_given:
             raise ModelError(
                 f"the frame on body {frame.body.name!r} has a reference x, that on {other.body.name!r} has none; a "
                 "joint that locks the rotation about z needs x on both frames or on neither"
             )
-    return Relation(primitives.rotation_vector, (a.orientation(), b.orientation()))
 
 
 def on_axis(a: Frame, b: Frame | Point) -> tuple[Relation, Relation]:
@@ -77,8 +82,24 @@ def spherical(a: Point | Frame, b: Point | Frame) -> list[Relation]:
 
 @joint_kind(motion=Motion(0, CROSSED), angle_a=cross_about_z, angle_b=swapped(cross_about_z))
 def universal(a: Frame, b: Frame) -> list[Relation]:
-    """Origins coincide, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b."""
+    """Origins coincide, z_a ⟂ z_b: 4 equations.  Coordinates: angle_a of z_b about z_a, angle_b of z_a about z_b.
+
+    R_AB = R_z(angle_a) C R_z(−angle_b), where C maps z_b to x_a and x_b to z_a.  So angle_b is minus the angle by which
+    b is turned about z_b: for R₁(q₁) R₂(q₂) take q₁ = angle_a and q₂ = −angle_b.
+    """
     return [coincident(a, b), Relation(primitives.dot_1, (a.axis("z"), b.axis("z")))]
+
+
+@joint_kind(bend=between)
+def constant_velocity(a: Frame, b: Frame) -> list[Relation]:
+    """A joint between two shafts along z_a and z_b that turn at equal speeds at any bend: 4 equations.
+
+    Origins coincide, and frame b is frame a rotated about an axis perpendicular to z: x_a and x_b are in phase.
+    Coordinate: bend, the angle between the shafts, 0 if they are in line.
+    """
+    _check_references(a, b)
+    axes = a.axis("x"), a.axis("y"), b.axis("x"), b.axis("y")
+    return [coincident(a, b), Relation(primitives.twist, axes)]
 
 
 @joint_kind(motion=Motion(2, ABOUT_Z), x=along_x, y=along_y, angle=about_z)
@@ -87,12 +108,10 @@ def planar(a: Frame, b: Frame) -> list[Relation]:
     return [Relation(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
 
 
-def _thread(pitch: Any, offset: Any = 0.0) -> tuple[float, float]:
+def _thread(pitch: Any, offset: Any = 0.0) -> tuple[Any, Any]:
     """Pitch [m/rad] and offset [m] of a thread, checked."""
-    lead = check.number(pitch, "the pitch")
-    if lead == 0.0:
-        raise ModelError("the pitch is 0 m; it must not be zero (for a nut that only rotates use a revolute joint)")
-    return lead / (2.0 * math.pi), check.number(offset, "the offset")
+    lead = check.nonzero_quantity(pitch, "the pitch", " m", " (for a nut that only rotates use a revolute joint)")
+    return lead / (2.0 * math.pi), check.quantity(offset, "the offset")
 
 
 @joint_kind(motion=Motion(0, ABOUT_Z), thread=_thread, angle=about_z, displacement=along_z)

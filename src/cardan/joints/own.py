@@ -62,7 +62,7 @@ def resolved(
     for name in primitive.parameters:
         if name not in given and name not in defaults:
             raise ModelError(f"it was not given its parameter {name!r}; it must be a number")
-        parameters.append(check.number(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
+        parameters.append(check.quantity(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
     if signal is not None:
         parameters.append(0.0)
     return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters), signal)
@@ -93,6 +93,8 @@ def checked(primitive: Any, what: str, of_rates: bool = False) -> Primitive:
     """The primitive; a ModelError that says how to make one, if it is none."""
     maker = "@cd.rate_primitive(…)" if of_rates else "@cd.primitive(…)"
     if isinstance(primitive, Primitive):
+        if primitive.text and "= spline(" in primitive.text:
+            raise ModelError(f"{what} was given the primitive of a spline; use m.couple with the spline")
         if primitive.of_rates != of_rates:
             verb = "m.constrain" if of_rates else "m.constrain_rates"
             raise ModelError(f"{what} was given {primitive!r}; it must be made with {maker}, or be given to {verb}")

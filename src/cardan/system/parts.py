@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from cardan.constraints.registry import FeatureKind
 from cardan.errors import ModelError
+from cardan.math import euler
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
+from cardan.system.formulas import Formula, bindings, number, plain, sqrt
+from cardan.system.orientation import orientation as as_quaternion
+
+if TYPE_CHECKING:
+    from cardan.shapes.shape import Shape
+    from cardan.system.attachments import Attachment
 
 T = TypeVar("T")
 
+MASS_WORDS = ("mass", "inertia", "center")
+
 # A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
 PARALLEL_SINE = 1e-9
+LEAST_COMPONENT = 1e-3  # of a quaternion times 4: below, a component that was the largest when drawn loses digits
 
 
 class Feature(NamedTuple):
-    """What a primitive reads: a point, vector or orientation in the axes of its body, or a counted angle."""
+    """What a primitive reads: a point, vector or orientation in the axes of its body, or a counted angle.
+
+    ``value``: numbers, or formulas of parameters.
+    """
 
     kind: FeatureKind
     body: Body | CountedAngle
-    value: tuple[float, ...]
+    value: tuple[Any, ...]
+
+    def at(self, variables: Mapping[str, float]) -> tuple[float, ...]:
+        """Its value at given values of the parameters."""
+        if not any([isinstance(c, Formula) for c in self.value]):
+            return self.value
+        return tuple([c.at(variables) if isinstance(c, Formula) else c for c in self.value])
 
 
 class AngleRecord(NamedTuple):
@@ -36,6 +56,14 @@ class AngleRecord(NamedTuple):
     serial: int
     ints: bytes
     floats: bytes
+    bindings: tuple[tuple[int, int], ...] = ()  # of formulas: position among the floats, and node
+
+    def drawn(self, values: Sequence[float]) -> AngleRecord:
+        """The same with other values of the nodes of the book."""
+        floats = array("d", self.floats)
+        for position, node in self.bindings:
+            floats[position] = values[node]
+        return self._replace(floats=floats.tobytes())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +90,8 @@ class CountedAngle:
     def record(self) -> AngleRecord:
         """As plain values."""
         ints = struct.pack("3q", self.a._serial, self.b._serial, 0)
-        return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *self.x, *self.y, *self.v))
+        axes = (*self.x, *self.y, *self.v)
+        return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *plain(axes)), bindings(axes))
 
 
 class Checked(Generic[T]):
@@ -81,24 +110,25 @@ class Checked(Generic[T]):
     def __set__(self, body: Body, value: Any) -> None:
         if body.is_ground:
             raise ModelError(f"the {self._name} of the ground cannot be set; move the bodies instead")
+        body._check_given(self._name)
         setattr(body, f"_{self._name}", self.checked(value, f"the {self._name} of body {body.name!r}"))
-        if self._name == "mass":
-            body._has_mass = True
         body._pack()
-        body._owner._touch()
+        body._owner._edited(body)
 
 
 class Body:
     """A rigid part with its authored pose: position r [m] in world, orientation p (w, x, y, z), A(p) body → world.
 
-    Mass [kg] (1 kg where none was given), centre of mass [m] in body axes and inertia [kg m²] about it in body axes
-    (None where none was given) are stored; kinematics does not use them.
+    Mass [kg], centre of mass [m] in body axes and inertia [kg m²] about it in body axes (None where none was given) are
+    stored; kinematics does not use them.  They are given, or follow from the shapes that are attached with a density.
+    Where neither is the case, the mass is 1 kg and the centre the origin.
     Bodies are made by :meth:`cardan.Mechanism.body`; ``mechanism.ground`` is the fixed one.
     """
 
     __slots__ = (
+        "_attachments",
         "_center",
-        "_has_mass",
+        "_given",
         "_inertia",
         "_is_ground",
         "_mass",
@@ -119,7 +149,7 @@ class Body:
         orientation: Any = (1.0, 0.0, 0.0, 0.0),
         mass: Any = None,
         inertia: Any = None,
-        center: Any = (0.0, 0.0, 0.0),
+        center: Any = None,
         is_ground: bool = False,
         serial: int = -1,
     ) -> None:
@@ -128,12 +158,25 @@ class Body:
         self._name = name
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
-        self._orientation = check.quaternion(orientation, f"the orientation of body {name!r}")
-        self._has_mass = mass is not None
+        self._orientation = as_quaternion(orientation, f"the orientation of body {name!r}")
+        given = {"mass": mass, "inertia": inertia, "center": center}
+        self._given = tuple(word for word, value in given.items() if value is not None)
         self._mass = 0.0 if is_ground else check.mass(1.0 if mass is None else mass, f"the mass of body {name!r}")
         self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
-        self._center = check.vector(center, f"the center of body {name!r}")
+        self._center = check.vector((0.0, 0.0, 0.0) if center is None else center, f"the center of body {name!r}")
+        self._attachments: tuple[Attachment, ...] = ()
         self._pack()
+
+    def _check_given(self, word: str) -> None:
+        """Note that a quantity was given; refused where shapes with a density give the mass."""
+        if word not in MASS_WORDS:
+            return
+        if any(one.density is not None for one in self._attachments):
+            raise ModelError(
+                f"the {word} of body {self.name!r} follows from the shapes attached with a density; detach them, or "
+                "attach them without density="
+            )
+        self._given = tuple(dict.fromkeys((*self._given, word)))
 
     def _pack(self) -> None:
         """r, p as packing needs them."""
@@ -157,17 +200,32 @@ class Body:
     @property
     def has_mass(self) -> bool:
         """Whether a mass was given; otherwise 1 kg is assumed."""
-        return self._has_mass
+        return "mass" in self._given or any(one.density is not None for one in self._attachments)
 
     position = Checked(check.vector, "Authored position r [m] in world.")
-    orientation = Checked(check.quaternion, "Authored orientation p, unit quaternion (w, x, y, z).")
+    orientation = Checked(as_quaternion, "Authored orientation p, unit quaternion (w, x, y, z); see m.body.")
     mass = Checked(check.mass, "Mass [kg].")
     inertia = Checked(check.inertia_or_none, "Inertia [kg m²] about the centre of mass, body axes; None if not given.")
     center = Checked(check.vector, "Centre of mass [m] in body axes.")
 
+    @property
+    def fixed(self) -> bool:
+        """Whether the body is fixed where it is drawn; may be set.  The ground always is."""
+        return self._is_ground or bool(self._owner._is_fixed(self))
+
+    @fixed.setter
+    def fixed(self, value: bool) -> None:
+        if self._is_ground:
+            raise ModelError("the ground is always fixed; set fixed of another body")
+        self._owner._fix(self, check.flag(value, f"fixed of body {self.name!r}"))
+
+    def authored(self) -> tuple[Any, Any]:
+        """The authored pose: position r [m], shape (3,), and A(p) body → world, shape (3, 3)."""
+        return np.array(self._position), euler.matrix(np.array(self._orientation))
+
     def point(self, position: Any = (0.0, 0.0, 0.0)) -> Point:
         """A point fixed on this body, at ``position`` [m] in body axes."""
-        return Point(self, check.vector(position, f"a point on body {self.name!r}"))
+        return Point(self, self._own(check.place(position, f"a point on body {self.name!r}")))
 
     def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
         """A frame fixed on this body: origin [m], axis z, zero reference x, in body axes.
@@ -181,14 +239,78 @@ class Body:
     def vector(self, *components: Any) -> Direction:
         """A direction fixed on this body, ``body.vector(0, 0, 1)`` in body axes; made of unit length."""
         given = components[0] if len(components) == 1 else components
-        return Direction(self, check.direction(given, f"a vector on body {self.name!r}"))
+        return Direction(self, self._own(check.direction(given, f"a vector on body {self.name!r}")))
+
+    def _own(self, values: Triple) -> Triple:
+        """The same values; ModelError where a formula has parameters of another mechanism, or removed ones."""
+        for value in values:
+            if isinstance(value, Formula):
+                self._owner._check_formula(f"body {self.name!r}", value)
+        return values
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """The shapes attached to it, in order."""
+        return self._attachments
+
+    def attach(
+        self, shape: Shape, frame: Frame | None = None, *, color: Any = None, density: float | None = None
+    ) -> Attachment:
+        """Attach a shape, such as ``cd.shapes.box(0.1, 0.2, 0.3)``: its origin and axes in a frame of this body.
+
+        frame: where the shape is; the body's own origin and axes if None.  color: "#rrggbb", or (red, green, blue) or
+        (red, green, blue, opacity) from 0 to 1; chosen by the viewer if None.
+        density [kg/m³]: mass, centre of mass and inertia of the body are then the sums over all shapes that have one;
+        they must not be given to ``m.body`` too.
+        """
+        from cardan.system.attachments import Attachment, checked_color, checked_shape
+
+        what = f"body {self.name!r}" if not self.is_ground else "the ground"
+        kept = checked_shape(shape, f"attach of {what}")
+        if frame is None:
+            frame = self.frame()
+        elif not isinstance(frame, Frame) or frame.body is not self:
+            raise ModelError(f"attach of {what} was given the frame {frame!r:.120}; it must be a frame of that body")
+        paint = checked_color(color, f"the color of a shape on {what}")
+        if density is not None:
+            density = check.positive(density, f"the density of a shape on {what}", instead="omit it for no mass")
+            if self.is_ground:
+                raise ModelError("a shape on the ground was given a density; the ground has no mass: omit density=")
+            if self._given:
+                words = " and ".join(f"{word}=" for word in self._given)
+                raise ModelError(
+                    f"a shape on {what} was given density={density}, but {words} was given to the body; omit one of "
+                    "them: either the density of its shapes, or numbers, give the mass of a body"
+                )
+        made = Attachment(self, kept, frame, paint, density)
+        self._hold((*self._attachments, made), made)
+        return made
+
+    def detach(self, attachment: Attachment) -> None:
+        """Remove an attached shape, with its mass."""
+        if attachment not in self._attachments:
+            raise ModelError(f"detach of body {self.name!r} got {attachment!r}; it must be one of body.attachments")
+        self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
+
+    def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
+        """Take new attachments; if the mass changes, the mechanism is packed anew."""
+        if changed.density is not None:
+            from cardan.system.attachments import mass_of
+
+            if any(one.density is not None for one in attachments):
+                self._mass, self._center, self._inertia = mass_of(attachments)
+            else:
+                self._mass, self._center, self._inertia = 1.0, (0.0, 0.0, 0.0), None
+            self._owner._touch()
+        self._attachments = attachments
 
     def __repr__(self) -> str:
         return f"<Body {self.name!r}>"
 
     def description(self) -> tuple[Any, ...]:
-        """Everything that defines the body, as plain values; equal bodies have equal descriptions."""
-        return self.name, self._position, self._orientation, self._mass, self._inertia, self._center
+        """Everything that defines the body, as values that compare; equal bodies have equal descriptions."""
+        shapes = tuple(one.description() for one in self._attachments)
+        return self.name, self._position, self._orientation, self._mass, self._inertia, self._center, shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +324,7 @@ class Point:
         return Feature(FeatureKind.POINT, self.body, self.position)
 
     def description(self) -> tuple[Any, ...]:
-        return "point", self.body.name, self.position
+        return "point", self.body.name, _told(self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +338,7 @@ class Direction:
         return Feature(FeatureKind.VECTOR, self.body, self.components)
 
     def description(self) -> tuple[Any, ...]:
-        return "vector", self.body.name, self.components
+        return "vector", self.body.name, _told(self.components)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +355,12 @@ class Frame:
     @classmethod
     def build(cls, body: Body, origin: Any, z: Any, x: Any) -> Frame:
         where = f"a frame on body {body.name!r}"
-        origin = check.vector(origin, f"the origin of {where}")
-        unit_z = check.direction(z, f"the axis z of {where}")
+        origin = body._own(check.place(origin, f"the origin of {where}"))
+        unit_z = body._own(check.direction(z, f"the axis z of {where}"))
         if x is None:
             unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
         else:
-            unit_x = _orthogonal_part(check.direction(x, f"the reference x of {where}"), unit_z)
+            unit_x = _orthogonal_part(body._own(check.direction(x, f"the reference x of {where}")), unit_z, where)
         if unit_x is None:
             raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
         return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
@@ -264,7 +386,12 @@ class Frame:
         return quaternion_from_columns(self.x, self.y, self.z)
 
     def description(self) -> tuple[Any, ...]:
-        return "frame", self.body.name, self.origin, self.x, self.z, self.x_given
+        return "frame", self.body.name, _told(self.origin), _told(self.x), _told(self.z), self.x_given
+
+
+def _told(values: Triple) -> tuple[Any, ...]:
+    """Numbers, and formulas in words, so that descriptions compare equal."""
+    return tuple([c.description() if isinstance(c, Formula) else c for c in values])
 
 
 def principal_frame(body: Any) -> tuple[float, ...]:
@@ -290,16 +417,19 @@ def default_x(z: Triple) -> Triple:
     return 2.0, z[0] * z[0], z[0] * z[1]
 
 
-def _orthogonal_part(a: Triple, z: Triple) -> Triple | None:
+def _orthogonal_part(a: Triple, z: Triple, where: str = "a frame") -> Triple | None:
     along = a[0] * z[0] + a[1] * z[1] + a[2] * z[2]
     x, y, w = a[0] - along * z[0], a[1] - along * z[1], a[2] - along * z[2]
-    n = math.sqrt(x * x + y * y + w * w)
-    if n <= PARALLEL_SINE:
+    n: Any = sqrt(x * x + y * y + w * w)
+    if number(n) <= PARALLEL_SINE:
         return None
+    if isinstance(n, Formula):
+        text = f"the reference x of {where} is parallel to its axis z at these values of the parameters; it must not be"
+        n.book.require(n, PARALLEL_SINE, math.inf, text)
     x, y, w = x / n, y / n, w / n
     along = x * z[0] + y * z[1] + w * z[2]  # again: the first pass loses digits where a is nearly parallel to z
     x, y, w = x - along * z[0], y - along * z[1], w - along * z[2]
-    n = math.sqrt(x * x + y * y + w * w)
+    n = sqrt(x * x + y * y + w * w)
     return x / n, y / n, w / n
 
 
@@ -308,9 +438,12 @@ def _cross(a: Triple, b: Triple) -> Triple:
 
 
 def quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
-    """Largest-component method: no loss at any angle.  [Shepperd1978]"""
+    """Largest-component method: no loss at any angle.  [Shepperd1978]
+
+    For formulas the component that is largest at the drawn values is kept; it must stay above LEAST_COMPONENT.
+    """
     trace = x[0] + y[1] + z[2]
-    squares = (trace, x[0], y[1], z[2])
+    squares = plain((trace, x[0], y[1], z[2]))
     k = squares.index(max(squares))
     if k == 0:
         q = (1.0 + trace, y[2] - z[1], z[0] - x[2], x[1] - y[0])
@@ -320,5 +453,8 @@ def quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
         q = (z[0] - x[2], x[1] + y[0], 1.0 + y[1] - x[0] - z[2], y[2] + z[1])
     else:
         q = (x[1] - y[0], z[0] + x[2], y[2] + z[1], 1.0 + z[2] - x[0] - y[1])
-    n = math.sqrt(sum(c * c for c in q))
+    n: Any = sqrt(sum(c * c for c in q))
+    if isinstance(n, Formula):
+        text = "a frame is rotated so far from its drawn axes that its quaternion is lost; build it again at the values"
+        n.book.require(n, LEAST_COMPONENT, math.inf, text)
     return q[0] / n, q[1] / n, q[2] / n, q[3] / n

@@ -8,24 +8,25 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.constraints.registry import LENGTH_POWER
+from cardan.system.display import DEFAULT, Display
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
 
-class Violation(NamedTuple):
-    """Residual of one constraint in one unit."""
-
+class _Residual(NamedTuple):
     name: str
     residual: float
     unit: str
 
+
+class Violation(_Residual):
+    """Residual of one constraint in one unit: (name, residual, unit); ``display``: the units of its text."""
+
+    display: Display = DEFAULT
+
     def text(self) -> str:
-        """In millimetres or degrees."""
-        if self.unit == "m":
-            return f"{1e3 * self.residual:.4g} mm"
-        if self.unit == "rad":
-            return f"{math.degrees(self.residual):.4g}°"
-        return f"{self.residual:.4g} {self.unit}"
+        """In the units of the mechanism's display."""
+        return self.display.text(self.residual, self.unit)
 
 
 def violations(system: System, residuals: FloatArray, bounds: FloatArray | None = None) -> list[Violation]:
@@ -49,6 +50,8 @@ def violations(system: System, residuals: FloatArray, bounds: FloatArray | None 
                 value = math.asin(min(1.0, value))
             squares[name, unit] = squares.get((name, unit), 0.0) + value * value
     found = [Violation(key[0], math.sqrt(square), key[1]) for key, square in squares.items() if key in unmet]
+    for violation in found:
+        violation.display = system.display
     # NaN counts as the worst
     size = {unit: system.judged_length**power for unit, power in LENGTH_POWER.items()}
     return sorted(found, key=lambda v: (not math.isnan(v.residual), -v.residual / size[v.unit]))

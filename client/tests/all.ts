@@ -1,0 +1,3 @@
+import './coordinates.test';
+import './player.test';
+import './wire.test';

@@ -1,0 +1,144 @@
+"""Shapes given by triangles: arrays, or files of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.shapes.shape import (
+    SEGMENTS,
+    FloatArray,
+    IndexArray,
+    Properties,
+    Shape,
+    Triangles,
+    is_closed,
+    solid_properties,
+)
+from cardan.system import check
+
+SUFFIXES = (".stl", ".obj", ".ply", ".glb")
+
+
+class Mesh(Shape):
+    """Triangles: vertices [m], shape (n, 3); faces, shape (m, 3), counter-clockwise from outside.
+
+    Mass properties are those of the solid that the triangles enclose, by the divergence theorem.  They need a closed
+    surface.
+    """
+
+    __slots__ = ("_faces", "_vertices", "name")
+
+    def __init__(self, vertices: FloatArray, faces: IndexArray, name: str = "a mesh") -> None:
+        self._vertices, self._faces, self.name = vertices, faces, name
+        for array in (vertices, faces):
+            array.setflags(write=False)
+
+    @property
+    def vertices(self) -> FloatArray:
+        """[m], shape (n, 3)."""
+        return self._vertices
+
+    @property
+    def faces(self) -> IndexArray:
+        """Corners of the triangles, shape (m, 3)."""
+        return self._faces
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the triangles enclose a solid."""
+        return is_closed(self._faces)
+
+    def properties(self) -> Properties:
+        if not self.is_closed:
+            raise ModelError(
+                f"{self.name} is not closed: some edges do not belong to exactly two triangles, so it has no volume; "
+                "repair it, or omit density= and give mass=, center= and inertia= to m.body"
+            )
+        found = solid_properties(self._vertices, self._faces)
+        if found.volume <= 0.0:
+            raise ModelError(
+                f"{self.name} encloses the volume {found.volume:.3g} m³; its triangles must be counter-clockwise from "
+                "outside: reverse them with faces[:, ::-1]"
+            )
+        return found
+
+    def triangles(self, segments: int = SEGMENTS) -> Triangles:
+        return Triangles(self._vertices, self._faces)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        return bool(np.array_equal(self._vertices, other._vertices) and np.array_equal(self._faces, other._faces))
+
+    def __hash__(self) -> int:
+        return hash((self._vertices.tobytes(), self._faces.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mesh, (np.array(self._vertices), np.array(self._faces), self.name)
+
+    def __repr__(self) -> str:
+        return f"<Mesh {self.name}: {len(self._vertices)} vertices, {len(self._faces)} faces>"
+
+
+def mesh(source: Any, faces: Any = None, *, scale: float = 1.0) -> Mesh:
+    """A solid from triangles: ``mesh("part.stl", scale=0.001)``, or ``mesh(vertices, faces)`` with arrays.
+
+    source: a file (STL, OBJ, PLY, GLB; needs the extra ``mesh``), or vertices [m], shape (n, 3).  faces, shape (m, 3):
+    corners of the triangles, counter-clockwise from outside.  scale: of the lengths of the source, 0.001 for a file in
+    millimetres.
+    """
+    factor = check.positive(scale, "the scale of a mesh")
+    if isinstance(source, str | Path):
+        if faces is not None:
+            raise ModelError(f"mesh was given the file {str(source)!r} and faces; omit faces")
+        vertices, faces, name = *_read(Path(source)), f"the mesh {str(source)!r}"
+    else:
+        vertices, name = source, "a mesh"
+    v = _array(vertices, np.float64, "vertices")
+    f = _array(faces, np.int64, "faces")
+    if not np.isfinite(v).all():
+        raise ModelError(f"{name} has vertices that are not finite; remove them")
+    if not len(f):
+        raise ModelError(f"{name} has no triangles; give at least four")
+    if f.min() < 0 or f.max() >= len(v):
+        raise ModelError(f"{name} has a face with corner {int(f.max() if f.max() >= len(v) else f.min())}; corners "
+                         f"must be from 0 to {len(v) - 1}")  # fmt: skip
+    return Mesh(factor * v, f, name)
+
+
+def _array(given: Any, kind: Any, what: str) -> Any:
+    try:
+        rows = np.array(given, dtype=np.float64)
+        if kind is np.int64 and not np.array_equal(rows, np.round(rows)):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ModelError(f"the {what} of a mesh are {given!r:.120}; they must be numbers, shape (n, 3)") from None
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise ModelError(f"the {what} of a mesh have shape {rows.shape}; it must be (n, 3)")
+    return np.ascontiguousarray(rows.astype(kind))
+
+
+def _read(path: Path) -> tuple[Any, Any]:
+    """Vertices and faces of a file; equal vertices are merged."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ModelError(f"the mesh {str(path)!r} has the ending {path.suffix!r}; it must be {', '.join(SUFFIXES)}")
+    if not path.is_file():
+        raise ModelError(f"the mesh {str(path)!r} does not exist; give the path of a file")
+    try:
+        import trimesh
+    except ImportError:
+        raise ModelError(f"the mesh {str(path)!r} needs trimesh; install it with: pip install 'cardan[mesh]'") from None
+    try:
+        loaded: Any = trimesh.load(path, force="mesh", process=False)
+        loaded.merge_vertices(merge_tex=True, merge_norm=True)
+        vertices, faces = np.array(loaded.vertices), np.array(loaded.faces)
+    except Exception as error:  # a reader of many formats fails in many ways
+        raise ModelError(f"the mesh {str(path)!r} cannot be read: {error}; export it again") from None
+    if vertices.ndim != 2 or not len(faces):
+        raise ModelError(f"the mesh {str(path)!r} has no triangles; export it again")
+    keep = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return vertices, faces[keep]

@@ -1,0 +1,457 @@
+"""One tab of the workbench: its mechanism, its state, and the thread that solves.
+
+The network's thread only fills the inbox and empties the outbox.  All solving is in this thread, so a slow solve delays
+nobody else, and a tab that is closed ends its thread after the step in hand.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.errors import CardanError, ModelError
+from cardan.mechanism import Mechanism
+from cardan.system.state import FloatArray, State
+from cardan.view import clip as clips
+from cardan.view.clip import Clip
+from cardan.view.hand import Drag
+from cardan.view.mailbox import Inbox, Outbox
+from cardan.view.protocol import SCENE, Command, Frame, Refused, write
+from cardan.view.scene import scene as make_scene
+from cardan.view.wiggle import wiggle
+
+log = logging.getLogger("cardan")
+
+FRAMES_PER_SECOND: Final = 60
+MOST_FRAMES: Final = 1200  # of a clip
+MOST_UNDO: Final = 100
+PROGRESS_SECONDS: Final = 0.1
+LIVE_HZ: Final = 60.0
+LONGEST_SOLVE: Final = 20.0  # [s] of an assembly; the page waits
+
+Source = Callable[[], Mechanism]
+
+
+class Stopped(Exception):
+    """The user stopped a computation, or closed the tab."""
+
+
+class Bench:
+    """items: what may be loaded, by name: a title, a function that builds it, and the duration of its motion [s]."""
+
+    def __init__(self, items: dict[str, tuple[str, Source, float]], first: str, outbox: Outbox) -> None:
+        self.inbox = Inbox()
+        self._items, self._outbox = items, outbox
+        self._cancel = threading.Event()
+        self._item = first
+        self._mechanism: Mechanism | None = None
+        self._state: State | None = None
+        self._first: State | None = None
+        self._drag: Drag | None = None
+        self._is_holding = False
+        self._is_live = False
+        self._pins: set[int] = set()
+        self._undo: deque[State] = deque(maxlen=MOST_UNDO)
+        self._kept: dict[str, State] = {}
+        self._clip: Clip | None = None
+        self._clips = 0
+        self._residual = math.nan
+        self._thread = threading.Thread(target=self._run, name="cardan workbench", daemon=True)
+
+    # -- the network's side --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, command: Command) -> None:
+        """Called by the network's thread: enqueue, and return."""
+        if command.do in ("stop", "load"):
+            self._cancel.set()
+        self.inbox.put(command)
+
+    def close(self) -> None:
+        """End the thread; returns at once."""
+        self._cancel.set()
+        self.inbox.close()
+
+    def join(self, seconds: float) -> bool:
+        """Whether the thread has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    # -- the solving side ----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        listed = [{"name": name, "title": title} for name, (title, _, _) in self._items.items()]
+        self._outbox.post(write("gallery", items=listed))
+        self._attempt(Command("load", 0, {"item": self._item}))
+        while not self.inbox.is_closed:
+            began = time.perf_counter()
+            command = self.inbox.take(self._patience(began))
+            if command is not None:
+                self._attempt(command)
+            if self._is_live and not self.inbox.is_closed:
+                self._attempt(Command("tick"))
+        self._end_drag()
+
+    def _patience(self, now: float) -> float | None:
+        """How long to wait for a command [s]: for ever, or until the next frame of a live simulation."""
+        if not self._is_live:
+            return None
+        return max(0.0, self._next_tick - now)
+
+    _next_tick = 0.0
+
+    def _attempt(self, command: Command) -> None:
+        """Do what a command asks; an error becomes a message in the page."""
+        try:
+            if command.do != "load" and self._mechanism is None:
+                raise Refused("nothing is loaded; choose a mechanism")
+            getattr(self, f"_do_{command.do}")(command)
+        except Stopped:
+            self._outbox.post(write("progress", part=None))
+        except CardanError as error:
+            self._problem(f"“{command.do}” was not possible", str(error), ack=command.seq)
+        except Exception as error:
+            log.exception("the workbench failed at %r", command.do)
+            self._problem(f"“{command.do}” failed", f"{type(error).__name__}: {error}", ack=command.seq)
+
+    def _problem(self, title: str, text: str, *, level: str = "error", ack: int = 0) -> None:
+        self._outbox.post(write("problem", title=title, text=text, level=level, ack=ack))
+        self._outbox.post(write("progress", part=None))
+
+    # -- loading -------------------------------------------------------------------------------------------------------
+
+    def _do_load(self, command: Command) -> None:
+        item = command["item"]
+        if item not in self._items:
+            raise Refused(f"there is no {item!r}; choose one of the list")
+        self._end_drag()
+        self._cancel.clear()
+        title, build, duration = self._items[item]
+        self._mechanism = None
+        mechanism = build()
+        self._undo.clear()
+        self._kept.clear()
+        self._pins.clear()
+        self._clip, self._is_live = None, False
+        result = mechanism.assemble(max_seconds=LONGEST_SOLVE)
+        state = result.state if np.isfinite(result.state.coordinates).all() else mechanism.state
+        self._mechanism, self._state, self._first, self._item = mechanism, state, state, item
+        self._residual = result.residual
+        self._outbox.post(struct.pack("<I", SCENE) + make_scene(mechanism, state).pack(), new_scene=True)
+        self._outbox.post(
+            write(
+                "model",
+                item=item,
+                title=title,
+                drivers=self._drivers(),
+                coordinates=clips.describe(mechanism),
+                loads=list(mechanism.loads),
+                duration=duration,
+                ok=result.ok,
+            )
+        )
+        self._show(ack=command.seq)
+        if not result.ok:
+            self._problem("It cannot be assembled", result.text(), ack=command.seq)
+        self._tell_freedoms()
+
+    def _drivers(self) -> list[dict[str, Any]]:
+        """Every driver, with its value now and a range for its slider."""
+        found = []
+        for name, coordinate in drivers(self._model):
+            value = coordinate.value(self._now)
+            span = math.pi if coordinate.unit == "rad" else 0.5 * float(self._model.system.judged_length)
+            lower, upper = limits_of(self._model, coordinate)
+            found.append(
+                {
+                    "name": name,
+                    "of": coordinate.joint,
+                    "unit": coordinate.unit,
+                    "value": value,
+                    "lower": value - span if math.isinf(lower) else lower,
+                    "upper": value + span if math.isinf(upper) else upper,
+                }
+            )
+        return found
+
+    @property
+    def _model(self) -> Mechanism:
+        assert self._mechanism is not None
+        return self._mechanism
+
+    @property
+    def _now(self) -> State:
+        assert self._state is not None
+        return self._state
+
+    def _tell_freedoms(self) -> None:
+        found = self._model.diagnose(self._now)
+        motions = found.free_motions
+        self._outbox.post(
+            write(
+                "freedoms",
+                dof=found.dof,
+                undriven=found.undriven,
+                redundant=len(found.redundant),
+                assembled=found.assembled,
+                motions=None if motions is None else [motion.text() for motion in motions],
+                text=found.text(),
+            )
+        )
+
+    def _show(self, ack: int = 0, **values: Any) -> None:
+        frame = Frame(self._now.coordinates, ack, time=self._now.time, residual=self._residual)
+        self._outbox.show(frame._replace(**values).pack())
+
+    # -- the hand ------------------------------------------------------------------------------------------------------
+
+    def _do_drag(self, command: Command) -> None:
+        body = command["body"]
+        if body >= len(self._now.names):
+            raise Refused(f"there is no part {body}; there are {len(self._now.names)}")
+        if body in self._pins:
+            raise ModelError(f"{self._now.names[body]!r} is pinned; release its pin to move it")
+        push = command["push"] or self._is_live
+        if not self._is_holding:
+            self._undo.append(self._now)
+        if self._drag is None or self._drag.is_dynamic != push or self._drag.drives:
+            self._end_drag()
+            self._outbox.post(write("progress", part=0.0))  # a first drag may have to wait for its kernels
+            self._drag = Drag(self._model, self._now, sorted(self._pins), is_dynamic=push)
+            self._outbox.post(write("progress", part=None))
+        if push and not self._is_live:
+            self._is_live, self._next_tick = True, time.perf_counter()
+            self._is_live_by_hand = True
+        self._is_holding = True
+        self._drag.hold(body, command["point"], command["target"])
+        self._ack = command.seq
+        if not push:
+            self._send_drag()
+
+    _ack = 0
+    _is_live_by_hand = False
+
+    def _send_drag(self) -> None:
+        assert self._drag is not None
+        made = self._drag.step()
+        self._residual = made.residual
+        self._outbox.show(made._replace(ack=self._ack).pack())
+
+    def _do_tick(self, _: Command) -> None:
+        """One frame of a live simulation."""
+        now = time.perf_counter()
+        if now < self._next_tick:
+            return
+        self._next_tick = max(self._next_tick + 1.0 / LIVE_HZ, now)
+        if self._drag is None:
+            self._drag = Drag(self._model, self._now, sorted(self._pins), is_dynamic=True)
+        try:
+            self._drag.advance(1.0 / LIVE_HZ)
+            self._send_drag()
+        except CardanError:
+            self._is_live = False
+            self._end_drag()
+            raise
+
+    def _do_drop(self, command: Command) -> None:
+        self._is_holding = False
+        if self._drag is not None:
+            self._drag.release()
+            if self._is_live and not self._is_live_by_hand:
+                return
+            self._is_live = self._is_live_by_hand = False
+            self._end_drag()
+        self._show(ack=command.seq)
+        self._tell_drivers()
+
+    def _end_drag(self) -> None:
+        """Take over the state of a drag, and free its workspace."""
+        self._is_holding = False
+        if self._drag is not None:
+            drag, self._drag = self._drag, None
+            state = drag.close()
+            if np.isfinite(state.coordinates).all():
+                self._state = self._as_own(state)
+
+    def _as_own(self, state: State) -> State:
+        """A state of a copy (without drivers, with pins) as one of the mechanism."""
+        own, names = self._model.system, state.names
+        if names != own.names:
+            raise ModelError("the state is of another mechanism")
+        angles = {key: state.angles[key] for key in own.counted_angles if key in state.angles}
+        return State(own.names, own.index, state.coordinates.copy(), angles=angles or None, time=self._now.time)
+
+    def _tell_drivers(self) -> None:
+        if found := self._drivers():
+            self._outbox.post(write("drivers", drivers=found))
+
+    def _do_pin(self, command: Command) -> None:
+        body = command["body"]
+        if body >= len(self._now.names):
+            raise Refused(f"there is no part {body}; there are {len(self._now.names)}")
+        self._end_drag()
+        if command["on"]:
+            self._pins.add(body)
+        else:
+            self._pins.discard(body)
+        self._outbox.post(write("pins", bodies=sorted(self._pins)))
+
+    def _do_drive(self, command: Command) -> None:
+        """Set the coordinate of a driver; the other drivers stay where they are."""
+        named = dict(drivers(self._model))
+        if command["driver"] not in named:
+            raise Refused(f"there is no driver {command['driver']!r}; there are {', '.join(named) or 'none'}")
+        if self._drag is None or not self._drag.drives:
+            self._end_drag()
+            self._undo.append(self._now)
+            self._drag = Drag(self._model, self._now, sorted(self._pins), drives=True)
+        self._drag.drive(command["driver"], command["value"])
+        self._ack = command.seq
+        self._send_drag()
+
+    # -- motions -------------------------------------------------------------------------------------------------------
+
+    def _do_play(self, command: Command) -> None:
+        self._cancel.clear()
+        self._end_drag()
+        if not drivers(self._model):
+            raise ModelError("it has no driver; drag a part, or simulate it")
+        found = self._model.move(times_of(command["duration"]), self._now, progress=self._progress)
+        self._send_clip(clips.from_motion(self._model, found), command.seq)
+
+    def _do_simulate(self, command: Command) -> None:
+        self._cancel.clear()
+        self._end_drag()
+        duration = command["duration"]
+        found = self._model.simulate(duration, self._now, times=times_of(duration), progress=self._progress)
+        self._send_clip(clips.from_motion(self._model, found), command.seq)
+
+    def _do_wiggle(self, command: Command) -> None:
+        self._cancel.clear()
+        self._end_drag()
+        self._send_clip(wiggle(self._model, self._now, command["freedom"], self._progress), command.seq)
+
+    def _send_clip(self, clip: Clip, ack: int) -> None:
+        self._clips += 1
+        self._clip = clip
+        self._outbox.post(write("progress", part=None))
+        self._outbox.post(clip.pack(self._clips))
+        if not clip.ok:
+            self._problem("The motion ends early", clip.text, level="warning", ack=ack)
+
+    def _progress(self, part: float) -> None:
+        if self._cancel.is_set() or self.inbox.is_closed:
+            raise Stopped
+        now = time.perf_counter()
+        if now >= self._next_progress:
+            self._next_progress = now + PROGRESS_SECONDS
+            self._outbox.post(write("progress", part=float(part)))
+
+    _next_progress = 0.0
+
+    def _do_stop(self, _: Command) -> None:
+        self._cancel.clear()
+        if self._is_live:
+            self._is_live = self._is_live_by_hand = False
+            self._end_drag()
+            self._show()
+        self._outbox.post(write("progress", part=None))
+
+    def _do_live(self, command: Command) -> None:
+        self._end_drag()
+        self._is_live, self._is_live_by_hand = command["on"], False
+        if self._is_live:
+            self._undo.append(self._now)
+            self._next_tick = time.perf_counter()
+        else:
+            self._show(ack=command.seq)
+
+    def _do_at(self, command: Command) -> None:
+        """Go on from a frame of the last clip."""
+        if self._clip is None or command["clip"] != self._clips or command["index"] >= len(self._clip.states):
+            raise Refused("that motion is no longer here; play it again")
+        self._end_drag()
+        self._state = self._as_own(self._clip.states[command["index"]])
+
+    # -- states --------------------------------------------------------------------------------------------------------
+
+    def _do_undo(self, command: Command) -> None:
+        self._end_drag()
+        if not self._undo:
+            raise Refused("there is nothing to undo")
+        self._set(self._undo.pop(), command.seq)
+
+    def _do_reset(self, command: Command) -> None:
+        self._end_drag()
+        assert self._first is not None
+        self._undo.append(self._now)
+        self._set(self._first, command.seq)
+
+    def _do_keep(self, command: Command) -> None:
+        self._end_drag()
+        self._kept[command["name"]] = self._now
+        self._outbox.post(write("poses", names=list(self._kept)))
+
+    def _do_pose(self, command: Command) -> None:
+        self._end_drag()
+        if command["name"] not in self._kept:
+            raise Refused(f"no pose is named {command['name']!r}")
+        self._undo.append(self._now)
+        self._set(self._kept[command["name"]], command.seq)
+
+    def _do_restore(self, command: Command) -> None:
+        """Poses that the page had before the server was restarted; the joints are closed again."""
+        poses: FloatArray = command["poses"]
+        if poses.shape != self._now.coordinates.shape:
+            raise Refused(f"{len(poses)} poses were given; there are {len(self._now.names)} parts")
+        self._end_drag()
+        start = self._now.moved({name: (row[:3], row[3:]) for name, row in zip(self._now.names, poses, strict=True)})
+        free = without_drivers(self._model)
+        result = free.assemble(start, max_seconds=LONGEST_SOLVE)
+        if result.ok:
+            self._residual = result.residual
+            self._set(self._as_own(result.state), command.seq)
+
+    def _set(self, state: State, ack: int) -> None:
+        self._state = state
+        self._show(ack=ack)
+        self._tell_drivers()
+
+
+def drivers(mechanism: Mechanism) -> list[tuple[str, Any]]:
+    """Name and coordinate of every driver."""
+    return [(name, joint.ends[0]) for name, joint in mechanism.joints.items() if joint.kind.name == "drive"]
+
+
+def without_drivers(mechanism: Mechanism) -> Mechanism:
+    """A copy without drivers, which a hand can move."""
+    copy = mechanism.copy()
+    for name, _ in drivers(mechanism):
+        copy.remove(name)
+    return copy
+
+
+def limits_of(mechanism: Mechanism, coordinate: Any) -> tuple[float, float]:
+    """Bounds of a coordinate, infinite where there are none."""
+    lower, upper = -math.inf, math.inf
+    for joint in mechanism.joints.values():
+        if joint.kind.name == "limit" and joint.ends[0].features == coordinate.features:
+            given = dict(joint.parameters)
+            lower, upper = max(lower, given.get("lower", lower)), min(upper, given.get("upper", upper))
+    return lower, upper
+
+
+def times_of(duration: float) -> FloatArray:
+    """Times of a clip [s], at most MOST_FRAMES."""
+    count = max(2, min(MOST_FRAMES, round(duration * FRAMES_PER_SECOND)))
+    return np.linspace(0.0, duration, count + 1)

@@ -1,0 +1,291 @@
+"""The server of the workbench: one port on this machine, the page over HTTP, a WebSocket for each tab.
+
+Requests must name this machine as host (no DNS rebinding); a WebSocket must come from this server's own page (Origin)
+and carry the token, which is in the address that `cardan view` prints.  The token is kept in the user's cache folder,
+so that a page reconnects after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import http
+import logging
+import os
+import secrets
+import socket
+import threading
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+from cardan import _jit
+from cardan.errors import ModelError
+from cardan.examples import REGISTRY
+from cardan.mechanism import Mechanism
+from cardan.view import page
+from cardan.view.bench import Bench, Source
+from cardan.view.hand import prepare
+from cardan.view.mailbox import Outbox
+from cardan.view.protocol import MOST_BYTES, Refused, read, write
+
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request, Response
+
+log = logging.getLogger("cardan")
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8737
+PORTS_TRIED: Final = 20  # from PORT on, where none is given
+MOST_TABS: Final = 32
+MOST_REFUSALS: Final = 100  # messages of one tab that are refused before it is closed
+JOIN_SECONDS: Final = 5.0
+OWN: Final = "own"
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
+    "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Server:
+    """Serves the gallery, and a mechanism of the user's own, until it is closed.
+
+    >>> with Server() as server:                   # doctest: +SKIP
+    ...     print(server.address)
+    """
+
+    def __init__(
+        self, mechanism: Mechanism | None = None, *, first: str | None = None, port: int | None = None
+    ) -> None:
+        page.text()  # raises where it is missing
+        self._items: dict[str, tuple[str, Source, float]] = {}
+        if mechanism is not None:
+            own = mechanism.copy()
+            self._items[OWN] = (mechanism.name, own.copy, 0.0)
+        for name, example in REGISTRY.items():
+            self._items[name] = (example.title, example.build, example.duration)
+        self._first = first or next(iter(self._items))
+        self._token = token()
+        self._socket = bind(port)
+        self.port = int(self._socket.getsockname()[1])
+        self._tabs: set[Bench] = set()
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._is_ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="cardan workbench server", daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where a browser opens it."""
+        return f"http://{HOST}:{self.port}/?token={self._token}&item={quote(self._first)}"
+
+    def start(self) -> Server:
+        """Serve in a thread of its own; returns when it listens."""
+        self._thread.start()
+        self._is_ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        threading.Thread(target=_prepare, name="cardan workbench kernels", daemon=True).start()
+        return self
+
+    def close(self) -> None:
+        """Close every tab and the port."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+
+    def wait(self) -> None:
+        """Serve until the process is interrupted."""
+        while self._thread.is_alive():
+            self._thread.join(0.2)
+
+    def __enter__(self) -> Server:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- in the server's thread ----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            asyncio.set_event_loop(self._loop)
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:  # told to the thread that started it
+            self._failure = error
+        finally:
+            self._is_ready.set()
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        from websockets.asyncio.server import serve
+
+        options: dict[str, Any] = {
+            "process_request": self._answer,
+            "compression": None,  # poses do not compress, and it costs milliseconds
+            "max_size": MOST_BYTES,
+            "max_queue": 16,
+            "ping_interval": 20,
+            "ping_timeout": 60,
+            "server_header": None,
+            "logger": logging.getLogger("cardan.view"),
+        }
+        logging.getLogger("cardan.view").setLevel(logging.CRITICAL)  # broken handshakes are not news
+        async with serve(self._tab, sock=self._socket, **options):
+            self._is_ready.set()
+            await self._stop.wait()
+        await asyncio.gather(*(asyncio.to_thread(tab.join, JOIN_SECONDS) for tab in list(self._tabs)))
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """The page, or None to go on with the handshake of a WebSocket."""
+        at = urlsplit(request.path)
+        own = {f"{host}:{self.port}" for host in (HOST, "localhost")}
+        if request.headers.get("Host", "") not in own:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "this server answers to this machine only\n")
+        if at.path == "/ws":
+            given = parse_qs(at.query).get("token", [""])[0]
+            if request.headers.get("Origin", "") not in {f"http://{host}" for host in own}:
+                return connection.respond(http.HTTPStatus.FORBIDDEN, "the page is of another origin\n")
+            if not hmac.compare_digest(given.encode(), self._token.encode()):
+                return connection.respond(http.HTTPStatus.FORBIDDEN, "the token is missing or wrong\n")
+            if len(self._tabs) >= MOST_TABS:
+                return connection.respond(http.HTTPStatus.SERVICE_UNAVAILABLE, "too many tabs are open\n")
+            return None
+        if at.path != "/":
+            return connection.respond(http.HTTPStatus.NOT_FOUND, "not found\n")
+        response = connection.respond(http.HTTPStatus.OK, page.text())
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = "text/html; charset=utf-8"
+        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    async def _tab(self, connection: ServerConnection) -> None:
+        from websockets.exceptions import ConnectionClosed
+
+        assert connection.request is not None
+        wanted = parse_qs(urlsplit(connection.request.path).query).get("item", [""])[0]
+        outbox = Outbox(self._loop)
+        bench = Bench(self._items, wanted if wanted in self._items else self._first, outbox)
+        self._tabs.add(bench)
+        bench.start()
+        sender = asyncio.create_task(_send(connection, outbox))
+        refusals = 0
+        try:
+            async for message in connection:
+                try:
+                    bench.put(read(message))
+                except Refused as error:
+                    refusals += 1
+                    if refusals > MOST_REFUSALS:
+                        await connection.close(1008, "too many messages were refused")
+                        break
+                    outbox.post(write("refused", text=str(error)))
+        except ConnectionClosed:
+            pass  # a tab may be closed at any time
+        finally:
+            bench.close()
+            sender.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sender
+            await asyncio.to_thread(bench.join, JOIN_SECONDS)
+            self._tabs.discard(bench)
+
+
+def _prepare() -> None:
+    """While the page loads, in a thread of its own; a failure shows again, in words, at the first drag."""
+    try:
+        prepare()
+    except Exception:
+        log.debug("the kernels of a drag could not be prepared", exc_info=True)
+
+
+async def _send(connection: ServerConnection, outbox: Outbox) -> None:
+    from websockets.exceptions import ConnectionClosed
+
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            for message in await outbox.take():
+                await connection.send(message)
+
+
+def bind(port: int | None) -> socket.socket:
+    """A listening socket on this machine: on that port, or on the first free one from PORT on."""
+    if port is not None and not 0 <= port < 1 << 16:
+        raise ModelError(f"the port is {port}; it must be between 0 (any free one) and 65535")
+    tried = range(PORT, PORT + PORTS_TRIED) if port is None else (port,)
+    for number in tried:
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if os.name != "nt":  # there it would share a port in use
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((HOST, number))
+            found.listen()
+            return found
+        except OSError as error:
+            found.close()
+            reason = error.strerror or str(error)
+    if port is None:
+        raise ModelError(f"no port from {PORT} to {PORT + PORTS_TRIED - 1} is free; give another with --port")
+    raise ModelError(f"port {port} cannot be used: {reason}; give another with --port, or 0 for any free one")
+
+
+def token() -> str:
+    """The user's token, made once; from the cache folder, or a new one where that cannot be written."""
+    made = secrets.token_urlsafe(24)
+    if _jit.CACHE_DIRECTORY is None:
+        return made
+    path = Path(_jit.CACHE_DIRECTORY).parent / "workbench-token"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(number, "w", encoding="ascii") as file:
+                file.write(made)
+        found = path.read_text(encoding="ascii").strip()
+        return found if len(found) >= len(made) else made
+    except (OSError, ValueError):
+        return made
+
+
+def view(
+    mechanism: Mechanism | None = None, *, port: int | None = None, browser: bool = True, wait: bool = True
+) -> Server:
+    """Open a mechanism in the browser, to look at it, drag its parts, play its drivers and simulate it.
+
+    mechanism: None for the gallery.  port: None for 8737 or the next free one.  browser: whether to open one; the
+    address is printed in any case.  wait: serve until interrupted by the keyboard; otherwise the server runs in a
+    thread until ``server.close()``.  The mechanism is copied: what the workbench does leaves yours as it is.
+    """
+    if mechanism is not None and not isinstance(mechanism, Mechanism):
+        raise ModelError(f"view was given {mechanism!r}; it must be a Mechanism")
+    return run(Server(mechanism, port=port), browser=browser, wait=wait)
+
+
+def run(server: Server, *, browser: bool, wait: bool) -> Server:
+    """Start a server, print its address, open it, and serve."""
+    server.start()
+    print(f"workbench: {server.address}", flush=True)
+    if browser and not open_browser(server.address):
+        print("no browser could be opened; open the address in one", flush=True)
+    if wait:
+        try:
+            server.wait()
+        finally:
+            server.close()
+    return server
+
+
+def open_browser(address: str) -> bool:
+    """Whether a browser was told to open an address."""
+    try:
+        return webbrowser.open(address)
+    except webbrowser.Error:
+        return False
