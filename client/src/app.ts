@@ -1072,7 +1072,7 @@ export class App {
     };
     const arrow = arrows[event.key];
     const onButton = event.target instanceof HTMLButtonElement;
-    if (arrow && !onButton) {
+    if (arrow) {
       event.preventDefault();
       if (this.selected > 0) this.nudge(...arrow);
       else if (this.player && arrow[0]) {

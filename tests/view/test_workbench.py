@@ -192,7 +192,7 @@ def test_a_pinned_part_holds_the_others(opened) -> None:
 def test_a_driver_plays_is_scrubbed_and_set_by_hand(opened) -> None:
     tab, bench = opened("slider_crank")
     tab.click("#play")
-    tab.until("cardan.player ? 1 : 0", 60)
+    tab.until("cardan.player ? 1 : 0", 180)
     model = REGISTRY["slider_crank"].build()
     times = tab.js("cardan.player.clip.times")
     moved = model.move(times)
@@ -255,7 +255,7 @@ def test_a_freedom_wiggles_with_closed_joints(opened) -> None:
     tab, bench = opened("delta_robot")
     before = drawn(tab)
     tab.click(".wiggle")
-    tab.until("cardan.player && cardan.player.clip.kind === 'wiggle' ? 1 : 0", 60)
+    tab.until("cardan.player && cardan.player.clip.kind === 'wiggle' ? 1 : 0", 120)
     poses = bench._clip.poses
     assert len(poses) > 20 and np.abs(poses - poses[0]).max() > 1e-2
     free = without_drivers(bench._model)
@@ -372,9 +372,8 @@ def test_a_finger_drags_and_keys_reach_everything(opened) -> None:
     tab.until("!cardan.hand.grab ? 1 : 0")
     assert np.abs(drawn(tab) - before).max() > 1e-4
     # every control can be focused, and the arrow keys move the selected part
-    left_out = tab.js(
-        "[...document.querySelectorAll('button, input, select, #stage')].filter(e => e.tabIndex < 0).map(e => e.innerText)"
-    )
+    controls = "[...document.querySelectorAll('button, input, select, #stage')]"
+    left_out = tab.js(f"{controls}.filter(e => e.tabIndex < 0).map(e => e.innerText)")
     assert set(left_out) == {"front", "back", "left", "right", "top", "under"}  # the camera is turned by the mouse
     tab.js("(cardan.select(1, null), document.querySelector('#stage').focus())")
     settle(tab)
