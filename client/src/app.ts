@@ -1072,10 +1072,13 @@ export class App {
     };
     const arrow = arrows[event.key];
     const onButton = event.target instanceof HTMLButtonElement;
-    if (arrow && !onButton) {
+    if (arrow) {
       event.preventDefault();
       if (this.selected > 0) this.nudge(...arrow);
-      else if (this.player && arrow[0]) this.player.step(arrow[0]);
+      else if (this.player && arrow[0]) {
+        this.player.step(arrow[0]);
+        this.showPlayer();
+      }
       return;
     }
     const part = this.selected;
@@ -1176,10 +1179,7 @@ export class App {
       const was = player.playing;
       player.advance(seconds);
       if (was || this.poses !== player.poses) {
-        this.draw(player.poses);
-        this.showTime();
-        this.drawReactions();
-        this.plots.seek(player.time);
+        this.showPlayer();
       }
     }
     if (now >= this.nextValues) {
@@ -1193,10 +1193,16 @@ export class App {
     if (!player) return;
     player.playing = false;
     player.seek(player.first + (Number(this.scrub.value) / 1000) * (player.last - player.first));
-    this.draw(player.poses);
+    this.showPlayer();
+  }
+
+  /** Draw the pose of the player, with its time. */
+  private showPlayer(): void {
+    if (!this.player) return;
+    this.draw(this.player.poses);
     this.showTime();
     this.drawReactions();
-    this.plots.seek(player.time);
+    this.plots.seek(this.player.time);
   }
 
   private showTime(): void {

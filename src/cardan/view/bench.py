@@ -259,8 +259,9 @@ class Bench:
             self._drag.advance(1.0 / LIVE_HZ)
             self._send_drag()
         except CardanError:
-            self._is_live = False
+            self._is_live = self._is_live_by_hand = False
             self._end_drag()
+            self._outbox.post(write("live", on=False))
             raise
 
     def _do_drop(self, command: Command) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan.errors import ModelError
 from cardan.interact.session import SessionStatus
 from cardan.mechanism import Mechanism
 from cardan.system.state import State
@@ -18,6 +19,7 @@ log = logging.getLogger("cardan")
 MOST_STEPS: Final = 20  # of one request; each closes the joints, so a frame may be sent after any
 MOST_SECONDS: Final = 4e-3  # the same
 STIFFNESS: Final = 1000.0  # [N/m] of a hand in kinematics: 1 N for each millimetre that the target is away
+RATE: Final = 480.0  # [Hz] of the cycles of dynamics
 REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the stretched arrow
 
 
@@ -32,7 +34,10 @@ class Drag:
         self.is_dynamic, self.drives = is_dynamic, drives
         self._model = held(mechanism, state, pins, drives)
         self._extent = float(self._model.system.judged_length)
-        self._session: Any = self._model.session(state, mode="dynamic" if is_dynamic else "kinematic")
+        if is_dynamic:
+            self._session: Any = self._model.session(state, mode="dynamic", rate=RATE, hand="spring")
+        else:
+            self._session = self._model.session(state)
         self._grasp: Any = None
         self._of: tuple[int, tuple[float, ...]] | None = None
         self._target = np.zeros(3)
@@ -45,7 +50,8 @@ class Drag:
         if self._of != (body, point):
             self.release()
             name = self._model.system.names[body]
-            self._grasp, self._of = self._session.grasp(self._model[name], point, stiffness=STIFFNESS), (body, point)
+            stiffness = None if self.is_dynamic else STIFFNESS  # in dynamics that of the session, by the masses
+            self._grasp, self._of = self._session.grasp(self._model[name], point, stiffness=stiffness), (body, point)
         self._target[:] = target
         self._grasp.target = target
 
@@ -68,12 +74,14 @@ class Drag:
         return self._frame()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass in dynamics."""
+        """Let time pass in dynamics; a mechanism that is too large for real time moves slower."""
         began = time.perf_counter()
-        until = self._session.state.time + seconds
-        while self._session.state.time < until:
-            self._session.step()
-        self._seconds = time.perf_counter() - began
+        for _ in range(round(seconds * RATE)):
+            if self._session.step() == SessionStatus.FAILED:
+                raise ModelError("the motion became too violent to compute; use undo, or pull more gently")
+            self._seconds = time.perf_counter() - began
+            if self._seconds > seconds:
+                break
 
     def _frame(self) -> Frame:
         session = self._session
@@ -135,7 +143,7 @@ def prepare() -> None:
     m = Mechanism("lever")
     lever = m.body("lever", position=(0.1, 0.0, 0.0))
     m.revolute("hinge", m.ground.frame(), lever.frame())
-    drag = Drag(m, m.assemble().state, [], is_dynamic=False)
+    drag = Drag(m, m.assemble().state, [])
     drag.hold(0, (1.0, 0.0, 0.0), (0.9, 0.1, 0.0))
     drag.step()
     drag.close()
