@@ -228,6 +228,29 @@ def test_looks_scale_with_the_unit_and_follow_a_rigid_motion():
                 assert np.abs(a.vertices - b.vertices / unit).max() < 1e-5
 
 
+def test_looks_follow_design_parameters():
+    """Points, lengths and ratios that are parameters are drawn at their values in the state."""
+
+    def linkage(length, ratio):
+        m = cd.Mechanism()
+        crank, wheel, bob = m.body("crank"), m.body("wheel"), m.body("bob", position=(0, 2, 0))
+        p = m.parameter("L", length) if length != 1.5 else 1.5
+        k = m.parameter("k", ratio) if length != 1.5 else ratio
+        a = m.revolute("A", m.ground.frame(), crank.frame())
+        b = m.revolute("B", crank.frame((p, 0, 0)), wheel.frame())
+        m.gear("mesh", a, b, ratio=k)
+        m.distance("rod", crank.point((p, 0, 0)), bob.point(), p)
+        return m
+
+    free, plain = linkage(1.0, -2.0), linkage(1.5, -3.0)
+    free.parameters["L"].value, free.parameters["k"].value = 1.5, -3.0
+    one, two = (scene(m, m.assemble().state) for m in (free, plain))
+    assert one.pack() == two.pack()
+    crank = free["crank"]
+    with pytest.raises(cd.ModelError, match="shapes do not follow them"):
+        crank.attach(shapes.sphere(0.1), crank.frame((free.parameters["L"], 0, 0)))
+
+
 def test_a_state_of_another_mechanism_is_refused():
     _, _, drawn = gallery("slider_crank")
     _, other, _ = gallery("watt")

@@ -39,7 +39,7 @@ class Looks:
     def __init__(self, mechanism: Mechanism, state: State) -> None:
         self.mechanism, self.state = mechanism, state
         self.bodies = {"ground": mechanism.ground, **mechanism.bodies}
-        self.places = places_of(mechanism)
+        self.places = places_of(mechanism, state)
         self.by_body: dict[str, list[Place]] = {name: [] for name in self.bodies}
         for place in self.places:
             self.by_body[place.body].append(place)

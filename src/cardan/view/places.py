@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cardan.shapes.shape import FloatArray
+from cardan.system.formulas import Formula
 from cardan.system.parts import Frame, Point
 from cardan.system.state import State
 
@@ -47,16 +48,28 @@ class Place(NamedTuple):
         return self.kind not in DIRECTIONAL
 
 
-def places_of(mechanism: Mechanism) -> list[Place]:
+def numbers_in(values: Iterable[Any], state: State) -> FloatArray:
+    """Numbers; formulas of design parameters have their value in a state."""
+    return np.array(
+        [value.at(state.variables) if isinstance(value, Formula) else value for value in values], dtype=float
+    )
+
+
+def parameter_in(joint: Any, word: str, state: State, otherwise: Any = None) -> float:
+    """A parameter of a joint, as a number."""
+    return float(numbers_in([dict(joint.parameters).get(word, otherwise)], state)[0])
+
+
+def places_of(mechanism: Mechanism, state: State) -> list[Place]:
     """All ends of joints that are frames or points."""
     found = []
     for name, joint in mechanism.joints.items():
         for k, end in enumerate(joint.ends):
             if isinstance(end, Frame):
-                axes = np.column_stack([end.x, end.y, end.z])
-                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(end.origin), axes))
+                axes = np.column_stack([numbers_in(v, state) for v in (end.x, end.y, end.z)])
+                found.append(Place(name, joint.kind.name, k, end.body.name, numbers_in(end.origin, state), axes))
             elif isinstance(end, Point):
-                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(end.position), np.eye(3)))
+                found.append(Place(name, joint.kind.name, k, end.body.name, numbers_in(end.position, state), np.eye(3)))
     return found
 
 
