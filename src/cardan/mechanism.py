@@ -681,8 +681,7 @@ class Mechanism:
         yield from self._parameters
 
     def __len__(self) -> int:
-        held = (self._bodies, self._joints, self._loads, self._rate_rows, self._parameters)
-        return sum(map(len, held))
+        return sum(1 for _ in self)
 
     @property
     def system(self) -> System:

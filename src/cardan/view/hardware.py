@@ -15,6 +15,7 @@ from cardan.shapes import box, cylinder, extrusion, gear, link, plate, revolutio
 from cardan.shapes.region import Region, circle
 from cardan.shapes.shape import FloatArray
 from cardan.shapes.solids import Extrusion
+from cardan.system.formulas import plain
 from cardan.view.palette import RUBBER, STEEL
 from cardan.view.places import Place, axes_from
 from cardan.view.shading import mesh_of
@@ -298,7 +299,7 @@ def _axis(looks: Looks, c: Coordinate) -> tuple[str, FloatArray, FloatArray, Flo
     """The rotating body of an angle (end b), and its axes and origin: the body's own, and the axis in world."""
     end = c.b
     pose = looks.state[end.body.name]
-    z = np.array(c.features[0].value), np.array(c.features[1].value)
+    z = np.array(plain(c.features[0].value)), np.array(plain(c.features[1].value))
     world = looks.state[c.a.body.name].matrix @ np.cross(*z)
     return end.body.name, np.array(getattr(end, "origin", getattr(end, "position", None))), pose.matrix.T @ world, world
 
@@ -364,7 +365,7 @@ def _rack(looks: Looks, joint: Joint) -> None:
     count = max(FEWEST_TEETH, 18)
     module = 2.0 * radius / count
     width = max(1.8 * looks.r, 0.3 * radius)
-    along = looks.state[c2.a.body.name].matrix @ np.array(c2.features[0].value)
+    along = looks.state[c2.a.body.name].matrix @ np.array(plain(c2.features[0].value))
     side = np.cross(w1, along)
     size = float(np.linalg.norm(side))
     if size < 0.5:

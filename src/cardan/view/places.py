@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cardan.shapes.shape import FloatArray
+from cardan.system.formulas import plain
 from cardan.system.parts import Frame, Point
 from cardan.system.state import State
 
@@ -53,10 +54,10 @@ def places_of(mechanism: Mechanism) -> list[Place]:
     for name, joint in mechanism.joints.items():
         for k, end in enumerate(joint.ends):
             if isinstance(end, Frame):
-                axes = np.column_stack([end.x, end.y, end.z])
-                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(end.origin), axes))
+                axes = np.column_stack([plain(axis) for axis in (end.x, end.y, end.z)])
+                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(plain(end.origin)), axes))
             elif isinstance(end, Point):
-                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(end.position), np.eye(3)))
+                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(plain(end.position)), np.eye(3)))
     return found
 
 
