@@ -775,8 +775,7 @@ class Mechanism:
         yield from self._parameters
 
     def __len__(self) -> int:
-        held = len(self._bodies) + len(self._joints) + len(self._loads)
-        return held + len(self._rate_rows) + len(self._parameters)
+        return sum(1 for _ in self)
 
     @property
     def system(self) -> System:

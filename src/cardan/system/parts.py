@@ -271,10 +271,8 @@ class Body:
             frame = self.frame()
         elif not isinstance(frame, Frame) or frame.body is not self:
             raise ModelError(f"attach of {what} was given the frame {frame!r:.120}; it must be a frame of that body")
-        elif any(isinstance(c, Formula) for c in (*frame.origin, *frame.x, *frame.z)):
-            raise ModelError(
-                f"attach of {what} was given a frame with parameters; shapes do not follow them: give numbers"
-            )
+        elif any([isinstance(c, Formula) for c in (*frame.origin, *frame.x, *frame.z)]):
+            raise ModelError(f"attach of {what} was given a frame with parameters; a shape is fixed: give it numbers")
         paint = checked_color(color, f"the color of a shape on {what}")
         if density is not None:
             density = check.positive(density, f"the density of a shape on {what}", instead="omit it for no mass")

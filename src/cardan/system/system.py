@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,7 +135,8 @@ class System:
 
     __slots__ = (
         "_cache",
-        "_source",
+        "_nodes",
+        "_packed",
         "authored",
         "centroids",
         "counted_angles",
@@ -157,6 +159,10 @@ class System:
         "variable_leader",
         "variable_scales",
     )
+
+    _packed: Source
+    _nodes: Sequence[float] | None
+    values: Mapping[str, float]
 
     def __init__(
         self,
@@ -226,17 +232,40 @@ class System:
         made = System.__new__(System)
         for slot in _UNCHANGED:
             setattr(made, slot, getattr(self, slot))
-        made._source = source = self._source.redrawn(values, drawn)
+        made._packed, made._nodes = self._packed, values
         made.values = drawn
         made.variable_scales, made.variable_leader = None, ()
-        made._cache = {key: self._cache[key] for key in self._cache if key[0] in _SHARED or key in _SHARED}
-        parts = [*[record.floats for record in source.records], *[angle.floats for angle in source.angles]]
-        made.floats = _joined(parts, np.float64)
+        own = self._cache
+        made._cache = {key: own[key] for key in own if key[0] in _SHARED or key in _SHARED}
+        drawing: tuple[FloatArray, list[tuple[int, int]]] = made.cached("drawing", self._drawing)
+        template, bindings = drawing
+        made.floats = template.copy()
+        for position, node in bindings:
+            made.floats[position] = values[node]
         made._finish(made._measure(packed=self))
         return made
 
+    def _drawing(self) -> tuple[FloatArray, list[tuple[int, int]]]:
+        """The floats before they are measured from centroids; of those that are formulas the places and the nodes."""
+        parts: list[Record | AngleRecord] = [*self._packed.records, *self._packed.angles]
+        sizes = [len(part.floats) // 8 for part in parts]
+        firsts = [0, *accumulate(sizes)]
+        found = [
+            (first + position, node)
+            for first, part in zip(firsts, parts, strict=False)
+            for position, node in part.bindings
+        ]
+        return _joined([part.floats for part in parts], np.float64), found
+
+    @property
+    def _source(self) -> Source:
+        """What it is packed from, at its own values of the parameters."""
+        if self._nodes is not None:
+            self._packed, self._nodes = self._packed.redrawn(self._nodes, self.values), None
+        return self._packed
+
     def _pack(self, source: Source) -> None:
-        self._source = source
+        self._packed, self._nodes = source, None
         self._cache: dict[Any, Any] = {}
         self.values = source.drawn
         angles = source.angles
@@ -276,17 +305,17 @@ class System:
     @property
     def variables(self) -> Variables:
         """The parameters that have a place in q."""
-        return self._source.variables
+        return self._packed.variables
 
     @property
     def tail(self) -> FloatArray:
         """What follows the poses in q, as drawn: the variables, and counted angles of zero."""
-        names = self._source.variables.names
+        names = self._packed.variables.names
         return np.array([self.values[name] for name in names] + [0.0] * len(self.counted_angles))
 
     def _finish(self, rounded: bool) -> None:
         """Reference frames that were given, and the length where joint points have none."""
-        source = self._source
+        source = self._packed
         if source.references is not None:
             self._set_references(source.references)
         if source.origin is not None:
@@ -310,10 +339,10 @@ class System:
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        rated = [record.primitive for record in self._source.rate_records]
+        rated = [record.primitive for record in self._packed.rate_records]
         absolute = any([primitive.absolute for primitive in (*self.primitives, *rated)])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
-        offsets = self._source.offsets
+        offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
         found = (drawn.reshape(-1), tables, scratch, measures, points)
         length = _tables.measure(*given, _NONE, *found)
@@ -466,7 +495,7 @@ class System:
     @property
     def constraints(self) -> tuple[str, ...]:
         """Of every relation the name of the constraint that it belongs to."""
-        return self._source.constraints
+        return self._packed.constraints
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -526,7 +555,7 @@ class System:
 
         Solver coordinates and velocities are the same.
         """
-        if not self._source.rate_records:
+        if not self._packed.rate_records:
             return self
         found: System = self.cached("rated", lambda: self._with_rates(self._source.constraints, self._source.records))
         return found
@@ -601,7 +630,7 @@ class System:
     @property
     def equations(self) -> int:
         """Number of constraint equations; limits and drivers are none."""
-        return sum([record.primitive.equations for record in self._source.records if record.signal is None])
+        return sum([record.primitive.equations for record in self._packed.records if record.signal is None])
 
     @property
     def gruebler(self) -> int:
@@ -683,7 +712,7 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
 _UNCHANGED = ("authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals")
-_SHARED = ("structure", "linear", "addressed", "rows")
+_SHARED = (*("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count"), "judged powers")
 _DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
 _RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records

@@ -24,6 +24,7 @@ from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
 from cardan.mechanism import Mechanism
+from cardan.system.formulas import plain
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.view.protocol import CLIP
@@ -168,7 +169,7 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
                 {
                     "body": index.get(getattr(feature.body, "name", ""), -1),
                     "point": feature.kind is FeatureKind.POINT,
-                    "value": [float(x) for x in feature.value],
+                    "value": list(plain(feature.value)),
                 }
                 for feature in coordinate.features
             ],
@@ -191,7 +192,7 @@ def rates(coordinate: Coordinate, states: Sequence[State]) -> FloatArray:
 
 def _moved(feature: Any, states: Sequence[State], h: float) -> FloatArray:
     """A feature in world after h seconds at the velocities of each state, shape (states, 3)."""
-    body, value = feature.body, np.array(feature.value)
+    body, value = feature.body, np.array(feature.at(states[0].variables))
     assert isinstance(body, Body)
     if body.is_ground:
         return np.tile(value, (len(states), 1))
