@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
 from cardan.system import check
+from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import ConstraintForces, Reaction
 
+_output = LazyModule("cardan.analysis.output")
 _reactions = LazyModule("cardan.dynamics.reactions")
+_simulation = LazyModule("cardan.analysis.simulation")
 
 ARC = 1.25  # rotation of a body in the motion, at most, relative to its rotation by Newton's iteration
 MOST_NAMED = 5
@@ -180,6 +184,45 @@ class Motion:
         if self._forces is None:
             self._forces = _reactions.inverse(self._model.equations(self._system), self.states)
         return self._forces, self._model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bodies."""
+        return self._system.names
+
+    def table(self) -> dict[str, FloatArray]:
+        """Times, poses and velocities as columns by title, for ``pandas.DataFrame(motion.table())``."""
+        found: dict[str, FloatArray] = _output.columns(self)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a number that is not finite becomes None."""
+        plain = _simulation.plain
+        read = {
+            "positions": self.positions,
+            "quaternions": self.quaternions,
+            "velocities": self.velocities,
+            "accelerations": self.accelerations,
+        }
+        return {
+            "ok": self.ok,
+            "status": str(self.status),
+            "reason": self.reason,
+            "steps": self.steps,
+            "times": self.times.tolist(),
+            "bodies": {name: {word: plain(of(name)) for word, of in read.items()} for name in self.names},
+        }
+
+    def plot(self, *coordinates: Joint | Coordinate) -> Any:
+        """A matplotlib figure: these coordinates over time, or the positions of all bodies if none is given."""
+        return _output.draw(self, coordinates)
+
+    def save(self, path: str | Path) -> None:
+        """Write a file: ``.csv`` with poses and velocities; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
+        _output.save(self, path)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.text(), table_of(self.table()))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None}

@@ -1,4 +1,4 @@
-"""Files and pictures of a simulation."""
+"""Tables, files and pictures of motions and simulations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cardan.joints import Coordinate, Joint
 from cardan.system.state import FloatArray
 
 if TYPE_CHECKING:
+    from cardan.analysis.motion import Motion
     from cardan.analysis.simulation import Simulation
 
 PICTURES: Final = (".png", ".svg", ".pdf")
@@ -26,7 +27,7 @@ POSE: Final = ("x [m]", "y [m]", "z [m]", "q w", "q x", "q y", "q z")
 RATES: Final = ("vx [m/s]", "vy [m/s]", "vz [m/s]", "wx [rad/s]", "wy [rad/s]", "wz [rad/s]")
 
 
-def save(simulation: Simulation, path: str | Path) -> None:
+def save(simulation: Simulation | Motion, path: str | Path) -> None:
     """See :meth:`Simulation.save`."""
     target = Path(path)
     if target.suffix.lower() in PICTURES:
@@ -37,15 +38,18 @@ def save(simulation: Simulation, path: str | Path) -> None:
         raise ModelError(f"the file is {str(path)!r}; its name must end in .csv, {', '.join(PICTURES)}")
 
 
-def columns(simulation: Simulation) -> dict[str, FloatArray]:
-    """Time, poses and velocities of the bodies (position and velocity in world, ω in body axes), energies; by title."""
+def columns(simulation: Simulation | Motion) -> dict[str, FloatArray]:
+    """Time, poses and velocities of the bodies (position and velocity in world, ω in body axes), energies; by title.
+
+    A motion has no energies.
+    """
     found = {"t [s]": simulation.times}
-    for name in simulation._equations.system.names:
+    for name in simulation.names:
         values = (simulation.positions(name), simulation.quaternions(name), simulation.velocities(name))
         titles = [f"{name} {title}" for title in (*POSE, *RATES)]
         found |= dict(zip(titles, np.hstack(values).T, strict=True))
-    energy = simulation.energy
-    return found | {"kinetic [J]": energy.kinetic, "potential [J]": energy.potential}
+    energy = getattr(simulation, "energy", None)
+    return found if energy is None else found | {"kinetic [J]": energy.kinetic, "potential [J]": energy.potential}
 
 
 def write_csv(path: Path, titled: dict[str, FloatArray]) -> None:
@@ -56,17 +60,19 @@ def write_csv(path: Path, titled: dict[str, FloatArray]) -> None:
         writer.writerows(zip(*(column.tolist() for column in titled.values()), strict=True))
 
 
-def draw(simulation: Simulation, coordinates: Sequence[Joint | Coordinate]) -> Any:
+def draw(simulation: Simulation | Motion, coordinates: Sequence[Joint | Coordinate]) -> Any:
     """See :meth:`Simulation.plot`."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ModelError("a picture needs matplotlib; install it with: pip install 'cardan[plot]'") from None
     panels = _coordinates(simulation, coordinates) if coordinates else _positions(simulation)
-    energy = simulation.energy
-    panels["energy [J]"] = {"kinetic": energy.kinetic, "potential": energy.potential, TOTAL: energy.total}
+    energy = getattr(simulation, "energy", None)
+    if energy is not None:
+        panels["energy [J]"] = {"kinetic": energy.kinetic, "potential": energy.potential, TOTAL: energy.total}
     figure = Figure(figsize=(8.0, 2.2 * len(panels) + 0.4), layout="constrained")
-    for axes, (title, lines) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
+    subplots = np.ravel(figure.subplots(len(panels), 1, sharex=True))
+    for axes, (title, lines) in zip(subplots, panels.items(), strict=True):
         for k, (label, values) in enumerate(lines.items()):
             style = {"color": INK, "linestyle": "--"} if label == TOTAL else {"color": COLORS[k % len(COLORS)]}
             axes.plot(simulation.times, values, linewidth=1.3, label=label, **style)
@@ -81,12 +87,14 @@ def draw(simulation: Simulation, coordinates: Sequence[Joint | Coordinate]) -> A
     return figure
 
 
-def _positions(simulation: Simulation) -> dict[str, dict[str, FloatArray]]:
-    names = simulation._equations.system.names
+def _positions(simulation: Simulation | Motion) -> dict[str, dict[str, FloatArray]]:
+    names = simulation.names
     return {POSE[k]: {name: simulation.positions(name)[:, k] for name in names} for k in range(3)}
 
 
-def _coordinates(simulation: Simulation, given: Sequence[Joint | Coordinate]) -> dict[str, dict[str, FloatArray]]:
+def _coordinates(
+    simulation: Simulation | Motion, given: Sequence[Joint | Coordinate]
+) -> dict[str, dict[str, FloatArray]]:
     """One panel per unit."""
     panels: dict[str, dict[str, FloatArray]] = {}
     for one in given:
