@@ -28,6 +28,7 @@ Solve
     m.solve_rates       velocities in one pose, for given rates of coordinates
     m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
+    m.constraint_equations, m.jacobian   C, C_q, γ; Jacobians of points and frames
     m.stepper           one solver step at a time
 
 Look
@@ -90,6 +91,7 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan import shapes
     from cardan.analysis.batch_result import BatchResult
+    from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
@@ -108,6 +110,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
+    "ConstraintEquations": "cardan.analysis.linearise",
     "Diagnosis": "cardan.diagnosis.freedom",
     "FileError": "cardan.files.reader",
     "load": "cardan.files.reader",
@@ -141,6 +144,7 @@ __all__ = [
     "BatchResult",
     "Body",
     "CardanError",
+    "ConstraintEquations",
     "Coordinate",
     "Diagnosis",
     "Direction",

@@ -29,6 +29,7 @@ from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
 from cardan.system.formulas import Book, Formula, Parameter, bindings, plain
+from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Bundle, Relation
 from cardan.system.state import State
@@ -37,6 +38,7 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
+    from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
@@ -57,6 +59,7 @@ _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save cal
 _forces = LazyModule("cardan.dynamics.forces")
 _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
+_linearise = LazyModule("cardan.analysis.linearise")
 _mass = LazyModule("cardan.dynamics.mass")
 _model = LazyModule("cardan.dynamics.model")
 _move = LazyModule("cardan.analysis.move")
@@ -71,6 +74,15 @@ _stepper = LazyModule("cardan.analysis.stepper")
 P = ParamSpec("P")
 
 GROUND = "ground"
+
+
+if TYPE_CHECKING:
+
+    class Item(Body, Joint, Load):  # type: ignore[misc]
+        """What ``m[name]`` may be: editors then offer the members of bodies, joints and loads."""
+
+        a: Any
+        b: Any
 
 
 class _Adds(Protocol[P]):
@@ -756,13 +768,15 @@ class Mechanism:
         held = (self._joints, self._bodies, self._loads, self._rate_rows, self._parameters)
         return next((items[name] for items in held if name in items), None)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Item:
         found = self._item(name) if isinstance(name, str) else None
         if found is None:
             if name == GROUND:
-                return self._ground
+                ground: Any = self._ground
+                return ground  # type: ignore[no-any-return]
             raise check.unknown(name, "body, joint, load or parameter", self)
-        return found
+        made: Item = found
+        return made
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (self._item(name) is not None or name == GROUND)
@@ -1225,6 +1239,48 @@ class Mechanism:
         system = System(list(self._bodies.values()), bundles, list(counted), None, formulas=self._own_book())
         return system, labels
 
+    def constraint_equations(
+        self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
+    ) -> ConstraintEquations:
+        """Value, Jacobian and γ of all constraints in a state (the authored one where none is given), or of one joint.
+
+        Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
+        m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
+        """
+        own = self._checked_state("constraint_equations", state)
+        with self._at(own):
+            found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
+        return found
+
+    def jacobian(
+        self,
+        of: Point | Frame | Body,
+        state: State | None = None,
+        *,
+        by: str | Joint | Iterable[str | Joint] = "bodies",
+        sparse: bool | None = None,
+    ) -> Any:
+        """Derivative of the position of a point [m] in world, shape (3, n), or of a frame or body, shape (6, n).
+
+        The last three rows of a frame are its rotation [rad] in world axes.
+        by: "bodies": n = 6·bodies, (δr in world, δθ in body axes) of each body, in the order of m.bodies, whatever the
+        joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
+        that the joints allow, with the other drivers at rest.
+        """
+        own = self._checked_state("jacobian", state)
+        place = of if isinstance(of, Body) else getattr(of, "body", None)
+        if place is not None:
+            self._check_body("jacobian", place)
+        with self._at(own):
+            return _linearise.jacobian(self.system, of, own, by, sparse)
+
+    def _checked_state(self, what: str, state: State | None) -> State:
+        if state is None:
+            return self.system.state()
+        if not isinstance(state, State) or state.names != self.system.names:
+            raise ModelError(f"{what} was given {state!r}; it must be a State of this mechanism, such as result.state")
+        return state
+
     # -- values --------------------------------------------------------------------------------------------------------
 
     def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
@@ -1268,6 +1324,21 @@ class Mechanism:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_system": None, "_elsewhere": None}
+
+    def table(self) -> dict[str, list[Any]]:
+        """The joints as columns by title, one row each, for ``pandas.DataFrame(m.table())``."""
+        items = list(self._joints.values())
+        return {
+            "joint": [joint.name for joint in items],
+            "kind": [joint.kind.name for joint in items],
+            "bodies": [" – ".join(body.name for body in joint.bodies) for joint in items],
+            "equations": [joint.equations for joint in items],
+            "coordinates": [", ".join(joint.kind.coordinates) for joint in items],
+        }
+
+    def _repr_html_(self) -> str:
+        bodies = [(body.name, *body.position, body.fixed) for body in self._bodies.values()]
+        return as_html(repr(self), (("body", "x [m]", "y [m]", "z [m]", "fixed"), bodies), table_of(self.table()))
 
     def __repr__(self) -> str:
         loads = f", {len(self._loads)} loads" if self._loads else ""

@@ -14,6 +14,7 @@ from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
 from cardan.system import check
+from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _output = LazyModule("cardan.analysis.output")
 _reactions = LazyModule("cardan.dynamics.reactions")
+_simulation = LazyModule("cardan.analysis.simulation")
 
 ARC = 1.25  # rotation of a body in the motion, at most, relative to its rotation by Newton's iteration
 MOST_NAMED = 5
@@ -186,17 +188,49 @@ class Motion:
         return self._forces, self._model
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
+        """Names of the bodies."""
         return self._system.names
+
+    def table(self) -> dict[str, FloatArray]:
+        """Times, poses and velocities as columns by title, for ``pandas.DataFrame(motion.table())``."""
+        found: dict[str, FloatArray] = _output.columns(self)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a number that is not finite becomes None."""
+        plain = _simulation.plain
+        read = {
+            "positions": self.positions,
+            "quaternions": self.quaternions,
+            "velocities": self.velocities,
+            "accelerations": self.accelerations,
+        }
+        return {
+            "ok": self.ok,
+            "status": str(self.status),
+            "reason": self.reason,
+            "steps": self.steps,
+            "times": self.times.tolist(),
+            "bodies": {name: {word: plain(of(name)) for word, of in read.items()} for name in self.names},
+        }
+
+    def plot(self, *coordinates: Joint | Coordinate) -> Any:
+        """A matplotlib figure: these coordinates over time, or the positions of all bodies if none is given."""
+        return _output.draw(self, coordinates)
 
     def save(self, path: str | Path, *, mechanism: Any = None) -> None:
         """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
 
-        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses and velocities.  ``.png``:
-        a picture of the mechanism in the last state.  ``.gif``: an animation.  ``.glb``: an animated model for other
-        programs.  mechanism: whose parts are drawn, if the result was pickled.
+        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses and velocities.  ``.svg``,
+        ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a picture of the mechanism in the last state.  ``.gif``:
+        an animation.  ``.glb``: an animated model for other programs.  mechanism: whose parts are drawn, if the result
+        was pickled.
         """
         _output.save(self, path, mechanism)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.text(), table_of(self.table()))
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None, "_source": None}

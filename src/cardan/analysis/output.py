@@ -1,4 +1,4 @@
-"""Files and pictures of motions and simulations."""
+"""Tables, files and pictures of motions and simulations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cardan.analysis.motion import Motion
     from cardan.analysis.simulation import Simulation
 
-CHARTS: Final = (".svg", ".pdf")  # of a simulation: positions and energies over time
+CHARTS: Final = (".svg", ".pdf")  # coordinates or positions over time
 SHOWN: Final = (".png", ".gif", ".glb", ".html")  # of the mechanism, by cardan.view
 COLORS: Final = ("#2a78d6", "#d6632a", "#2a9d5c", "#8a4fd0", "#c2a000", "#555555")
 INK: Final = "#222222"
@@ -34,12 +34,11 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None) -
     """See :meth:`Motion.save` and :meth:`Simulation.save`."""
     target = Path(path)
     suffix = target.suffix.lower()
-    charts = CHARTS if hasattr(result, "energy") else ()
     if suffix == ".csv":
         data = csv_bytes(columns(result))
-    elif suffix in charts:
+    elif suffix in CHARTS:
         drawn = io.BytesIO()
-        draw(result, ()).savefig(drawn, format=suffix[1:])  # type: ignore[arg-type]  # only simulations have charts
+        draw(result, ()).savefig(drawn, format=suffix[1:])
         data = drawn.getvalue()
     elif suffix in SHOWN:
         shown = _drawn(result, mechanism)
@@ -50,7 +49,7 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None) -
             export = import_module("cardan.view.export")
             data = export.to_bytes(suffix, shown, result.states, result.times, _poses(result))
     else:
-        valid = ", ".join((".csv", *SHOWN, *charts))
+        valid = ", ".join((".csv", *SHOWN, *CHARTS))
         raise ModelError(f"the file is {str(path)!r}; its name must end in {valid}")
     write_file(target, data)
 
@@ -72,7 +71,7 @@ def _drawn(result: Motion | Simulation, given: Any) -> Any:
 
 def _poses(result: Motion | Simulation) -> FloatArray:
     """Shape (times, bodies, 7)."""
-    names = result._names
+    names = result.names
     rows = [np.hstack([result.positions(name), result.quaternions(name)]) for name in names]
     return np.array(rows).reshape(len(names), len(result.times), 7).transpose(1, 0, 2)
 
@@ -81,7 +80,7 @@ def columns(result: Motion | Simulation) -> dict[str, FloatArray]:
     """Time, poses and velocities of the bodies (position and velocity in world, ω in body axes), by title; energies of
     a simulation."""
     found = {"t [s]": result.times}
-    for name in result._names:
+    for name in result.names:
         values = (result.positions(name), result.quaternions(name), result.velocities(name))
         titles = [f"{name} {title}" for title in (*POSE, *RATES)]
         found |= dict(zip(titles, np.hstack(values).T, strict=True))
@@ -115,17 +114,19 @@ def write_file(path: Path, data: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
-def draw(simulation: Simulation, coordinates: Sequence[Joint | Coordinate]) -> Any:
+def draw(simulation: Simulation | Motion, coordinates: Sequence[Joint | Coordinate]) -> Any:
     """See :meth:`Simulation.plot`."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ModelError("a picture needs matplotlib; install it with: pip install 'cardan[plot]'") from None
     panels = _coordinates(simulation, coordinates) if coordinates else _positions(simulation)
-    energy = simulation.energy
-    panels["energy [J]"] = {"kinetic": energy.kinetic, "potential": energy.potential, TOTAL: energy.total}
+    energy = getattr(simulation, "energy", None)
+    if energy is not None:
+        panels["energy [J]"] = {"kinetic": energy.kinetic, "potential": energy.potential, TOTAL: energy.total}
     figure = Figure(figsize=(8.0, 2.2 * len(panels) + 0.4), layout="constrained")
-    for axes, (title, lines) in zip(figure.subplots(len(panels), 1, sharex=True), panels.items(), strict=True):
+    subplots = np.ravel(figure.subplots(len(panels), 1, sharex=True))
+    for axes, (title, lines) in zip(subplots, panels.items(), strict=True):
         for k, (label, values) in enumerate(lines.items()):
             style = {"color": INK, "linestyle": "--"} if label == TOTAL else {"color": COLORS[k % len(COLORS)]}
             axes.plot(simulation.times, values, linewidth=1.3, label=label, **style)
@@ -140,12 +141,14 @@ def draw(simulation: Simulation, coordinates: Sequence[Joint | Coordinate]) -> A
     return figure
 
 
-def _positions(simulation: Simulation) -> dict[str, dict[str, FloatArray]]:
-    names = simulation._equations.system.names
+def _positions(simulation: Simulation | Motion) -> dict[str, dict[str, FloatArray]]:
+    names = simulation.names
     return {POSE[k]: {name: simulation.positions(name)[:, k] for name in names} for k in range(3)}
 
 
-def _coordinates(simulation: Simulation, given: Sequence[Joint | Coordinate]) -> dict[str, dict[str, FloatArray]]:
+def _coordinates(
+    simulation: Simulation | Motion, given: Sequence[Joint | Coordinate]
+) -> dict[str, dict[str, FloatArray]]:
     """One panel per unit."""
     panels: dict[str, dict[str, FloatArray]] = {}
     for one in given:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -166,6 +169,21 @@ class AssemblyResult:
                 for name, pose in self.state.items()
             },
         }
+
+    to_dict = as_dict
+
+    def coordinate(self, joint: Any, of: str | None = None) -> float:
+        """A coordinate of a joint, as :meth:`State.coordinate`."""
+        return self.state.coordinate(joint, of)
+
+    def table(self) -> dict[str, Any]:
+        """The poses as columns by title, for ``pandas.DataFrame(result.table())``."""
+        return self.state.table()
+
+    def _repr_html_(self) -> str:
+        display = self._system.display
+        residuals = [(v.name, display.text(v.residual, v.unit)) for v in self.residuals]
+        return as_html(self.text(), self.state.rows(), (("constraint", "residual"), residuals))
 
     def __eq__(self, other: object) -> bool:
         """Equal verdicts and states; the computing time is not compared."""

@@ -28,6 +28,7 @@ from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
 from cardan.system import check, layout
+from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
 
@@ -164,10 +165,6 @@ class Simulation:
         return made
 
     # -- columns of the results ----------------------------------------------------------------------------------------
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return self._equations.system.names
 
     @property
     def _bodies(self) -> int:
@@ -364,6 +361,20 @@ class Simulation:
                 for name in self._equations.system.names
             },
         }
+
+    to_dict = as_dict
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the bodies."""
+        return self._equations.system.names
+
+    def table(self) -> dict[str, FloatArray]:
+        """Times, poses, velocities and energies as columns by title, for ``pandas.DataFrame(simulation.table())``."""
+        return output.columns(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.text(), table_of(self.table()))
 
     def save(self, path: str | Path, *, mechanism: Any = None) -> None:
         """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.

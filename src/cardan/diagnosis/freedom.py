@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.solvers.problem import Problem
 from cardan.system import check
+from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -122,6 +123,30 @@ class Diagnosis:
             raise ModelError(f"free is not available for {len(self.names)} bodies: too many for a basis of motions")
         moving = {name for motion in self.free_motions for name in motion.bodies}
         return tuple(name for name in self.names if name in moving)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "dof": self.dof,
+            "undriven": self.undriven,
+            "velocity_dof": self.velocity_dof,
+            "gruebler": self.gruebler,
+            "rank": self.rank,
+            "equations": self.equations,
+            "assembled": self.assembled,
+            "certain": self.certain,
+            "infinitesimal": self.infinitesimal,
+            "branches": self.branches,
+            "residual": self.residual if math.isfinite(self.residual) else None,
+            "redundant": [f"{e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant],
+            "free_motions": None if self.free_motions is None else [motion.text() for motion in self.free_motions],
+            "unconnected": list(self.unconnected),
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        redundant = [(e.constraint, e.primitive, e.row) for e in self.redundant]
+        return as_html(self.text(), (("redundant", "primitive", "row"), redundant))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Diagnosis):

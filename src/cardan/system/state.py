@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check, layout
+from cardan.system.html import Table, as_html, table_of
 from cardan.system.orientation import orientation
 
 FloatArray = NDArray[np.float64]
@@ -153,6 +154,38 @@ class State(Mapping[str, Pose]):
     def quaternions(self) -> FloatArray:
         """Shape (bodies, 4)."""
         return self.coordinates[:, 3:]
+
+    def coordinate(self, joint: Any, of: str | None = None) -> float:
+        """A coordinate of a joint, ``state.coordinate(m["A"])``: [m], or [rad]; of: which of a joint that has several.
+
+        Results, motions and simulations have the same method.
+        """
+        if hasattr(joint, "value") and of in (None, joint.name):
+            return float(joint.value(self))
+        if not hasattr(joint, "coordinate"):
+            raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate, such as m['A']")
+        return float(joint.coordinate(self, of))
+
+    def table(self) -> dict[str, Any]:
+        """The poses as columns by title, one row per body, for ``pandas.DataFrame(state.table())``."""
+        titles = ("x [m]", "y [m]", "z [m]", "q w", "q x", "q y", "q z")
+        return {"body": list(self.names), **dict(zip(titles, self.coordinates.T.copy(), strict=True))}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: time [s], poses, velocities if known, counted angles [rad]."""
+        rates = None if self.velocities is None else self.velocities.tolist()
+        bodies = {
+            name: {"position": row[:3], "quaternion": row[3:]} | ({} if rates is None else {"velocities": rates[k]})
+            for k, (name, row) in enumerate(zip(self.names, self.coordinates.tolist(), strict=True))
+        }
+        return {"time": self.time, "bodies": bodies, "angles": dict(self.angles)}
+
+    def rows(self) -> Table:
+        """The table of the poses, by rows."""
+        return table_of(self.table(), 8)
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self.rows())
 
     def moved(self, poses: Mapping[Any, Any]) -> State:
         """A copy with other poses of some bodies: ``{body or name: (position, quaternion)}`` or a Pose."""
