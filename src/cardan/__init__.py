@@ -15,6 +15,7 @@ Build
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     primitive           declares a constraint equation of your own, for m.constrain(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
+    geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
 
 Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
@@ -75,6 +76,7 @@ from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
+    from cardan import geometry as geometry
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
@@ -92,6 +94,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "geometry":
+        return import_module("cardan.geometry")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -131,6 +135,7 @@ __all__ = [
     "Violation",
     "__version__",
     "coordinate",
+    "geometry",
     "primitive",
     "acos",
     "asin",
