@@ -3,7 +3,7 @@
 Reads a shape's table and q; writes ``out``.  See ``_quotient.py`` for the equations.
 """
 
-from cardan._jit import call_evaluator, cut, evaluator, floats_at, integers_at, tail
+from cardan._jit import cut, evaluator, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import HOMOGENEOUS, locate, retract
 

@@ -1,16 +1,17 @@
 """Enclosures of pieces of NURBS: a parallelogram with a radius, and bounds of derivatives; rigorous.
 
-A box of the parameters inside one span, centre x_c and half widths: with s, t ∈ [−1, 1] on it, (A, w) = Σ Dᵢⱼ sⁱ tʲ after
-a shift of the power coefficients.  Let c = A₀₀/w₀₀ and A ← A − c w.  Then, for any e₁, e₂, d,
+A box of the parameters inside one span, with s, t ∈ [−1, 1] on it: (A, w) = Σ Dᵢⱼ sⁱ tʲ after a
+shift of the power coefficients.  Let c = A₀₀/w₀₀ and A ← A − c w.  Then, for any e₁, e₂, d,
 
     S − (c + d + e₁ s + e₂ t) = B/w,    B = A − (d + e₁ s + e₂ t) w.
 
-e₁ = A₁₀/w₀₀ and e₂ = A₀₁/w₀₀ remove the linear terms of B; d = ½(B₂₀ + B₀₂)/w₀₀ halves the range of s² and t².  The radius
-is Σ|Bᵢⱼ|/min w, where min w is the larger of w₀₀ − Σ|wᵢⱼ| and the least weight of the control points of the span.
+e₁ = A₁₀/w₀₀ and e₂ = A₀₁/w₀₀ remove the linear terms of B; d = ½(B₂₀ + B₀₂)/w₀₀ halves the range of s² and t².
+The radius is Σ|Bᵢⱼ|/min w, where min w is the larger of w₀₀ − Σ|wᵢⱼ| and the least weight of the control points of the
+span.
 Bounds of derivatives follow from those of A and w by the quotient rule.
 
 Operations: ENCLOSE: out ← centre, e₁, e₂, radius.  DERIVATIVES: out ← bounds of |S_u|, |S_v|, …, |S_vvv|.
-Reads a shape's table, q (centre), step (half widths); work has 8 n m + 16 … floats (:func:`work_size`).
+Reads a shape's table, q (centre), step (half widths); work has :func:`work_size` floats.
 """
 
 from math import sqrt

@@ -1,11 +1,11 @@
 """Triangle meshes: a tree of boxes, the closest point, the closest pair of two meshes.
 
-Tree: nodes of NODE integers (left child, or −1 − first face of a leaf; number of faces of a leaf, or the right child) and
-six floats (lower and upper corner).  Faces are sorted so that a leaf holds consecutive ones; triangles hold nine floats.
+Tree: nodes of two integers (left child and right child; of a leaf −1 − its first face and the number of its faces)
+and six floats (lower and upper corner).  Faces are sorted so that a leaf holds consecutive ones.
 Closest points on triangles by regions ([Ericson2005] 5.1.5), pairs of triangles by their edges and corners.
 """
 
-from math import inf, sqrt
+from math import inf
 
 from cardan._jit import inner, jit, pointer, tail
 
@@ -78,7 +78,7 @@ def box_distance(box, p):
     """Squared distance of a point to a box."""
     total = 0.0
     for c in range(3):
-        d = max(max(box[c] - p[c], p[c] - box[3 + c]), 0.0)
+        d = max(box[c] - p[c], p[c] - box[3 + c], 0.0)
         total += d * d
     return total
 
@@ -263,10 +263,9 @@ def extent(box):
 
 @jit
 def closest_pair(nodes_a, bounds_a, faces_a, nodes_b, bounds_b, faces_b, T, out, stack, keys):
-    """out ← closest points of two meshes in the axes of a; returns the squared distance, −1 if the stack is full.
+    """out ← closest points of two meshes in the axes of a; returns the squared distance.
 
-    faces: order and triangles of a mesh are in one table each: see mesh.py.  Depth first, the closer pair of children
-    first; out[6:8] ← faces.
+    Depth first, the closer pair of children first; out[6:8] ← positions of the faces in the sorted order.
     """
     nodes_a, bounds_a, faces_a = pointer(nodes_a), pointer(bounds_a), pointer(faces_a)
     nodes_b, bounds_b, faces_b = pointer(nodes_b), pointer(bounds_b), pointer(faces_b)

@@ -1,7 +1,7 @@
 """Regular pairs: r·S¹_i = 0 and N¹·S²_j = 0, with r = S¹ − S² and the normal N¹ of the first shape.
 
-At a closest pair that is not on an edge the difference is along both normals.  These equations say so without dividing by
-the distance: they stay regular at a gap of zero and when the shapes penetrate each other, where the gap
+At a closest pair that is not on an edge the difference is along both normals.  These equations do not divide by the
+distance: they stay regular at a gap of zero and when the shapes penetrate each other, where the gap
 (S² − S¹)·N¹/|N¹| is negative.  Newton's method; the step is bounded.
 N¹ = S_u × S_v of a surface, and (y', −x', 0) of a curve in the xy plane.
 """
@@ -10,7 +10,7 @@ from math import sqrt
 
 from cardan._jit import cut, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
-from cardan.geometry._search import FRAME, NORMAL, ROWS_A, ROWS_B, Y, difference, dot, open_pose
+from cardan.geometry._search import FRAME, NORMAL, ROWS_A, ROWS_B, difference, dot, open_pose
 
 ITERATIONS = 40
 CONVERGED = 1e-13

@@ -8,8 +8,8 @@ With r = S¹(x₁) − (R S²(x₂) + t) and f = ½ r·r, over boxes of the para
   along the difference after one sweep of coordinate descent on the parallelograms.
 * **Upper bound.** Newton's method on f with bounds (projected; the Hessian is shifted until it is positive definite).
 * **Ball.** Around a minimum x*, in lengths y = σ x:  f ≥ f* where |y − y*| ≤ ρ, if H + diag(2|g|/ρ) − (Lρ/3) I is
-  positive definite, with |g| at active bounds only and L ≥ |f'''| = |3 r'·r'' + r·r'''| within the ball.  Pairs of nodes
-  inside a ball are discarded, so that the boxes around a minimum need not be subdivided down to the tolerance.
+  positive definite, with |g| at active bounds only and L ≥ |f'''| = |3 r'·r'' + r·r'''| within the ball.  Pairs of
+  nodes inside a ball are discarded, so that the boxes around a minimum need not be subdivided down to the tolerance.
 
 What is left when the search ends cannot be closer than the returned lower bound.
 Reads a job (:mod:`.abi`), the pose of b relative to a (R by rows, then t); writes x, options, nodes and heap.
@@ -77,8 +77,8 @@ def dot(a, b):
 def is_inside(loops, u, v):
     """Whether (u, v) is inside the loops: the number of crossings of a ray is odd.
 
-    loops: number of chains; per chain CHAIN floats: lower and upper bound of u, of v, offset of its points, number of its
-    segments; then the points.
+    loops: number of chains; per chain CHAIN floats: lower and upper bound of u, of v, offset of its points, number of
+    its segments; then the points.
     """
     odd = False
     for k in range(int(loops[0])):

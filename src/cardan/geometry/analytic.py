@@ -66,7 +66,7 @@ class Analytic(Shape):
         """Coordinates of the shape from the parameters of a patch and its point."""
         return q[: self.freedoms]
 
-    def offset(self, distance: float) -> Analytic:
+    def offset(self, distance: float) -> Any:
         """The shape at that distance along its normals, which is exact for planes, spheres, cylinders, cones, tori and
         circles."""
         d = float(distance)

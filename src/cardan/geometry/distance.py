@@ -40,8 +40,8 @@ IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 class Pair:
     """Two closest points.
 
-    distance: [m], zero where the shapes meet; points: on a and on b in the axes of a, shape (2, 3); parameters: of a and
-    of b; margin: no pair is closer than distance − margin [m] (inf for a local search); patches: the smooth parts that
+    distance: [m], zero where the shapes meet; points: on a and on b in the axes of a, shape (2, 3); parameters: of a
+    and of b; margin: no pair is closer than distance − margin [m] (inf for a local search); patches: the smooth parts that
     they are on.
     """
 
@@ -138,8 +138,8 @@ class Distance:
     ) -> Pair:
         """The closest pair for a pose of b relative to a.
 
-        tolerance: margin to reach [m]; default 1e-9 of the size.  budget: pairs of boxes after which the search ends with
-        the margin that it has.  signed: compute the gap also where the shapes penetrate each other.
+        tolerance: margin to reach [m]; default 1e-9 of the size.  budget: pairs of boxes after which the search ends
+        with the margin that it has.  signed: compute the gap also where the shapes penetrate each other.
         """
         p = pose_of(pose)
         self._prepare(p)
@@ -216,7 +216,7 @@ class Distance:
         for k, (shape, q) in enumerate(zip((self.a, self.b), start.parameters, strict=True)):
             if shape.width != shape.freedoms:
                 number, q = shape.to_patch(q)
-                self._last = (number, start.patches[1]) if k == 0 else (self._last or start.patches)[:1] + (number,)
+                self._last = (number, start.patches[1]) if k == 0 else ((self._last or start.patches)[0], number)
             self._x[2 * k : 2 * k + len(q)] = q
         if self._last is None:
             self._last = start.patches
@@ -253,7 +253,7 @@ class Distance:
         return sorted(found, key=lambda pair: pair.distance)
 
     def regular(self, pose: Any, start: Pair) -> Pair | None:
-        """The regular pair near ``start``, with its signed gap: (S² − S¹)·n¹; None if Newton's method does not converge.
+        """The regular pair near ``start``, with its signed gap (S² − S¹)·n¹; None if Newton does not converge.
 
         Valid at zero gap and under penetration, away from edges.
         """
@@ -325,7 +325,7 @@ class Distance:
         for k, tree in enumerate(self.trees):
             for number, patch in enumerate(tree.patches[: tree.smooth]):
                 f = patch.shape.freedoms
-                axes = [np.linspace(*patch.limits[3 * i : 3 * i + 2], STARTS + 1)[:-1] for i in range(f)]
+                axes = [np.linspace(patch.limits[3 * i], patch.limits[3 * i + 1], STARTS + 1)[:-1] for i in range(f)]
                 half = [0.5 * (patch.limits[3 * i + 1] - patch.limits[3 * i]) / STARTS for i in range(f)]
                 q = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1) + half
                 points = patch.shape._evaluate(q, 0)[:, 0]
@@ -350,10 +350,21 @@ class Distance:
 
 
 def closest_pair(a: Any, b: Any, pose: Any = None, **options: Any) -> Pair:
-    """The closest pair of two shapes, for a pose of b relative to a; options of :meth:`Distance.closest`."""
+    """The closest pair of two shapes, or of two meshes, for a pose of b relative to a.
+
+    Options are those of :meth:`Distance.closest`.
+    """
+    if hasattr(a, "faces") or hasattr(b, "faces"):
+        if not (hasattr(a, "faces") and hasattr(b, "faces")):
+            raise ModelError("a mesh has closest pairs with meshes and points only; tessellate the other shape")
+        found: Pair = a.closest_pair(b, pose, **options)
+        return found
     return Distance(a, b).closest(pose, **options)
 
 
 def closest_point(shape: Any, point: Any, **options: Any) -> Pair:
-    """The point of a shape that is closest to a point [m]."""
+    """The point of a shape or mesh that is closest to a point [m]."""
+    if hasattr(shape, "faces"):
+        found: Pair = shape.closest_point(point, **options)
+        return found
     return Distance(shape, point).closest(None, **options)

@@ -6,6 +6,7 @@ Inside is where a ray crosses the loops an odd number of times: an outer loop, h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,7 @@ class EdgeCurve(Shape):
 
 def _divided(boxes: FloatArray, parts: int) -> FloatArray:
     at = np.linspace(0.0, 1.0, parts + 1)
-    rows = [
-        (a + (b - a) * s, a + (b - a) * t, 0.0, 0.0) for a, b, *_ in boxes for s, t in zip(at[:-1], at[1:], strict=True)
-    ]
+    rows = [(a + (b - a) * s, a + (b - a) * t, 0.0, 0.0) for a, b, *_ in boxes for s, t in pairwise(at)]
     return np.array(rows)
 
 
@@ -89,9 +88,7 @@ def _surface_bounds(surface: Surface, region: Sequence[tuple[float, float]]) -> 
     for breaks, (low, high) in zip(surface.breaks, region, strict=True):
         if high <= low:
             low, high = low - 1e-9 * (breaks[-1] - breaks[0]), high + 1e-9 * (breaks[-1] - breaks[0])
-        parts = [
-            (max(a, low), min(b, high)) for a, b in zip(breaks[:-1], breaks[1:], strict=True) if a < high and b > low
-        ]
+        parts = [(max(a, low), min(b, high)) for a, b in pairwise(breaks) if a < high and b > low]
         spans.append(parts)
     for a in spans[0]:
         for b in spans[1]:
@@ -132,16 +129,16 @@ class Face:
         self.size = max(high - low for low, high in surface.bounds)
         polygons = []
         for k, loop in enumerate(self.loops):
-            parts = []
+            parts: list[FloatArray] = []
             for j, curve in enumerate(loop):
                 if not isinstance(curve, Curve) or curve.dimension != 2:
                     raise ModelError(
-                        f"curve {j} of loop {k} is {curve!r}; it must be a Curve in the plane (2 coordinates)"
+                        f"curve {j} of loop {k} is {curve!r}; it must be a Curve in the plane"
                     )
                 points = flatten(curve, CHORD * self.size)
                 if parts and np.abs(points[0] - parts[-1][-1]).max() > JOIN * self.size:
                     raise ModelError(
-                        f"curve {j} of loop {k} begins at {points[0]}, but the one before ends at {parts[-1][-1]}"
+                        f"curve {j} of loop {k} begins at {points[0]}; the one before ends at {parts[-1][-1]}"
                     )
                 parts.append(points)
             polygon = np.concatenate([p[:-1] for p in parts])
@@ -161,8 +158,8 @@ class Face:
             outside = (polygon[:, i] < low - slack) | (polygon[:, i] > high + slack)
             if outside.any():
                 raise ModelError(
-                    f"loop {k} leaves the domain of the surface at {polygon[int(np.argmax(outside))]}; {'uv'[i]} must be in "
-                    f"[{low}, {high}]"
+                    f"loop {k} leaves the domain of the surface at {polygon[int(np.argmax(outside))]}; {'uv'[i]} must be "
+                    f"in [{low}, {high}]"
                 )
         if abs(_area(polygon)) <= 1e-14 * self.size**2:
             raise ModelError(f"loop {k} encloses no area: the domain of the face is empty")
@@ -215,7 +212,7 @@ class Face:
         return q
 
     def edge(self, pair: Any, k: int = 0) -> EdgeCurve | None:
-        """The edge that a point of a pair is on; None if it is inside the face.  k: 0 if the face is a, 1 if it is b."""
+        """The edge that a point of a pair is on; None if inside the face.  k: 0 if the face is a, 1 if it is b."""
         number = pair.patches[k] - len(self.surface.patches(np.inf))
         if number < 0:
             return None

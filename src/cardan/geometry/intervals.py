@@ -130,7 +130,7 @@ _OPERATIONS: dict[str, Callable[..., Interval]] = {
 def _operation(name: str) -> Callable[..., Interval]:
     if name.startswith("call unit3_"):
         k = int(name[-1])
-        return lambda *d: tuple(np.clip(x, -1.0, 1.0) for x in _divide(d[k], _norm(*d)))  # type: ignore[return-value]
+        return lambda *d: tuple(np.clip(x, -1.0, 1.0) for x in _divide(d[k], _norm(*d)))
     if name not in _OPERATIONS:
         raise ModelError(f"a traced shape uses {name.removeprefix('call ')}, of which no range can be computed")
     return _OPERATIONS[name]

@@ -7,6 +7,7 @@ Volume by the divergence theorem: V = ⅓ ∮ S·N du dv, with N = S_u × S_v ou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def area(surface: Any) -> tuple[float, float]:
 def mass_properties(surfaces: Any, density: float = 1.0) -> MassProperties:
     """Mass properties of the body that is enclosed by a closed surface, or by several that close together.
 
-    By the divergence theorem, with N outwards: ∫dV = ⅓∮x·N, ∫x_i dV = ½∮x_i² N_i, ∫x_i x_j dV = ¼∮x_i x_j x·N·(4/5) ….
+    By the divergence theorem, with N outwards: ∫dV = ⅓∮x·N, ∫x_i dV = ¼∮x_i x·N, ∫x_i x_j dV = ⅕∮x_i x_j x·N.
     """
     shapes = list(surfaces) if isinstance(surfaces, list | tuple) else [surfaces]
     parts = [_surface_nodes(shape, ORDERS[-1])[:2] for shape in shapes]
@@ -123,8 +124,8 @@ def normal(surface: Any, u: float, v: float) -> FloatArray:
 
 
 def curvature(shape: Any, u: float, v: float = 0.0) -> Any:
-    """Of a curve: κ = |S' × S''|/|S'|³ [1/m].  Of a surface: the two principal curvatures [1/m], the larger first; positive
-    where the surface bends towards its normal."""
+    """Of a curve: κ = |S' × S''|/|S'|³ [1/m].  Of a surface: the two principal curvatures [1/m], the larger
+    first; positive where the surface bends towards its normal."""
     S = shape.derivatives(u, v, 2)
     if shape.freedoms == 1:
         first, second = (np.append(r, [0.0] * (3 - len(r))) for r in (S[1], S[2]))
@@ -141,8 +142,8 @@ def curvature(shape: Any, u: float, v: float = 0.0) -> Any:
 def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     """Points of a polyline, or vertices and faces of a mesh, whose distance to the shape is at most ``chord`` [m].
 
-    A chord over a box of the parameters with sides p, q is within (B_uu p² + 2 B_uv p q + B_vv q²)/8, where the B bound second
-    derivatives on each root; the number of divisions per root follows from it.
+    A chord over a box of the parameters with sides p, q is within (B_uu p² + 2 B_uv p q + B_vv q²)/8, where the B bound
+    second derivatives on each root; the number of divisions per root follows from it.
     """
     if not chord > 0.0:
         raise ModelError(f"the chord error is {chord}; it must be above zero")
@@ -161,7 +162,7 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
         second = bounds[:, 2 if i == 0 else 4] + (bounds[:, 3] if shape.freedoms == 2 else 0.0)
         ends = np.unique(boxes[:, 2 * i : 2 * i + 2])
         at = []
-        for low, high in zip(ends[:-1], ends[1:], strict=True):
+        for low, high in pairwise(ends):
             here = (boxes[:, 2 * i] < high) & (boxes[:, 2 * i + 1] > low)
             count = int(np.ceil((high - low) * np.sqrt(second[here].max() * shape.freedoms / (8.0 * chord))))
             at.append(np.linspace(low, high, max(count, 1) + 1)[:-1])

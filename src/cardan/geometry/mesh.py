@@ -8,7 +8,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.geometry import checks
-from cardan.geometry.checks import FloatArray, IntArray
+from cardan.geometry.checks import IntArray
 from cardan.geometry.distance import Pair, pose_of
 from cardan.lazy import LazyModule
 from cardan.math import euler
@@ -35,7 +35,7 @@ class Mesh:
         if bad.size:
             i, j = (int(x) for x in bad[0])
             raise ModelError(
-                f"mesh: faces[{i}, {j}] is {self.faces[i, j]}; it must be the index of one of {len(self.vertices)} vertices"
+                f"mesh: faces[{i}, {j}] is {self.faces[i, j]}; it must be an index below {len(self.vertices)}"
             )
         count = len(self.faces)
         t = self.vertices[self.faces]
@@ -69,12 +69,12 @@ class Mesh:
     def _require_closed(self) -> None:
         if not self.is_closed:
             raise ModelError(
-                f"the mesh has a hole at the edge {self.open_edge()}: it has no inside, so there is no side or volume; close "
-                "it, or ask for the unsigned distance"
+                f"the mesh has a hole at the edge {self.open_edge()}: it has no inside, so there is no side or volume; "
+                "close it, or ask for the unsigned distance"
             )
 
     def closest_point(self, point: Any, *, signed: bool = False) -> Pair:
-        """The closest point of the mesh; parameters[0] is the face.  signed: gap < 0 inside; the mesh must be closed."""
+        """The closest point of the mesh; parameters[0] is the face.  signed: gap < 0 inside a closed mesh."""
         p = np.array(point, dtype=float)
         if p.shape != (3,) or not np.isfinite(p).all():
             raise ModelError(f"the point is {point!r}; it must be three finite numbers")
@@ -90,7 +90,7 @@ class Mesh:
         return Pair(distance, np.stack([found, p]), (np.array([float(face)]), np.empty(0)), 0.0, (int(face), -1), gap)
 
     def winding(self, point: Any) -> float:
-        """Number of times that the mesh winds around a point: 1 inside, 0 outside of a closed mesh ([VanOosterom1983])."""
+        """How often the mesh winds around a point: 1 inside, 0 outside of a closed mesh ([VanOosterom1983])."""
         t = self.vertices[self.faces] - np.asarray(point, dtype=float)
         size = np.linalg.norm(t, axis=2)
         a, b, c = t[:, 0], t[:, 1], t[:, 2]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi, basis, checks
+from cardan.geometry import basis, checks
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.shape import Shape
 
@@ -342,7 +342,7 @@ class Surface(_Nurbs):
                 )
             u = np.mean([basis.chord_parameters(moved[:, k], "points") for k in range(moved.shape[1])], axis=0)
             t = basis.averaged_knots(u, degree)
-            solved = np.linalg.solve(basis.collocation(t, degree, u), moved.reshape(len(u), -1))
+            solved: Any = np.linalg.solve(basis.collocation(t, degree, u), moved.reshape(len(u), -1))
             p = np.moveaxis(solved.reshape(moved.shape), 0, axis)
             knots.append(t)
         return cls(p, None, *knots, degree=degree)
@@ -352,7 +352,8 @@ class Surface(_Nurbs):
         """The least-squares surface of a grid of points with counts[0] × counts[1] control points, and its largest
         distance to the points at their parameters [m]."""
         data = checks.numbers(points, "points", 3)
-        p, knots, parameters = data, [], []
+        p: Any = data
+        knots, parameters = [], []
         for axis in (0, 1):
             moved = np.moveaxis(p, axis, 0)
             raw = np.moveaxis(data, axis, 0)
@@ -373,7 +374,7 @@ class Surface(_Nurbs):
 
 
 def _closes(first: FloatArray, last: FloatArray, h: FloatArray) -> bool:
-    """Whether the last span (power coefficients [span, power, …]) continues into the first with the first derivative."""
+    """Whether the last span (power coefficients [span, power, …]) continues smoothly into the first."""
     n = first.shape[-3] if first.ndim > 3 else first.shape[1]
     axis = first.ndim - 3 if first.ndim > 3 else 1
     a, b = np.moveaxis(first, axis, 0), np.moveaxis(last, axis, 0)

@@ -80,8 +80,8 @@ class Traced(Shape):
         if not np.isfinite(bounds).all():
             k = int(np.argwhere(~np.isfinite(bounds))[0][0])
             raise ModelError(
-                f"the derivatives of the traced shape are not bounded near {boxes[k].tolist()}; choose a domain without "
-                "singular points"
+                f"the derivatives of the traced shape are not bounded near {boxes[k].tolist()}; choose a domain "
+                "without singular points"
             )
         return [Patch(self, self.floats[: abi.LIMITS].copy(), boxes, "cardan.geometry._taylor", bounds)]
 

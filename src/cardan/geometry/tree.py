@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def _smooth(breaks: FloatArray, knots: FloatArray, degree: int, period: float) -
     if not inside and period and np.count_nonzero(knots == breaks[0]) == 1 and degree > 2:
         return [(0, breaks.size - 1, period)]
     ends = [0, *inside, breaks.size - 1]
-    return [(a, b, 0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [(a, b, 0.0) for a, b in pairwise(ends)]
 
 
 def _work(ints: IntArray) -> int:
