@@ -19,6 +19,7 @@ Build
     load, m.save        a mechanism from a file *.cardan.toml, and to one
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
+    geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
 
 Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
@@ -89,7 +90,7 @@ from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
-    from cardan import shapes
+    from cardan import geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions
@@ -124,7 +125,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("shapes", "view"):
+    if name in ("geometry", "shapes", "view"):
         return import_module(f"cardan.{name}")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
@@ -178,6 +179,7 @@ __all__ = [
     "inch",
     "mm",
     "load",
+    "geometry",
     "primitive",
     "rate_primitive",
     "shapes",

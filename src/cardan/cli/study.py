@@ -18,6 +18,7 @@ from cardan.solvers.methods import SPRING_GAIN
 from cardan.study import figures, liu2013, minima, table2, tolerances
 from cardan.study.liu2013 import INVERSES, Settings
 from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
+from cardan.system import check
 
 EXAMPLES = """  cardan study liu2013 --samples 1000
   cardan study minima --mechanism robot.cardan.toml --plot minima.png"""
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_liu2013(studies)
     _add_minima(studies)
     _add_tolerances(studies)
+    _add_differences(studies)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -344,3 +346,26 @@ def _print_tolerances(found: tolerances.Study, as_json: bool) -> None:
         print(table(titles, cells, left=1))
         print(f"\ncontributions to the variance, mean over the poses: {ranked}")
     sys.stdout.flush()
+def _add_differences(studies: Any) -> None:
+    text = "derivatives of a closest pair by differences against the exact ones, after Nelson and Cohen"
+    parser = studies.add_parser("differences", help=text, description=text, allow_abbrev=False)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the two surfaces; default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
+    parser.set_defaults(study=_run_differences)
+
+
+def _run_differences(args: argparse.Namespace) -> int:
+    from cardan.study import differences
+
+    check.count(args.seed, "the seed", 0)
+    path = None if args.csv is None else figures.check_file(args.csv)
+    rows = differences.study(args.seed)
+    if args.json:
+        print_json({"rows": [row.as_dict() for row in rows]})
+    else:
+        cells = [(r.scheme, r.chart, f"{r.h:.0e}", f"{r.error:.1e}", f"{r.microseconds:.0f}") for r in rows]
+        print(table(("scheme", "chart", "h", "error", "µs"), cells, left=2))
+    if path is not None:
+        _write_csv([row.as_dict() for row in rows], path)
+    return 0

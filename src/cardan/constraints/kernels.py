@@ -73,7 +73,7 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
         return getattr(_generated, primitive.name + suffix), True
     if not primitive.is_traced:
         return _by_hand(primitive, suffix), False
-    namespace, has_file = _load(primitive.text)
+    namespace, has_file = load_module(primitive.text)
     return namespace[f"primitive{suffix}"], has_file
 
 
@@ -89,7 +89,7 @@ def _by_hand(primitive: Primitive, suffix: str) -> Callable[..., int]:
     return function
 
 
-def _load(text: str) -> tuple[dict[str, Any], bool]:
+def load_module(text: str) -> tuple[dict[str, Any], bool]:
     """Execute the text of a generated module; returns its namespace, and whether the text is in a file."""
     from cardan import _jit
 

@@ -1,0 +1,61 @@
+"""Surfaces of any degree.  Reads a shape's table and q; writes ``out``; ``work`` has :func:`work_size` floats."""
+
+from cardan._jit import cut, evaluator, tail
+from cardan.geometry import abi
+from cardan.geometry._quotient import HOMOGENEOUS, divide, locate, retract
+
+
+def work_size(n, m):
+    """Floats of scratch for n × m coefficients per span."""
+    return 40 + 4 * n + 4 * m + 4 * m * HOMOGENEOUS
+
+
+def _evaluate(op, ints, floats, q, step, out, jacobian, work):
+    if op == abi.RETRACT:
+        retract(ints, floats, q, step, out)
+        return 0
+    breaks = tail(floats, abi.LIMITS)
+    O = cut(work, 0, 40)
+    n = ints[abi.DEGREE_U] + 1
+    m = ints[abi.DEGREE_V] + 1
+    width = m * HOMOGENEOUS
+    X = cut(work, 40, 4 * n)
+    Y = cut(work, 40 + 4 * n, 4 * m)
+    A = cut(work, 40 + 4 * n + 4 * m, 4 * width)
+    place = 0
+    at = X
+    for i in range(2):
+        spans = ints[abi.SPANS_U + i]
+        place = place * spans + locate(breaks, spans, q[i], floats[3 * i], floats[3 * i + abi.PERIOD_U], O)
+        breaks = tail(breaks, spans + 1)
+        terms = ints[abi.DEGREE_U + i] + 1
+        at[0] = 1.0
+        for k in range(1, terms):
+            at[k] = at[k - 1] * O[0]
+        for k in range(1, op + 1):  # the k-th derivative of (1, x, x², …)
+            at[k * terms] = 0.0
+            for j in range(1, terms):
+                at[k * terms + j] = j * O[1] * at[(k - 1) * terms + j - 1]
+        at = Y
+    C = cut(breaks, n * width * place, n * width)
+    for k in range(op + 1):
+        for j in range(width):
+            total = 0.0
+            for i in range(n):
+                total += X[k * n + i] * C[i * width + j]
+            A[k * width + j] = total
+    row = 0
+    for order in range(op + 1):
+        for l in range(order + 1):
+            a = tail(A, width * (order - l))
+            for c in range(HOMOGENEOUS):
+                total = 0.0
+                for j in range(m):
+                    total += Y[l * m + j] * a[j * HOMOGENEOUS + c]
+                O[row * HOMOGENEOUS + c] = total
+            row += 1
+    divide(O, out, op)
+    return 0
+
+
+EVALUATE = evaluator(_evaluate)

@@ -1,0 +1,370 @@
+"""Closest pairs of two shapes: global with a certificate, local with a warm start, all local minima, signed gap.
+
+    d = Distance(a, b)
+    pair = d.closest(pose)        # pose of b relative to a: x, y, z, and the quaternion w, x, y, z
+    pair.distance, pair.points, pair.margin
+    pair = d.track(pose)          # from the last pair, for a small motion
+
+The method is described in ``_search.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.geometry import abi
+from cardan.geometry.analytic import Point
+from cardan.geometry.checks import FloatArray, IntArray
+from cardan.geometry.tree import Tree
+from cardan.lazy import LazyModule
+from cardan.math import euler
+
+_search = LazyModule("cardan.geometry._search")
+_regular = LazyModule("cardan.geometry._regular")
+
+TOLERANCE = 1e-9  # of the size of both shapes: the margin that a search tries to reach
+BUDGET = 400_000  # pairs of boxes of one search; then the margin says what is left open
+HEAP = 4096
+MOST_HEAP = 1 << 22
+STARTS = 12  # per parameter, of the grid from which a penetrating pair is sought
+CANDIDATES = 12  # starts of Newton's method on that grid
+
+IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two closest points.
+
+    distance: [m], zero where the shapes meet; points: on a and on b in the axes of a, shape (2, 3); parameters: of a
+    and of b; margin: no pair is closer than distance − margin [m] (inf for a local search); patches: the smooth parts that
+    they are on.
+    """
+
+    distance: float
+    points: FloatArray
+    parameters: tuple[FloatArray, FloatArray]
+    margin: float
+    patches: tuple[int, int]
+    gap: float | None = None
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether this is the global minimum, up to the margin."""
+        return bool(np.isfinite(self.margin))
+
+
+def pose_of(value: Any) -> FloatArray:
+    """Seven numbers of a pose: None for the identity, seven numbers, three (a translation), or a 4×4 matrix."""
+    if value is None:
+        return IDENTITY
+    p = np.asarray(value, dtype=float)
+    if p.shape == (4, 4):
+        return np.concatenate([p[:3, 3], euler.from_matrix(p[:3, :3])])
+    if p.shape == (3,):
+        return np.concatenate([p, IDENTITY[3:]])
+    if p.shape != (abi.POSE,):
+        raise ModelError(f"the pose has the shape {p.shape}; give x, y, z and a quaternion w, x, y, z, or a 4×4 matrix")
+    if not np.isfinite(p).all() or not p[3:].any():
+        raise ModelError(f"the pose is {p.tolist()}; it must be finite, with a quaternion that is not zero")
+    return np.ascontiguousarray(p)
+
+
+class Distance:
+    """The distance between two shapes; it keeps what a search has computed, so it belongs to one thread.
+
+    a, b: shapes of this package, or points (two or three numbers).
+    """
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a = a if hasattr(a, "patches") else Point(a)
+        self.b = b if hasattr(b, "patches") else Point(b)
+        if not (self._is_bounded(self.a) or self._is_bounded(self.b)):
+            raise ModelError(f"{self.a!r} and {self.b!r} are both unbounded; give one of them a size")
+        self._extent = 0.0
+        self._tick = 0
+        self._x = np.zeros(4)
+        self._options = np.zeros(abi.OPTIONS)
+        self._heap = HEAP
+        if self._is_bounded(self.a) and self._is_bounded(self.b):
+            self._build(np.inf)
+        self._last: tuple[int, int] | None = None
+
+    @staticmethod
+    def _is_bounded(shape: Any) -> bool:
+        return shape.width != shape.freedoms or all(np.isfinite(low + high) for low, high in shape.bounds)
+
+    def _build(self, extent: float) -> None:
+        self._extent = extent
+        self.trees = Tree(self.a, extent), Tree(self.b, extent)
+        boxes = [tree.boxes[: tree.roots] for tree in self.trees]
+        self.size = float(sum(np.ptp(b[:, :3], axis=0).max() + 2.0 * b[:, abi.N_SIZE].max() for b in boxes))
+        self._balls = np.empty((abi.BALLS, abi.BALL))
+        self._work = np.empty(max(tree.scratch for tree in self.trees))
+        self._connect()
+
+    def _connect(self) -> None:
+        """Make the job: addresses of everything."""
+        from cardan._jit import address_of
+
+        b = self.trees[1]
+        self._moved = np.empty((b.capacity, 10))
+        self._stamps: IntArray = np.zeros(b.capacity, dtype=np.int64)
+        self._keys = np.empty((self._heap + 1, abi.KEY))
+        self._pairs: IntArray = np.empty((self._heap + 1, abi.PAIR_INTS), dtype=np.int64)
+        tables = [tree.table() for tree in self.trees]
+        own = [address_of(a) for a in (self._moved, self._stamps, self._keys, self._pairs)]
+        rest = [*own, self._heap, address_of(self._balls), address_of(self._work), 0]
+        self._job: IntArray = np.array([*tables[0], *tables[1], *rest], dtype=np.int64)
+        self._address = address_of(self._job)
+
+    def _prepare(self, pose: FloatArray) -> None:
+        """Trees of unbounded shapes reach as far as the partner may be."""
+        if self._extent == np.inf:
+            return
+        bounded = self.a if self._is_bounded(self.a) else self.b
+        roots = Tree(bounded, np.inf).boxes
+        known = roots[: len(bounded.patches(np.inf)[0].boxes)]
+        reach = float(np.linalg.norm(pose[:3])) + float(np.linalg.norm(known[:, :3], axis=1).max() + known[:, 14].max())
+        if reach > self._extent:
+            self._build(2.0 ** np.ceil(np.log2(2.0 * reach)))
+
+    def closest(
+        self, pose: Any = None, *, tolerance: float | None = None, budget: int = BUDGET, signed: bool = False
+    ) -> Pair:
+        """The closest pair for a pose of b relative to a.
+
+        tolerance: margin to reach [m]; default 1e-9 of the size.  budget: pairs of boxes after which the search ends
+        with the margin that it has.  signed: compute the gap also where the shapes penetrate each other.
+        """
+        p = pose_of(pose)
+        self._prepare(p)
+        eps = TOLERANCE * self.size if tolerance is None else float(tolerance)
+        self._run(p, abi.COLD, eps, budget, np.inf)
+        o = self._options
+        distance = float(o[abi.O_DISTANCE])
+        if not np.isfinite(distance):
+            raise ModelError("no closest pair was found: a shape has no points inside its domain")
+        margin = max(distance - float(o[abi.O_LOWER]), 0.0)
+        patches = int(o[abi.O_PATCH_A]), int(o[abi.O_PATCH_B])
+        self._last = patches
+        pair = self._pair(distance, margin, patches)
+        if signed:
+            return self._with_gap(p, pair, eps)
+        return pair
+
+    def _pair(self, distance: float, margin: float, patches: tuple[int, int], gap: float | None = None) -> Pair:
+        o, x = self._options, self._x
+        points = o[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3).copy()
+        a = self.a.from_patch(x[:2].copy(), points[0])
+        own = points[1]
+        if self.b.width != self.b.freedoms:
+            shape = self.trees[1].patches[patches[1]].shape
+            own = shape._evaluate(x[None, 2:], 0)[0, 0]
+        b = self.b.from_patch(x[2:].copy(), own)
+        return Pair(distance, points, (a, b), margin, patches, gap)
+
+    def _run(self, pose: FloatArray, mode: int, tolerance: float, budget: float, cut: float) -> int:
+        o = self._options
+        while True:
+            self._tick += 1
+            o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
+            o[abi.O_CUT], o[abi.O_TICK] = cut, self._tick
+            status: int = _search.search(self._address, pose, self._x, o)
+            if status == abi.NODES_FULL:
+                if not (self.trees[0].enlarge() and self.trees[1].enlarge()):
+                    return status
+            elif status == abi.HEAP_FULL:
+                if self._heap >= MOST_HEAP:
+                    return status
+                self._heap *= 4
+            else:
+                return status
+            exclude = self._job[abi.J_EXCLUDE]
+            self._connect()
+            self._job[abi.J_EXCLUDE] = exclude
+
+    def track(self, pose: Any, start: Pair | None = None) -> Pair:
+        """The local minimum from the last pair, or from ``start``: for small motions.  Its margin is infinite."""
+        p = pose if type(pose) is np.ndarray and pose.shape == (7,) and pose.dtype == np.float64 else pose_of(pose)
+        if start is not None:
+            self._start(start)
+        elif self._last is None:
+            return self.closest(p)
+        o = self._options
+        whole = self._whole()
+        o[abi.O_MODE] = abi.LOCAL
+        o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
+        _search.search(self._address, p, self._x, o)
+        return self._pair(float(o[abi.O_DISTANCE]), np.inf, whole)
+
+    def _whole(self) -> tuple[int, int]:
+        """The patches of local searches: the whole domain if a shape has several patches."""
+        assert self._last is not None
+        found = []
+        for tree, last in zip(self.trees, self._last, strict=True):
+            extra = len(tree.patches) - tree.smooth
+            found.append(last if extra == 0 or last >= tree.smooth else tree.smooth + (last if extra > 1 else 0))
+        self._last = found[0], found[1]
+        return self._last
+
+    def _start(self, start: Pair) -> None:
+        for k, (shape, q) in enumerate(zip((self.a, self.b), start.parameters, strict=True)):
+            if shape.width != shape.freedoms:
+                number, q = shape.to_patch(q)
+                self._last = (number, start.patches[1]) if k == 0 else ((self._last or start.patches)[0], number)
+            self._x[2 * k : 2 * k + len(q)] = q
+        if self._last is None:
+            self._last = start.patches
+
+    def minima(self, pose: Any = None, *, within: float = np.inf, budget: int = BUDGET) -> list[Pair]:
+        """All local minima closer than ``within`` [m], the closest first; edges and corners included.
+
+        ModelError if the budget ends before the search is complete, for example if the minima are not isolated.
+        """
+        from importlib import import_module
+
+        p = pose_of(pose)
+        self._prepare(p)
+        eps = TOLERANCE * self.size
+        self._job[abi.J_EXCLUDE] = import_module("cardan.geometry._minima").EXCLUDE
+        status = self._run(p, abi.ALL, eps, budget, within)
+        count = int(self._options[abi.O_BALLS])
+        if status != abi.FOUND or count >= abi.BALLS:
+            raise ModelError(
+                "the local minima could not be separated within the budget: they are not isolated, or the shapes meet; "
+                "ask for the closest pair, or give a larger budget"
+            )
+        found: list[Pair] = []
+        for ball in self._balls[:count].copy():
+            if ball[11] < 0.0 or ball[11] >= within:
+                continue
+            self._x[:] = ball[2:6]
+            self._last = int(ball[0]), int(ball[1])
+            pair = self.track(p)
+            same = abs(pair.distance - ball[11]) <= 1e-9 * max(self.size, pair.distance)
+            new = all(np.abs(pair.points - other.points).max() > 1e-7 * self.size for other in found)
+            if same and new:
+                found.append(pair)
+        return sorted(found, key=lambda pair: pair.distance)
+
+    def regular(self, pose: Any, start: Pair) -> Pair | None:
+        """The regular pair near ``start``, with its signed gap (S² − S¹)·n¹; None if Newton does not converge.
+
+        Valid at zero gap and under penetration, away from edges.
+        """
+        p = pose_of(pose)
+        self._check_normal()
+        self._start(start)
+        whole = self._whole()
+        o = self._options
+        o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
+        if _regular.regular(self._address, p, self._x, o) != 0:
+            return None
+        gap = float(o[abi.O_DISTANCE])
+        return self._pair(abs(gap), np.inf, whole, gap)
+
+    def _check_normal(self) -> None:
+        if self.a.freedoms == 1 and self.a.dimension != 2 and getattr(self.a, "name", "") not in ("circle", "ellipse"):
+            raise ModelError("a curve in space has no normal, so there is no signed gap; exchange the shapes")
+        if self.a.freedoms == 0:
+            raise ModelError("a point has no normal, so there is no signed gap; exchange the shapes")
+
+    def _normals(self, k: int, x: FloatArray, patch: int) -> FloatArray:
+        shape = self.trees[k].patches[patch].shape
+        S = shape._evaluate(np.ascontiguousarray(x[:, : shape.width]), 1)
+        if shape.freedoms == 2:
+            n = np.cross(S[:, 1], S[:, 2])
+        else:
+            n = np.stack([S[:, 1, 1], -S[:, 1, 0], np.zeros(len(S))], axis=1)
+        return np.asarray(n / np.linalg.norm(n, axis=1, keepdims=True))
+
+    def _with_gap(self, pose: FloatArray, pair: Pair, eps: float) -> Pair:
+        """The pair with its signed gap; where the shapes meet, the regular pair of least penetration."""
+        self._check_normal()
+        if pair.distance > eps:
+            n = self._normals(0, self._x[None, :2], pair.patches[0])[0]
+            side = float(np.dot(pair.points[1] - pair.points[0], n))
+            sign = 1.0 if side >= 0.0 else -1.0
+            return Pair(pair.distance, pair.points, pair.parameters, pair.margin, pair.patches, sign * pair.distance)
+        if not self.b.freedoms:
+            return Pair(0.0, pair.points, pair.parameters, pair.margin, pair.patches, 0.0)
+        best: Pair | None = None
+        for x, patches in self._penetrating(pose):
+            self._x[:] = x
+            self._last = patches
+            whole = self._whole()
+            o = self._options
+            o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
+            if _regular.regular(self._address, pose, self._x, o) == 0:
+                gap = float(o[abi.O_DISTANCE])
+                opposed = self._opposed(pose, whole)
+                if opposed and gap <= eps and (best is None or abs(gap) < abs(best.gap or 0.0)):
+                    best = self._pair(0.0, pair.margin, whole, min(gap, 0.0) if abs(gap) <= eps else gap)
+        if best is not None:
+            return best
+        return pair
+
+    def _opposed(self, pose: FloatArray, patches: tuple[int, int]) -> bool:
+        """Whether the normals of both shapes are opposed at the current parameters; always for curves in space."""
+        if self.b.freedoms == 1 and self.a.freedoms == 2:
+            return True
+        R = euler.matrix(euler.normalize(pose[3:]))
+        a = self._normals(0, self._x[None, :2], patches[0])[0]
+        b = R @ self._normals(1, self._x[None, 2:], patches[1])[0]
+        return bool(np.dot(a, b) < 0.0)
+
+    def _penetrating(self, pose: FloatArray) -> list[tuple[FloatArray, tuple[int, int]]]:
+        """Starts for regular pairs: pairs of a grid that are nearly along both normals, the best first."""
+        R = euler.matrix(euler.normalize(pose[3:]))
+        grids = []
+        for k, tree in enumerate(self.trees):
+            for number, patch in enumerate(tree.patches[: tree.smooth]):
+                f = patch.shape.freedoms
+                axes = [np.linspace(patch.limits[3 * i], patch.limits[3 * i + 1], STARTS + 1)[:-1] for i in range(f)]
+                half = [0.5 * (patch.limits[3 * i + 1] - patch.limits[3 * i]) / STARTS for i in range(f)]
+                q = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1) + half
+                points = patch.shape._evaluate(q, 0)[:, 0]
+                normals = self._normals(k, q, number) if f == 2 or k == 0 else np.zeros_like(points)
+                if k == 1:
+                    points, normals = points @ R.T + pose[:3], normals @ R.T
+                grids.append((k, number, np.pad(q, ((0, 0), (0, 2 - f))), points, normals))
+        scale = min(np.ptp(self.trees[k].boxes[: self.trees[k].roots, :3], axis=0).max() for k in (0, 1)) + 1e-300
+        found = []
+        for _, i, qa, pa, na in (g for g in grids if g[0] == 0):
+            for _, j, qb, pb, nb in (g for g in grids if g[0] == 1):
+                r = pb[None] - pa[:, None]
+                along = np.einsum("ijc,ic->ij", r, na)
+                aside = np.einsum("ijc,ijc->ij", r, r) - along**2
+                cosine = na @ nb.T
+                score = aside + scale**2 * (1.0 + cosine) ** 2 + 0.25 * along**2
+                for k in np.argpartition(score.ravel(), min(CANDIDATES, score.size - 1))[:CANDIDATES]:
+                    a, b = divmod(int(k), len(qb))
+                    found.append((float(score[a, b]), np.concatenate([qa[a], qb[b]]), (i, j)))
+        found.sort(key=lambda item: item[0])
+        return [(x, patches) for _, x, patches in found[:CANDIDATES]]
+
+
+def closest_pair(a: Any, b: Any, pose: Any = None, **options: Any) -> Pair:
+    """The closest pair of two shapes, or of two meshes, for a pose of b relative to a.
+
+    Options are those of :meth:`Distance.closest`.
+    """
+    if hasattr(a, "faces") or hasattr(b, "faces"):
+        if not (hasattr(a, "faces") and hasattr(b, "faces")):
+            raise ModelError("a mesh has closest pairs with meshes and points only; tessellate the other shape")
+        found: Pair = a.closest_pair(b, pose, **options)
+        return found
+    return Distance(a, b).closest(pose, **options)
+
+
+def closest_point(shape: Any, point: Any, **options: Any) -> Pair:
+    """The point of a shape or mesh that is closest to a point [m]."""
+    if hasattr(shape, "faces"):
+        found: Pair = shape.closest_point(point, **options)
+        return found
+    return Distance(shape, point).closest(None, **options)

@@ -1,0 +1,159 @@
+"""Shapes: a packed table and the address of an evaluator; points and derivatives from Python.
+
+A shape is immutable.  Its table (``ints``, ``floats``; :mod:`.abi`) and :attr:`Shape.address` are all that kernels
+need, so a contact can evaluate it without Python.
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.geometry import abi
+from cardan.geometry.checks import FloatArray, IntArray
+from cardan.lazy import LazyModule
+
+_batch = LazyModule("cardan.geometry._batch")
+
+_WORK = 4 + 136  # floats of the scratch of a thread at first: a bicubic surface, and the parameters
+
+
+class _Scratch(threading.local):
+    """Memory for evaluators, one per thread."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.grow(_WORK)
+
+    def grow(self, size: int) -> int:
+        self.array = np.empty(max(size, 2 * self.size))
+        self.size = self.array.size
+        self.address = int(self.array.__array_interface__["data"][0])
+        return self.address
+
+
+_scratch = _Scratch()
+
+
+class Shape:
+    """A curve or surface with a table that kernels read.
+
+    freedoms: number of parameters; width: numbers of a coordinate vector q (a sphere has q = m ∈ S², width 3);
+    dimension: 2 for curves in a plane, else 3; bounds: lowest and highest value per parameter [parameter];
+    periods: per parameter, 0 if it is not periodic.
+    """
+
+    def __init__(self, kernel: str, ints: IntArray, floats: FloatArray, dimension: int = 3) -> None:
+        self.kernel = kernel
+        self.ints = ints
+        self.floats = floats
+        ints.flags.writeable = floats.flags.writeable = False
+        self.dimension = dimension
+        self.freedoms = int(ints[abi.FREEDOMS])
+        self.width = int(ints[abi.WIDTH])
+        limits = floats[: abi.LIMITS].tolist()
+        self.bounds = tuple((limits[3 * i], limits[3 * i + 1]) for i in range(self.freedoms))
+        self.periods = tuple(limits[3 * i + 2] for i in range(self.freedoms))
+        self._lower = [b[0] if not p else -np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [-np.inf]
+        self._upper = [b[1] if not p else np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [np.inf]
+        self._work_size = 4 + int(ints[abi.WORK])
+        self._table: IntArray | None = None
+        self._table_address = 0
+
+    @property
+    def address(self) -> int:
+        """Address of the evaluator, for ``call_evaluator`` in kernels; valid in this process."""
+        return int(import_module(self.kernel).EVALUATE)
+
+    @property
+    def table(self) -> IntArray:
+        """Addresses of the evaluator, of ints and of floats; they are valid while the shape exists."""
+        if self._table is None:
+            from cardan._jit import address_of
+
+            address = self.address
+            if self.ints.size > abi.HEADER:  # the enclosure by Taylor's theorem calls the evaluator
+                self.ints.flags.writeable = True
+                self.ints[abi.HEADER] = address
+                self.ints.flags.writeable = False
+            self._table = np.array([address, address_of(self.ints), address_of(self.floats)], dtype=np.int64)
+            self._table_address = address_of(self._table)
+        return self._table
+
+    def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
+        """Point and derivatives up to that order at (u, v), one row each: S, S_u, S_v, S_uu, S_uv, S_vv, …; for a curve
+        S, S', S'', S'''.  At most the third."""
+        if not (self._lower[0] <= u <= self._upper[0] and self._lower[1] <= v <= self._upper[1]):
+            self._raise_outside(u, v)
+        address = self._table_address
+        if not address:
+            self._check_order(order)
+            self.table  # noqa: B018  (makes the table)
+            address = self._table_address
+        work = _scratch.address if _scratch.size >= self._work_size else _scratch.grow(self._work_size)
+        out = np.empty(_SIZES[self.freedoms][order])
+        _batch.evaluate_one(address, order, float(u), float(v), out, work)
+        found = out.reshape(-1, 3)
+        return found if self.dimension == 3 else found[:, : self.dimension]
+
+    def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
+        """Points and derivatives at many parameters.
+
+        parameters: shape (n, width), or (n,) for curves.  Returns shape (n, dimension) for order 0, else
+        (n, rows, dimension) with the rows of :meth:`derivatives`.
+        """
+        self._check_order(order)
+        q = np.asarray(parameters, dtype=float)
+        if q.ndim == 1 and self.width == 1:
+            q = q[:, None]
+        if q.ndim != 2 or q.shape[1] != self.width:
+            raise ModelError(f"the parameters have the shape {q.shape}; they must be (n, {self.width})")
+        for i in range(min(self.width, self.freedoms)):
+            outside = ~((q[:, i] >= self._lower[i]) & (q[:, i] <= self._upper[i])) & (self.width == self.freedoms)
+            if outside.any():
+                k = int(np.argmax(outside))
+                raise ModelError(
+                    f"parameter {'uv'[i]} of point {k} is {q[k, i]}; it must be in [{self._lower[i]}, {self._upper[i]}]"
+                )
+        found = self._evaluate(q, order)[..., : self.dimension]
+        return found[:, 0] if order == 0 else found
+
+    def _evaluate(self, q: FloatArray, order: int) -> FloatArray:
+        rows = _SIZES[self.freedoms][order]
+        q = np.ascontiguousarray(q)
+        out = np.empty((len(q), rows // 3, 3))
+        if len(q):
+            step = np.array([self.width, rows, len(q)], dtype=np.int64)
+            self.table  # noqa: B018
+            work = _scratch.address if _scratch.size >= self._work_size else _scratch.grow(self._work_size)
+            _batch.evaluate_many(self._table_address, order, q.reshape(-1), step, out.reshape(-1), work)
+        return out
+
+    def __call__(self, u: float, v: float = 0.0) -> FloatArray:
+        """The point at (u, v) [m]."""
+        return np.asarray(self.derivatives(u, v, 0)[0])
+
+    def sample(self, count: int) -> FloatArray:
+        """Parameters on a regular grid over the bounds, shape (count^freedoms, freedoms)."""
+        axes = []
+        for (low, high), period in zip(self.bounds, self.periods, strict=True):
+            if not np.isfinite(low + high):
+                raise ModelError("the shape is unbounded; it has no grid of parameters")
+            axes.append(np.linspace(low, high, count, endpoint=not period))
+        return np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+    def _check_order(self, order: int) -> None:
+        if order not in (0, 1, 2, 3):
+            raise ModelError(f"the order is {order!r}; derivatives of order 0, 1, 2 or 3 can be computed")
+
+    def _raise_outside(self, u: float, v: float) -> None:
+        for i, value in enumerate((u, v)):
+            if not self._lower[i] <= value <= self._upper[i]:
+                raise ModelError(f"{'uv'[i]} is {value}; it must be in [{self._lower[i]}, {self._upper[i]}]")
+
+
+_SIZES = {0: (3, 3, 3, 3), 1: (3, 6, 9, 12), 2: tuple(3 * rows for rows in abi.ROWS)}

@@ -1,0 +1,233 @@
+"""Closest pairs against brute force with polishing, closed forms, and differences."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.math import euler
+from judge import closest, judged, rotation
+
+g = cd.geometry
+KNOTS = (0, 0, 0, 0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1)
+
+
+def bumpy(rng):
+    """A bicubic patch over the unit square, 8×8 control points, heights of ± 0.15."""
+    x, y = np.meshgrid(np.linspace(0, 1, 8), np.linspace(0, 1, 8), indexing="ij")
+    return g.Surface(np.stack([x, y, 0.15 * rng.normal(size=(8, 8))], -1), rng.uniform(0.8, 1.25, (8, 8)))
+
+
+def random_pose(rng, reach):
+    p = rng.normal(size=4)
+    p /= np.linalg.norm(p)
+    n = rng.normal(size=3)
+    center = np.array([0.5, 0.5, 0.0])
+    return np.concatenate([center + reach * n / np.linalg.norm(n) - rotation(p) @ center, p])
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_closest_pair_of_bumpy_patches_is_that_of_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    a, b = bumpy(rng), bumpy(rng)
+    pose = random_pose(rng, rng.uniform(0.6, 1.6))
+    pair = g.closest_pair(a, b, pose)
+    expected = closest(judged(a), judged(b), pose)
+    assert pair.distance == pytest.approx(expected, abs=2e-7 if expected < 1e-3 else 1e-8)
+    assert pair.margin < 1e-7
+    found = np.linalg.norm(a(*pair.parameters[0]) - rotation(pose[3:]) @ b(*pair.parameters[1]) - pose[:3])
+    assert found == pytest.approx(pair.distance, abs=1e-12)
+
+
+def test_closed_forms():
+    assert g.closest_point(g.sphere(2.0), (3, 4, 0)).distance == pytest.approx(3.0, abs=1e-14)
+    assert g.closest_pair(g.plane(), g.sphere(0.5), (9, 2, 3)).distance == pytest.approx(2.5, abs=1e-14)
+    assert g.closest_pair(g.torus(2, 0.5), g.sphere(0.5), (4, 0, 0)).distance == pytest.approx(1.0, abs=1e-14)
+    assert g.closest_pair(g.circle(1), g.circle(0.5), (0, 3, 0)).distance == pytest.approx(1.5, abs=1e-14)
+    assert g.closest_pair(g.cylinder(1), g.sphere(0.5), (3, 4, 7)).distance == pytest.approx(3.5, abs=1e-14)
+    assert g.closest_pair(g.cone(1, 1, (0, 5)), g.sphere(0.1), (4, 0, 1)).distance == pytest.approx(np.sqrt(2) - 0.1)
+
+
+def test_the_seam_and_the_pole_are_no_places():
+    rng = np.random.default_rng(3)
+    for shape in (g.sphere(1.0), g.torus(2.0, 0.4), g.cylinder(1.0, 3.0)):
+        axis = np.array([0.0, 0.0, 1.0])
+        for p in [(3, 1e-9, 0.1), (3, -1e-9, 0.1), *rng.normal(size=(3, 3)) * 3]:
+            turned = euler.matrix(euler.from_axis_angle(axis, 1.0)) @ p
+            first, second = g.closest_point(shape, p).distance, g.closest_point(shape, turned).distance
+            assert first == pytest.approx(second, abs=1e-13)
+
+
+def test_surfaces_of_low_continuity_and_creases():
+    rng = np.random.default_rng(5)
+    x, y = np.meshgrid(np.linspace(0, 1, 6), np.linspace(0, 1, 6), indexing="ij")
+    net = np.stack([x, y, 0.2 * rng.normal(size=(6, 6))], -1)
+    for degree in (1, 2):
+        s = g.Surface(net, degree=degree)
+        j = judged(s)
+        uv, points = j.grid(301)
+        for p in rng.uniform(-0.3, 1.3, (8, 3)):
+            pair = g.closest_point(s, p)
+            sampled = np.linalg.norm(points - p, axis=1).min()
+            assert pair.distance <= sampled + 1e-12
+            assert sampled - pair.distance < 5e-3
+            assert np.linalg.norm(s(*pair.parameters[0]) - p) == pytest.approx(pair.distance, abs=1e-12)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7, 0.0, -1e-3, -0.05])
+def test_the_signed_gap_is_right_through_contact(gap):
+    a, b = g.sphere(1.0), g.ellipsoid(0.5, 0.4, 0.3)
+    n = np.array([0.3, -0.5, 0.8])
+    n /= np.linalg.norm(n)
+    turn = euler.from_axis_angle((1, 2, 3), 0.8)
+    R = euler.matrix(turn)
+    m = -(R.T @ n) * b.axes  # the point of b with the normal −n
+    m /= np.linalg.norm(m)
+    pose = np.concatenate([(1.0 + gap) * n - R @ (b.axes * m), turn])
+    pair = g.Distance(a, b).closest(pose, signed=True)
+    assert pair.gap == pytest.approx(gap, abs=2e-8)
+    assert pair.distance == pytest.approx(max(gap, 0.0), abs=2e-8)
+
+
+def test_tracking_follows_the_pair_through_contact():
+    query = g.Distance(g.torus(2.0, 0.5), g.sphere(0.3))
+    pair = query.closest((3.5, 0.2, 0.1))
+    for z in np.linspace(0.1, 1.2, 60):
+        pair = query.track(np.array([3.5 - 0.3 * z, 0.2, z, 1.0, 0, 0, 0]))
+    x, y = 3.5 - 0.36, 0.2
+    assert pair.distance == pytest.approx(np.hypot(np.hypot(x, y) - 2.0, 1.2) - 0.8, abs=1e-12)
+    near = query.regular((2.75, 0.0, 0.0), query.closest((2.9, 0.0, 0.0)))
+    assert near.gap == pytest.approx(-0.05, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_local_minima_of_a_curve(seed):
+    rng = np.random.default_rng(seed)
+    c = g.Curve(rng.normal(size=(9, 2)))
+    found = [pair.distance for pair in g.Distance(c, (0.1, 0.2)).minima()]
+    d = np.linalg.norm(c.evaluate(np.linspace(0, 1, 200001)) - (0.1, 0.2), axis=1)
+    padded = np.concatenate([[np.inf], d, [np.inf]])
+    expected = np.sort(d[(padded[1:-1] < padded[:-2]) & (padded[1:-1] < padded[2:])])
+    assert found == pytest.approx(expected, abs=1e-8)
+
+
+def face():
+    rng = np.random.default_rng(0)
+    circle = g.circle(1.0).to_nurbs()
+
+    def ring(x, y, r):
+        return g.Curve(circle.points * r + (x, y), circle.weights, circle.knots, degree=2)
+
+    corners = [(0.05, 0.05), (0.95, 0.05), (0.95, 0.95), (0.05, 0.95), (0.05, 0.05)]
+    outer = [g.Curve(list(side), degree=1) for side in itertools.pairwise(corners)]
+    return g.Face(bumpy(rng), [outer, ring(0.5, 0.5, 0.2), ring(0.25, 0.25, 0.08)])
+
+
+def in_domain(uv):
+    square = np.abs(uv - 0.5).max(axis=-1) <= 0.45
+    return square & (np.hypot(*(uv - 0.5).T) >= 0.2) & (np.hypot(*(uv - 0.25).T) >= 0.08)
+
+
+def test_a_trimmed_face_with_holes():
+    f = face()
+    query = g.Distance(f, (0.0, 0.0, 0.0))
+    rng = np.random.default_rng(2)
+    uv, points = judged(f.surface).grid(901)
+    points = points[in_domain(uv)]
+    edges = 0
+    for p in rng.uniform((-0.2, -0.2, -0.4), (1.2, 1.2, 0.4), (25, 3)):
+        pair = query.closest(p)
+        sampled = np.linalg.norm(points - p, axis=1).min()
+        assert pair.distance <= sampled + 1e-7
+        assert sampled - pair.distance < 4e-3
+        edge = f.edge(pair)
+        q = pair.parameters[0] if edge is None else edge.curve(float(pair.parameters[0][0]))
+        assert in_domain(q + 0.0) or np.abs(q - 0.5).max() < 0.45 + 1e-9
+        assert np.linalg.norm(f.surface(*q) - p) == pytest.approx(pair.distance, abs=1e-10)
+        edges += edge is not None
+    assert 5 < edges < 25
+
+
+def test_bad_domains_are_named():
+    s = bumpy(np.random.default_rng(0))
+    eight = g.Curve([(0.2, 0.2), (0.8, 0.8), (0.8, 0.2), (0.2, 0.8), (0.2, 0.2)], degree=1)
+    with pytest.raises(cd.ModelError, match="loop 0 crosses itself"):
+        g.Face(s, [eight])
+    with pytest.raises(cd.ModelError, match="loop 0 encloses no area"):
+        g.Face(s, [g.Curve([(0.2, 0.2), (0.8, 0.8), (0.2, 0.2)], degree=1)])
+    with pytest.raises(cd.ModelError, match="loop 0 is open"):
+        g.Face(s, [g.Curve([(0.2, 0.2), (0.8, 0.8), (0.2, 0.5)], degree=1)])
+    with pytest.raises(cd.ModelError, match="leaves the domain"):
+        g.Face(s, [g.Curve([(0.2, 0.2), (1.8, 0.8), (0.2, 0.5), (0.2, 0.2)], degree=1)])
+
+
+@pytest.mark.parametrize("chart", ["tangent", "renormalise", "drop", "angles"])
+def test_exact_derivatives_are_richardson_differences(chart):
+    from cardan.geometry.pose_derivatives import chart_map
+
+    rng = np.random.default_rng(1)
+    query = g.Distance(g.torus(2.0, 0.5), g.ellipsoid(0.5, 0.4, 0.3))
+    for _ in range(3):
+        pose = np.concatenate([rng.normal(size=3) + (3.5, 0, 1), rng.normal(size=4)])
+        pose[3:] /= np.linalg.norm(pose[3:])
+        points, rate = g.exact(query, pose, query.closest(pose))
+        found = g.differences(query, pose, chart=chart, h=1e-3)
+        expected = points @ chart_map(pose, chart)
+        assert np.abs(found - expected).max() < 1e-7 * np.abs(expected).max()
+    assert rate.shape == (6,)
+
+
+def test_differences_accept_any_object_with_closest_pair():
+    class Query:
+        def closest_pair(self, pose):
+            return g.closest_pair(g.sphere(1.0), g.sphere(0.5), pose)
+
+    pose = np.array([3.0, 0, 0, 1, 0, 0, 0])
+    found = g.differences(Query(), pose, scheme="central", h=1e-4)
+    assert found[0, :, :3] == pytest.approx(np.diag([0, 1 / 3, 1 / 3]), abs=1e-6)
+    with pytest.raises(cd.ModelError, match="no closest_pair"):
+        g.differences(object(), pose)
+
+
+def ball(n, rng):
+    """A closed mesh: the convex hull of random points on a bumpy sphere."""
+    from scipy.spatial import ConvexHull
+
+    p = rng.normal(size=(n, 3))
+    p /= np.linalg.norm(p, axis=1, keepdims=True)
+    faces = ConvexHull(p).simplices
+    t = p[faces]
+    inward = np.einsum("ij,ij->i", np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0]), t.mean(axis=1)) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    return g.Mesh(p * (1.0 + 0.2 * np.sin(5.0 * p[:, :1])), faces)
+
+
+def test_meshes_are_those_of_brute_force():
+    rng = np.random.default_rng(4)
+    a, b = ball(300, rng), ball(200, rng)
+    assert a.is_closed
+    fine = a.vertices[a.faces]
+    w = rng.dirichlet(np.ones(3), 60)
+    samples = np.einsum("sk,fkc->fsc", w, fine).reshape(-1, 3)
+    for p in rng.normal(size=(20, 3)) * 2.0:
+        pair = a.closest_point(p, signed=True)
+        least = np.linalg.norm(samples - p, axis=1).min()
+        assert pair.distance <= least + 1e-12
+        assert least - pair.distance < 0.05
+        assert (pair.gap < 0) == (a.winding(p) > 0.5)
+    for _ in range(10):
+        pose = random_pose(rng, 3.0)
+        pair = a.closest_pair(b, pose)
+        moved = g.Mesh(b.vertices @ rotation(pose[3:]).T + pose[:3], b.faces)
+        least = min(
+            min(a.closest_point(p).distance for p in moved.vertices),
+            min(moved.closest_point(p).distance for p in a.vertices),
+        )
+        assert pair.distance <= least + 1e-12
+        assert pair.distance > least - 0.05
+        assert np.linalg.norm(pair.points[0] - pair.points[1]) == pytest.approx(pair.distance, abs=1e-12)
+    assert a.closest_pair(b, (0.9, 0, 0)).distance == 0.0
+    assert a.mass_properties().volume == pytest.approx(4.19, rel=0.1)

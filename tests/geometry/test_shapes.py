@@ -1,0 +1,227 @@
+"""Evaluation, exact shapes, editing, measures and bad input."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline, NdBSpline
+
+import cardan as cd
+from cardan.geometry import basis
+from cardan.geometry import intervals as ranges
+
+g = cd.geometry
+RNG = np.random.default_rng(7)
+POINTS, WEIGHTS = RNG.normal(size=(9, 10, 3)), RNG.uniform(0.5, 2.0, (9, 10))
+
+
+def surface(degree=3):
+    return g.Surface(POINTS, WEIGHTS, degree=degree)
+
+
+@pytest.mark.parametrize("degree", [(1, 1), (2, 3), (3, 3), (4, 2), (5, 7), (8, 9)])
+def test_a_surface_is_that_of_scipy(degree):
+    s = surface(degree)
+    h = NdBSpline(s.knots, np.concatenate([POINTS * WEIGHTS[..., None], WEIGHTS[..., None]], -1), degree)
+    uv = RNG.random((300, 2))
+    expected = h(uv)
+    assert np.abs(s.evaluate(uv) - expected[:, :3] / expected[:, 3:]).max() < 1e-12
+    u, v = uv[0]
+    assert np.abs(s.derivatives(u, v, 2) - s.evaluate(uv[:1], 2)[0]).max() == 0.0
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 6, 15])
+def test_a_curve_is_that_of_scipy(degree):
+    p = RNG.normal(size=(20, 3))
+    c = g.Curve(p, degree=degree)
+    u = np.linspace(0.0, 1.0, 401)
+    assert np.abs(c.evaluate(u) - BSpline(c.knots, p, degree)(u)).max() < 1e-12
+    assert np.abs(g.to_scipy(c)(u) - c.evaluate(u)).max() < 1e-12
+    assert np.abs(g.from_scipy(g.to_scipy(c)).evaluate(u) - c.evaluate(u)).max() < 1e-14
+
+
+SHAPES = {
+    "bicubic": surface(),
+    "degree 4": surface((4, 5)),
+    "periodic": g.Surface(POINTS, WEIGHTS, periodic=(True, False)),
+    "curve": g.Curve(POINTS[0], WEIGHTS[0]),
+    "circle": g.circle(2.0),
+    "ellipse": g.ellipse(1.0, 3.0),
+    "line": g.line(2.0),
+    "plane": g.plane(2.0, 3.0),
+    "cylinder": g.cylinder(1.5, 2.0),
+    "cone": g.cone(1.0, 0.4, (0.0, 2.0)),
+    "torus": g.torus(2.0, 0.5),
+    "traced curve": g.traced(lambda u: (cd.cos(u) + u * cd.sin(u), cd.sin(u) - u * cd.cos(u)), (0.1, 2.0)),
+    "traced surface": g.traced(lambda u, v: (u, v, cd.exp(u * v) / (1.0 + u * u)), (0.0, 1.0), (-1.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_derivatives_are_differences(name):
+    s = SHAPES[name]
+    q = np.array([[low + (high - low) * x for low, high in s.bounds] for x in (0.237, 0.411, 0.843)])
+    exact = s.evaluate(q, 3)
+    h = 1e-5
+    orders = {1: [(0, 1), (1, 2), (2, 3)], 2: [(0, 1), (1, 3), (2, 4), (3, 6), (4, 7), (5, 8)]}[s.freedoms]
+    for i in range(s.freedoms):
+        step = np.eye(s.freedoms)[i] * h
+        rate = (s.evaluate(q + step, 2) - s.evaluate(q - step, 2)) / (2.0 * h)
+        for low, high in orders:
+            row = high + (i if s.freedoms == 2 else 0)
+            error = np.abs(rate[:, low] - exact[:, row]).max()
+            assert error < 1e-6 * (1.0 + np.abs(exact).max()), (low, row)
+
+
+def test_the_chart_of_a_sphere_has_no_pole():
+    s = g.ellipsoid(1.0, 2.0, 3.0)
+    m = np.array([(0, 0, 1), (0, 0, -1), (0.6, 0, -0.8), (1, 0, 0)], dtype=float)
+    rows = s.evaluate(m, 3)
+    assert np.abs((rows[:, 0] / s.axes) ** 2).sum(axis=1) == pytest.approx(1.0, abs=1e-15)
+    normals = np.cross(rows[:, 1], rows[:, 2])
+    outward = m / s.axes
+    assert np.abs(np.cross(normals, outward)).max() < 1e-14
+    assert (np.einsum("ij,ij->i", normals, outward) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "residual"),
+    [
+        (g.circle(2.0), lambda p: np.hypot(p[:, 0], p[:, 1]) - 2.0),
+        (g.ellipse(1.0, 3.0), lambda p: p[:, 0] ** 2 + p[:, 1] ** 2 / 9.0 - 1.0),
+        (g.sphere(2.0), lambda p: np.linalg.norm(p, axis=1) - 2.0),
+        (g.ellipsoid(1.0, 2.0, 3.0), lambda p: np.linalg.norm(p / (1, 2, 3), axis=1) - 1.0),
+        (g.cylinder(1.5, 2.0), lambda p: np.hypot(p[:, 0], p[:, 1]) - 1.5),
+        (g.cone(1.0, 0.4, (0.0, 2.0)), lambda p: np.hypot(p[:, 0], p[:, 1]) - 1.0 - 0.4 * p[:, 2]),
+        (g.torus(2.0, 0.5), lambda p: np.hypot(np.hypot(p[:, 0], p[:, 1]) - 2.0, p[:, 2]) - 0.5),
+        (g.plane(2.0, 3.0), lambda p: p[:, 2]),
+    ],
+)
+def test_conics_and_quadrics_are_exact_as_nurbs_too(shape, residual):
+    assert np.abs(residual(shape.evaluate(shape.sample(13)))).max() < 1e-13
+    n = shape.to_nurbs()
+    assert np.abs(residual(n.evaluate(n.sample(37)))).max() < 1e-13
+    copy = pickle.loads(pickle.dumps(shape))
+    assert np.array_equal(copy.evaluate(shape.sample(5)), shape.evaluate(shape.sample(5)))
+
+
+def test_edits_change_no_point():
+    s, uv = surface(), RNG.random((100, 2))
+    for other in (s.insert(u=0.3, v=0.61), s.insert(u=0.3).insert(u=0.3), s.elevate(1, 2), s.flipped().flipped()):
+        assert np.abs(other.evaluate(uv) - s.evaluate(uv)).max() < 1e-11
+    pieces = s.to_bezier()
+    assert len(pieces) == 6 * 7
+    for piece in pieces:
+        q = piece.sample(3)
+        assert np.abs(piece.evaluate(q) - s.evaluate(q)).max() < 1e-12
+    c = g.Curve(POINTS[0], WEIGHTS[0])
+    below, above = c.split(0.37)
+    u = np.linspace(0.0, 0.37, 9)
+    assert np.abs(below.evaluate(u) - c.evaluate(u)).max() < 1e-13
+    assert np.abs(above.evaluate(1.0 - u) - c.evaluate(1.0 - u)).max() < 1e-13
+    assert np.abs(s.iso(u=0.3).evaluate([0.7])[0] - s(0.3, 0.7)).max() < 1e-13
+    assert np.array_equal(g.from_json(g.to_json(s)).evaluate(uv), s.evaluate(uv))
+
+
+def test_periodic_directions_close_with_their_derivatives():
+    for s in (SHAPES["periodic"], g.Curve(POINTS[0], periodic=True)):
+        ends = [s.derivatives(x, 0.3 if s.freedoms == 2 else 0.0, 2) for x in (0.0, 1.0)]
+        assert s.periods[0] == 1.0
+        assert np.abs(ends[0] - ends[1]).max() < 1e-12
+
+
+def test_interpolation_and_fit_state_their_error():
+    t = np.linspace(0.0, 3.0, 60)
+    data = np.stack([np.cos(t), np.sin(t), 0.2 * t], axis=1)
+    u = basis.chord_parameters(data, "points")
+    assert np.abs(g.Curve.interpolate(data).evaluate(u) - data).max() < 1e-12
+    fitted, error = g.Curve.fit(data, 12)
+    assert np.linalg.norm(fitted.evaluate(u) - data, axis=1).max() == pytest.approx(error, rel=1e-9)
+    x, y = np.meshgrid(t, t, indexing="ij")
+    grid = np.stack([x, y, np.sin(x) * np.cos(y)], axis=-1)
+    assert g.Surface.fit(grid, (14, 14))[1] < 1e-3
+    s = g.Surface.interpolate(grid[::6, ::6])
+    assert np.abs(s(0, 0) - grid[0, 0]).max() < 1e-12
+
+
+def test_surfaces_from_curves():
+    c = g.Curve([(1, 0, 0), (2, 0, 1), (1, 0, 2), (1.5, 0, 3)])
+    s = g.revolve(c, 2.0)
+    assert np.hypot(*s(0.7, 0.4)[:2]) == pytest.approx(c(0.4)[0], abs=1e-14)
+    e = g.extrude(c, (0, 3, 0))
+    assert np.abs(e(0.4, 0.5) - c(0.4) - (0, 1.5, 0)).max() < 1e-14
+    other = c.elevate().transformed(np.eye(3), (0, 1, 0))
+    assert np.abs(g.ruled(c, other)(0.3, 0.5) - c(0.3) - (0, 0.5, 0)).max() < 1e-12
+    curves = [c.transformed(np.eye(3), (0, k, 0)) for k in range(5)]
+    assert np.abs(g.loft(curves)(0.3, 0.5) - curves[2](0.3)).max() < 1e-12
+    assert g.torus(2.0, 0.5).offset(0.1).numbers == (2.0, 0.6)
+    cone = g.cone(1.0, 0.4, (0.0, 2.0))
+    assert g.closest_point(cone, cone.offset(0.2)(0.3, 1.0)).distance == pytest.approx(0.2, abs=1e-13)
+
+
+def test_measures_are_those_of_closed_forms():
+    R, r = 2.0, 0.5
+    torus = g.torus(R, r)
+    assert g.area(torus)[0] == pytest.approx(4 * np.pi**2 * R * r, rel=1e-13)
+    mass = g.mass_properties(torus, density=3.0)
+    assert mass.volume == pytest.approx(2 * np.pi**2 * R * r**2, rel=1e-13)
+    assert mass.inertia[2, 2] == pytest.approx(mass.mass * (R**2 + 0.75 * r**2), rel=1e-12)
+    ball = g.mass_properties(g.ellipsoid(1, 2, 3).to_nurbs().transformed(np.eye(3), (5, 0, 0)))
+    assert ball.volume == pytest.approx(8.0 * np.pi, rel=1e-10)
+    assert np.abs(ball.center - (5, 0, 0)).max() < 1e-9
+    assert ball.inertia[0, 0] == pytest.approx(ball.mass * 13 / 5, rel=1e-9)
+    assert g.arc_length(g.circle(2.0))[0] == pytest.approx(4 * np.pi, rel=1e-14)
+    assert g.curvature(g.circle(2.0), 0.3) == pytest.approx(0.5, abs=1e-14)
+    assert g.curvature(torus, 0.3, 0.0) == pytest.approx((-1 / 2.5, -2.0), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["bicubic", "torus", "traced surface", "cylinder"])
+def test_tessellation_keeps_the_chord_error(name):
+    s, chord = SHAPES[name], 0.02
+    vertices, faces = g.tessellate(s, chord)
+    if len(faces) > 4000:
+        faces = faces[:: len(faces) // 4000]
+    middles = vertices[faces].mean(axis=1)[::10]
+    query = g.Distance(s, (0.0, 0.0, 0.0))
+    assert max(query.closest(p).distance for p in middles) <= chord
+
+
+def test_ranges_contain_sampled_values():
+    s = SHAPES["traced surface"]
+    boxes = [(np.array([0.2]), np.array([0.5])), (np.array([-0.3]), np.array([0.4]))]
+    nodes = [c for row in s._rows[1:] for c in row]
+    found = ranges.evaluate(s._graph, nodes, boxes)
+    q = np.stack([RNG.uniform(0.2, 0.5, 500), RNG.uniform(-0.3, 0.4, 500)], axis=1)
+    values = s.evaluate(q, 3)[:, 1:].reshape(500, -1)
+    for k, (low, high) in enumerate(found):
+        assert low[0] <= values[:, k].min() and values[:, k].max() <= high[0]
+
+
+BAD = {
+    "9 knots": lambda: g.Curve(POINTS[0][:6], knots=np.linspace(0, 1, 9)),
+    "knots[5] is 0.2": lambda: g.Curve(POINTS[0][:6], knots=[0, 0, 0, 0, 0.5, 0.2, 1, 1, 1, 1]),
+    "weights[2] is 0.0": lambda: g.Curve(POINTS[0][:4], [1, 1, 0, 1]),
+    "points[1, 2] is nan": lambda: g.Curve([(0, 0, 0), (1, 1, np.nan), (1, 2, 3), (2, 2, 2)]),
+    "coincide": lambda: g.Curve(np.ones((5, 3))),
+    "weights[0, 1] is -1.0": lambda: g.Surface(POINTS[:4, :4], np.where(np.arange(16).reshape(4, 4) == 1, -1, 1)),
+    "occurs 5 times": lambda: g.Curve(POINTS[0], knots=[0] * 4 + [0.5] * 5 + [1] * 5),
+    "degree": lambda: g.Curve(POINTS[0], degree=0),
+    "u is 1.5": lambda: surface().derivatives(1.5, 0.1),
+    "order is 4": lambda: surface().evaluate([(0.1, 0.1)], 4),
+    "radius of the circle is -1.0": lambda: g.circle(-1.0),
+    "cross itself": lambda: g.torus(1.0, 1.5),
+    "open": lambda: g.volume(surface()),
+    "not bounded near": lambda: g.closest_point(g.traced(lambda u: (cd.sqrt(u), u), (0.0, 1.0)), (0, 0)),
+    "both unbounded": lambda: g.Distance(g.plane(), g.line()),
+    "faces[1, 2] is 9": lambda: g.Mesh(np.eye(3), [(0, 1, 2), (0, 1, 9)]),
+    "hole at the edge": lambda: g.Mesh(np.eye(3), [(0, 1, 2)]).closest_point((0, 0, 0), signed=True),
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_named(words):
+    with pytest.raises(cd.ModelError) as caught:
+        BAD[words]()
+    assert words in str(caught.value), str(caught.value)
