@@ -22,7 +22,7 @@ from cardan.examples import (
     watt,
 )
 from cardan.math import euler
-from cardan.study import figures, minima
+from cardan.study import figures, hand, minima
 
 IMAGES = Path(__file__).with_name("images")
 INK, FAINT = "#1b2a41", "#b8c0cc"
@@ -330,7 +330,15 @@ def descent() -> None:
     figures.save(figures.sequence(minima.sequence()), IMAGES / "minima.png")
 
 
+def hands() -> None:
+    """Stability and cost of hands, as ``cardan study hand --plot`` draws them."""
+    stability = [hand.measure_stability(rate) for rate in hand.RATES]
+    costs = [hand.measure_cost(bodies) for bodies in hand.BODIES]
+    figures.save(hand.picture(stability, costs), IMAGES / "hand.png")
+
+
 if __name__ == "__main__":
     gallery()
     contact_sheet()
     descent()
+    hands()

@@ -154,6 +154,23 @@ def move(m):
         assert np.isfinite(motion.effort("motor")).all()
 
 
+def session(m):
+    """Both modes: a drag of the crank that closes every joint; what a mode cannot do is refused by name."""
+    for mode in ("kinematic", "dynamic"):
+        try:
+            ses = m.session(mode=mode)
+        except cd.ModelError as error:
+            assert mode == "kinematic" and "'new'" in str(error)
+            continue
+        with ses:
+            hand = ses.grasp("crank", (0.5, 0.0, 0.0))
+            hand.target = hand.point + np.array([0.0, 0.001, 0.0])
+            for _ in range(3):
+                assert ses.step() in (cd.SessionStatus.REACHED, cd.SessionStatus.MOVING, cd.SessionStatus.SATURATED)
+            assert m.diagnose(ses.state, tolerance=1e-10).assembled
+            assert np.isfinite(hand.force).all()
+
+
 def simulate(m):
     simulation = m.simulate(0.04, rtol=1e-6, times=[0.0, 0.02, 0.04])
     assert simulation.ok, simulation.text()
@@ -216,7 +233,7 @@ def save(m, tmp_path):
 
 
 VERBS = (
-    *(assemble, assemble_many, diagnose, step, move, simulate, copy, pickled, pickle_results),
+    *(assemble, assemble_many, diagnose, step, move, simulate, session, copy, pickled, pickle_results),
     *(free, sensitivity, view, save),
 )
 

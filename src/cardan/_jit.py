@@ -35,6 +35,7 @@ import pickle
 import stat
 import tempfile
 import threading
+import time as clocks
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
@@ -417,6 +418,16 @@ if JIT_DISABLED:
         """Call the evaluator at an address (here: the Python function with that index)."""
         return _python_evaluators[address](op, ints, floats, q, step, out, jacobian, work)
 
+    def read_clock(address, clock, time):  # type: ignore[no-untyped-def]
+        """time ← seconds and nanoseconds (here: of the clock of Python)."""
+        time[0], time[1] = divmod(clocks.perf_counter_ns(), 1_000_000_000)
+        return 0
+
+    def sleep_until(address, clock, flags, time, rest):  # type: ignore[no-untyped-def]
+        """Sleep until a time in seconds and nanoseconds."""
+        clocks.sleep(max(0.0, time[0] + 1e-9 * time[1] - 1e-9 * clocks.perf_counter_ns()))
+        return 0
+
 else:
 
     def _as_pointer(kind):  # type: ignore[no-untyped-def]
@@ -572,3 +583,25 @@ else:
         """Call the evaluator at an address."""
         tables = (*_checked((ints,), types.int64), *_checked((floats, q, step, out, jacobian, work), types.float64))
         return types.int64(types.int64, types.int64, *tables), _call
+
+    def _call_system(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        """Call the C function at the address in the first argument; integers are passed as int, arrays as pointers."""
+        number = ir.IntType(32)
+        values = [
+            builder.trunc(value, number) if isinstance(kind, types.Integer) else _pointer(context, builder, kind, value)
+            for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
+        ]
+        function = ir.FunctionType(number, [value.type for value in values])
+        found = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), values)
+        return builder.sext(found, context.get_value_type(types.int64))
+
+    @intrinsic
+    def read_clock(typing_context, address, clock, time):  # type: ignore[no-untyped-def]
+        """Call clock_gettime at an address: time ← seconds and nanoseconds of that clock."""
+        return types.int64(types.int64, types.int64, *_checked((time,), types.int64)), _call_system
+
+    @intrinsic
+    def sleep_until(typing_context, address, clock, flags, time, rest):  # type: ignore[no-untyped-def]
+        """Call clock_nanosleep at an address, until a time in seconds and nanoseconds (flags: 1)."""
+        tables = _checked((time, rest), types.int64)
+        return types.int64(types.int64, types.int64, types.int64, *tables), _call_system

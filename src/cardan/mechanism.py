@@ -1062,10 +1062,42 @@ class Mechanism:
         """
         with self._at(state):
             equations = self._equations()[0] if mode == "dynamic" else self._metric_equations()
+            model = self.copy()
             made: Session = _session.Session(
-                self.system, equations, self._bodies, state, mode=mode, rate=rate, hand=hand
+                self.system, equations, self._bodies, state, mode=mode, rate=rate, hand=hand, probe=model._probe
             )
         return made
+
+    def _probe(self, of: Any, axis: Any) -> tuple[str, Equations, str]:
+        """The metric equations with one more coordinate: the name of a limit without bounds, and the unit.
+
+        of: a joint, its name, or a coordinate, and the name of one of several; or a hand, and a direction.
+        """
+        if self._rate_rows:
+            rows = ", ".join(map(repr, self._rate_rows))
+            raise ModelError(f"range does not know rate rows ({rows}), which no pose excludes; explore without them")
+        m = self.copy()
+        name = "range"
+        while name in m:
+            name += "'"
+        if hasattr(of, "local"):
+            frame = m._bodies[of.body].frame(of.local, z=axis)
+            chosen = joints.coordinate(m.ground.frame(z=axis), frame, "displacement")
+        elif isinstance(of, Coordinate):
+            if of.joint not in m._joints:
+                raise ModelError(
+                    f"range was given {of!r}; it must be a joint of this mechanism, or a coordinate of one"
+                )
+            chosen = m._joints[of.joint].of(of.name)
+        else:
+            key = getattr(of, "name", of)
+            joint = m._joints.get(key) if isinstance(key, str) else None
+            if joint is None:
+                raise check.unknown(key, "joint of this session", m._joints)
+            chosen = m._chosen(f"range of {key!r}", joint, axis)
+        m._add(joints.limit, name, (chosen,), {"lower": -1e300, "upper": 1e300})
+        unit = "m" if chosen.kind in ("displacement", "distance") else "rad"
+        return name, m._metric_equations(), unit
 
     def _metric_equations(self) -> Equations:
         """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""

@@ -6,6 +6,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cardan.analysis.chunks import core_count
 from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
 from cardan.cli.target import add_target, read_target
-from cardan.study import parallel
+from cardan.study import hand, parallel
 from cardan.study.parallel import Growth, Timing
 from cardan.system import check
 
@@ -56,6 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--json", action="store_true", help="print one JSON document")
     sub.set_defaults(bench=_run_parallel)
+    text = "servo cycles of a session: one by one from Python, and in a thread at a fixed rate"
+    sub = benches.add_parser("servo", help=text, description=text, allow_abbrev=False)
+    sub.add_argument("--cycles", type=int, default=hand.CYCLES, metavar="N", help="default: %(default)s")
+    sub.add_argument("--rate", type=float, default=30000.0, metavar="HZ", help="of the thread; default: %(default)s")
+    sub.add_argument("--seconds", type=float, default=2.0, metavar="S", help="of the thread; default: %(default)s")
+    sub.add_argument("--json", action="store_true", help="print one JSON document")
+    sub.set_defaults(bench=_run_servo)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -128,6 +136,29 @@ def _run_parallel(args: argparse.Namespace) -> int:
         print_json(_document(timings, grown, args.threads))
     else:
         print(_text(timings, grown, args.threads))
+    return 0
+
+
+def _run_servo(args: argparse.Namespace) -> int:
+    cycles = check.count(args.cycles, "--cycles", 1)
+    rate, seconds = check.positive(args.rate, "--rate"), check.positive(args.seconds, "--seconds")
+    found = [hand.measure_cycle(name, cycles) for name in ("rsur", "stewart_ups", "parts")]
+    served, idle = hand.measure_servo(rate, seconds)
+    if args.json:
+        document = {"cycles": [asdict(cycle) for cycle in found], "rate": rate}
+        print_json({**document, "servo": served._asdict(), "idle": idle._asdict()})
+        return 0
+    rows = [
+        (c.mechanism, f"{c.bodies}", f"{1e6 * c.median:.1f}", f"{1e6 * c.p99:.1f}", f"{c.residual:.0e}") for c in found
+    ]
+    print(table(("one cycle from Python", "bodies", "median [µs]", "99 % [µs]", "residual"), rows))
+    print()
+    lines = [
+        (name, f"{100 * s.in_time:.3f} %", *(f"{1e6 * value:.1f}" for value in (*s.step, *s.lateness)))
+        for name, s in (("rsur", served), ("idle loop", idle))
+    ]
+    titles = ("in time", "step [µs]", "99 %", "largest", "late [µs]", "99 %", "largest")
+    print(table((f"thread at {rate:g} Hz for {seconds:g} s", *titles), lines))
     return 0
 
 

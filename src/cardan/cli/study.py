@@ -15,7 +15,7 @@ from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
 from cardan.examples import REGISTRY
 from cardan.solvers.methods import SPRING_GAIN
-from cardan.study import figures, liu2013, minima, table2, tolerances
+from cardan.study import figures, hand, liu2013, minima, table2, tolerances
 from cardan.study.liu2013 import INVERSES, Settings
 from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
 from cardan.system import check
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_minima(studies)
     _add_tolerances(studies)
     _add_differences(studies)
+    _add_hand(studies)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -346,6 +347,8 @@ def _print_tolerances(found: tolerances.Study, as_json: bool) -> None:
         print(table(titles, cells, left=1))
         print(f"\ncontributions to the variance, mean over the poses: {ranked}")
     sys.stdout.flush()
+
+
 def _add_differences(studies: Any) -> None:
     text = "derivatives of a closest pair by differences against the exact ones, after Nelson and Cohen"
     parser = studies.add_parser("differences", help=text, description=text, allow_abbrev=False)
@@ -369,3 +372,55 @@ def _run_differences(args: argparse.Namespace) -> int:
     if path is not None:
         _write_csv([row.as_dict() for row in rows], path)
     return 0
+
+
+def _add_hand(studies: Any) -> None:
+    text = "the operator's hand as a constraint, as a spring, and the dense method: stability, force, cost"
+    parser = studies.add_parser("hand", help=text, description=text, allow_abbrev=False)
+    parser.add_argument("--rate", type=float, action="append", metavar="HZ", help="may be repeated")
+    parser.add_argument("--bodies", type=int, action="append", metavar="N", help="may be repeated")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
+    parser.set_defaults(study=_run_hand)
+
+
+def _run_hand(args: argparse.Namespace) -> int:
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    rates = [check.positive(rate, "--rate") for rate in args.rate or hand.RATES]
+    sizes = [check.count(size, "--bodies", 1, 2000) for size in args.bodies or hand.BODIES]
+    with Bar("hand") as bar:
+        stability = []
+        for rate in rates:
+            bar.update(len(stability), len(rates) + len(sizes))
+            stability.append(hand.measure_stability(rate))
+        costs: list[hand.Cost] = []
+        for size in sizes:
+            bar.update(len(rates) + len(costs), len(rates) + len(sizes))
+            costs.append(hand.measure_cost(size))
+    if args.json:
+        print_json(hand.as_document(stability, costs))
+    else:
+        print(_hand_text(stability, costs))
+    if picture is not None:
+        figures.save(hand.picture(stability, costs), picture)
+    return 0
+
+
+def _hand_text(stability: Sequence[hand.Stability], costs: Sequence[hand.Cost]) -> str:
+    first = [
+        (f"{s.rate:g}", f"{s.explicit:.3g}", f"{s.implicit:.3g}", f"{s.constraint_error:.0e}", f"{s.spring_error:.0e}")
+        for s in stability
+    ]
+    second = [
+        (f"{c.bodies}", *(f"{1e6 * value:.1f}" for value in (c.kinematic, c.constraint, c.spring, c.dense)))
+        for c in costs
+    ]
+    return "\n".join(
+        [
+            "largest stable stiffness [N/m] of a hand on 1 kg, and relative error of its force at rest",
+            table(("rate [Hz]", "explicit", "implicit", "constraint", "spring"), first),
+            "",
+            "one cycle of a chain [µs]",
+            table(("bodies", "kinematic", "constraint", "spring", "dense"), second),
+        ]
+    )

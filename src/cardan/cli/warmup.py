@@ -71,6 +71,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
     yield "simulation", partial(_simulate, mechanism)
+    yield "sessions", partial(_sessions, mechanism)
 
 
 def _primitives() -> None:
@@ -129,6 +130,17 @@ def _simulate(mechanism: Mechanism) -> None:
     simulation._redundant = True  # so that multipliers of least norm are computed too
     simulation.reaction("pivot")
     assert simulation.drift.size
+
+
+def _sessions(mechanism: Mechanism) -> None:
+    """Kernels of both modes and of servo threads."""
+    from cardan.interact import servo
+
+    for mode in ("kinematic", "dynamic"):
+        with mechanism.session(mode=mode) as session:
+            session.grasp("bob").target = (0.5, 0.2, -0.7)
+            session.step()
+    servo.idle(1e4, 1e-3)
 
 
 def _loads() -> None:

@@ -59,7 +59,7 @@ def soft_multipliers(job):
 
 def work_size(most, bodies, equations):
     """Number of floats of SOFT_WORK; at its end are right-hand sides, and a solution."""
-    return most * (MATRIX + most + WIDTH * bodies + equations + 1) + WIDTH * bodies + equations
+    return most * (MATRIX + most + WIDTH * bodies + equations + 2) + WIDTH * bodies + equations
 
 
 @inner

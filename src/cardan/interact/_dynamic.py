@@ -4,10 +4,12 @@ A hand that holds is a constraint with a small compliance.  Over a cycle its poi
 velocity w, so that at the start an impulse gives J_s v = w, and then J_s v̇ = γ.
 
 The force of a hand that is a spring is constant over a cycle h.  It is that at the end of the cycle (implicit, so that
-no stiffness is unstable): with stiffness k, damping d, and v̇₀ the acceleration without it,
+no stiffness is unstable).  With stiffness k, damping d, the acceleration a of the rows and a₀ without the force,
 
-    F = −k (r + h J_s(v + h v̇)) − d J_s (v + h v̇),   v̇ = v̇₀ + M^−½ W F,
-    (G + 1/β) F = −k r/β − J_s(v + h v̇₀)/h,          β = h (h k + d).
+    F = −k (r + h J_s v + ½ h² a) − d (J_s v + h a),   a = a₀ + G F,   a₀ = J_s v̇₀ − γ,
+    (G + 1/β) F = −(k r + (h k + d) J_s v)/β − a₀,     β = ½ h² k + h d.
+
+If the point moves by Δp, the spring loses ½ k |Δp|² more than this force does work: a hand at rest adds no energy.
 """
 
 from cardan._jit import cut, evaluator, floats_at, inner, integers_at, jit, plain, pointer, tail
@@ -30,7 +32,7 @@ from cardan.dynamics._soft import (
 )
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
-from cardan.interact._hands import rotated, turn_error, update_hand
+from cardan.interact._hands import back_rotated, rotated, turn_error, update_hand
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 
@@ -40,10 +42,11 @@ HELD = 1e-10  # the same, relative to that of the body alone
 
 
 @inner
-def fill_right(op, job, q, v, right):
+def fill_right(op, job, bias, right):
     """What the velocity or the acceleration of every row is to be."""
     if op == dynamics_abi.ACCELERATION:
-        evaluate_soft(job, GAMMA, q, v, right)
+        for i in range(integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_ROWS]):
+            right[i] = bias[i]
         return
     hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
     for h in range(abi.MOST_HANDS):
@@ -84,8 +87,8 @@ def keep_forces(role, adds, job, q):
 
 
 @inner
-def spring_terms(job, control, v, a, right):
-    """Compliances and right-hand sides of hands that are springs; a: v̇₀."""
+def spring_terms(job, control, v, a, bias, right):
+    """Compliances and right-hand sides of hands that are springs; a: v̇₀; bias: γ."""
     table = integers_at(job[dynamics_abi.SOFT_INTS])
     most = table[dynamics_abi.SOFT_MOST]
     n6 = WIDTH * job[dynamics_abi.BODIES]
@@ -98,11 +101,64 @@ def spring_terms(job, control, v, a, right):
     for i in range(table[dynamics_abi.SOFT_ROWS]):
         first = WIDTH * table[dynamics_abi.SOFT_BODIES + i]
         rate = 0.0
+        change = -bias[i]
         for j in range(WIDTH):
-            rate += entries[WIDTH * i + j] * mass[n6 + first + j] * (v[first + j] + h * a[first + j])
-        beta = h * (h * stiffness[i] + compliance[i])
+            e = entries[WIDTH * i + j] * mass[n6 + first + j]
+            rate += e * v[first + j]
+            change += e * a[first + j]
+        k = stiffness[i]
+        d = compliance[i]
+        beta = 0.5 * h * h * k + h * d
         compliance[i] = 1.0 / beta
-        right[i] = -stiffness[i] * residual[i] / beta - rate / h
+        right[i] = -(k * residual[i] + (h * k + d) * rate) / beta - change
+
+
+@inner
+def drop_pulling(job):
+    """Let pushes that would pull not act in this cycle; returns whether there was one."""
+    hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
+    y = soft_part(job, FORCES, integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_MOST])
+    found = False
+    for h in range(abi.MOST_HANDS):
+        hand = tail(hands, abi.HAND * h)
+        if hand[abi.KIND] == abi.PUSH and hand[abi.ROWS] > 0.0 and y[int(hand[abi.ROW])] < 0.0:
+            hand[abi.OFF] = 1.0
+            found = True
+    return found
+
+
+@inner
+def refresh_springs(job, q):
+    """The array at SOFT_EXTRA ← generalised forces of the springs at q: PULL is constant in world axes.
+
+    A push acts where its target is, all others at the grasped point.
+    """
+    table = integers_at(job[dynamics_abi.SOFT_INTS])
+    hands = floats_at(job[dynamics_abi.SOFT_FLOATS])
+    out = floats_at(table[dynamics_abi.SOFT_EXTRA])
+    for i in range(WIDTH * job[dynamics_abi.BODIES]):
+        out[i] = 0.0
+    for h in range(abi.MOST_HANDS):
+        hand = tail(hands, abi.HAND * h)
+        if hand[abi.KIND] == abi.FREE or hand[abi.ROLE] != abi.SPRINGS:
+            continue
+        pose = tail(q, POSE * int(hand[abi.BODY]))
+        p = tail(pose, 3)
+        own = tail(out, WIDTH * int(hand[abi.BODY]))
+        f = tail(hand, abi.PULL)
+        x, y, z = back_rotated(p, f[0], f[1], f[2])
+        s0 = hand[abi.LOCAL]
+        s1 = hand[abi.LOCAL + 1]
+        s2 = hand[abi.LOCAL + 2]
+        if hand[abi.KIND] == abi.PUSH:
+            t = tail(hand, abi.TARGET)
+            s0, s1, s2 = back_rotated(p, t[0] - pose[0], t[1] - pose[1], t[2] - pose[2])
+        a, b, c = back_rotated(p, f[3], f[4], f[5])
+        for i in range(3):
+            own[i] += f[i]
+        own[3] += s1 * z - s2 * y + a
+        own[4] += s2 * x - s0 * z + b
+        own[5] += s0 * y - s1 * x + c
 
 
 @inner
@@ -126,7 +182,9 @@ def rigid_compliances(job):
 def _solve(op, job, control, q, v, x, a, work):
     """VELOCITY, ACCELERATION: x = (u, λ) of the equations ← the same with the hands that hold.
 
-    IMPLICIT: a ← v̇ with the springs; x ← their generalised forces.
+    VELOCITY also computes the generalised forces of springs at q, as each stage of a step needs them.
+    IMPLICIT: PULL ← forces of springs over a cycle that begins with q, v, and the acceleration a without them, which
+    becomes that with them.
     """
     table = integers_at(job[dynamics_abi.SOFT_INTS])
     most = table[dynamics_abi.SOFT_MOST]
@@ -134,55 +192,47 @@ def _solve(op, job, control, q, v, x, a, work):
     n = job[dynamics_abi.EQUATIONS]
     implicit = op == dynamics_abi.IMPLICIT
     table[dynamics_abi.SOFT_WHICH] = abi.SPRINGS if implicit else abi.HOLDS
-    evaluate_soft(job, JACOBIAN, q, v, soft_part(job, RESIDUALS, 1))
-    count = table[dynamics_abi.SOFT_ROWS]
-    if implicit:
-        for i in range(n6):
-            x[i] = 0.0
-    if count > 0:
-        whole = tail(floats_at(job[dynamics_abi.SOFT_WORK]), most * (4 + WIDTH + most + n6 + n))
-        right = cut(whole, 0, most)
-        kept = cut(whole, most, n6 + n)
+    whole = tail(floats_at(job[dynamics_abi.SOFT_WORK]), most * (4 + WIDTH + most + n6 + n))
+    right = cut(whole, 0, most)
+    bias = cut(whole, most, most)
+    kept = cut(whole, 2 * most, n6 + n)
+    count = 0
+    while True:
+        evaluate_soft(job, JACOBIAN, q, v, soft_part(job, RESIDUALS, 1))
+        count = table[dynamics_abi.SOFT_ROWS]
+        if count == 0:
+            break
         for i in range(n6 + n):
             kept[i] = 0.0 if implicit else x[i]
         condense(job, control, work)
+        if op != dynamics_abi.VELOCITY:
+            evaluate_soft(job, GAMMA, q, v, bias)
         if implicit:
-            spring_terms(job, control, v, a, right)
+            spring_terms(job, control, v, a, bias, right)
         else:
             rigid_compliances(job)
-            fill_right(op, job, q, v, right)
+            fill_right(op, job, bias, right)
         factorise_soft(job)
         soften(job, right, kept)
-        if implicit:
-            apply_springs(job, kept, a, x)
-        else:
-            y = soft_part(job, FORCES, most)
-            multipliers = soft_multipliers(job)
-            for i in range(count):
-                for k in range(n):
-                    kept[n6 + k] += y[i] * multipliers[n * i + k]
-            for i in range(n6 + n):
-                x[i] = kept[i]
+        if not (implicit and drop_pulling(job)):
+            break
+    if implicit:
+        mass = roots(job)
+        for i in range(n6):
+            a[i] += kept[i] * mass[2 * n6 + i] if count > 0 else 0.0
+    elif count > 0:
+        y = soft_part(job, FORCES, most)
+        multipliers = soft_multipliers(job)
+        for i in range(count):
+            for k in range(n):
+                kept[n6 + k] += y[i] * multipliers[n * i + k]
+        for i in range(n6 + n):
+            x[i] = kept[i]
     if op != dynamics_abi.VELOCITY or table[dynamics_abi.SOFT_BEGINS] != 0:
         keep_forces(float(table[dynamics_abi.SOFT_WHICH]), op == dynamics_abi.VELOCITY, job, q)
+    if op != dynamics_abi.ACCELERATION:
+        refresh_springs(job, q)
     return count
-
-
-@inner
-def apply_springs(job, u, a, out):
-    """a += M^−½ u; out += generalised forces of FORCES."""
-    table = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = table[dynamics_abi.SOFT_MOST]
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    mass = roots(job)
-    y = soft_part(job, FORCES, most)
-    entries = soft_part(job, ENTRIES, WIDTH * most)
-    for i in range(n6):
-        a[i] += u[i] * mass[2 * n6 + i]
-    for i in range(table[dynamics_abi.SOFT_ROWS]):
-        first = WIDTH * table[dynamics_abi.SOFT_BODIES + i]
-        for j in range(WIDTH):
-            out[first + j] += y[i] * entries[WIDTH * i + j] * mass[n6 + first + j]
 
 
 SOLVE = evaluator(_solve)
@@ -202,8 +252,10 @@ def begin_hands(hands, q, h):
             hand[abi.SPEED + 3] = -a / h
             hand[abi.SPEED + 4] = -b / h
             hand[abi.SPEED + 5] = -c / h
+            hand[abi.OFF] = 0.0
             for i in range(6):
                 hand[abi.IMPULSE + i] = 0.0
+                hand[abi.PULL + i] = 0.0
 
 
 @jit

@@ -144,6 +144,9 @@ def _evaluate(op, table, hands, q, v, out, entries, unused):
         p = tail(q, POSE * body + 3)
         if op == GAMMA:
             if kind == abi.PUSH:
+                if hand[abi.ROWS] > 0.0:
+                    out[row] = 0.0
+                    row += 1
                 continue
             fill_bias(p, tail(v, WIDTH * body + 3), hand, tail(out, row))
             row += 3
@@ -157,7 +160,7 @@ def _evaluate(op, table, hands, q, v, out, entries, unused):
             depth = fill_push(p, hand, tail(entries, WIDTH * row))
             hand[abi.ROW] = row
             hand[abi.ROWS] = 0.0
-            if depth < 0.0:
+            if depth < 0.0 and hand[abi.OFF] == 0.0:
                 out[row] = depth
                 out[most + row] = hand[abi.STIFFNESS]
                 out[2 * most + row] = hand[abi.DAMPING]

@@ -42,7 +42,8 @@ PULL: Final = 57  # force of the hand on the mechanism [N], then its torque [N m
 ROLE: Final = 63  # HOLDS or SPRINGS
 ROW: Final = 64  # its first soft row, and their number, when it was evaluated last
 ROWS: Final = 65
-HAND: Final = 66
+OFF: Final = 66  # whether a push does not act in this cycle, since it would pull
+HAND: Final = 67
 
 HOLDS, SPRINGS = range(2)  # values of ROLE, and with EVERY of SOFT_WHICH
 EVERY: Final = 2

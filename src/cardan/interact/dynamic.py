@@ -14,7 +14,9 @@ from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
 _blocks = LazyModule("cardan.solvers._blocks")
+_adams = LazyModule("cardan.dynamics._adams")
 _dynamic = LazyModule("cardan.interact._dynamic")
+_runge_kutta = LazyModule("cardan.dynamics._runge_kutta")
 
 MOST_EVENTS = 1000  # of limits that are kept
 MOST_PARTS = 200  # steps of one cycle, which events divide
@@ -27,7 +29,13 @@ class DynamicRun(Integration):
         """Let the hands of a session act: the table of their rows, and their records."""
         self._soft, self._hands = soft, hands
         self._spring: FloatArray = np.zeros(self.v.size)
+        from cardan._jit import address_of
+
+        soft[dynamics_abi.SOFT_EXTRA] = address_of(self._spring if self.job[dynamics_abi.ASKS] else self.extra)
         self.job[dynamics_abi.SOFT_SOLVER] = _dynamic.SOLVE
+        assert _adams.ADVANCE and _runge_kutta.ADVANCE  # load all kernels now: no cycle shall wait for them
+        _dynamic.begin_hands(hands, self.q, self.step)
+        _dynamic.end_hands(hands, self.q, self.step)
 
     def _fill_extra(self) -> None:
         super()._fill_extra()
@@ -51,8 +59,6 @@ class DynamicRun(Integration):
     def _cycle(self, until: float) -> int:
         c, h = self.control, self.step
         _dynamic.begin_hands(self._hands, self.q, h)
-        self._spring[:] = 0.0
-        self.extra[:] = 0.0
         self._soft[dynamics_abi.SOFT_BEGINS] = 1
         c[dynamics_abi.DRIVE_AT] = c[dynamics_abi.DRIVE_COUNT]  # values of another time
         status = self.begin()
@@ -60,9 +66,8 @@ class DynamicRun(Integration):
         if status != dynamics_abi.RUNNING:
             return status
         a = self._last_acceleration()
-        solve: tuple[Any, ...] = (dynamics_abi.IMPLICIT, self.job, c, self.q, self.v, self._spring, a, self.work)
+        solve: tuple[Any, ...] = (dynamics_abi.IMPLICIT, self.job, c, self.q, self.v, self.extra, a, self.work)
         _blocks.call_at(_dynamic.SOLVE, *solve)
-        self.extra += self._spring
         c[dynamics_abi.ERROR] = 0.0
         for _ in range(MOST_PARTS):
             status = self.advance(until, 10)

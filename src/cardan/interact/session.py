@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,9 @@ from cardan.errors import ModelError, SessionError
 from cardan.interact import abi
 from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
+from cardan.interact.range import Explorer, Range
+from cardan.interact.record import Record
+from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.system import check
@@ -37,6 +40,7 @@ HAND_KINDS: Final = ("constraint", "spring")
 SUBSTEPS: Final = 8  # of one cycle, at the most
 STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the distance to its target in metres
 FREQUENCY: Final = 30.0  # [rad/s] of all masses on the spring of a hand in a dynamic session, critically damped
+PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
 
 
@@ -84,11 +88,14 @@ class Session:
         mode: str = "kinematic",
         rate: float = 1000.0,
         hand: str = "constraint",
+        probe: Callable[[Any, Any], tuple[str, Equations, str]],
     ) -> None:
         """system: that of kinematics, which assembles the start.
 
         equations: of motion, or, in a kinematic session, with a size of each body for its mass.
+        probe: gives the equations with one more coordinate, for its range.
         """
+        self._probed = probe
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
         self.rate = check.positive(rate, "rate")
@@ -124,6 +131,8 @@ class Session:
         self._make_tables()
         self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
         self._lock = threading.Lock()
+        self._recording: Record | None = None
+        self._servo: Servo | None = None
         self._events: list[SessionEvent] = []
         self._seen = 0
         self._is_closed = False
@@ -196,13 +205,14 @@ class Session:
         run = self._run
         assert isinstance(run, DynamicRun)
         self._control[abi.CYCLES] += 1.0
-        for hand in self.hands:
-            self._take_target(hand._row)
+        for index, hand in enumerate(self._hands):
+            if hand is not None:
+                self._take_target(index, hand._row)
         status = run.cycle()
         self.coordinates[...] = formulations.from_reference(self._system, self._q)
         return status
 
-    def _take_target(self, row: FloatArray) -> None:
+    def _take_target(self, index: int, row: FloatArray) -> None:
         """TARGET ← ASKED, if the operator has written it."""
         version = row[abi.VERSION]
         if version != row[abi.SEEN] and version % 2.0 == 0.0:
@@ -210,6 +220,12 @@ class Session:
             row[abi.SEEN] = version
             if np.isfinite(asked).all():
                 row[abi.TARGET : abi.TARGET + 7] = asked
+                at = int(self._control[abi.RECORDED])
+                if self._recording is not None:
+                    entries = self._recording._targets.reshape(-1, abi.R_ENTRY)
+                    if at < len(entries):
+                        entries[at] = [self.cycles, index, *asked]
+                    self._control[abi.RECORDED] += 1.0
 
     # -- the start of the drag -----------------------------------------------------------------------------------------
 
@@ -226,13 +242,53 @@ class Session:
             for array, kept in self._start:
                 array[...] = kept
             self._control[dynamics_abi.TIME] = self._start_time
-            self._control[abi.LINEARIZED] = 0.0
-            self._control[abi.SIGMA] = 0.0
-            self._control[abi.TRUST] = 1.0
-            self._control[dynamics_abi.REDUNDANT] = 0.0
-            self._vectors[: self._noise.size] = self._noise
+            self._reset()
             for hand in self.hands:
                 self._put(hand, hand._row)
+
+    def _reset(self) -> None:
+        """Forget what earlier cycles have left: the next one depends on the pose alone."""
+        self._control[abi.LINEARIZED] = 0.0
+        self._control[abi.SIGMA] = 0.0
+        self._control[abi.TRUST] = 1.0
+        self._control[dynamics_abi.REDUNDANT] = 0.0
+        self._vectors[: self._noise.size] = self._noise
+
+    def record(self) -> Record:
+        """Record what the operator does from now on; ``record.replay(m)`` does it again, bit by bit."""
+        with self._exclusive():
+            if self._recording is not None:
+                raise SessionError("this session is recorded already; stop that record first")
+            from cardan._jit import address_of
+
+            self._reset()
+            made = Record(self)
+            self._table[abi.RECORD] = address_of(made._targets)
+            self._table[abi.RECORD_SIZE] = made._targets.size // abi.R_ENTRY
+            self._control[abi.RECORDED] = 0.0
+            self._recording = made
+            return made
+
+    def _adopt(self, held: list[Any], floats: FloatArray) -> None:
+        """Take over the hands of a record."""
+        self._hand_floats[:] = floats
+        for index, known in enumerate(held):
+            self._hands[index] = None if known is None else Hand(self, self._hand_row(index), *known)
+
+    def _hand_row(self, index: int) -> FloatArray:
+        return self._hand_floats[index * abi.HAND : (index + 1) * abi.HAND]
+
+    def serve(self, rate_hz: Any = None) -> Servo:
+        """Run cycles at a fixed rate [Hz] in a thread of their own; ``servo.stop()`` ends it.
+
+        Meanwhile targets are set and forces read as usual.  A kinematic session runs outside of Python.
+        ``servo.stats`` has step times, lateness and overruns.
+        """
+        with self._exclusive():
+            if self._servo is not None:
+                raise SessionError("this session is served already; stop that servo first")
+            self._servo = Servo(self, self.rate if rate_hz is None else rate_hz)
+            return self._servo
 
     # -- hands ---------------------------------------------------------------------------------------------------------
 
@@ -305,7 +361,9 @@ class Session:
             if None not in self._hands:
                 raise ModelError(f"there are {abi.MOST_HANDS} hands already; release one of them first")
             index = self._hands.index(None)
-            row = self._hand_floats[index * abi.HAND : (index + 1) * abi.HAND]
+            row = self._hand_row(index)
+            if self._recording is not None:
+                self._recording.note("take", (name, tuple(local), kind, spring, direction))
             frame = self._frames.reshape(-1, 7)[number]
             normal = self._normal(name, number, local, direction) if kind == "push" else np.zeros(3)
             row[:] = 0.0
@@ -363,17 +421,50 @@ class Session:
         row[abi.FORCE : abi.FORCE + 6] = 0.0
         row[abi.SEEN] = row[abi.VERSION]
 
-    def _release(self, hand: Hand) -> None:
+    def _release(self, hand: Hand | int) -> None:
         with self._exclusive():
-            hand._row[abi.KIND] = abi.FREE
-            self._hands[self._hands.index(hand)] = None
-            hand._session = None
+            index = hand if isinstance(hand, int) else self._hands.index(hand)
+            found = self._hands[index]
+            assert found is not None
+            if self._recording is not None:
+                self._recording.note("release", (index,))
+            found._row[abi.KIND] = abi.FREE
+            self._hands[index] = None
+            found._session = None
+
+    # -- range ---------------------------------------------------------------------------------------------------------
+
+    def range(self, of: Any, name: str | None = None) -> Range | tuple[Range, Range, Range]:
+        """What a joint's coordinate can be, from here on: explored along the free motions to both ends, and reported.
+
+        of: a joint, its name, or a coordinate; name: which coordinate of a joint that has several.  Of a hand: the
+        ranges of x, y and z [m] of the grasped point.  The session does not move.
+        """
+        with self._exclusive():
+            if isinstance(of, Hand):
+                ends = [self._probe(of, axis) for axis in np.eye(3)]
+                return ends[0], ends[1], ends[2]
+            return self._probe(of, name)
+
+    def _probe(self, of: Any, axis: Any) -> Range:
+        key, equations, unit = self._probed(of, axis)
+        own = equations.system
+        known = self.state.angles
+        angles = np.array([known.get(k, 0.0) for k in own.counted_angles])
+        q = formulations.to_reference(own, self.coordinates, angles)
+        floats = equations.problem.floats.copy()
+        mine = {signal.name: self._run.floats[place] for place, signal in self._system.signals}
+        for place, signal in own.signals:
+            floats[place] = mine[signal.name]
+        explorer = Explorer(equations, q, floats, key)
+        low, high = explorer.extreme(-1.0), explorer.extreme(1.0)
+        return Range(low.value, high.value, (low.reason, high.reason), unit)
 
     # -- cycles --------------------------------------------------------------------------------------------------------
 
     def step(self) -> int:
         """One servo cycle: the mechanism follows the hands; returns a :class:`SessionStatus` as a number."""
-        if not self._lock.acquire(False):
+        if self._servo is not None or not self._lock.acquire(False):
             raise self._busy()
         try:
             status: int = self._kernel(*self._arguments)
@@ -392,7 +483,12 @@ class Session:
             drivers = [signal.name for _, signal in self._system.signals]
             if own not in drivers:
                 raise check.unknown(own, "driver of this session", drivers)
-            self._goals[2 * drivers.index(own)] = check.number(value, f"the value of driver {own!r}")
+            goal = check.number(value, f"the value of driver {own!r}")
+            if self._recording is not None:
+                self._recording.note("drive", (own, goal))
+            self._goals[2 * drivers.index(own)] = goal
+
+    _drive = drive  # of a record
 
     @property
     def residual(self) -> float:
@@ -464,6 +560,8 @@ class Session:
     def close(self) -> None:
         """End the session; its last state stays readable."""
         if not self._is_closed:
+            if self._servo is not None:
+                self._servo.stop()
             with self._exclusive():
                 self._is_closed = True
             self._lock.acquire()  # never released: every later use is refused
@@ -480,14 +578,19 @@ class Session:
 
 
 class _Exclusive:
-    """A block in which no other thread may use the session."""
+    """A block in which no other thread may use the session; its servo waits."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def __enter__(self) -> None:
-        if not self._session._lock.acquire(False):
+        self._servo = self._session._servo
+        if self._servo is not None:
+            self._servo.pause()
+        if not self._session._lock.acquire(timeout=PAUSE if self._servo is not None else 0.0):
             raise self._session._busy()
 
     def __exit__(self, *unused: Any) -> None:
         self._session._lock.release()
+        if self._servo is not None:
+            self._servo.resume()

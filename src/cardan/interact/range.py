@@ -1,0 +1,205 @@
+"""The kinematic range of a coordinate: followed along the free motions of a mechanism to where it has an extreme.
+
+With J of the joints (and of the limits that hold), g the gradient of the coordinate c, and P the projector onto J δ = 0
+in the metric of the bodies, c increases fastest along P g.  The path follows P g, combined with the direction of before
+(Polak–Ribière), until the slope g·t changes its sign; there the zero of the slope is found.  At an extreme P g = 0, so
+an error ε of the pose changes c by ε² only.  [Nocedal2006] 5.2
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from cardan.dynamics.equations import Equations
+from cardan.errors import ModelError
+from cardan.system.state import FloatArray
+
+STEP: Final = 0.05  # [rad], and of the extent: of one step along the path
+LEAST_STEP: Final = 1e-9
+FLAT: Final = 1e-8  # slope of an extreme, relative to |g|
+TURNS: Final = 1.05  # an angle that changes by more whole turns has no end
+FAR: Final = 1e3  # of the extent: a displacement that changes by more has no end
+STEPS: Final = 4000
+ROOT_STEPS: Final = 60
+CLOSED: Final = 1e-13
+CUT: Final = 1e-10  # of the largest singular value: smaller ones are redundant rows
+
+
+class Extreme(NamedTuple):
+    """One end of a range: the value [m or rad], and why it ends: "dead point", "limit …", or "no end" (value ±inf)."""
+
+    value: float
+    reason: str
+
+
+class Range(NamedTuple):
+    """What a coordinate can be: ``lower`` and ``upper`` [m or rad], and why it ends there.
+
+    It is explored from the pose of the session by steepest ascent, so with several freedoms each end is a local one.
+    """
+
+    lower: float
+    upper: float
+    reasons: tuple[str, str]
+    unit: str
+
+
+class Explorer:
+    """The joints of a mechanism with one more row, that of the coordinate."""
+
+    def __init__(self, equations: Equations, q: FloatArray, floats: FloatArray, name: str) -> None:
+        """name: of the limit without bounds that stands for the coordinate."""
+        e = equations
+        self.problem = e.problem.with_floats(floats)
+        stop_rows = {int(row[1]) for row in e.stop_table}
+        self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stop_rows], dtype=np.int64)
+        fixed = [k for k, stop in enumerate(e.stops) if stop.lower == stop.upper]
+        self.stops = [(stop, int(e.stop_table[k][1])) for k, stop in enumerate(e.stops) if stop.name != name]
+        self.held = {self.stops[k][1]: self.stops[k][0].lower for k in range(len(self.stops)) if k in fixed}
+        (self.row,) = [int(e.stop_table[k][1]) for k, stop in enumerate(e.stops) if stop.name == name]
+        self.scale = 1.0 / np.sqrt(e.masses.ravel())
+        self.length = e.system.judged_length
+        self.weights = e.problem.scales[: e.problem.rows]
+        self.q = q
+        self.is_angle = bool(self.weights[self.row] == 1.0)
+
+    def extreme(self, sign: float) -> Extreme:
+        """The end in one direction."""
+        q, held = self.q.copy(), dict(self.held)
+        first, direction, gradient = self._value(q), None, None
+        most = TURNS * 2.0 * np.pi if self.is_angle else FAR * self.length
+        for _ in range(STEPS):
+            slope, rows = self._slope(q, sign, held)
+            size = float(np.linalg.norm(slope))
+            whole = float(np.linalg.norm(sign * self._gradient(q)))
+            if size <= FLAT * whole:
+                names = [stop.name for stop, row in self.stops if row in held and row not in self.held]
+                return Extreme(self._value(q), f"limit {names[-1]}" if names else "dead point")
+            if direction is None or gradient is None:
+                direction = slope
+            else:
+                turn = max(0.0, float(slope @ (slope - gradient)) / float(gradient @ gradient))
+                direction = slope + turn * self._project(direction, rows)
+                if float(direction @ slope) <= 0.0:
+                    direction = slope
+            gradient = slope
+            t = direction / np.linalg.norm(direction)
+            q, passed = self._advance(q, t, sign, held)
+            if passed is not None:
+                held[passed] = self._bound(passed, q)
+                q = self._closed(q, held)
+                direction = None
+                pushes = self._pushes(q, sign, held)
+                if not pushes:
+                    return Extreme(self._value(q), f"limit {self._name(passed)}")
+            if abs(self._value(q) - first) > most:
+                return Extreme(sign * np.inf, "no end")
+        raise ModelError(f"no end of the range was found in {STEPS} steps; limit the other freedoms of the mechanism")
+
+    def _advance(
+        self, q: FloatArray, t: FloatArray, sign: float, held: dict[int, float]
+    ) -> tuple[FloatArray, int | None]:
+        """A step along t, shortened to where the slope vanishes or a limit is reached; that limit's row, or None."""
+        step = STEP / max(np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0))
+        moved = None
+        while moved is None and step > LEAST_STEP:
+            moved = self._moved(q, t, step, held)
+            step *= 1.0 if moved is not None else 0.5
+        if moved is None:
+            raise ModelError("the joints cannot be kept closed along the range; begin in a regular pose")
+        crossed = [row for stop, row in self.stops if row not in held and self._beyond(moved, stop, row) > 0.0]
+        if crossed:
+            row = crossed[0]
+            stop = next(s for s, own in self.stops if own == row)
+            found = self._root(lambda s: self._beyond(self._moved(q, t, s, held), stop, row), step)
+            return self._moved(q, t, found, held), row  # type: ignore[return-value]
+        if self._along(moved, t, sign, held) < 0.0:
+            found = self._root(lambda s: -self._along(self._moved(q, t, s, held), t, sign, held), step)
+            moved = self._moved(q, t, found, held)
+        assert moved is not None
+        return moved, None
+
+    def _root(self, function: Any, upper: float) -> float:
+        """Zero of a function that increases through it between 0 and upper (Illinois)."""
+        a, b = 0.0, upper
+        fa, fb = function(a), function(b)
+        for _ in range(ROOT_STEPS):
+            c = b - fb * (b - a) / (fb - fa) if fb != fa else 0.5 * (a + b)
+            fc = function(c)
+            if fc * fb <= 0.0:
+                a, fa = b, fb
+            else:
+                fa *= 0.5
+            b, fb = c, fc
+            if abs(b - a) <= 1e-14 * upper or fb == 0.0:
+                break
+        return float(b)
+
+    def _along(self, q: FloatArray | None, t: FloatArray, sign: float, held: dict[int, float]) -> float:
+        """Slope of the coordinate along the projection of t at a pose."""
+        assert q is not None
+        slope, _ = self._slope(q, sign, held)
+        return float(slope @ t)
+
+    def _jacobian(self, q: FloatArray, held: dict[int, float]) -> tuple[FloatArray, FloatArray]:
+        """Residuals and scaled rows of joints and of limits that hold."""
+        f, J = self.problem.jacobian(q)
+        rows = [*self.hard, *held]
+        r = np.array([f[row] - held.get(row, 0.0) for row in rows])
+        w = self.weights[rows]
+        return r * w, J[rows] * w[:, None] * self.scale
+
+    def _gradient(self, q: FloatArray) -> FloatArray:
+        _, J = self.problem.jacobian(q)
+        found: FloatArray = J[self.row] * self.scale
+        return found
+
+    def _slope(self, q: FloatArray, sign: float, held: dict[int, float]) -> tuple[FloatArray, FloatArray]:
+        """±P g, and an orthonormal basis of the rows."""
+        _, J = self._jacobian(q, held)
+        _, s, v = np.linalg.svd(J, full_matrices=False)
+        rows = v[s > CUT * s.max(initial=0.0)] if s.size else v
+        return self._project(sign * self._gradient(q), rows), rows
+
+    def _project(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        found: FloatArray = x - rows.T @ (rows @ x)
+        return found
+
+    def _moved(self, q: FloatArray, t: FloatArray, step: float, held: dict[int, float]) -> FloatArray | None:
+        """The pose after a step, closed; None if it does not close."""
+        return self._closed(self.problem.retract(q, step * t * self.scale), held)
+
+    def _closed(self, q: FloatArray, held: dict[int, float]) -> Any:
+        for _ in range(12):
+            r, J = self._jacobian(q, held)
+            if np.abs(r).max(initial=0.0) <= CLOSED:
+                return q
+            shift = np.linalg.lstsq(J, -r, rcond=CUT)[0]
+            if not np.abs(shift).max() < 1.0 * max(1.0, self.length):
+                return None
+            q = self.problem.retract(q, shift * self.scale)
+        r, _ = self._jacobian(q, held)
+        return q if np.abs(r).max(initial=0.0) <= 1e3 * CLOSED else None
+
+    def _value(self, q: FloatArray) -> float:
+        return float(self.problem.residual(q)[self.row])
+
+    def _beyond(self, q: FloatArray | None, stop: Any, row: int) -> float:
+        assert q is not None
+        c = float(self.problem.residual(q)[row])
+        return max(stop.lower - c, c - stop.upper)
+
+    def _bound(self, row: int, q: FloatArray) -> float:
+        stop = next(s for s, own in self.stops if own == row)
+        c = float(self.problem.residual(q)[row])
+        return float(stop.lower if abs(c - stop.lower) < abs(c - stop.upper) else stop.upper)
+
+    def _name(self, row: int) -> str:
+        return str(next(s for s, own in self.stops if own == row).name)
+
+    def _pushes(self, q: FloatArray, sign: float, held: dict[int, float]) -> bool:
+        """Whether the coordinate can still increase with all limits held."""
+        slope, _ = self._slope(q, sign, held)
+        return bool(np.linalg.norm(slope) > FLAT * np.linalg.norm(self._gradient(q)))

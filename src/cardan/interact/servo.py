@@ -1,0 +1,182 @@
+"""A thread that runs the cycles of a session at a fixed rate, and measures them."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time as clock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from cardan.errors import SessionError
+from cardan.lazy import LazyModule
+from cardan.system import check
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
+
+if TYPE_CHECKING:
+    from cardan.interact.session import Session
+
+_servo = LazyModule("cardan.interact._servo")
+
+RING: Final = 1 << 20  # measurements that are kept
+SPIN: Final = 100_000  # [ns] before a cycle is due, the thread stops sleeping
+MOST_RATE: Final = 1e6  # [Hz]
+MONOTONIC: Final = 1  # number of the clock
+FOREVER: Final = 1 << 62
+
+
+class ServoStats(NamedTuple):
+    """Measurements of a servo.  ``cycles``: made; ``missed``: left out, because those before lasted too long;
+    ``overruns``: that ended after the next one was due.  ``in_time``: part of all cycles that ended before.
+    ``step`` and ``lateness`` [s]: median, 99 % and largest, of the time that a cycle takes, and of its start after it
+    was due."""
+
+    cycles: int
+    missed: int
+    overruns: int
+    in_time: float
+    step: tuple[float, float, float]
+    lateness: tuple[float, float, float]
+
+
+class _Clock:
+    """Tables and measurements of a loop at a fixed rate."""
+
+    def __init__(self, rate_hz: Any) -> None:
+        rate = check.positive(rate_hz, "rate_hz")
+        if rate > MOST_RATE:
+            raise SessionError(f"rate_hz is {rate:g}; it must be {MOST_RATE:g} Hz at the most")
+        self.period = 1.0 / rate
+        self.numbers: IntArray = np.zeros(_servo.NUMBERS, dtype=np.int64)
+        self.numbers[_servo.PERIOD] = round(1e9 / rate)
+        self.numbers[_servo.SPIN] = SPIN
+        self.numbers[_servo.CLOCK] = MONOTONIC
+        self.numbers[_servo.MOST] = FOREVER
+        self.numbers[_servo.GETTIME], self.numbers[_servo.NANOSLEEP] = _system_clock()
+        self.moments: IntArray = np.zeros(2, dtype=np.int64)
+        self.durations: FloatArray = np.zeros(RING)
+        self.lateness: FloatArray = np.zeros(RING)
+
+    def stats(self) -> ServoStats:
+        """What was measured so far."""
+        cycles, late, missed = (int(self.numbers[k]) for k in (_servo.CYCLES, _servo.LATE, _servo.MISSED))
+        count = min(cycles, RING)
+        step, lateness = self.durations[:count], self.lateness[:count]
+        part = (cycles - late) / (cycles + missed) if cycles else 1.0
+        return ServoStats(cycles, missed, late, part, _summary(step), _summary(lateness))
+
+
+class Servo:
+    """The thread of :meth:`Session.serve`; ``stop()`` ends it.  Hands may be moved, taken and released meanwhile."""
+
+    def __init__(self, session: Session, rate_hz: Any) -> None:
+        self._session = session
+        self._clock = _Clock(rate_hz)
+        self._ends = False
+        self._error: BaseException | None = None
+        self._turn = threading.Condition()
+        self._thread = threading.Thread(target=self._loop, name="cardan servo", daemon=True)
+        self._thread.start()
+
+    @property
+    def stats(self) -> ServoStats:
+        """Step times, lateness and overruns so far."""
+        return self._clock.stats()
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    @property
+    def targets(self) -> FloatArray:
+        """Shared array, shape (8, 66): one record per hand, as :mod:`cardan.interact.abi` lays it out."""
+        return self._session._hand_floats.reshape(-1, self._session._hand_floats.size // 8)
+
+    def stop(self) -> ServoStats:
+        """End the thread; returns its measurements."""
+        self._ends = True
+        self._clock.numbers[_servo.STOP] = 1
+        self._thread.join()
+        self._session._servo = None
+        if self._error is not None:
+            raise SessionError(f"the servo ended early: {self._error}") from self._error
+        return self.stats
+
+    def pause(self) -> None:
+        """Let the cycle that runs be the last for now."""
+        self._clock.numbers[_servo.STOP] = 1
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        if not self._ends:
+            with self._turn:
+                self._clock.numbers[_servo.STOP] = 0
+                self._turn.notify()
+
+    def _loop(self) -> None:
+        numbers = self._clock.numbers
+        try:
+            while not self._ends:
+                with self._session._lock:
+                    if numbers[_servo.STOP] == 0:
+                        self._run()
+                with self._turn:
+                    while numbers[_servo.STOP] and not self._ends:
+                        self._turn.wait(0.01)
+        except BaseException as error:
+            self._error = error
+
+    def _run(self) -> None:
+        session, c = self._session, self._clock
+        if session.mode == "kinematic" and c.numbers[_servo.GETTIME]:
+            _servo.serve(c.numbers, *session._arguments, c.moments, c.durations, c.lateness)
+            return
+        numbers = c.numbers
+        due = clock.perf_counter() + c.period
+        while not numbers[_servo.STOP]:
+            clock.sleep(max(0.0, due - clock.perf_counter()))
+            start = clock.perf_counter()
+            numbers[_servo.STATUS] = session._kernel(*session._arguments)
+            end = clock.perf_counter()
+            at = numbers[_servo.CYCLES] % RING
+            c.durations[at], c.lateness[at] = 1e9 * (end - start), 1e9 * (start - due)
+            numbers[_servo.CYCLES] += 1
+            due += c.period
+            if end > due:
+                numbers[_servo.LATE] += 1
+                skipped = max(0, int((end - due) / c.period))
+                numbers[_servo.MISSED] += skipped
+                due += skipped * c.period
+
+
+def idle(rate_hz: float, seconds: float) -> ServoStats:
+    """The same loop with cycles that do nothing: what the machine itself is late by."""
+    c = _Clock(rate_hz)
+    c.numbers[_servo.MOST] = round(rate_hz * seconds)
+    table = np.array([_servo.IDLE], dtype=np.int64)
+    some = np.zeros(1)
+    _servo.serve(c.numbers, table, some, some, some, c.moments, c.durations, c.lateness)
+    return c.stats()
+
+
+def _summary(values: FloatArray) -> tuple[float, float, float]:
+    """Median, 99 % and largest [s] of measurements [ns]."""
+    if not values.size:
+        return 0.0, 0.0, 0.0
+    found = np.percentile(values, [50.0, 99.0, 100.0]) * 1e-9
+    return float(found[0]), float(found[1]), float(found[2])
+
+
+def _system_clock() -> tuple[int, int]:
+    """Addresses of clock_gettime and clock_nanosleep; zeros where the system has none."""
+    try:
+        library = ctypes.CDLL(None)
+        found = [
+            ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in ("clock_gettime", "clock_nanosleep")
+        ]
+    except (OSError, AttributeError, TypeError):
+        return 0, 0
+    return found[0] or 0, found[1] or 0

