@@ -161,5 +161,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) dist build client/node_modules client/build src/cardan/view/page.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) $(LOWEST) dist build client/node_modules client/build src/cardan/view/page.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

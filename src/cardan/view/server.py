@@ -41,7 +41,7 @@ HOST: Final = "127.0.0.1"
 PORT: Final = 8737
 PORTS_TRIED: Final = 20  # from PORT on, where none is given
 MOST_TABS: Final = 32
-MOST_REFUSALS: Final = 100  # messages of one tab that are refused before it is closed
+MOST_REFUSALS: Final = 1000  # messages of one tab that are refused before it is closed
 JOIN_SECONDS: Final = 5.0
 OWN: Final = "own"
 
