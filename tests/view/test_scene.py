@@ -247,7 +247,7 @@ def test_looks_follow_design_parameters():
     one, two = (scene(m, m.assemble().state) for m in (free, plain))
     assert one.pack() == two.pack()
     crank = free["crank"]
-    with pytest.raises(cd.ModelError, match="shapes do not follow them"):
+    with pytest.raises(cd.ModelError, match="was given a frame with parameters"):
         crank.attach(shapes.sphere(0.1), crank.frame((free.parameters["L"], 0, 0)))
 
 
