@@ -23,6 +23,7 @@ Solve
     m.assemble_many     the same from many starts: a BatchResult
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
+    m.parameter         a design parameter, which may be free in m.assemble; m.sensitivity, m.tolerances
     m.solve_rates       velocities in one pose, for given rates of coordinates
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.stepper           one solver step at a time
@@ -82,7 +83,9 @@ if TYPE_CHECKING:
     from cardan import shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.options import AssemblyOptions
+    from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.system.formulas import Parameter
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
@@ -98,8 +101,11 @@ _LAZY = {
     "Hand": "cardan.interact.hand",
     "Session": "cardan.interact.session",
     "SessionStatus": "cardan.interact.session",
+    "Parameter": "cardan.system.formulas",
+    "Sensitivity": "cardan.analysis.sensitivity",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
+    "Tolerances": "cardan.analysis.sensitivity",
 }
 
 
@@ -136,8 +142,10 @@ __all__ = [
     "ModelError",
     "Motion",
     "MotionStatus",
+    "Parameter",
     "Point",
     "Pose",
+    "Sensitivity",
     "Session",
     "SessionError",
     "SessionStatus",
@@ -146,6 +154,7 @@ __all__ = [
     "State",
     "Status",
     "System",
+    "Tolerances",
     "UnknownNameError",
     "Violation",
     "__version__",

@@ -106,8 +106,10 @@ def from_motion(mechanism: Mechanism, found: Motion | Simulation, *, loop: bool 
     clip.text, clip.ok, clip.loop = found.text(), found.ok, loop
     chosen = list(coordinates(mechanism))
     for joint, coordinate in chosen:
-        of = joint if coordinate.name == "angle" or len(mechanism[joint].kind.coordinates) == 1 else (
-            f"{joint}.{coordinate.name}"
+        of = (
+            joint
+            if coordinate.name == "angle" or len(mechanism[joint].kind.coordinates) == 1
+            else (f"{joint}.{coordinate.name}")
         )
         values = coordinate.values(states)
         if coordinate.kind == "angle":

@@ -69,9 +69,7 @@ class Frame(NamedTuple):
         """The message."""
         poses = np.ascontiguousarray(self.coordinates, dtype="<f4")
         numbers = self.time, self.residual, self.milliseconds
-        header = HEADER.pack(
-            FRAME, self.ack, self.flags, len(poses), *numbers, *self.force, *self.point, self.energy
-        )
+        header = HEADER.pack(FRAME, self.ack, self.flags, len(poses), *numbers, *self.force, *self.point, self.energy)
         return header + poses.tobytes()
 
 

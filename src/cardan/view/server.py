@@ -235,7 +235,10 @@ def token() -> str:
     path = Path(_jit.CACHE_DIRECTORY).parent / "workbench-token"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
+        with (
+            contextlib.suppress(FileExistsError),
+            open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f,
+        ):
             f.write(made)
         found = path.read_text(encoding="ascii").strip()
         return found if len(found) >= len(made) else made
@@ -243,7 +246,9 @@ def token() -> str:
         return made
 
 
-def view(mechanism: Mechanism | None = None, *, port: int | None = None, browser: bool = True, wait: bool = True) -> Server:
+def view(
+    mechanism: Mechanism | None = None, *, port: int | None = None, browser: bool = True, wait: bool = True
+) -> Server:
     """Open a mechanism in the browser, to look at it, drag its parts, play its drivers and simulate it.
 
     mechanism: None for the gallery.  port: None for 8737 or the next free one.  browser: whether to open one; the
