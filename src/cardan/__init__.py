@@ -85,11 +85,11 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
-    from cardan.system.formulas import Parameter
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
+    from cardan.system.formulas import Parameter
 
 __version__ = "0.1.0"
 
