@@ -467,3 +467,20 @@ def test_the_bar_is_drawn_only_on_a_terminal_and_erased(is_terminal: bool, monke
     assert " 50 %" in drawn[3]
     assert "100 %" in drawn[5]
     assert drawn[-2].strip() == "" == drawn[-1]
+
+
+def test_tolerances_prints_a_table_writes_rows_and_draws(tmp_path: Path, capsys: Captured) -> None:
+    rows, picture = tmp_path / "rows.csv", tmp_path / "picture.svg"
+    few = ["--poses", "3", "--samples", "50"]
+    assert main(["study", "tolerances", "slider_crank", *few, "--csv", str(rows), "--plot", str(picture)]) == 0
+    assert "contributions to the variance" in capsys.readouterr().out
+    with rows.open(encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert len(written) == 3
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    assert main(["study", "tolerances", "slider_crank", *few, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["worst"] for row in found["rows"]] == pytest.approx([float(row["worst"]) for row in written])
+    assert sum(found["contributions"].values()) == pytest.approx(1.0)
+    assert main(["study", "tolerances", "bicycle"]) != 0
+    assert "slider_crank" in capsys.readouterr().err

@@ -26,6 +26,7 @@ Solve
     m.assemble_many     the same from many starts: a BatchResult
     m.move              positions, velocities and accelerations of a driven motion: a Motion
     m.simulate          the motion under gravity and loads: a Simulation
+    m.parameter         a design parameter, which may be free in m.assemble; m.sensitivity, m.tolerances
     m.solve_rates       velocities in one pose, for given rates of coordinates
     m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
@@ -94,12 +95,14 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions
+    from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.files.reader import FileError, load
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
+    from cardan.system.formulas import Parameter
 
     view: Any  # the package cardan.view, which can be called
 
@@ -119,8 +122,11 @@ _LAZY = {
     "Hand": "cardan.interact.hand",
     "Session": "cardan.interact.session",
     "SessionStatus": "cardan.interact.session",
+    "Parameter": "cardan.system.formulas",
+    "Sensitivity": "cardan.analysis.sensitivity",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
+    "Tolerances": "cardan.analysis.sensitivity",
 }
 
 
@@ -160,8 +166,10 @@ __all__ = [
     "ModelError",
     "Motion",
     "MotionStatus",
+    "Parameter",
     "Point",
     "Pose",
+    "Sensitivity",
     "Session",
     "SessionError",
     "SessionStatus",
@@ -171,6 +179,7 @@ __all__ = [
     "State",
     "Status",
     "System",
+    "Tolerances",
     "UnknownNameError",
     "Violation",
     "__version__",

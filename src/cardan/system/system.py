@@ -40,6 +40,7 @@ ROUNDED = 1e-14
 # drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
 # functions.
 LEAST_SPREAD = 1e-12
+AT_BOUND = 1e-11  # of a bound: a free parameter that is beyond by less is there, since rows are met to 1e-12
 LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
 
 
@@ -652,7 +653,13 @@ class System:
             raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {wanted}")
         numbers = [] if angles is None else angles.tolist()
         counted = dict(zip(self.counted_angles, numbers[len(names) :], strict=True)) if numbers else None
-        values = {**self.values, **dict(zip(names, numbers, strict=False))} if names else self.values
+        values = self.values
+        if names:
+            book = self._packed.book
+            assert book is not None
+            bounds = {name: book.bounds[book.names.index(name)] for name in names}
+            found = dict(zip(names, numbers, strict=False))
+            values = {**values, **{name: _rounded(value, *bounds[name]) for name, value in found.items()}}
         return State(self.names, self.index, coordinates, angles=counted, time=time, variables=values)
 
     def cached(self, key: Any, make: Any) -> Any:
@@ -686,6 +693,14 @@ class System:
 
     def __repr__(self) -> str:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
+
+
+def _rounded(value: float, lower: float, upper: float) -> float:
+    """A value that is beyond a bound by rounding is at the bound."""
+    for bound in (lower, upper):
+        if abs(value - bound) <= AT_BOUND * abs(bound) and not lower <= value <= upper:
+            return bound
+    return value
 
 
 def _extent(points: FloatArray) -> float:
