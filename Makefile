@@ -29,7 +29,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 .PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics fuzz long images clean
 
 help:
-	@echo "make demo              assemble the gallery and print a table"
+	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
 	@echo "make test              lint, types, import contracts, tests, tests without the JIT; of the client too"
 	@echo "make client            build the page of the workbench; lint, types and tests of its sources"
 	@echo "make lint types contracts docs-test    one of these alone"
@@ -44,8 +44,10 @@ help:
 	@echo "make images            the pictures of the documents"
 	@echo "make clean             remove what make made"
 
+# Without a terminal, in CI and with HEADLESS=1: the table alone.
 demo: $(STAMP)
-	@$(BIN)/cardan examples --solve
+	@if test -t 1 && test -z "$$CI" && test "$$HEADLESS" != 1; then \
+		$(BIN)/python client/build.py; $(BIN)/cardan view; else $(BIN)/cardan examples --solve; fi
 
 # The kernels are compiled on one core while another runs the checkers.
 test: $(STAMP)

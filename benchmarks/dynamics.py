@@ -3,6 +3,7 @@
     RSUR four-bar from rest, 1 s: time per step of 1 ms with results stored, error of the crank's rotation, closure
     the same by error tolerance: work and precision
     closed chain of N links, time per step
+    error against CPU time on three problems (:mod:`precision`); ``--plot`` draws it
 
 Every body has 1 kg, its centre in the middle and the inertia of a rod.  Runs of the programs are interleaved; the
 median over the rounds is given.  Exudyn: generalised-alpha, index 3.  MuJoCo: ``mj_step`` with nstep, soft constraints.
@@ -14,6 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -134,6 +136,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--chains", type=int, nargs="*", default=[100, 1000])
     parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--plot", type=Path, help="draw the diagram of work and precision (needs the extra plot)")
     options = parser.parse_args()
     rows = rsur(options.rounds)
     print(f"{'RSUR, 1 s from rest':28}{'ms':>10}{'error [rad]':>14}{'open [m]':>12}")
@@ -142,9 +145,15 @@ def main() -> None:
     chains = {count: chain(count, 50) for count in options.chains}
     for count, seconds in chains.items():
         print(f"closed chain of {count}: {1e3 * seconds:.3f} ms a step")
+    import precision  # it imports this module
+
+    found = precision.measure(max(1, options.rounds // 3))
+    precision.report(found)
+    if options.plot:
+        precision.draw(found, options.plot)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"rsur": rows, "chains": chains}, file, indent=1)
+            json.dump({"rsur": rows, "chains": chains, "precision": found}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ class Case:
     proof: dict[str, Any] | None = None
     seed: int = 0
     index: int = 0
+    parameters: list[dict[str, Any]] = field(default_factory=list)  # see :mod:`fuzz.parameters`
 
     @property
     def label(self) -> str:
@@ -95,6 +96,10 @@ def build(case: Case) -> Any:
 
     m = cd.Mechanism("fuzz")
     made = {GROUND: m.ground}
+    if case.parameters:
+        from fuzz.parameters import with_formulas
+
+        case = with_formulas(case, m)
     for body in case.bodies:
         made[body.name] = m.body(body.name, position=body.position, orientation=body.orientation)
     for joint in case.joints:
@@ -113,6 +118,10 @@ def snippet(case: Case, notes: list[str]) -> str:
     if case.proof is not None:
         lines.append(f"# proof of inconsistency: {json.dumps(case.proof, default=_plain)}")
     lines += ['m = cd.Mechanism("fuzz")', 'part = {"ground": m.ground}']
+    for p in case.parameters:
+        lower, upper = p.get("bounds") or (None, None)
+        lines.append(f"{p['name']} = m.parameter({p['name']!r}, {p['value']!r}, lower={lower!r}, upper={upper!r})")
+        lines.append(f"# {p['place']}: replace the number by {p['factor']!r} * {p['name']} + {p['term']!r}")
     for b in case.bodies:
         lines.append(f"part[{b.name!r}] = m.body({b.name!r}, position={b.position}, orientation={b.orientation})")
     for joint in case.joints:

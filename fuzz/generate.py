@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz import consistent, degenerate, disconnected, inconsistent, redundant
+from fuzz.parameters import add_parameters
 
 # Families, with their shares of the cases.
 FAMILIES = {
@@ -25,6 +26,7 @@ def generate(seed, index):
     case.seed, case.index = seed, index
     if rng.random() < 0.1:
         _change_options(rng, case)
+    add_parameters(case, seed, index)
     return case
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from fuzz import proofs
 from fuzz.case import EXPECT_FAILURE, EXPECT_OK, GROUND, build
 from fuzz.geometry import angle_between, axes, cross, length, matrix, rotation_angle
+from fuzz.parameters import with_values
 
 RELATIVE = 1e-9  # "ok" with a larger error is false: lengths relative to the extent, angles [rad]
 ROUNDING = 256 * np.finfo(float).eps  # relative to the largest coordinate: rounding error of a pose
@@ -242,7 +243,7 @@ def judge(case, *, diagnose=False):
         verdict.ok, verdict.status, verdict.restarts = bool(res.ok), str(res.status), int(res.restarts)
         worst, text, listed = res.residuals, res.text(), set(res.unconnected)
         if diagnose:
-            m.diagnose(res.state).text()
+            m.diagnose(res.state, free=case.options.get("free", ())).text()
     except Exception as error:
         verdict.failures.append((CRASH, f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"))
         return verdict
@@ -258,6 +259,18 @@ def judge(case, *, diagnose=False):
     if np.abs(norms - 1.0).max(initial=0.0) > 1e-12:
         verdict.failures.append((REPORT, f"quaternions of length {norms.tolist()}"))
     poses = poses_of(res.state)
+    if case.parameters:
+        values = res.state.variables
+        if not np.isfinite(list(values.values())).all():
+            verdict.failures.append((NOT_FINITE, f"{text}\n{values}"))
+            return verdict
+        for p in case.parameters:
+            lower, upper = p.get("bounds") or (-np.inf, np.inf)
+            if verdict.ok and not lower - 1e-9 * abs(lower) <= values[p["name"]] <= upper + 1e-9 * abs(upper):
+                verdict.failures.append((FALSE_OK, f"{p['name']} is {values[p['name']]}, beyond {lower}, {upper}"))
+            if not p["free"] and values[p["name"]] != p["value"]:
+                verdict.failures.append((REPORT, f"{p['name']} is held, but has changed to {values[p['name']]}"))
+        case = with_values(case, values)
     found = misses(case, poses, res.state.angles)
     relative = relative_misses(case, poses, found)
     verdict.miss = max(relative.values(), default=0.0)

@@ -11,6 +11,9 @@ inconsistent  no pose satisfies it; the proof is part of the case (fuzz/proofs.p
 disconnected  several pieces, some not connected to the ground, and bodies without joints
 degenerate    dead points, coincident axes, lengths near zero, extreme scales and positions, starts at saddle points
 
+In some cases of each family numbers are design parameters (fuzz/parameters.py): held, or free and drawn beside the
+value that fits.  The judge then uses the values of the final state.
+
 Each case is assembled in a worker process.  The following must not happen: an exception; a non-finite number; more than
 10 s; "ok" if the judge (fuzz/judge.py: NumPy, from the description and the returned poses) finds an error above 1e-9 or
 the case is proved inconsistent; a wrong list of unconnected bodies; a wrong residual of one.  At least 99.9 % of

@@ -15,6 +15,7 @@ import pytest
 import cardan as cd
 from cardan.dynamics import loads
 from cardan.joints import REGISTRY, rate_rows
+from cardan.view.scene import scene, unpack
 
 X, Y, Z = np.eye(3)
 
@@ -76,6 +77,14 @@ def with_joint(kind: str) -> Callable[[cd.Mechanism], None]:
     return add
 
 
+def with_parameters(m: cd.Mechanism) -> None:
+    """Formulas in the frames of a joint, and at the point of a load."""
+    length, tilt = m.parameter("length", 0.5, lower=0.1), m.parameter("tilt", 0.2)
+    part = m.body("part", position=(0.5, 0, 0), inertia=np.diag([0.1, 0.1, 0.1]))
+    m.revolute("new", m["crank"].frame((length, 0, 0), z=(0, tilt, 1)), part.frame(z=(0, 0.5 * tilt, 0.5)))
+    m.force("push", part.point((length, 0, 0)), (0.1, 0.0, 0.0))
+
+
 CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     **{kind: with_joint(kind) for kind, made in REGISTRY.items() if made.takes and made.takes[0] in ("frame", "point")},
     "gear": lambda m: m.gear("new", m["A"], m["W"], ratio=-2.0),
@@ -105,6 +114,10 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "actuator by a function": lambda m: m.actuator("new", m["W"], branching),
     "friction": lambda m: m.friction("new", m["W"], viscous=0.1, coulomb=0.2),
     "bushing": lambda m: m.bushing("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (9.0,) * 6, (0.1,) * 6),
+    "a parameter in a joint": lambda m: m.rack("new", m["A"], m["P"], radius=m.parameter("r", 0.1)),
+    "a parameter in points": with_parameters,
+    "attach": lambda m: m.body("new", position=(5, 5, 5)).attach(cd.shapes.gear(0.01, 20, 0.02), density=7850.0),
+    "attach looks alone": lambda m: m["wheel"].attach(cd.shapes.tube(0.3, 0.2, 0.1), color="#336699"),
     "a free body": lambda m: m.body("new", position=(5, 5, 5), inertia=np.eye(3)),
     "redundant joints": lambda m: m.revolute("new", m["crank"].frame((1, 0, 0.3)), m["wheel"].frame((0, 0, 0.3))),
 }
@@ -164,15 +177,56 @@ def pickle_results(m):
         pickle.loads(pickle.dumps(result))
 
 
-VERBS = (assemble, assemble_many, diagnose, step, move, simulate, copy, pickled, pickle_results)
+def free(m):
+    """Every parameter free, or none: then the call is refused."""
+    if not m.parameters:
+        with pytest.raises(cd.ModelError, match="no parameter is free"):
+            m.assemble(least="nearest")
+        return
+    result = m.assemble(free=m.parameters, least="nearest")
+    assert result.ok, result.text()
+    assert m.diagnose(result.state, free=m.parameters).assembled
+
+
+def sensitivity(m):
+    """Of a wheel point: to parameters of this verb, and to those of the capability."""
+    m.parameter("idle", 1.0)
+    state = m.assemble().state
+    found = m.sensitivity(state, ["A", m["wheel"].point()])
+    assert np.isfinite(found.matrix).all()
+    assert not found.matrix[:, found.parameters.index("idle")].any()
+    assert np.isfinite(m.tolerances(state, ["A"], {"idle": 0.1}, samples=3).rss).all()
+
+
+def view(m):
+    state = m.assemble().state
+    drawn = scene(m, state)
+    header, _ = unpack(drawn.pack())
+    assert [part["name"] for part in header["parts"]] == ["ground", *m.bodies]
+    assert [joint["name"] for joint in header["joints"]] == list(m.joints)
+    assert all(part.meshes for part in drawn.parts[1:])
+    assert np.array_equal(drawn.poses_of(state)[1:], state.coordinates)
+
+
+def save(m, tmp_path):
+    simulation = m.simulate(0.01, step=5e-3)
+    for suffix in (".glb", ".csv"):
+        simulation.save(tmp_path / f"x{suffix}")
+        assert (tmp_path / f"x{suffix}").stat().st_size > 100
+
+
+VERBS = (
+    *(assemble, assemble_many, diagnose, step, move, simulate, copy, pickled, pickle_results),
+    *(free, sensitivity, view, save),
+)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
 @pytest.mark.parametrize("capability", CAPABILITIES)
-def test_every_capability_works_with_every_verb(capability, verb):
+def test_every_capability_works_with_every_verb(capability, verb, tmp_path):
     m = base()
     CAPABILITIES[capability](m)
-    verb(m)
+    verb(m, tmp_path) if verb is save else verb(m)
 
 
 def test_the_table_has_every_kind_of_joint_and_load():

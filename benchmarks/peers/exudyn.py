@@ -141,3 +141,50 @@ def simulator(model: Model, lengths: dict[int, float], duration: float, step: fl
         return _poses(system, bodies, exu.ConfigurationType.Current)
 
     return run
+
+
+def squeezer(step: float) -> Callable[[], float]:
+    """A run of Andrews' squeezing mechanism; returns the change of β [rad]."""
+    import squeezer as s
+
+    settings = _settings()
+    settings.linearSolver.ignoreSingularJacobian = False
+    settings.timeIntegration.numberOfSteps = round(s.DURATION / step)
+    settings.timeIntegration.endTime = s.DURATION
+    settings.timeIntegration.verboseMode = 0
+    settings.timeIntegration.newton.useModifiedNewton = True
+
+    def run() -> float:
+        exu.SetWriteToConsole(False)
+        container = exu.SystemContainer()
+        system = container.AddSystem()
+        bodies = {0: system.CreateGround()}
+        for k, (at, angle) in enumerate(s.places(), start=1):
+            R = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+            own = RigidBodyInertia(mass=s.MASSES[k - 1], inertiaTensor=s.INERTIAS[k - 1] * np.eye(3))
+            bodies[k] = system.CreateRigidBody(
+                inertia=own.Translated([*s.CENTERS[k - 1], 0.0]), referencePosition=[*at, 0], referenceRotationMatrix=R
+            )
+        for pins, axes in ((s.TREE, [1, 1, 1, 1, 1, 0]), (s.LOOPS, [1, 1, 0, 0, 0, 0])):  # no redundant equations
+            for i, p, j, q in pins:
+                ends = [
+                    system.AddMarker(exu.utilities.MarkerBodyRigid(bodyNumber=bodies[body], localPosition=[*at, 0]))
+                    for body, at in ((i, p), (j, q))
+                ]
+                system.AddObject(exu.utilities.GenericJoint(markerNumbers=ends, constrainedAxes=axes))
+        system.CreateSpringDamper(
+            bodyNumbers=[bodies[0], bodies[3]],
+            localPosition0=[*s.C, 0],
+            localPosition1=[*s.ATTACHED, 0],
+            referenceLength=s.REST,
+            stiffness=s.STIFFNESS,
+            damping=0.0,
+        )
+        system.CreateTorque(bodyNumber=bodies[1], loadVector=[0, 0, s.TORQUE])
+        system.Assemble()
+        system.SolveDynamic(settings, showHints=False)
+        at = {"localPosition": [0, 0, 0], "configuration": exu.ConfigurationType.Current}
+        R = np.reshape(system.GetObjectOutputBody(bodies[1], exu.OutputVariableType.RotationMatrix, **at), (3, 3))
+        return float(np.arctan2(R[1, 0], R[0, 0]))
+
+    return run

@@ -10,7 +10,8 @@ import { keyOf, type Line, MOST_LINES, Plots } from './plots';
 import { Stage, THEMES } from './stage';
 import * as wire from './wire';
 
-const TITLE = (name: string) => name.replace(/_/g, ' ').replace(/^./, (c) => c.toUpperCase());
+const TITLE = (name: string) =>
+  name === 'rsur' ? 'RSUR' : name.replace(/_/g, ' ').replace(/^./, (c) => c.toUpperCase());
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const MOST_LABELS = 40;
 
@@ -515,7 +516,7 @@ export class App {
     document.title = `${TITLE(model.item === 'own' ? model.title : model.item)} · Cardan`;
     this.picker.replaceChildren(
       h('b', {}, TITLE(model.item === 'own' ? model.title : model.item)),
-      h('small', {}, model.item === 'own' ? 'your mechanism' : model.title),
+      h('small', {}, model.item === 'own' ? (this.link ? 'your mechanism' : 'recorded motion') : model.title),
       icon('down'),
     );
     this.duration = model.duration || 2;
@@ -548,6 +549,7 @@ export class App {
     this.framesApplied++;
     if (!this.player) this.draw(frame.poses);
     this.link?.answered(frame.ack);
+    if (frame.ack && this.hand.retarget()) this.drag(this.hand.grab!, performance.now());
     this.stage.growTraces();
     this.showForce();
     this.showNumbers();
@@ -1048,6 +1050,7 @@ export class App {
 
   private key(event: KeyboardEvent): void {
     const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key === 'Tab') document.body.classList.add('keys');
     if (event.key === 'Escape') {
       this.hand.cancel();
       this.toggleGallery(false);
@@ -1069,10 +1072,13 @@ export class App {
     };
     const arrow = arrows[event.key];
     const onButton = event.target instanceof HTMLButtonElement;
-    if (arrow && !onButton) {
+    if (arrow) {
       event.preventDefault();
       if (this.selected > 0) this.nudge(...arrow);
-      else if (this.player && arrow[0]) this.player.step(arrow[0]);
+      else if (this.player && arrow[0]) {
+        this.player.step(arrow[0]);
+        this.showPlayer();
+      }
       return;
     }
     const part = this.selected;
@@ -1142,6 +1148,7 @@ export class App {
     this.player.speed = clip.kind === 'wiggle' ? 1 : Number(this.speedField.value);
     this.scrub.disabled = false;
     this.stopButton.disabled = false;
+    this.values = [];
     this.largestReaction = 0;
     for (const force of clip.reactions.values()) {
       for (let k = 0; k < force.length; k += 3)
@@ -1172,10 +1179,7 @@ export class App {
       const was = player.playing;
       player.advance(seconds);
       if (was || this.poses !== player.poses) {
-        this.draw(player.poses);
-        this.showTime();
-        this.drawReactions();
-        this.plots.seek(player.time);
+        this.showPlayer();
       }
     }
     if (now >= this.nextValues) {
@@ -1189,10 +1193,16 @@ export class App {
     if (!player) return;
     player.playing = false;
     player.seek(player.first + (Number(this.scrub.value) / 1000) * (player.last - player.first));
-    this.draw(player.poses);
+    this.showPlayer();
+  }
+
+  /** Draw the pose of the player, with its time. */
+  private showPlayer(): void {
+    if (!this.player) return;
+    this.draw(this.player.poses);
     this.showTime();
     this.drawReactions();
-    this.plots.seek(player.time);
+    this.plots.seek(this.player.time);
   }
 
   private showTime(): void {
@@ -1285,6 +1295,10 @@ export class App {
     model.coordinates.forEach((c, k) => {
       this.values[k] = coordinates.value(c, this.poses, this.values[k]);
     });
+    for (const driver of this.link ? model.drivers : []) {
+      const own = model.coordinates.flatMap((c, k) => (c.joint === driver.of ? [this.values[k]] : []));
+      if (own.length === 1 && !this.player) this.updateDriver({ ...driver, value: own[0] });
+    }
     if (!this.jointRows.hidden) {
       this.scene!.joints.forEach((joint, k) => {
         const text = this.valuesOf(joint.name);
@@ -1352,10 +1366,10 @@ export class App {
 }
 
 const FACES: [string, wire.Triple, string][] = [
-  ['front', [0, -1, 0.001], 'rotateX(90deg)'],
-  ['back', [0, 1, 0.001], 'rotateX(-90deg) rotateZ(180deg)'],
-  ['right', [1, 0, 0.001], 'rotateY(90deg) rotateZ(90deg)'],
-  ['left', [-1, 0, 0.001], 'rotateY(-90deg) rotateZ(-90deg)'],
+  ['front', [0, -1, 0.001], 'rotateX(-90deg)'],
+  ['back', [0, 1, 0.001], 'rotateX(90deg) rotateZ(180deg)'],
+  ['right', [1, 0, 0.001], 'rotateY(90deg) rotateZ(-90deg)'],
+  ['left', [-1, 0, 0.001], 'rotateY(-90deg) rotateZ(90deg)'],
   ['top', [0, -0.001, 1], ''],
   ['under', [0, -0.001, -1], 'rotateX(180deg)'],
 ];

@@ -30,7 +30,7 @@ const PATHS: Record<string, string> = {
   pin: '<path d="M9 3.500h6l-.8 6 3.300 3.500H6.500l3.300-3.500zM12 13v7.500"/>',
   trace: '<path d="M3 18c4 0 4-12 9-12s4 8 9 8"/><circle cx="21" cy="14" r="1.600" fill="currentColor"/>',
   undo: '<path d="M8 5L3.500 9.500 8 14M4 9.500h10a5.500 5.500 0 010 11h-3"/>',
-  reset: '<path d="M4.500 5v5h5M5 10a7.800 7.800 0 111-1.500"/>',
+  reset: '<path d="M4 4v5h5"/><path d="M4.6 9A8 8 0 1 1 4 13"/>',
   fit: '<path d="M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5"/>',
   box: '<path d="M12 3l8 4.500v9L12 21l-8-4.500v-9zM4 7.500l8 4.500 8-4.500M12 12v9"/>',
   joint: '<circle cx="12" cy="12" r="4"/><path d="M12 2v6M12 16v6M2 12h6M16 12h6"/>',

@@ -26,6 +26,7 @@ export class Hand {
   private pointer = -1;
   private start = { x: 0, y: 0 };
   private readonly plane = new THREE.Plane();
+  private ray = new THREE.Ray();
   private background: { x: number; y: number } | null = null;
 
   constructor(
@@ -40,6 +41,7 @@ export class Hand {
     canvas.addEventListener('pointercancel', (event) => this.release(event));
     canvas.addEventListener('lostpointercapture', (event) => this.release(event));
     canvas.addEventListener('pointerleave', () => !this.grab && this.events.hover(-1, 0, 0));
+    addEventListener('pointerdown', () => document.body.classList.remove('keys'), { capture: true });
     addEventListener('blur', () => this.cancel());
   }
 
@@ -67,8 +69,6 @@ export class Hand {
     this.pointer = event.pointerId;
     this.stage.canvas.setPointerCapture(event.pointerId);
     this.stage.orbit.enabled = false;
-    const normal = this.stage.camera.getWorldDirection(new THREE.Vector3());
-    this.plane.setFromNormalAndCoplanarPoint(normal, hit.point);
     this.grab = {
       part: hit.part,
       local: this.stage.toLocal(hit.part, hit.point),
@@ -89,7 +89,21 @@ export class Hand {
     if (event.pointerId !== this.pointer) return;
     if (!this.grab.moved && Math.hypot(x - this.start.x, y - this.start.y) < CLICK) return;
     this.grab.moved = true;
-    if (this.stage.aim(x, y).intersectPlane(this.plane, this.grab.target)) this.events.drag(this.grab, event.timeStamp);
+    this.ray.copy(this.stage.aim(x, y));
+    if (this.retarget()) this.events.drag(this.grab, event.timeStamp);
+  }
+
+  /** Put the target on the pointer's ray, as deep in the view as the grasped point is now; true if it moved. */
+  retarget(): boolean {
+    const { grab, stage } = this;
+    if (!grab?.moved) return false;
+    const now = stage.toWorld(grab.part, grab.local);
+    this.plane.setFromNormalAndCoplanarPoint(stage.camera.getWorldDirection(new THREE.Vector3()), now);
+    const before = grab.target.clone();
+    const hit = this.ray.intersectPlane(this.plane, grab.target);
+    if (hit && before.distanceTo(grab.target) > 0.25 * stage.pixel(now)) return true;
+    grab.target.copy(before); // as the server knows it
+    return false;
   }
 
   private release(event: PointerEvent): void {

@@ -59,14 +59,14 @@ export class Player {
   /** Let seconds pass; false at the end. */
   advance(seconds: number): boolean {
     if (!this.playing) return true;
-    this.time += seconds * this.speed;
+    this.time += Math.max(0, seconds) * this.speed;
     let goesOn = true;
-    if (this.time >= this.last || this.time < this.first) {
+    if (this.time >= this.last) {
       const span = this.last - this.first;
       if (this.clip.loop && span > 0) {
-        this.time = this.first + ((((this.time - this.first) % span) + span) % span);
+        this.time = this.first + ((this.time - this.first) % span);
       } else {
-        this.time = Math.min(Math.max(this.time, this.first), this.last);
+        this.time = this.last;
         this.playing = goesOn = false;
       }
     }

@@ -34,6 +34,7 @@ export class Plots {
   private times: number[] = [];
   private live = new Map<string, number[]>();
   private due = 0;
+  private start = 0;
   time = 0;
 
   constructor(private readonly holder: HTMLElement) {
@@ -63,8 +64,9 @@ export class Plots {
         width: this.holder.clientWidth,
         height: 168,
         legend: { show: false },
+        pxAlign: 0,
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { x: { time: false } },
+        scales: { x: { time: false, ...(clip ? {} : { range: () => this.span() }) } },
         axes: [
           { ...axis, size: 26, gap: 2 },
           ...units.slice(0, 2).map((unit, k) => ({
@@ -91,6 +93,12 @@ export class Plots {
       this.data(),
       this.holder,
     );
+  }
+
+  /** Of a drag, the last seconds. */
+  private span(): [number, number] {
+    const last = this.times.at(-1) ?? 0;
+    return last < LIVE_SECONDS ? [0, LIVE_SECONDS] : [last - LIVE_SECONDS, last];
   }
 
   private data(): uPlot.AlignedData {
@@ -128,6 +136,8 @@ export class Plots {
   /** Values at a moment of a drag [s]. */
   push(now: number, value: (key: string) => number | undefined): void {
     if (this.clip || !this.lines.length) return;
+    if (!this.times.length) this.start = now;
+    now -= this.start;
     this.times.push(now);
     for (const line of this.lines) {
       const found = value(line.key);

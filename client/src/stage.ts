@@ -263,6 +263,7 @@ export class Stage {
     }
     for (const strut of this.struts) box.union(part.setFromObject(strut.node));
     if (box.isEmpty()) box.setFromCenterAndSize(new THREE.Vector3(), new THREE.Vector3(1, 1, 1));
+    this.box.copy(box);
     box.getCenter(this.center);
     this.radius = Math.max(1e-9, 0.5 * box.getSize(new THREE.Vector3()).length());
     this.low = Math.min(
@@ -272,6 +273,7 @@ export class Stage {
     );
   }
   private low = 0;
+  private readonly box = new THREE.Box3();
 
   private ground(): void {
     if (this.grid) this.scene.remove(this.grid);
@@ -401,14 +403,32 @@ export class Stage {
       direction ??
       (this.parts.length && now.lengthSq() > 1e-12 && this.fitted
         ? now
-        : new THREE.Vector3(0.55, -1, 0.5).applyQuaternion(turn));
+        : new THREE.Vector3(0.5, -1, 0.42).applyQuaternion(turn));
     this.fitted = true;
     this.camera.up.copy(this.up);
     this.orbit.target.copy(this.center);
-    const narrow = Math.min(1, this.size.width / this.size.height);
-    const distance = (1.12 * this.radius) / Math.sin((FOV * Math.PI) / 360) / narrow;
-    this.camera.position.copy(this.center).addScaledVector(from.normalize(), distance);
-    this.halfHeight = (1.12 * this.radius) / narrow;
+    const toward = from.clone().normalize();
+    const right = new THREE.Vector3().crossVectors(this.up, toward);
+    if (right.lengthSq() < 1e-9) right.crossVectors(Y, toward);
+    right.normalize();
+    const upward = new THREE.Vector3().crossVectors(toward, right);
+    // What the panels leave free of the canvas.
+    const { width, height } = this.size;
+    const free = { x: Math.max(0.5 * width, width - 640) / height, y: Math.max(0.6 * height, height - 190) / height };
+    const tan = Math.tan((FOV * Math.PI) / 360);
+    let distance = 0;
+    let half = 0;
+    for (let k = 0; k < 8; k++) {
+      const { min, max } = this.box;
+      const corner = new THREE.Vector3(k & 1 ? min.x : max.x, k & 2 ? min.y : max.y, k & 4 ? min.z : max.z).sub(
+        this.center,
+      );
+      const needed = Math.max(Math.abs(corner.dot(right)) / free.x, Math.abs(corner.dot(upward)) / free.y);
+      distance = Math.max(distance, corner.dot(toward) + needed / tan);
+      half = Math.max(half, needed);
+    }
+    this.camera.position.copy(this.center).addScaledVector(toward, Math.max(distance, 1e-6));
+    this.halfHeight = Math.max(half, 1e-6);
     if (this.camera instanceof THREE.OrthographicCamera) this.camera.zoom = 1;
     this.orbit.minDistance = 0.05 * this.radius;
     this.orbit.maxDistance = 30 * this.radius;

@@ -16,6 +16,7 @@ Build
     Load                what m.spring(…), m.force(…), … return; loads act in m.simulate alone
     spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
+    load, m.save        a mechanism from a file *.cardan.toml, and to one
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
 
@@ -29,6 +30,9 @@ Solve
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.constraint_equations, m.jacobian   C, C_q, γ; Jacobians of points and frames
     m.stepper           one solver step at a time
+
+Look
+    view                opens a mechanism in the browser: drag its parts, play its drivers, simulate it
 
 Read
     State, Pose         poses of all bodies: state["arm"].position, .quaternion, .matrix
@@ -75,7 +79,7 @@ from cardan.constraints.jets import Jet
 from cardan.constraints.spline import Spline, spline
 from cardan.constraints.user import primitive, rate_primitive
 from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, UnknownNameError
+from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system.display import ANGLES, LENGTHS, Display
@@ -91,7 +95,12 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
+    from cardan.files.reader import FileError, load
+    from cardan.interact.hand import Hand
+    from cardan.interact.session import Session, SessionStatus
     from cardan.system.attachments import Attachment
+
+    view: Any  # the package cardan.view, which can be called
 
 mm, inch = LENGTHS["mm"], LENGTHS["inch"]
 deg = ANGLES["deg"]
@@ -103,15 +112,20 @@ _LAZY = {
     "BatchResult": "cardan.analysis.batch_result",
     "ConstraintEquations": "cardan.analysis.linearise",
     "Diagnosis": "cardan.diagnosis.freedom",
+    "FileError": "cardan.files.reader",
+    "load": "cardan.files.reader",
     "Attachment": "cardan.system.attachments",
+    "Hand": "cardan.interact.hand",
+    "Session": "cardan.interact.session",
+    "SessionStatus": "cardan.interact.session",
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "shapes":
-        return import_module("cardan.shapes")
+    if name in ("shapes", "view"):
+        return import_module(f"cardan.{name}")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
@@ -135,7 +149,9 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Display",
+    "FileError",
     "Frame",
+    "Hand",
     "Jet",
     "Joint",
     "Load",
@@ -145,6 +161,9 @@ __all__ = [
     "MotionStatus",
     "Point",
     "Pose",
+    "Session",
+    "SessionError",
+    "SessionStatus",
     "Simulation",
     "SimulationStatus",
     "Spline",
@@ -158,9 +177,11 @@ __all__ = [
     "deg",
     "inch",
     "mm",
+    "load",
     "primitive",
     "rate_primitive",
     "shapes",
+    "view",
     "acos",
     "angular_velocity",
     "asin",

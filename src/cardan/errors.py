@@ -16,3 +16,7 @@ class UnknownNameError(ModelError, KeyError):
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])
+
+
+class SessionError(CardanError, RuntimeError):
+    """A session cannot be used in this way now: it is closed, or another thread uses it."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import copy as copying
 import inspect
 import math
+import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Unpack, overload
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, Unpack, overload
+
+import numpy as np
 
 from cardan import joints
 from cardan.analysis.motion import Motion
@@ -24,9 +28,10 @@ from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
+from cardan.system.formulas import Book, Formula, Parameter, bindings, plain
 from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
-from cardan.system.relations import Relation
+from cardan.system.relations import Bundle, Relation
 from cardan.system.state import State
 from cardan.system.system import System
 
@@ -35,18 +40,22 @@ if TYPE_CHECKING:
     from cardan.analysis.chunks import Progress
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions, OptionArguments
+    from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
     from cardan.analysis.stepper import Stepper
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
+    from cardan.dynamics.mass import Masses
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import Connection
+    from cardan.interact.session import Session
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _equations = LazyModule("cardan.dynamics.equations")
+_files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forces = LazyModule("cardan.dynamics.forces")
 _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
@@ -56,6 +65,8 @@ _model = LazyModule("cardan.dynamics.model")
 _move = LazyModule("cardan.analysis.move")
 _options = LazyModule("cardan.analysis.options")
 _reactions = LazyModule("cardan.dynamics.reactions")
+_sensitivity = LazyModule("cardan.analysis.sensitivity")
+_session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _stepper = LazyModule("cardan.analysis.stepper")
@@ -125,7 +136,7 @@ class Mechanism:
 
     Add bodies with :meth:`body`, joints with :meth:`revolute`, :meth:`spherical`, …, loads with :meth:`spring`,
     :meth:`force`, …, then :meth:`assemble`, :meth:`move`, :meth:`simulate` or :meth:`diagnose`.  Only dynamics uses
-    ``gravity`` [m/s²] and loads.
+    ``gravity`` [m/s²] and loads.  ``poses`` are states to be saved with it, by name: ``m.poses["open"] = result.state``.
     """
 
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
@@ -138,7 +149,15 @@ class Mechanism:
         self._display = DEFAULT
         self._rate_rows: dict[str, Joint] = {}
         self._system: System | None = None
+        self._edits = 0
         self._serials = 0
+        self.poses: dict[str, State] = {}
+        self._source: Any = None  # of a mechanism that was read from a file: its units, names and expressions
+        self._parameters: dict[str, Parameter] = {}
+        self._book = Book()
+        self._drawn: dict[str, float] = {}  # values of the parameters
+        self._used: list[int] | None = None  # nodes of the formulas in use
+        self._elsewhere: _Elsewhere | None = None  # the system at the values of the last state that had others
 
     def _next_serial(self) -> int:
         """A number for a body or a counted angle, never given twice: packing knows them by it."""
@@ -181,6 +200,71 @@ class Mechanism:
         if fixed:
             self._fix(made, True)
         return made
+
+    def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
+        """Add a design parameter, which may stand wherever a number stands in a joint, point, frame or vector.
+
+        ``L = m.parameter("L", 1.0); crank.point((L, 0, 0)); m.distance("rod", a, b, 2 * L + 0.1)``.  It is held at its
+        value: the mechanism behaves as if the number stood there.  ``L.value = 1.2`` changes the drawing.
+        lower, upper: bounds that ``assemble(free=…)`` keeps, and that a new value must be within.
+        """
+        name = self._new_name(name, "a parameter")
+        start = check.number(value, f"the value of parameter {name!r}")
+        low = -math.inf if lower is None else check.number(lower, f"lower of parameter {name!r}")
+        high = math.inf if upper is None else check.number(upper, f"upper of parameter {name!r}")
+        if not low < high:
+            raise ModelError(f"lower of parameter {name!r} is {low} and upper is {high}; lower must be below upper")
+        _check_bounds(name, start, low, high)
+        number = self._book.add(name, start, (low, high))
+        made = Parameter(self, name, self._book, self._book.nodes[number])
+        self._parameters[name] = made
+        self._drawn = self._book.drawn()
+        self._touch()
+        return made
+
+    def _set_parameter(self, parameter: Parameter, value: Any) -> None:
+        """Change a drawn value; the packed system is measured again when it is next needed."""
+        name = parameter.name
+        if self._parameters.get(name) is not parameter:
+            raise ModelError(f"parameter {name!r} was removed from mechanism {self.name!r}; it has no value to set")
+        number = check.number(value, f"the value of parameter {name!r}")
+        _check_bounds(name, number, parameter.lower, parameter.upper)
+        self._redraw({**self._drawn, name: number})
+
+    def _redraw(self, drawn: dict[str, float]) -> None:
+        values = self._book.evaluate(drawn)
+        self._book.check(values, self._nodes())
+        self._book.values, self._drawn = values, drawn
+
+    def _nodes(self) -> list[int]:
+        """Nodes of the formulas that joints and loads use; kept until the next edit."""
+        if self._used is None:
+            items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
+            self._used = [node for item in items for node in _nodes_of(item)]
+        return self._used
+
+    def _check_formula(self, what: str, formula: Formula) -> None:
+        """ModelError where a formula is of another mechanism, or where a parameter of it was removed."""
+        if formula.book is not self._book:
+            raise ModelError(f"{what} was given {formula!r} of another mechanism; use a parameter of {self.name!r}")
+        if self._book.is_removed(formula.index):
+            raise ModelError(f"{what} was given {formula!r}, whose parameter was removed")
+
+    def _at(self, start: Any) -> Any:
+        """A context in which the drawing has the parameter values of a state."""
+        if not self._parameters or not isinstance(start, State):
+            return _HERE
+        drawn = {name: start.variables.get(name, value) for name, value in self._drawn.items()}
+        if drawn == self._drawn:
+            return _HERE
+        if self._elsewhere is None or self._elsewhere.drawn != drawn:
+            values = self._book.evaluate(drawn)
+            try:
+                self._book.check(values, self._nodes())
+            except ModelError as error:
+                raise ModelError(f"the parameters of the state are not valid: {error}") from None
+            self._elsewhere = _Elsewhere(self, drawn, values, None)
+        return self._elsewhere
 
     fixed = _adds(joints.fixed)
     revolute = _adds(joints.revolute)
@@ -263,6 +347,9 @@ class Mechanism:
                 f"{what} is on body {relation.bodies[0].name!r} alone; a constraint needs two different bodies, of "
                 "which one may be the ground"
             )
+        for value in relation.parameters:
+            if isinstance(value, Formula):
+                self._check_formula(what, value)
         values = zip(kind.parameters, relation.parameters, strict=True)
         return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,)))
 
@@ -351,6 +438,9 @@ class Mechanism:
             raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
+        for value in (*rest, *named.values()):
+            if isinstance(value, Formula):
+                self._check_formula(what, value)
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
         recorded = [
             (word, _recorded(relations[0], value) if callable(value) else _plain(value)) for word, value in parameters
@@ -528,20 +618,27 @@ class Mechanism:
         name = check.name(given, what)
         if name == GROUND:
             raise ModelError(f"{what} cannot be named {name!r}: that is the fixed body")
-        if name in self:
-            held: dict[str, Mapping[str, Any]] = {"body": self._bodies, "joint": self._joints, "load": self._loads}
-            held["rate row"] = self._rate_rows
-            taken = next(word for word, items in held.items() if name in items)
+        if self._item(name) is not None:
+            kinds: dict[str, Mapping[str, Any]] = {
+                "body": self._bodies,
+                "joint": self._joints,
+                "load": self._loads,
+                "rate row": self._rate_rows,
+                "parameter": self._parameters,
+            }
+            taken = next(word for word, items in kinds.items() if name in items)
             raise ModelError(f"{what} cannot be named {name!r}: there is a {taken} of that name; choose another")
         return name
 
-    def remove(self, name: str | Body | Joint | Load, *, joints: bool = False) -> None:
-        """Remove a load, a joint, a rate row, or a body.
+    def remove(self, name: str | Body | Joint | Load | Parameter, *, joints: bool = False) -> None:
+        """Remove a load, a joint, a rate row, a body, or a parameter that nothing uses.
 
         joints: also remove the joints, rate rows and loads attached to it; without it, nothing may be attached.
         """
-        if not isinstance(name, str | Body | Joint | Load):
-            raise ModelError(f"remove was given {name!r}; it must be a body, a joint, a load, or the name of one")
+        if not isinstance(name, str | Body | Joint | Load | Parameter):
+            raise ModelError(
+                f"remove was given {name!r}; it must be a body, a joint, a load, a parameter, or the name of one"
+            )
         key = name if isinstance(name, str) else name.name
         mine = self._ground if key == GROUND else self._item(key)
         if not isinstance(name, str) and mine is not name:
@@ -549,12 +646,15 @@ class Mechanism:
         if key == GROUND:
             raise ModelError("the ground cannot be removed")
         if mine is None:
-            raise check.unknown(key, "body, joint or load", self)
+            raise check.unknown(key, "body, joint, load or parameter", self)
         others: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
             self._joints.pop(f"{key}.range" if not users and mine.kind.name == "couple" else "", None)
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
+        elif isinstance(mine, Parameter):
+            users = [item.name for item in self._users(key)]
+            text = f"parameter {key!r} is used by {', '.join(map(repr, users))}"
         else:
             users = [item.name for item in others if mine in item.bodies]
             held = (("joints", self._joints), ("rate rows", self._rate_rows), ("loads", self._loads))
@@ -563,6 +663,10 @@ class Mechanism:
             text = f"body {key!r} has {' and '.join(parts)}"
         if users and not joints:
             raise ModelError(f"{text}; remove them first, or pass joints=True")
+        if isinstance(mine, Parameter):
+            del self._parameters[key]
+            self._book.names[mine._number] = None
+            self._drawn = self._book.drawn()
         for item in (key, *users):
             self._bodies.pop(item, None)
             self._joints.pop(item, None)
@@ -570,9 +674,15 @@ class Mechanism:
             self._rate_rows.pop(item, None)
         self._touch()
 
+    def _users(self, parameter: str) -> list[Joint | Load]:
+        """Joints, rate rows and loads with a formula of that parameter."""
+        items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
+        return [item for item in items if parameter in self._book.parameters_of(_nodes_of(item))]
+
     def _touch(self) -> None:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
-        self._system = None
+        self._system = self._elsewhere = self._used = None
+        self._edits += 1
 
     def _edited(self, body: Body) -> None:
         """An attribute of a body was set; a fixed body stays fixed where it is drawn now."""
@@ -648,9 +758,14 @@ class Mechanism:
         """The constraints of velocities alone by name, in the order they were made."""
         return dict(self._rate_rows)
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The design parameters by name, in the order they were made."""
+        return dict(self._parameters)
+
     def _item(self, name: str) -> Any:
-        """The joint, body, load or rate row of that name, or None."""
-        held = (self._joints, self._bodies, self._loads, self._rate_rows)
+        """The joint, body, load, rate row or parameter of that name, or None."""
+        held = (self._joints, self._bodies, self._loads, self._rate_rows, self._parameters)
         return next((items[name] for items in held if name in items), None)
 
     def __getitem__(self, name: str) -> Item:
@@ -659,7 +774,7 @@ class Mechanism:
             if name == GROUND:
                 ground: Any = self._ground
                 return ground  # type: ignore[no-any-return]
-            raise check.unknown(name, "body, joint or load", self)
+            raise check.unknown(name, "body, joint, load or parameter", self)
         made: Item = found
         return made
 
@@ -671,9 +786,10 @@ class Mechanism:
         yield from self._joints
         yield from self._loads
         yield from self._rate_rows
+        yield from self._parameters
 
     def __len__(self) -> int:
-        return len(self._bodies) + len(self._joints) + len(self._loads) + len(self._rate_rows)
+        return sum(1 for _ in self)
 
     @property
     def system(self) -> System:
@@ -682,13 +798,19 @@ class Mechanism:
             if not self._bodies:
                 raise ModelError(f"mechanism {self.name!r} has no bodies; add one with m.body(name)")
             self._system = self._packed()
+        elif self._system.values is not self._drawn and self._parameters:
+            self._system = self._system.redrawn(self._book.values, self._drawn)
         return self._system
 
     def _packed(self, references: Any = None) -> System:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
         bodies, bundles = list(self._bodies.values()), list(self._joints.values())
-        rate_rows = list(self._rate_rows.values())
-        return System(bodies, bundles, self._counted_angles(), references, rate_rows, self._display)
+        rows = list(self._rate_rows.values())
+        return System(bodies, bundles, self._counted_angles(), references, rows, self._own_book(), self._display)
+
+    def _own_book(self) -> tuple[Book, dict[str, float]] | None:
+        """The formulas and the drawn values, if there are parameters."""
+        return (self._book, self._drawn) if self._parameters else None
 
     def _counted_angles(self, with_loads: bool = False) -> list[CountedAngle]:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
@@ -737,6 +859,8 @@ class Mechanism:
         start: State | Mapping[Any, Any] | None = None,
         *,
         time: float | None = None,
+        free: Iterable[str | Parameter] = (),
+        least: Any = None,
         options: AssemblyOptions | None = None,
         **changes: Unpack[OptionArguments],
     ) -> AssemblyResult:
@@ -744,17 +868,45 @@ class Mechanism:
 
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
+        free: parameters to solve for too, within their bounds; their values are in ``result.state.variables``.
+        least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters whose value shall be
+        the least, such as ``L1 + L2``.  Without it some values near the drawn ones are found.
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
         ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
         """
-        result: AssemblyResult = _assemble.assemble(self.system, start, time, _checked_options(options, changes))
+        own = _checked_options(options, changes)
+        with self._at(start):
+            system = self._with_free(free)
+            if least is None:
+                result: AssemblyResult = _assemble.assemble(system, start, time, own)
+            elif system.variables.free:
+                result = _assemble.assemble_least(system, start, time, own, least)
+            else:
+                raise ModelError(f"least is {least!r}, but no parameter is free; give free=[…]")
         return result
+
+    def _with_free(self, free: Iterable[str | Parameter]) -> System:
+        """The system in which some parameters are unknowns."""
+        if isinstance(free, str | Parameter):
+            raise ModelError(f"free is {free!r}; it must be a list of parameters or their names")
+        names = tuple(dict.fromkeys([self._parameter_name(item) for item in free]))
+        return self.system.with_variables(names) if names else self.system
+
+    def _parameter_name(self, item: Any) -> str:
+        name = item.name if isinstance(item, Parameter) else item
+        if not isinstance(name, str) or name not in self._parameters:
+            raise check.unknown(name, "parameter", self._parameters)
+        if isinstance(item, Parameter) and self._parameters[name] is not item:
+            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}")
+        return name
 
     def assemble_many(
         self,
         starts: Any,
         *,
         time: float | None = None,
+        free: Iterable[str | Parameter] = (),
+        values: Mapping[Any, Any] | None = None,
         workers: int | None = None,
         progress: Progress | None = None,
         options: AssemblyOptions | None = None,
@@ -763,12 +915,22 @@ class Mechanism:
         """Assemble from many starts: what :meth:`assemble` would answer to each, as arrays.
 
         starts: r [m] and p of every body, shape (n, bodies, 7), or a list of what :meth:`assemble` takes.
+        free: parameters to solve for too, as in :meth:`assemble`.
+        values: of parameters by name, shape (n,) each, one for each start; then ``starts`` may be one state for all.
+        Without it the values are those of each state.
         workers: threads; None for one per core, 1 for the calling thread alone.  The answers do not depend on it.
         progress: called now and then with the number of starts done, and of all starts.
         options: as of :meth:`assemble`; ``max_seconds`` is for all starts together.
         """
         own = _checked_options(options, changes)
-        results: BatchResult = _batch.assemble_many(self.system, starts, time, own, workers, progress)
+        names = self._with_free(free).variables.free
+        starts, given = _batch.starts_with_values(starts, values, self._drawn, self._parameter_name)
+        both = [name for name in given if name in names]
+        if both and values is not None:
+            raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
+        held = tuple([name for name in given if name not in names])
+        system = self.system.with_variables(names, held) if names or held else self.system
+        results: BatchResult = _batch.assemble_many(system, starts, time, own, workers, progress, given)
         return results
 
     def stepper(
@@ -780,7 +942,8 @@ class Mechanism:
         tolerance: float = 1e-12,
     ) -> Stepper:
         """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
-        made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
+        with self._at(start):
+            made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
         return made
 
     def move(
@@ -799,10 +962,12 @@ class Mechanism:
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
-        motion: Motion = _move.move(
-            self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
-        )
-        motion._model = self._model()
+        with self._at(start):
+            motion: Motion = _move.move(
+                self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
+            )
+            motion._model = self._model()
+        motion._source = self, self._edits
         return motion
 
     def simulate(
@@ -817,34 +982,33 @@ class Mechanism:
         max_step: float | None = None,
         max_seconds: float | None = None,
         progress: Callable[[float], None] | None = None,
+        stabilization: str = "projection",
+        gain: float | None = None,
+        tolerance: float = 1e-12,
     ) -> Simulation:
         """The motion under gravity and loads over a duration [s], from a state with its velocities, or from rest.
 
         step [s]: constant steps.  rtol: variable steps, chosen so that the estimated error of each is below rtol,
         relative to the extent, or in radians.  If neither is given, rtol is 1e-6.
         times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
-        method: "adams", or "rk4" and "dopri5" for comparison.
+        method: "adams"; "rk4" and "dopri5" for comparison; "generalized_alpha", an implicit method of order 2 for stiff
+        springs and dampers, which is computed in Python and slower.
         max_step [s]: of steps chosen by rtol; a hundredth of the duration where it is not given.  A pulse of a load
         that is shorter may be stepped over.
         max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
+        stabilization: "projection" keeps joints closed in every step.  "none" and "baumgarte" are for comparison: the
+        joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
+        gain [1/s]: α of Baumgarte's terms 2α (J v − ġ) + α² f; 0.1/step where it is not given.
+        tolerance: of the assembly at the start, as in :meth:`assemble`.
         If it is interrupted by the keyboard, the result contains what was reached.
         """
-        equations, notes = self._equations()
-        simulation: Simulation = _simulate.simulate(
-            self.system,
-            equations,
-            duration,
-            state,
-            step=step,
-            rtol=rtol,
-            times=times,
-            method=method,
-            max_step=max_step,
-            max_seconds=max_seconds,
-            progress=progress,
-            notes=notes,
-        )
-        simulation._connections = self._connections()
+        given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
+        options = _simulate.Options(*given)
+        with self._at(state):
+            equations, notes = self._equations()
+            simulation: Simulation = _simulate.simulate(self.system, equations, duration, state, options, notes)
+            simulation._connections = self._connections()
+        simulation._source = self, self._edits
         return simulation
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
@@ -856,8 +1020,12 @@ class Mechanism:
         """
         if not isinstance(state, State):
             raise ModelError(f"solve_rates got {state!r}; it must be a State, such as result.state")
+        with self._at(state):
+            return self._solve_rates(state, given or {})
+
+    def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
         driven = self.copy()
-        for key, rate in (given or {}).items():
+        for key, rate in given.items():
             joint = self[key] if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
@@ -875,6 +1043,37 @@ class Mechanism:
         equations, notes = self.system.cached(("equations of motion", self._gravity), self._new_equations)
         return equations, list(notes)
 
+    def session(
+        self,
+        state: State | Mapping[Any, Any] | None = None,
+        *,
+        mode: str = "kinematic",
+        rate: float = 1000.0,
+        hand: str = "constraint",
+    ) -> Session:
+        """An operator in the loop: grasp bodies, move targets, and feel the force, cycle by cycle.
+
+        state: where it begins; it is assembled, and the drawing where none is given.
+        mode: "kinematic": the joints are hard and the hands compliant; no time passes, so masses, gravity and loads do
+        not act, and drivers keep the values that they have at the time of the state.  "dynamic": the equations of
+        motion, with gravity, loads and drivers.
+        rate [Hz]: of the cycles; a cycle of a dynamic session lasts 1/rate.
+        hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
+        """
+        with self._at(state):
+            equations = self._equations()[0] if mode == "dynamic" else self._metric_equations()
+            made: Session = _session.Session(
+                self.system, equations, self._bodies, state, mode=mode, rate=rate, hand=hand
+            )
+        return made
+
+    def _metric_equations(self) -> Equations:
+        """The equations with a ball of the size of each body, of 1 kg at the centroid of its joint points, for it."""
+        centroids = self.system.centroids.tolist()
+        parts = [_mass.Part(name, 1.0, tuple(c), None) for name, c in zip(self._bodies, centroids, strict=True)]
+        found = _mass.masses(parts, self._points(), self.system.judged_length)
+        return self._pack_equations(found, (0.0, 0.0, 0.0), [])
+
     def _new_equations(self) -> tuple[Equations, list[str]]:
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
@@ -882,14 +1081,24 @@ class Mechanism:
         if found.assumed:
             names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
+        massless = [body.name for body in bodies if not body.has_mass]
+        if massless:
+            names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
+            notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
+        return self._pack_equations(found, self._gravity, list(self._loads.values())), notes
+
+    def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load]) -> Equations:
+        """The equations of motion with these masses, gravity and loads."""
+        bodies = list(self._bodies.values())
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
         bundles += self._rate_rows.values()
-        loads, angles = list(self._loads.values()), self._counted_angles(with_loads=True)
-        system = System(bodies, bundles, angles, found.frames)
+        angles = self._counted_angles(with_loads=bool(loads))
+        system = System(bodies, bundles, angles, found.frames, formulas=self._own_book())
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
-        return _equations.Equations(system, found.diagonal, self._gravity, stops, forces), notes
+        equations: Equations = _equations.Equations(system, found.diagonal, gravity, stops, forces)
+        return equations
 
     def _points(self) -> dict[str, list[Any]]:
         """Where each body is joined [m], in its axes, by its name."""
@@ -898,7 +1107,7 @@ class Mechanism:
             for end in joint.ends:
                 for place in (end.a, end.b) if isinstance(end, Coordinate) else (end,):
                     if not isinstance(place, Direction):
-                        points.setdefault(place.body.name, []).append(place.feature().value)
+                        points.setdefault(place.body.name, []).append(plain(place.feature().value))
         return points
 
     def _connections(self) -> dict[str, Connection]:
@@ -912,17 +1121,21 @@ class Mechanism:
         model: Model = _model.Model(parts, self._points(), self._gravity, self._connections(), loaded)
         return model
 
-    def diagnose(self, state: State | None = None, *, tolerance: float = 1e-12) -> Diagnosis:
+    def diagnose(
+        self, state: State | None = None, *, tolerance: float = 1e-12, free: Iterable[str | Parameter] = ()
+    ) -> Diagnosis:
         """Degrees of freedom, redundancy and residuals in a state (the authored one where none is given).
 
         tolerance: as in :meth:`assemble`; the state counts as assembled where every residual is within it, and
         motions along which every residual stays within it count as free.
+        free: parameters that are unknowns too; one that nothing determines is reported as a freedom, by name.
         """
         if state is None:
             state = self.system.state()
         elif not isinstance(state, State):
             raise ModelError(f"diagnose was given {state!r}; it must be a State, such as result.state")
-        found: Diagnosis = _freedom.diagnose(self.system, state, tolerance)
+        with self._at(state):
+            found: Diagnosis = _freedom.diagnose(self._with_free(free), state, tolerance)
         return found
 
     def constraint_equations(
@@ -934,7 +1147,8 @@ class Mechanism:
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
         own = self._checked_state("constraint_equations", state)
-        found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
+        with self._at(own):
+            found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
         return found
 
     def jacobian(
@@ -956,7 +1170,8 @@ class Mechanism:
         place = of if isinstance(of, Body) else getattr(of, "body", None)
         if place is not None:
             self._check_body("jacobian", place)
-        return _linearise.jacobian(self.system, of, own, by, sparse)
+        with self._at(own):
+            return _linearise.jacobian(self.system, of, own, by, sparse)
 
     def _checked_state(self, what: str, state: State | None) -> State:
         if state is None:
@@ -965,7 +1180,117 @@ class Mechanism:
             raise ModelError(f"{what} was given {state!r}; it must be a State of this mechanism, such as result.state")
         return state
 
+    def sensitivity(
+        self,
+        state: State,
+        outputs: Any,
+        parameters: Iterable[str | Parameter] | None = None,
+        *,
+        tolerance: float = 1e-10,
+    ) -> Sensitivity:
+        """Exact derivatives of outputs with respect to parameters, in an assembled state.
+
+        outputs: a list of joints (by name, if they have one coordinate), coordinates, points or frames (their origins
+        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.
+        parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
+        possible, and ``result.unique`` tells which outputs depend on that choice.
+        """
+        names = tuple(dict.fromkeys([self._parameter_name(p) for p in parameters or self._parameters]))
+        if not names:
+            raise ModelError(f"mechanism {self.name!r} has no parameters; add one with m.parameter(name, value)")
+        if not isinstance(state, State):
+            raise ModelError(f"sensitivity was given {state!r}; it must be a State, such as result.state")
+        with self._at(state):
+            system, labels = self._outputs(outputs)
+            found: Sensitivity = _sensitivity.sensitivity(self.system, system, labels, state, names, tolerance)
+        return found
+
+    def tolerances(
+        self,
+        state: State,
+        outputs: Any,
+        tolerances: Mapping[Any, float],
+        *,
+        samples: int = 100_000,
+        seed: int = 0,
+        distribution: Literal["normal", "uniform"] = "normal",
+        workers: int | None = None,
+    ) -> Tolerances:
+        """What tolerances ±t of parameters do to outputs: worst case and root of squares, and a Monte Carlo beside it.
+
+        outputs: as of :meth:`sensitivity`.  tolerances: ``{"L": 0.1e-3, …}``.
+        samples: parameters drawn from a normal distribution with σ = t/3, or a uniform one; the mechanism is assembled
+        for each, on all cores.  seed: of the draws, which depend on the names of the parameters, not on their order.
+        """
+        began = clock.perf_counter()
+        given = _sensitivity.checked_tolerances(tolerances, self._parameter_name)
+        check.choice(distribution, "distribution", _sensitivity.FACTORS)
+        count = check.count(samples, "samples", 2)
+        found = self.sensitivity(state, outputs, given)
+        values = _sensitivity.draw(
+            given, {**self._drawn, **state.variables}, count, check.count(seed, "seed", 0), distribution
+        )
+        batch = self.assemble_many(state, values=values, workers=workers)
+        with self._at(state):
+            system, labels = self._outputs(outputs)
+            seen = system.with_variables((), tuple(given))
+        angles = batch._system.counted_angles
+        keys = {key: batch.angles[:, len(batch._system.variables.names) + k] for k, key in enumerate(angles)}
+        near = [np.full(count, state.angles.get(key, 0.0)) for key in seen.counted_angles]
+        tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
+        poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])
+        every = _sensitivity.evaluate_many(seen, len(labels), poses[batch.ok], state.time)
+        failed = int((~batch.ok).sum())
+        seconds = clock.perf_counter() - began
+        result: Tolerances = _sensitivity.combine(found, given, every, failed, distribution, seconds)
+        return result
+
+    def _outputs(self, outputs: Any) -> tuple[System, list[Any]]:
+        """The system whose relations are the outputs, and a label and a unit for each row."""
+        if isinstance(outputs, str | Joint | Coordinate | Point | Frame) or not isinstance(outputs, Iterable):
+            outputs = [outputs]
+        bundles: list[Bundle] = []
+        labels: list[Any] = []
+        for k, given in enumerate(outputs):
+            what = f"output {k}"
+            if isinstance(given, Point | Frame):
+                self._check_body(what, given.body)
+                relation = joints.coincident(self._ground.point(), given)
+                words = [f"{given.body.name} {axis}" for axis in "xyz"]
+            elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Primitive):
+                ends, relation = own.resolved(given[0], given[1], self._coordinate)
+                for end in ends:
+                    for body in end.bodies if isinstance(end, Coordinate) else (end.body,):
+                        self._check_body(what, body)
+                rows = given[0].rows
+                words = [given[0].name if rows == 1 else f"{given[0].name} {i}" for i in range(rows)]
+            else:
+                chosen = self._chosen(what, self[given] if isinstance(given, str) else given, None)
+                for body in chosen.bodies:
+                    self._check_body(what, body)
+                relation = Relation(joints.DRIVEN[chosen.kind], chosen.arguments(), (0.0,))
+                single = chosen.joint and len(self._joints[chosen.joint].kind.coordinates) == 1
+                words = [chosen.joint if single else f"{chosen.joint} {chosen.name}".strip()]
+            if not relation.bodies:
+                raise ModelError(f"{what} is on the ground alone; it never changes")
+            bundles.append(Bundle(f"output {k}", [relation]))
+            labels += [_sensitivity.Output(w, u) for w, u in zip(words, relation.primitive.units, strict=True)]
+        if not bundles:
+            raise ModelError("there are no outputs; give joints, coordinates, points or primitives")
+        counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
+        system = System(list(self._bodies.values()), bundles, list(counted), None, formulas=self._own_book())
+        return system, labels
+
     # -- values --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any, *, units: Mapping[str, str] | None = None) -> None:
+        """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
+
+        units: such as ``{"length": "mm", "angle": "deg"}``; those of the file that it was read from, or SI.
+        Functions are written as expressions.  What a file cannot carry raises a ModelError, and nothing is written.
+        An existing file is replaced at once, or not at all.
+        """
+        _files.save(self, path, units=units)
 
     def copy(self, name: str | None = None) -> Mechanism:
         """An independent copy."""
@@ -987,6 +1312,7 @@ class Mechanism:
             tuple(joint.description() for joint in self._joints.values()),
             tuple(load.description() for load in self._loads.values()),
             tuple(row.description() for row in self._rate_rows.values()),
+            tuple((p.name, p.value, p.lower, p.upper) for p in self._parameters.values()),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -997,7 +1323,7 @@ class Mechanism:
     __hash__ = None  # type: ignore[assignment]  # it can be edited
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_system": None}
+        return {**self.__dict__, "_system": None, "_elsewhere": None}
 
     def table(self) -> dict[str, list[Any]]:
         """The joints as columns by title, one row each, for ``pandas.DataFrame(m.table())``."""
@@ -1018,6 +1344,45 @@ class Mechanism:
         loads = f", {len(self._loads)} loads" if self._loads else ""
         rows = f", {len(self._rate_rows)} rate rows" if self._rate_rows else ""
         return f"<Mechanism {self.name!r}: {len(self._bodies)} bodies, {len(self._joints)} joints{loads}{rows}>"
+
+
+class _Elsewhere:
+    """A context in which the drawing of a mechanism has other values of its parameters."""
+
+    def __init__(
+        self, mechanism: Mechanism, drawn: dict[str, float], values: list[float], system: System | None
+    ) -> None:
+        self.mechanism, self.drawn, self.values, self.system = mechanism, drawn, values, system
+        self._kept: Any = None
+
+    def __enter__(self) -> None:
+        m = self.mechanism
+        here = m.system  # packed before the values change, so that what does not depend on them is shared
+        self._kept = m._book.values, m._drawn, here
+        m._book.values, m._drawn, m._system = self.values, self.drawn, self.system or here
+        self.system = m.system
+
+    def __exit__(self, *_: object) -> None:
+        m = self.mechanism
+        self.system = m._system
+        m._book.values, m._drawn, m._system = self._kept
+
+
+_HERE = nullcontext()
+
+
+def _nodes_of(item: Joint | Load) -> list[int]:
+    """Nodes of the formulas of a joint or load."""
+    found = [node for relation in item.relations for node in relation.nodes]
+    wrench = item.action.wrench if isinstance(item, Load) else None
+    return found if wrench is None else [*found, *(node for _, node in bindings(wrench.point))]
+
+
+def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:
+    if not lower <= value <= upper:
+        raise ModelError(
+            f"the value of parameter {name!r} is {value}; it must lie within {lower} and {upper}, its bounds"
+        )
 
 
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:

@@ -324,7 +324,7 @@ def test_motion_does_not_depend_on_origins():
 
 def pendulum(**body):
     m = cd.Mechanism(gravity=(0.0, -9.81, 0.0))
-    bob = m.body("bob", position=(-1.0, 0.0, 0.0), **{"inertia": 0.01 * np.eye(3), **body})
+    bob = m.body("bob", position=(-1.0, 0.0, 0.0), **{"inertia": 0.01 * np.eye(3), "mass": 1.0, **body})
     m.revolute("A", m.ground.frame(z=Z), bob.frame((1.0, 0.0, 0.0), z=Z))
     return m
 
@@ -353,10 +353,15 @@ def test_impossible_inertia_is_refused_by_name(inertia):
         pendulum(inertia=inertia)
 
 
-def test_bodies_of_unknown_inertia_are_named():
+def test_bodies_of_unknown_mass_or_inertia_are_named():
     m = pendulum(inertia=None)
     assert any("bob" in note and "inertia" in note for note in m.simulate(0.1).notes)
     assert not pendulum().simulate(0.1).notes
+    m = pendulum(mass=None)
+    assert any("bob" in note and "no mass" in note for note in m.simulate(0.1).notes)
+    assert any("no mass" in note for note in m.copy().simulate(0.1).notes)
+    m["bob"].mass = 1.0
+    assert not m.simulate(0.1).notes
 
 
 def test_inconsistent_velocities_are_projected_and_it_is_said():

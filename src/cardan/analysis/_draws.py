@@ -18,7 +18,8 @@ TURNS = 1.5  # counted angles are drawn within ± this many turns of the first s
 
 # operations, and the fields of their tables
 NEAR, ANYWHERE, SOME, BETWEEN, APART = 0, 1, 2, 3, 4
-BODIES, ANGLES, SEEDS = range(3)  # two numbers, then a seed for each body and each counted angle
+# four numbers, then a seed for each body, each variable and each counted angle
+BODIES, VARIABLES, FREE, ANGLES, SEEDS = range(5)
 ATTEMPT = 0
 REACH, CENTER = 1, 2
 SIZE, LENGTH = 1, 2
@@ -59,9 +60,10 @@ def place(o, q, shift, rotation, center, out):
 
 
 @exact_inner
-def draw_anywhere(bodies, angles, seeds, attempt, q, reach, center, out):
+def draw_anywhere(bodies, variables, free, angles, seeds, attempt, q, reach, center, out):
     """Uniform orientations; positions within ± reach of the centre, along the axes of the authored body in q.
 
+    Free variables are drawn between zero and twice their values in q.
     Odd attempts draw the counted angles too: a screw may need another number of turns than the start has.
     """
     for b in range(bodies):
@@ -78,7 +80,12 @@ def draw_anywhere(bodies, angles, seeds, attempt, q, reach, center, out):
         t = sqrt(u)
         rotation = (s * sin(v), s * cos(v), t * sin(w), t * cos(w))
         place(7 * b, q, (x, y, z), rotation, (center[0], center[1], center[2]), out)
-    for k in range(bodies, bodies + angles):
+    for k in range(bodies, bodies + variables):
+        o = 6 * bodies + k
+        out[o] = q[o]
+        if k < bodies + free:
+            out[o] *= 2.0 * uniform(np.uint64(seeds[k]), attempt * DRAWS + 1)
+    for k in range(bodies + variables, bodies + variables + angles):
         o = 6 * bodies + k
         out[o] = q[o]
         if attempt % 2 == 1:
@@ -160,11 +167,13 @@ def square_apart(bodies, q, other, length):
 def _draw(op, ints, floats, q, other, out, unused_1, unused_2):
     """out ← a draw from q: op NEAR, ANYWHERE, SOME (the other bodies as in ``other``), or BETWEEN q and other.
 
-    op APART: out[0] ← squared distance of q and other.  ints: bodies, counted angles, then a seed for each; floats:
+    op APART: out[0] ← squared distance of q and other.  ints: numbers of bodies, variables, free ones and counted
+    angles, then a seed for each; floats:
     ATTEMPT REACH CENTER for ANYWHERE and SOME, ATTEMPT SIZE LENGTH for NEAR, SHARE for BETWEEN, LENGTH for APART.
     """
     bodies = ints[BODIES]
-    angles = ints[ANGLES]
+    variables = ints[VARIABLES]
+    angles = variables + ints[ANGLES]
     seeds = tail(ints, SEEDS)
     attempt = int(floats[ATTEMPT])
     if op == NEAR:
@@ -174,9 +183,11 @@ def _draw(op, ints, floats, q, other, out, unused_1, unused_2):
     elif op == APART:
         out[0] = square_apart(bodies, q, other, floats[LENGTH])
     else:
-        draw_anywhere(bodies, angles, seeds, attempt, q, floats[REACH], tail(floats, CENTER), out)
+        angles = ints[ANGLES]
+        reach = floats[REACH]
+        draw_anywhere(bodies, variables, ints[FREE], angles, seeds, attempt, q, reach, tail(floats, CENTER), out)
         if op == SOME:
-            keep_others(bodies, angles, seeds, attempt, other, out)
+            keep_others(bodies, variables + angles, seeds, attempt, other, out)
     return 0
 
 

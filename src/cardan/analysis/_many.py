@@ -48,7 +48,8 @@ T_BODIES = 20
 T_ANGLES = 21
 T_CONTROL = 22
 T_DRIVER_COUNT = 23
-T_PIECES = 24  # offsets of the pieces of the workspace, and its end
+T_VARIABLES = 24
+T_PIECES = 25  # offsets of the pieces of the workspace, and its end
 
 # pieces of the workspace
 Q, BEST, SPARE, FIRST, BEFORE, X, ROWS, CONTROL, DRAWN, VERDICT, ZEROS, EVALUATION, COSTS = map(plain, range(13))
@@ -157,7 +158,7 @@ def update_own_angles(table, q, work):
         whole[EVALUATOR],
         integers_at(whole[INTS]),
         floats_at(whole[FLOATS]),
-        POSE * table[T_BODIES],
+        POSE * table[T_BODIES] + table[T_VARIABLES],
         table[T_SIZE],
         q,
         piece(table, BEFORE, work),
@@ -409,7 +410,7 @@ def add_turns(table, options, work):
     count_turns(
         integers_at(table[T_WHOLE]),
         integers_at(table[T_TURN_ROWS]),
-        POSE * table[T_BODIES],
+        POSE * table[T_BODIES] + table[T_VARIABLES],
         table[T_SIZE],
         q,
         piece(table, SPARE, work),

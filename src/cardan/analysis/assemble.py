@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,6 +23,32 @@ STATUS: Final = {
     Outcome.STALLED: Status.STALLED,
     Outcome.BROKEN: Status.DIVERGED,
 }
+
+
+def assemble_least(
+    system: System, start: Start, at_time: float | None, options: AssemblyOptions, least: Any
+) -> AssemblyResult:
+    """See :meth:`cardan.Mechanism.assemble`: with free parameters, and the least of a cost."""
+    from cardan.analysis.least import checked_cost, minimise
+
+    cost = checked_cost(system, least)
+    found = assemble(system, start, at_time, options)
+    if not found.ok:
+        return found
+    book = system._source.book
+    assert book is not None
+    bounds = [book.bounds[book.names.index(name)] for name in system.variables.free]
+    near = start_angles(system, found.state)
+    q = formulations.to_reference(system, found.state.coordinates, near)
+    q, is_least = minimise(system, q, cost, found.state.time, bounds)
+    state = system.state(formulations.from_reference(system, q), formulations.angles(system, q), found.state.time)
+    again = assemble(system, state, at_time, options)
+    again.iterations += found.iterations
+    again.restarts += found.restarts
+    again.seconds += found.seconds
+    if again.ok and not is_least:
+        again.status = Status.ITERATION_LIMIT  # every constraint is met, but the cost is not the least
+    return again
 
 
 def assemble(system: System, start: Start, at_time: float | None, options: AssemblyOptions) -> AssemblyResult:
@@ -73,7 +99,7 @@ def _result(
         status = STATUS[max(unmet, key=lambda run: np.nan_to_num(run.residual, nan=np.inf)).outcome]
     return AssemblyResult(
         system,
-        system.state(coordinates, angles if system.counted_angles else None, task.time),
+        system.state(coordinates, angles if angles.size else None, task.time),
         residuals,
         status=status,
         residual=found.residual,

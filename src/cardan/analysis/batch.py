@@ -7,7 +7,7 @@ number of threads.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,9 @@ def assemble_many(
     options: AssemblyOptions,
     workers: int | None,
     progress: Progress | None,
+    given: Mapping[str, FloatArray],
 ) -> BatchResult:
-    """See :meth:`cardan.Mechanism.assemble_many`."""
+    """See :meth:`cardan.Mechanism.assemble_many`.  given: values of parameters for each start, by name."""
     began = time.perf_counter()
     check.count(options.restart_count, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
@@ -49,6 +50,10 @@ def assemble_many(
         raise ModelError(f"progress is {progress!r}; it must be a function (done, total)")
     moment = _time(starts, at_time)
     coordinates, near = _starts(system, starts)
+    for name, values in given.items():
+        if len(values) != len(coordinates):
+            raise ModelError(f"values has {len(values)} numbers for {name!r}, but there are {len(coordinates)} starts")
+        near[:, system.variables.names.index(name)] = values
     deadline = None if options.max_seconds is None else began + options.max_seconds
     task = Task(options, deadline, moment)
     ends = []
@@ -57,6 +62,51 @@ def assemble_many(
         own = piece.take(coordinates), piece.take_angles(near)
         ends.append((piece, solve_piece(piece.system, *own, task, threads, own_progress)))
     return _verdict(system, coordinates, near, ends, task, began)
+
+
+def starts_with_values(
+    starts: Any, values: Mapping[Any, Any] | None, drawn: Mapping[str, float], named: Callable[[Any], str]
+) -> tuple[Any, dict[str, FloatArray]]:
+    """The starts, and for each parameter that is not as drawn in all of them its values, shape (n,)."""
+    if values is None:
+        if not drawn or not isinstance(starts, Sequence) or isinstance(starts, str):
+            return starts, {}
+        every = [start.variables if isinstance(start, State) else {} for start in starts]
+        found = {
+            name: np.array([own.get(name, value) for own in every])
+            for name, value in drawn.items()
+            if any(own.get(name, value) != value for own in every)
+        }
+        return starts, found
+    if not isinstance(values, Mapping) or not values:
+        raise ModelError(f"values is {values!r}; it must be {{parameter: array of numbers}}")
+    given = {}
+    for key, numbers in values.items():
+        name = named(key)
+        try:
+            given[name] = np.array(numbers, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"the values of parameter {name!r} are {numbers!r}; they must be numbers") from None
+        if given[name].ndim != 1 or not np.isfinite(given[name]).all():
+            raise ModelError(f"the values of parameter {name!r} must be finite numbers, shape (n,)")
+    if isinstance(starts, State):
+        count = len(next(iter(given.values())))
+        own = {n: np.full(count, v) for n, v in starts.variables.items() if n not in given and v != drawn.get(n, v)}
+        return _Repeated(starts, count), {**own, **given}
+    return starts, given
+
+
+class _Repeated(Sequence[State]):
+    """One state as many starts."""
+
+    def __init__(self, state: State, count: int) -> None:
+        self.state, self._count = state, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.state
 
 
 def _share(progress: Progress | None, k: int, count: int) -> Progress | None:
@@ -116,6 +166,8 @@ def _verdict(
 
 def _time(starts: Any, at_time: Any) -> float:
     """The time of the drivers [s]: the given one, or that of all states among the starts."""
+    if isinstance(starts, _Repeated):
+        return start_time(starts.state, at_time)
     if at_time is not None or not isinstance(starts, Sequence):
         return start_time(None, at_time)
     times = {start_time(start, None) for start in starts}
@@ -138,6 +190,9 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
     wanted = f"an array of shape (n, {bodies}, 7), r and p of every body, or a list of states"
     if isinstance(starts, State | Mapping | str):
         raise ModelError(f"the starts are {starts!r}; they must be {wanted}")
+    if isinstance(starts, _Repeated):
+        one, tail = _start(system, 0, starts.state)
+        return np.tile(one, (len(starts), 1, 1)), np.tile(tail, (len(starts), 1))
     if isinstance(starts, Sequence) and not len(starts):
         raise ModelError(f"there are no starts; they must be {wanted}, with n ≥ 1")
     if isinstance(starts, Sequence) and any(start is None or isinstance(start, State | Mapping) for start in starts):
@@ -145,7 +200,7 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
             if not (start is None or isinstance(start, State | Mapping)):
                 raise ModelError(f"start {k} is of type {type(start).__name__}; it must be a state or a dict of poses")
         listed, near = zip(*[_start(system, k, start) for k, start in enumerate(starts)], strict=True)
-        return np.array(listed), np.array(near).reshape(len(listed), len(system.counted_angles))
+        return np.array(listed), np.array(near).reshape(len(listed), system.tail.size)
     try:
         given = np.asarray(starts)
         is_real = given.dtype.kind in "iufO"  # complex numbers would lose a part; texts are not accepted
@@ -165,4 +220,4 @@ def _starts(system: System, starts: Any) -> tuple[FloatArray, FloatArray]:
         k, b = np.argwhere(~(within & fine))[0]
         valid = VALID_POSE if not fine[k, b] else f"its coordinates must not exceed {check.LARGEST}"
         raise ModelError(f"the pose of body {system.names[b]!r} in start {k} is {coordinates[k, b].tolist()}; {valid}")
-    return coordinates, np.zeros((len(coordinates), len(system.counted_angles)))
+    return coordinates, np.tile(system.tail, (len(coordinates), 1))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.result import Status
 from cardan.errors import ModelError
+from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
 
@@ -21,7 +23,8 @@ class BatchResult:
 
     ``ok``: every constraint is met.  ``status``: values of :class:`Status`.  ``residual``: the largest in relation to
     its bound; ``tolerance``: this bound.  ``iterations``: sum over all attempts; ``restarts``: attempts after the
-    first.  ``coordinates`` [m, 1], shape (n, bodies, 7).  ``angles`` [rad], shape (n, counted angles).
+    first.  ``coordinates`` [m, 1], shape (n, bodies, 7).  ``angles`` [rad], shape (n, variables + counted angles):
+    parameters that are free, or that differ from start to start (``variables``), then the counted angles.
     """
 
     _system: System
@@ -46,6 +49,16 @@ class BatchResult:
     def __len__(self) -> int:
         return len(self.ok)
 
+    def variable(self, parameter: Any) -> FloatArray:
+        """Values of a parameter, shape (n,)."""
+        name = getattr(parameter, "name", parameter)
+        names = self._system.variables.names
+        if name in names:
+            return self.angles[:, names.index(name)]
+        if name not in self._system.values:
+            raise check.unknown(name, "parameter of this mechanism", self._system.values)
+        return np.full(len(self), self._system.values[name])
+
     def __eq__(self, other: object) -> bool:
         """Equal in everything except the computing time."""
         if not isinstance(other, BatchResult):
@@ -63,7 +76,7 @@ class BatchResult:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not -len(self) <= k < len(self):
             valid = f"from 0 to {len(self) - 1}, or from {-len(self)} to −1 counted from the end"
             raise ModelError(f"the index of the start is {k!r}; it must be a whole number {valid}")
-        angles = self.angles[k].copy() if self._system.counted_angles else None
+        angles = self.angles[k].copy() if self.angles.shape[1] else None
         return self._system.state(self.coordinates[k].copy(), angles, self.time)
 
     def counts(self) -> dict[str, int]:

@@ -88,18 +88,26 @@ def is_impossible(system: System, tolerance: float, time: float) -> bool:
 
 def _records(system: System, floats: list[float]) -> list[tuple[str, list[Node], list[float]]]:
     """Name of the primitive, features and parameters of every record."""
-    ints, found = system.ints.tolist(), []
+    ints = system.ints.tolist()
+    found: list[tuple[str, list[Node], list[float]]] = []
+    names = set(system.variables.names)  # a proof must hold for all their values
+    book = system._source.book
+    at_variables = [
+        bool(names and book and book.parameters_of([node for _, node in record.bindings]) & names)
+        for record in system._source.records
+    ]
     for (_, primitive, _), at in zip(system.rows, system.starts[:-1].tolist(), strict=True):
         first = at + layout.RECORD + ints[at + layout.SLOTS]
         nodes: list[Node] = []
-        if primitive.code >= 0:
+        is_fixed = primitive.code >= 0 and not at_variables[len(found)]
+        if is_fixed:
             for f in range(first, first + layout.FEATURE * ints[at + layout.FEATURES], layout.FEATURE):
                 kind, source = ints[f + layout.KIND], ints[f + layout.SOURCE]
                 size = 4 if kind == layout.ORIENTATION else 3
                 value = (float(source),) if kind == layout.ANGLE else tuple(floats[source : source + size])
                 nodes.append((max(ints[f + layout.BODY], -1), value))
         par = ints[at + layout.PAR]
-        found.append((primitive.name, nodes, floats[par : par + len(primitive.parameters)]))
+        found.append((primitive.name if is_fixed else "", nodes, floats[par : par + len(primitive.parameters)]))
     return found
 
 

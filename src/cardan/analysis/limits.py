@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cardan.analysis.starts import tail_of
 from cardan.coordinates import formulations
 from cardan.system import layout
 from cardan.system.state import FloatArray, State
@@ -50,7 +51,7 @@ def limited(system: System, state: State) -> list[tuple[str, float, float, float
     for row, par in rows:
         bounds[row.start] = float(floats[par]), float(floats[par + 1])
         floats[par : par + 2] = 0.0
-    near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
+    near = tail_of(system, state)
     problem = formulations.problem(system, "manifold").with_floats(floats)
     values = problem.residual(formulations.to_reference(system, state.coordinates, near))
     return [(row.constraint, float(values[row.start]), *bounds[row.start], row.primitive.unit) for row, _ in rows]

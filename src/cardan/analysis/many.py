@@ -79,7 +79,7 @@ def solve_piece(
     count = len(coordinates)
     own: FloatArray = np.ascontiguousarray(coordinates).reshape(count, -1)
     starts: FloatArray = np.hstack([own, near])
-    ends = Ends.of(np.empty(coordinates.shape), np.empty_like(starts), len(piece.counted_angles))
+    ends = Ends.of(np.empty(coordinates.shape), np.empty_like(starts), piece.tail.size)
     judge = Judge(piece, task.options.tolerance, task.time)
     size = max(1, min(MOST_STARTS, count // (CHUNKS_PER_WORKER * threads)))
     solver: _OneByOne = (_Shared if piece.length else _OneByOne)(piece, starts, ends, judge, task)
@@ -144,7 +144,7 @@ class _Shared(_OneByOne):
         self.problem = formulations.problem(piece, formulation, length, task.time)
         self.whole = formulations.problem(piece, "manifold", length, task.time)
         self.other = formulations.problem(piece, formulation, attempts.OTHER_LENGTH * length, task.time)
-        authored = formulations.to_reference(piece, piece.authored)
+        authored = formulations.to_reference(piece, piece.authored)  # with the drawn variables
         self.restarts = Restarts(piece, authored, length, task.options.seed)
         self.drivers: IntArray = np.array(whole_turns.driven_rows(piece), dtype=np.int64)
         self.options = self._options()
@@ -211,6 +211,7 @@ class _Shared(_OneByOne):
         table[k.T_SIZE] = size
         table[k.T_BODIES] = len(self.piece.names)
         table[k.T_ANGLES] = len(self.piece.counted_angles)
+        table[k.T_VARIABLES] = len(self.piece.variables.names)
         table[k.T_CONTROL] = abi.CONTROL
         table[k.T_DRIVER_COUNT] = self.drivers.size
         table[k.T_PIECES :] = offsets

@@ -71,6 +71,7 @@ class Motion:
         "_forces",
         "_model",
         "_rotation",
+        "_source",
         "_system",
         "reason",
         "state",
@@ -95,6 +96,7 @@ class Motion:
         self._system = system
         self._model: Model | None = None
         self._forces: tuple[ConstraintForces, FloatArray] | None = None
+        self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.states = tuple(states)
         self.status = status
         self.reason = reason
@@ -217,15 +219,24 @@ class Motion:
         """A matplotlib figure: these coordinates over time, or the positions of all bodies if none is given."""
         return _output.draw(self, coordinates)
 
-    def save(self, path: str | Path) -> None:
-        """Write a file: ``.csv`` with poses and velocities; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
-        _output.save(self, path)
-
     def _repr_html_(self) -> str:
         return as_html(self.text(), table_of(self.table()))
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._system.names
+
+    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
+        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
+
+        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses and velocities.  ``.png``:
+        a picture of the mechanism in the last state.  ``.gif``: an animation.  ``.glb``: an animated model for other
+        programs.  mechanism: whose parts are drawn, if the result was pickled.
+        """
+        _output.save(self, path, mechanism)
+
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None}
+        return None, {key: getattr(self, key) for key in self.__slots__} | {"_forces": None, "_source": None}
 
     def text(self) -> str:
         """The status, the times reached, why the motion ended, and what the drivers leave free."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
+import os
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
     from cardan.analysis.motion import Motion
     from cardan.analysis.simulation import Simulation
 
-PICTURES: Final = (".png", ".svg", ".pdf")
-DPI: Final = 120
+CHARTS: Final = (".svg", ".pdf")  # of a simulation: positions and energies over time
+SHOWN: Final = (".png", ".gif", ".glb", ".html")  # of the mechanism, by cardan.view
 COLORS: Final = ("#2a78d6", "#d6632a", "#2a9d5c", "#8a4fd0", "#c2a000", "#555555")
 INK: Final = "#222222"
 TOTAL: Final = "total"
@@ -27,37 +30,89 @@ POSE: Final = ("x [m]", "y [m]", "z [m]", "q w", "q x", "q y", "q z")
 RATES: Final = ("vx [m/s]", "vy [m/s]", "vz [m/s]", "wx [rad/s]", "wy [rad/s]", "wz [rad/s]")
 
 
-def save(simulation: Simulation | Motion, path: str | Path) -> None:
-    """See :meth:`Simulation.save`."""
+def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None) -> None:
+    """See :meth:`Motion.save` and :meth:`Simulation.save`."""
     target = Path(path)
-    if target.suffix.lower() in PICTURES:
-        draw(simulation, ()).savefig(target, dpi=DPI)
-    elif target.suffix.lower() == ".csv":
-        write_csv(target, columns(simulation))
+    suffix = target.suffix.lower()
+    charts = CHARTS if hasattr(result, "energy") else ()
+    if suffix == ".csv":
+        data = csv_bytes(columns(result))
+    elif suffix in charts:
+        drawn = io.BytesIO()
+        draw(result, ()).savefig(drawn, format=suffix[1:])  # type: ignore[arg-type]  # only simulations have charts
+        data = drawn.getvalue()
+    elif suffix in SHOWN:
+        shown = _drawn(result, mechanism)
+        # The layer above is looked up by name: results know no viewer.
+        if suffix == ".html":
+            data = import_module("cardan.view.share").html(shown, result)
+        else:
+            export = import_module("cardan.view.export")
+            data = export.to_bytes(suffix, shown, result.states, result.times, _poses(result))
     else:
-        raise ModelError(f"the file is {str(path)!r}; its name must end in .csv, {', '.join(PICTURES)}")
+        valid = ", ".join((".csv", *SHOWN, *charts))
+        raise ModelError(f"the file is {str(path)!r}; its name must end in {valid}")
+    write_file(target, data)
 
 
-def columns(simulation: Simulation | Motion) -> dict[str, FloatArray]:
-    """Time, poses and velocities of the bodies (position and velocity in world, ω in body axes), energies; by title.
+def _drawn(result: Motion | Simulation, given: Any) -> Any:
+    """The mechanism whose parts are drawn."""
+    if given is not None:
+        return given
+    if result._source is None:
+        raise ModelError("this result was pickled, without its mechanism; pass it: result.save(path, mechanism=m)")
+    mechanism, edits = result._source
+    if mechanism._edits != edits:
+        raise ModelError(
+            f"mechanism {mechanism.name!r} was edited since this result was computed; compute it again, or pass a copy "
+            "from before: result.save(path, mechanism=copy)"
+        )
+    return mechanism
 
-    A motion has no energies.
-    """
-    found = {"t [s]": simulation.times}
-    for name in simulation.names:
-        values = (simulation.positions(name), simulation.quaternions(name), simulation.velocities(name))
+
+def _poses(result: Motion | Simulation) -> FloatArray:
+    """Shape (times, bodies, 7)."""
+    names = result._names
+    rows = [np.hstack([result.positions(name), result.quaternions(name)]) for name in names]
+    return np.array(rows).reshape(len(names), len(result.times), 7).transpose(1, 0, 2)
+
+
+def columns(result: Motion | Simulation) -> dict[str, FloatArray]:
+    """Time, poses and velocities of the bodies (position and velocity in world, ω in body axes), by title; energies of
+    a simulation."""
+    found = {"t [s]": result.times}
+    for name in result._names:
+        values = (result.positions(name), result.quaternions(name), result.velocities(name))
         titles = [f"{name} {title}" for title in (*POSE, *RATES)]
         found |= dict(zip(titles, np.hstack(values).T, strict=True))
-    energy = getattr(simulation, "energy", None)
+    energy = getattr(result, "energy", None)
     return found if energy is None else found | {"kinetic [J]": energy.kinetic, "potential [J]": energy.potential}
 
 
 def write_csv(path: Path, titled: dict[str, FloatArray]) -> None:
     """Columns under their titles, with all digits."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(titled)
-        writer.writerows(zip(*(column.tolist() for column in titled.values()), strict=True))
+    write_file(path, csv_bytes(titled))
+
+
+def csv_bytes(titled: dict[str, FloatArray]) -> bytes:
+    """Columns under their titles, with all digits."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(titled)
+    writer.writerows(zip(*(column.tolist() for column in titled.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: under another name first, then renamed."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)
+    except OSError as error:
+        raise ModelError(f"{str(path)!r} cannot be written: {error.strerror}; choose another place") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def draw(simulation: Simulation | Motion, coordinates: Sequence[Joint | Coordinate]) -> Any:

@@ -31,10 +31,12 @@ class Restarts:
         self.authored = authored
         poses = authored[: 7 * len(system.names)].reshape(-1, 7)
         self.center: FloatArray = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
-        drawn = [*system.names, *(f"turn:{key}" for key in system.counted_angles)]
+        names = system.variables.names
+        others = [*(f"parameter:{name}" for name in names), *(f"turn:{key}" for key in system.counted_angles)]
+        drawn = [*system.names, *others]
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]
         seeds = np.frombuffer(b"".join(digests), dtype=np.int64)
-        sizes = (len(system.names), len(system.counted_angles))
+        sizes = (len(system.names), len(names), len(system.variables.free), len(system.counted_angles))
         self.table: IntArray = np.concatenate([np.array(sizes, dtype=np.int64), seeds])
 
     def anywhere(self, attempt: int, reach: float = REACH) -> FloatArray:

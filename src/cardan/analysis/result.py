@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
@@ -80,9 +78,10 @@ class AssemblyResult:
         """(name, residual, unit) of every constraint that is not met, the largest first; empty if assembled."""
         if self.ok:
             return []
+        from cardan.analysis.starts import tail_of
         from cardan.coordinates.verdict import row_bounds
 
-        angles = np.array([self.state.angles.get(key, 0.0) for key in self._system.counted_angles])
+        angles = tail_of(self._system, self.state)
         bounds = row_bounds(self._system, self.state.coordinates, angles, self._asked)
         return violations(self._system, self._residuals, bounds)
 

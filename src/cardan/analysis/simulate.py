@@ -6,7 +6,7 @@ import copy
 import math
 import time as clock
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,16 +16,19 @@ from cardan.analysis.reasons import contradiction
 from cardan.analysis.simulation import Simulation, SimulationStatus
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations
+from cardan.diagnosis import freedom
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
-from cardan.dynamics.integrate import TABLEAUS, Integration
+from cardan.dynamics.generalized_alpha import GeneralizedAlpha
+from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Integration
+from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-METHODS: Final = ("adams", *TABLEAUS)
+METHODS: Final = ("adams", *TABLEAUS, "generalized_alpha")
 RTOL: Final = 1e-6  # where neither a step nor a tolerance is given
 OUTPUTS: Final = 100  # intervals between outputs of variable steps, where no times are given
 CHUNK: Final = 2000  # steps times bodies between two checks of the clock
@@ -46,37 +49,68 @@ STATUS: Final = {
 }
 
 
+class Options(NamedTuple):
+    """What :meth:`cardan.Mechanism.simulate` takes besides the duration and the state."""
+
+    step: float | None
+    rtol: float | None
+    times: Iterable[float] | None
+    method: str
+    max_step: float | None
+    max_seconds: float | None
+    progress: Callable[[float], None] | None
+    stabilization: str
+    gain: float | None
+    tolerance: float
+
+    def checked(self) -> Options:
+        """With defaults; ModelError, with what would be valid, if some do not fit together."""
+        if self.method not in METHODS:
+            raise check.unknown(self.method, "method", METHODS)
+        if self.step is not None and self.rtol is not None:
+            raise ModelError(
+                f"step is {self.step!r} and rtol is {self.rtol!r}; give one of them: a constant step, or a tolerance"
+            )
+        if self.method != "adams" and self.step is None:
+            raise ModelError(
+                f"method {self.method!r} needs a constant step; give step=, or use method='adams' for rtol"
+            )
+        self._check_stabilization()
+        positive: dict[str, Any] = {
+            word: check.positive(value, word)
+            for word in ("step", "rtol", "max_step", "max_seconds", "gain")
+            if (value := getattr(self, word)) is not None
+        }
+        if self.step is None and self.rtol is None:
+            positive["rtol"] = RTOL
+        return self._replace(**positive)
+
+    def _check_stabilization(self) -> None:
+        word = self.stabilization
+        if word not in STABILIZATIONS:
+            raise check.unknown(word, "stabilization", STABILIZATIONS)
+        if word != "projection" and self.method == "generalized_alpha":
+            raise ModelError(f"stabilization={word!r} is for explicit methods; generalized_alpha solves for poses")
+        if word == "baumgarte" and self.step is None and self.gain is None:
+            raise ModelError("stabilization='baumgarte' with variable steps needs gain= [1/s]; give it, or step=")
+        if self.gain is not None and word != "baumgarte":
+            raise ModelError(f"gain is {self.gain!r}, but stabilization is {word!r}; a gain belongs to 'baumgarte'")
+
+
 def simulate(
-    system: System,
-    equations: Equations,
-    duration: float,
-    state: Any,
-    *,
-    step: float | None,
-    rtol: float | None,
-    times: Iterable[float] | None,
-    method: str,
-    max_step: float | None,
-    max_seconds: float | None,
-    progress: Callable[[float], None] | None,
-    notes: list[str],
+    system: System, equations: Equations, duration: float, state: Any, asked: Options, notes: list[str]
 ) -> Simulation:
     """See :meth:`cardan.Mechanism.simulate`.  system: that of kinematics, which assembles the start."""
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
-    if method not in METHODS:
-        raise check.unknown(method, "method", METHODS)
-    if step is not None and rtol is not None:
-        raise ModelError(f"step is {step!r} and rtol is {rtol!r}; give one of them: a constant step, or a tolerance")
-    if method != "adams" and step is None:
-        raise ModelError(f"method {method!r} needs a constant step; give step=, or use method='adams' for rtol")
-    step = None if step is None else check.positive(step, "step")
-    rtol = RTOL if step is None and rtol is None else None if rtol is None else check.positive(rtol, "rtol")
-    max_step = None if max_step is None else check.positive(max_step, "max_step")
-    deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
-    found = assemble(system, state, getattr(state, "time", None), AssemblyOptions(max_seconds=max_seconds))
+    o = asked.checked()
+    deadline = None if o.max_seconds is None else began + o.max_seconds
+    options = AssemblyOptions(max_seconds=o.max_seconds, tolerance=o.tolerance)
+    found = assemble(system, state, getattr(state, "time", None), options)
+    if found.ok and options.tolerance > AssemblyOptions().tolerance:
+        _check_fit(system, found.state, options.tolerance)
     first = found.state.time
-    outputs = _outputs(first, duration, step, times)
+    outputs = _outputs(first, duration, o.step, o.times)
     if len(outputs) * equations.columns > MOST_NUMBERS:
         raise ModelError(f"{len(outputs)} outputs would take too much memory; give the times of fewer outputs: times=")
     if not found.ok:
@@ -90,15 +124,50 @@ def simulate(
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
-    v = _velocities(own, found.state, given)
+    v = start_velocities(own, found.state, given)
     end = first + duration
-    run = Integration(equations, q, v, first, outputs, end=end, method=method, step=step, rtol=rtol, max_step=max_step)
+    settings: dict[str, Any] = {"method": o.method, "step": o.step, "rtol": o.rtol, "max_step": o.max_step}
+    kind = GeneralizedAlpha if o.method == "generalized_alpha" else Integration
+    run = kind(equations, q, v, first, outputs, end=end, stabilization=o.stabilization, gain=o.gain, **settings)
     code = run.begin()
+    if run.control[abi.REDUNDANT] and code == abi.RUNNING:
+        notes += _of_redundancy(system, run, found.state)
     if given is not None:
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
             notes.append(f"the velocities at the start contradict the joints; they were changed by up to {change:.3g}")
-    return _go_on(run, code, first + duration, notes, deadline, progress)
+    return _go_on(run, code, first + duration, notes, deadline, o.progress)
+
+
+def _check_fit(system: System, state: State, tolerance: float) -> None:
+    """ModelError if the data fit only within the tolerance: dependent equations then lock the motion."""
+    found = freedom.diagnose(system, state, tolerance)
+    if found.by_tolerance:
+        names = ", ".join(dict.fromkeys(repr(equation.constraint) for equation in found.redundant))
+        raise ModelError(
+            f"the joints fit each other only within the tolerance {tolerance:g}: in a simulation they would lock "
+            f"{found.by_tolerance} freedoms; give exact data, or remove redundant equations ({names})"
+        )
+
+
+def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
+    """Notes on a start with redundant equations: a shaky structure, and drivers that share their efforts."""
+    notes = []
+    count = freedom.infinitesimal(system, state)
+    if count:
+        notes.append(
+            f"shaky at the start: {count} {'freedom is' if count == 1 else 'freedoms are'} infinitesimal only; along "
+            "them reactions are unbounded, and the results depend on rounding"
+        )
+    signals = run.equations.system.signals
+    if signals:
+        e = run.equations
+        forces = ConstraintForces(e, run.q[None], np.zeros((1, e.equations.size)), redundant=True)
+        shared = [signal.name for _, signal in signals if forces.is_shared(signal.name)]
+        if shared:
+            names = ", ".join(map(repr, shared))
+            notes.append(f"the efforts of {names} are not unique, because equations are redundant: the least are given")
+    return notes
 
 
 def resume(simulation: Simulation, max_seconds: float | None, progress: Callable[[float], None] | None) -> Simulation:
@@ -121,7 +190,8 @@ def _go_on(
     """Integrate until the time ``last``, or until it ends for another reason."""
     c = run.control
     first = run.first
-    chunk = max(1, (CALLED_CHUNK if run.job[abi.ASKS] else CHUNK) // len(run.equations.system.names))
+    by_python = run.job[abi.ASKS] or isinstance(run, GeneralizedAlpha)
+    chunk = max(1, (CALLED_CHUNK if by_python else CHUNK) // len(run.equations.system.names))
     status, reason = SimulationStatus.DONE, ""
     try:
         while code == abi.RUNNING:
@@ -216,7 +286,7 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
     return found
 
 
-def _velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
+def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
     """Velocities of the principal frames from those of the body origins; zero where none are given."""
     if given is None:
         return np.zeros(abi.WIDTH * len(system.names))

@@ -126,6 +126,7 @@ class Simulation:
         self.error = error
         self._redundant = redundant
         self._connections: Mapping[str, Connection] = {}
+        self._source: tuple[Any, int] | None = None  # the mechanism, and how often it had been edited
         self.events = tuple(events)
         self._run = run
 
@@ -159,9 +160,15 @@ class Simulation:
         """
         from cardan.analysis.simulate import resume
 
-        return resume(self, max_seconds, progress)
+        made = resume(self, max_seconds, progress)
+        made._connections, made._source = self._connections, self._source
+        return made
 
     # -- columns of the results ----------------------------------------------------------------------------------------
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._equations.system.names
 
     @property
     def _bodies(self) -> int:
@@ -227,6 +234,7 @@ class Simulation:
             accelerations=accelerations[k].copy(),
             angles=dict(zip(keys, self._angles()[k].tolist(), strict=True)) if keys else None,
             time=float(self.times[k]),
+            variables=system.values,
         )
 
     def _index(self, body: str | Body) -> int:
@@ -269,7 +277,7 @@ class Simulation:
 
     def _world(self, feature: Feature) -> FloatArray:
         """A point or vector in world, shape (times, 3)."""
-        value = np.broadcast_to(np.array(feature.value), (len(self.times), 3))
+        value = np.broadcast_to(np.array(feature.at(self._equations.system.values)), (len(self.times), 3))
         assert isinstance(feature.body, Body)
         if feature.body.is_ground:
             return value
@@ -372,16 +380,22 @@ class Simulation:
     def _repr_html_(self) -> str:
         return as_html(self.text(), table_of(self.table()))
 
-    def save(self, path: str | Path) -> None:
-        """Write a file: ``.csv`` with poses, velocities and energies; ``.png``, ``.svg`` or ``.pdf`` with a picture."""
-        output.save(self, path)
+    def save(self, path: str | Path, *, mechanism: Any = None) -> None:
+        """Write a file, by the ending of its name; what was there before is replaced when the new file is complete.
+
+        ``.html``: a page that plays and scrubs it in a browser, from disk.  ``.csv``: poses, velocities and energies.
+        ``.svg``, ``.pdf``: charts over time, as :meth:`plot`.  ``.png``: a picture of the mechanism in the last state.
+        ``.gif``: an animation.  ``.glb``: an animated model for other programs.  mechanism: whose parts are drawn, if
+        the result was pickled.
+        """
+        output.save(self, path, mechanism)
 
     def plot(self, *coordinates: Joint | Coordinate) -> Any:
         """A matplotlib figure: these coordinates, or the positions of all bodies if none is given, and energies."""
         return output.draw(self, coordinates)
 
     def __eq__(self, other: object) -> bool:
-        """Equal results of equal systems; the number of steps is not compared."""
+        """Equal results of equal systems and loads; the number of steps is not compared."""
         if not isinstance(other, Simulation):
             return NotImplemented
         mine, theirs = self._equations, other._equations
@@ -390,6 +404,7 @@ class Simulation:
             and bool(np.array_equal(self._results, other._results, equal_nan=True))
             and mine.system == theirs.system
             and mine.stops == theirs.stops
+            and mine.forces == theirs.forces
             and bool(np.array_equal(mine.masses, theirs.masses) and np.array_equal(mine.gravity, theirs.gravity))
         )
 
@@ -397,7 +412,7 @@ class Simulation:
 
     def __getstate__(self) -> dict[str, Any]:
         cached = ("_coordinates", "_origin_rates", "_forces")
-        return {key: value for key, value in self.__dict__.items() if key not in cached}
+        return {key: value for key, value in self.__dict__.items() if key not in cached} | {"_source": None}
 
     def __repr__(self) -> str:
         return f"<Simulation {self.text().splitlines()[0]}>"

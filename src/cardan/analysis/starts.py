@@ -46,15 +46,26 @@ def start_time(start: Any, at_time: Any) -> float:
 
 
 def start_angles(system: System, start: Any) -> FloatArray:
-    """Initial counted angles [rad], shape (counted angles,): those of a state, or zero."""
-    if not system.counted_angles:
+    """Initial variables and counted angles [rad], shape (variables + angles,): of a state, or as drawn and zero."""
+    names = system.variables.names
+    if not system.counted_angles and not names:
         return _NO_ANGLES
-    known = start.angles if isinstance(start, State) else {}
-    found: FloatArray = np.array([known.get(key, 0.0) for key in system.counted_angles])
+    found = tail_of(system, start)
     if not np.isfinite(found).all():
-        key = system.counted_angles[int(np.flatnonzero(~np.isfinite(found))[0])]
-        raise ModelError(f"the angle of {key!r} in the start is {known[key]}; it must be finite")
+        k = int(np.flatnonzero(~np.isfinite(found))[0])
+        what = (
+            f"parameter {names[k]!r}" if k < len(names) else f"the angle of {system.counted_angles[k - len(names)]!r}"
+        )
+        raise ModelError(f"{what} in the start is {found[k]}; it must be finite")
     return found
+
+
+def tail_of(system: System, start: Any) -> FloatArray:
+    """As :func:`start_angles`, not checked."""
+    known = start.angles if isinstance(start, State) else {}
+    values = {**system.values, **start.variables} if isinstance(start, State) else system.values
+    variables = [values[name] for name in system.variables.names]
+    return np.array([*variables, *[known.get(key, 0.0) for key in system.counted_angles]])
 
 
 _NO_ANGLES: FloatArray = np.empty(0)

@@ -85,8 +85,10 @@ class Stepper:
     def state(self) -> State:
         """The current poses."""
         formulations.leave(self._system, self._formulation, self._q, self._poses)
-        angles = formulations.angles(self._system, self._poses).copy() if self._system.counted_angles else None
-        return self._system.state(formulations.from_reference(self._system, self._poses), angles, self._time)
+        angles = formulations.angles(self._system, self._poses).copy()
+        return self._system.state(
+            formulations.from_reference(self._system, self._poses), angles if angles.size else None, self._time
+        )
 
 
 def _target(system: System, length: float, tolerance: float) -> float:

@@ -34,5 +34,5 @@ def _assembles(system: System, without: set[str], state: State, tolerance: float
 
     chosen = [k for k, row in enumerate(system.rows) if row.constraint not in without]
     everything = list(range(len(system.names))), chosen, list(range(len(system.counted_angles)))
-    part = System.from_source(system._source.part(*everything))
+    part = System.from_source(system._source.part(*everything, system.variables))
     return assemble(part, state, None, AssemblyOptions(tolerance=tolerance, restarts=RESTARTS)).ok

@@ -1,7 +1,8 @@
-"""The command line: ``cardan VERB``.  One module per verb; a new verb is a module and its name in ``VERBS``.
+"""The command line: ``cardan VERB``.  One module per verb; a new verb is a module and its line in ``VERBS``.
 
 Exit codes: 0 success, 1 negative result (a mechanism is not assembled), 2 invalid call, or the output could not be
-written, 130 interrupted.  Results go to stdout, everything else to stderr.
+written, 130 interrupted.  Results go to stdout, everything else to stderr.  Only the module of the verb that is called
+is imported, so that help and completion do not wait for the others.
 """
 
 from __future__ import annotations
@@ -14,12 +15,30 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from cardan import __version__
 from cardan.errors import CardanError
 
-VERBS = ("examples", "view", "solve", "move", "simulate", "study", "bench", "warmup")
+VERBS = {
+    "examples": "list the gallery of mechanisms, assemble all of them, or copy one out",
+    "view": "open the workbench in the browser",
+    "solve": "assemble a mechanism",
+    "check": "diagnose a mechanism: degrees of freedom, redundancy, conflicts",
+    "move": "move a driven mechanism through time",
+    "simulate": "simulate the motion of a mechanism under gravity and loads",
+    "convert": "write a mechanism as a model file",
+    "study": "repeat an experiment of the papers",
+    "bench": "measure the library on this machine",
+    "warmup": "compile all kernels in advance, once for this version of the library",
+    "completion": "print the completion script of a shell",
+}
+EXAMPLES = """examples:
+  cardan examples                        list the gallery
+  cardan examples copy planar_4r         write planar_4r.cardan.toml here
+  cardan solve planar_4r.cardan.toml     assemble a mechanism in a file
+  cardan check machine.py:build          diagnose what a function of a script returns
+  cardan move slider_crank --csv out.csv"""
 
 WRONG_USE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -29,7 +48,7 @@ PIPE_CLOSED = 141  # 128 + SIGPIPE
 class Verb(Protocol):
     """The contents of the module of a verb."""
 
-    HELP: str
+    EXAMPLES: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -67,8 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if argv is None else list(argv)
+    verb_given = next((word for word in given if not word.startswith("-")), "")
     try:
-        args = _parser().parse_args(argv)
+        args = parser(verb_given).parse_args(given)
     except SystemExit as stop:  # argparse has printed the message
         return stop.code if isinstance(stop.code, int) else WRONG_USE
     verb: Verb = args.verb
@@ -81,25 +102,38 @@ def _print_error(text: str) -> None:
         print(f"cardan: {text}", file=sys.stderr)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser(verb: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the command line, with the arguments of one verb; of every verb if none is given."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
         "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="write a detailed log to stderr"
     )
-    parser = argparse.ArgumentParser(
+    look: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    made = argparse.ArgumentParser(
         prog="cardan",
-        description="Assembles, diagnoses, moves and simulates mechanisms.",
+        description="Assembles, diagnoses, moves and simulates mechanisms.\n\n"
+        "MODEL is a file (.cardan.toml, .json, .urdf, .xml of MuJoCo), a function of a script (machine.py:build), or a\n"
+        "name of the gallery.  Exit status: 0 done, 1 the mechanism cannot do it, 2 invalid input, 130 interrupted.",
+        epilog=EXAMPLES,
         parents=[common],
-        allow_abbrev=False,
+        **look,
     )
-    parser.add_argument("--version", action="version", version=f"cardan {__version__}")
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for name in VERBS:
-        verb = cast(Verb, import_module(f"cardan.cli.{name}"))
-        sub = verbs.add_parser(name, help=verb.HELP, description=verb.HELP, parents=[common], allow_abbrev=False)
-        verb.add_arguments(sub)
-        sub.set_defaults(verb=verb)
-    return parser
+    made.add_argument("--version", action="version", version=f"cardan {__version__}")
+    verbs = made.add_subparsers(title="verbs", metavar="VERB", required=True)
+    for name, text in VERBS.items():
+        if verb is not None and name != verb:
+            verbs.add_parser(name, help=text, add_help=False)
+            continue
+        module = cast(Verb, import_module(f"cardan.cli.{name}"))
+        epilog = f"examples:\n{module.EXAMPLES}"
+        sub = verbs.add_parser(name, help=text, description=_sentence(text), parents=[common], epilog=epilog, **look)
+        module.add_arguments(sub)
+        sub.set_defaults(verb=module)
+    return made
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @contextlib.contextmanager
@@ -134,4 +168,4 @@ def _discard_stdout() -> None:
         os.close(null)
 
 
-__all__ = ["VERBS", "Verb", "main"]
+__all__ = ["VERBS", "Verb", "main", "parser"]

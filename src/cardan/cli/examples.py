@@ -1,19 +1,30 @@
-"""``cardan examples``: list the gallery, or assemble all mechanisms and check their facts."""
+"""``cardan examples``: list the gallery, assemble all mechanisms and check their facts, or copy one out."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import statistics
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cardan.analysis.result import AssemblyResult
 from cardan.cli.output import print_json, table
 from cardan.diagnosis.freedom import Diagnosis
+from cardan.errors import ModelError
 from cardan.examples import REGISTRY, Example, ExampleError
+from cardan.files import spec, writer
+from cardan.study import figures
+from cardan.system import check
 
-HELP = "list the gallery of mechanisms, or assemble all of them"
+EXAMPLES = """  cardan examples
+  cardan examples --solve
+  cardan examples copy planar_4r                    writes planar_4r.cardan.toml
+  cardan examples copy planar_4r -o planar_4r.py    its script
+  cardan examples copy all -o gallery               a directory with all files"""
 
 REPEATS = 5  # assemblies whose median time is shown
 
@@ -70,11 +81,19 @@ TITLES = ("mechanism", "status", "dof", "Grübler", "redundant", "residual", "it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=["list", "copy"], default="list", help="default: %(default)s")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="of the mechanism to copy, or all")
+    text = "copy to this file: .cardan.toml, .json, or .py for the script; for all: a directory"
+    parser.add_argument("-o", "--output", metavar="FILE", help=text)
     parser.add_argument("--solve", action="store_true", help="assemble every mechanism and check its facts")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action == "copy":
+        return _copy(args)
+    if args.name is not None or args.output is not None:
+        raise ModelError("NAME and -o belong to `cardan examples copy NAME -o FILE`")
     if not args.solve:
         if args.json:
             print_json([{"name": example.name, "title": example.title} for example in REGISTRY.values()])
@@ -97,6 +116,29 @@ def run(args: argparse.Namespace) -> int:
                 print(f"{item.example.name}: WRONG: {item.failure}")
         print(f"\ntime: one assemble() of a mechanism just built, median of {REPEATS}, kernels loaded")
     return 0 if all(item.ok for item in shown) else 1
+
+
+def _copy(args: argparse.Namespace) -> int:
+    """Copy one example, or all, as model files or as a script."""
+    if args.name is None:
+        raise ModelError("the name is missing: cardan examples copy NAME; `cardan examples` lists them")
+    if args.name == "all":
+        folder = Path(args.output or "gallery")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, example in REGISTRY.items():
+            writer.save(example.build(), folder / f"{name}.cardan.toml")
+        print(f"{len(REGISTRY)} files in {folder}")
+        return 0
+    if args.name not in REGISTRY:
+        raise check.unknown(args.name, "example", REGISTRY)
+    output = args.output or f"{args.name}.cardan.toml"
+    if output.endswith(".py"):
+        source = inspect.getsource(sys.modules[REGISTRY[args.name].build.__module__])
+        writer.write(figures.check_file(output), source)
+    else:
+        writer.save(REGISTRY[args.name].build(), figures.check_file(output, spec.SUFFIXES))
+    print(output)
+    return 0
 
 
 def show(example: Example) -> Shown:

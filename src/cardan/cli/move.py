@@ -1,34 +1,33 @@
-"""``cardan move NAME``: move a driven mechanism of the gallery, on one branch."""
+"""``cardan move MODEL``: move a driven mechanism, on one branch."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cardan.analysis.motion import Motion, MotionStatus
-from cardan.cli.output import print_json, table
+from cardan.cli.output import over_time, print_json
+from cardan.cli.progress import Bar
+from cardan.cli.target import add_save, add_target, check_output, read_target, save_reached, start_of, write_rows
+from cardan.constraints.signal import Line
 from cardan.errors import ModelError
-from cardan.examples import REGISTRY
 from cardan.mechanism import Mechanism
+from cardan.study import figures
 from cardan.system import check
 
-HELP = "move a driven mechanism of the gallery through time"
-
-# Values this small, relative to the largest of their column or absolute, are printed as zero; JSON keeps them.
-ZERO_RTOL = 1e-12
-ZERO = 1e-15
+EXAMPLES = """  cardan move slider_crank --until 2 --frames 101
+  cardan move robot.cardan.toml --csv motion.csv --plot motion.png
+  cardan move robot.cardan.toml --drive hinge=2.0 -o end.cardan.toml"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the mechanism; `cardan examples` lists them")
+    add_target(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--from", dest="first", type=float, default=0.0, metavar="T", help="s; default: %(default)s")
-    parser.add_argument("--until", type=float, metavar="T", help="s; default: the duration of the example")
+    parser.add_argument("--until", type=float, metavar="T", help="s; default: the duration of the example, or 1 s")
     parser.add_argument("--frames", type=int, default=21, metavar="N", help="number of times; default: %(default)s")
     parser.add_argument(
         "--drive",
@@ -37,34 +36,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="JOINT[.COORDINATE]=RATE",
         help="drive a joint at a constant rate [rad/s or m/s] from its assembled position; may be repeated",
     )
+    parser.add_argument("--csv", metavar="FILE", help="write the coordinates to a file")
+    parser.add_argument("--plot", metavar="FILE", help="draw the coordinates (.png, .svg, .pdf)")
+    add_save(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    example = REGISTRY.get(args.name)
-    if example is None:
-        raise check.unknown(args.name, "example", REGISTRY)
     if args.frames < 1:
         raise ModelError(f"--frames is {args.frames}; it must be 1 or more")
-    until = (args.first + (example.duration or 1.0)) if args.until is None else args.until
+    rows = None if args.csv is None else figures.check_file(args.csv)
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    output = check_output(args.output)
+    figures.check_apart(rows, picture, output)
+    target = read_target(args)
+    until = (args.first + (target.duration or 1.0)) if args.until is None else args.until
     for option, value in (("--from", args.first), ("--until", until)):
         if not math.isfinite(value):
             raise ModelError(f"{option} is {value}; it must be finite")
     if until == args.first and args.frames > 1:
         raise ModelError(f"--from and --until are both {args.first} s; they must differ")
-    mechanism = example.build()
+    mechanism = target.mechanism
+    start = start_of(args, mechanism)
     drive(mechanism, args.drive, args.first)
     if not mechanism.system.signals:
-        raise ModelError(f"{example.name} has no drivers; add one with --drive JOINT=RATE; {_drivable(mechanism)}")
+        raise ModelError(f"{target.name} has no drivers; add one with --drive JOINT=RATE; {_drivable(mechanism)}")
     times = np.linspace(args.first, until, args.frames).tolist()
-    progress = show_progress if sys.stderr.isatty() and not args.json else None
-    motion = mechanism.move(times, progress=progress)
-    if progress:
-        print(file=sys.stderr)
+    with Bar("move") as bar:
+        motion = mechanism.move(times, start, progress=bar.part)
     columns = coordinates(mechanism, motion)
+    if rows is not None:
+        write_rows(rows, {"t [s]": motion.times, **columns})
+    if picture is not None:
+        figures.save(figures.over_time(motion.times, columns), picture)
+    if output is not None and motion.state is not None:
+        save_reached(mechanism, motion.state, output)
     if args.json:
         counted = {key: value.tolist() for key, value in columns.items()}
         document: dict[str, Any] = {
-            "name": example.name,
+            "name": target.name,
             "ok": motion.ok,
             "status": str(motion.status),
             "reason": motion.reason,
@@ -75,12 +84,10 @@ def run(args: argparse.Namespace) -> int:
         }
         print_json(document)
     else:
-        print(f"{example.name}: {example.title}")
+        print(f"{target.name}: {target.title}")
         print(motion.text())
-        shown = [without_rounding(column) for column in columns.values()]
-        rows = [(f"{t:.6g}", *(f"{column[k]:z.9g}" for column in shown)) for k, t in enumerate(motion.times)]
         print()
-        print(table(("t [s]", *columns), rows, left=0))
+        print(over_time(motion.times, columns))
     if motion.status is MotionStatus.INTERRUPTED:
         raise KeyboardInterrupt  # after the states reached are printed
     return 0 if motion.ok else 1
@@ -112,7 +119,7 @@ def drive(mechanism: Mechanism, options: list[str], first: float) -> None:
             text = f"joint {joint!r} ({chosen.kind.name}) has {len(offered)} coordinates"
             raise ModelError(f"--drive is {option!r}: {text}; choose one, {ways}")
         coordinate = chosen.of(word or offered[0])
-        mechanism.drive(f"drive of {where}", coordinate, _constant_rate(coordinate.value(start.state), speed, first))
+        mechanism.drive(f"drive of {where}", coordinate, Line(coordinate.value(start.state), speed, first))
 
 
 def _drivable(mechanism: Mechanism) -> str:
@@ -120,16 +127,6 @@ def _drivable(mechanism: Mechanism) -> str:
     names = [joint.name for joint in mechanism.joints.values() if joint.kind.coordinates]
     listed = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
     return f"joints that can be driven: {listed or 'none'}"
-
-
-def without_rounding(column: Any) -> Any:
-    """A column with rounding errors of zero replaced by zero."""
-    size = np.abs(column)
-    return np.where(size <= max(ZERO, ZERO_RTOL * float(size.max(initial=0.0))), 0.0, column)
-
-
-def _constant_rate(begin: float, speed: float, first: float) -> Callable[[Any], Any]:
-    return lambda t: begin + speed * (t - first)
 
 
 def coordinates(mechanism: Mechanism, motion: Motion) -> dict[str, Any]:
@@ -143,6 +140,3 @@ def coordinates(mechanism: Mechanism, motion: Motion) -> dict[str, Any]:
             found[f"{short} [{coordinate.unit}]"] = np.array(values)
     return found
 
-
-def show_progress(part: float) -> None:
-    print(f"\r{round(100 * part):3d} %", end="", file=sys.stderr, flush=True)

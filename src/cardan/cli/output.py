@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
+
+PIPE_COLUMNS = 160  # width of tables if stdout is no terminal and COLUMNS is not set
+MOST_ROWS = 40  # of a summary
+# Values this small, relative to the largest of their column or absolute, are printed as zero; JSON keeps them.
+ZERO_RTOL = 1e-12
+ZERO = 1e-15
 
 
 def print_json(document: Any) -> None:
@@ -36,3 +46,46 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
         ).rstrip()
         for line in lines
     )
+
+
+def columns() -> int:
+    """Width of a table on stdout, in characters."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    return PIPE_COLUMNS
+
+
+def over_time(times: Any, values: dict[str, Any]) -> str:
+    """A table of columns over time; if it is wider than the terminal, a summary with a row for each column."""
+    shown = {title: without_rounding(column) for title, column in values.items()}
+    rows = [(f"{t:.6g}", *(f"{column[k]:z.9g}" for column in shown.values())) for k, t in enumerate(times)]
+    made = table(("t [s]", *shown), rows, left=0)
+    if len(made.partition("\n")[0]) <= columns() or not len(times):
+        return made
+    titles = ("", "first", "last", "least", "greatest")
+    lines = [
+        (title, *(f"{value:z.6g}" for value in (column[0], column[-1], column.min(), column.max())))
+        for title, column in list(shown.items())[:MOST_ROWS]
+    ]
+    notes = [f"t = {times[0]:g} … {times[-1]:g} s, {len(times)} times; --csv FILE or --json for all values"]
+    if len(shown) > MOST_ROWS:
+        notes.insert(0, f"… and {len(shown) - MOST_ROWS} more columns")
+    return "\n".join([table(titles, lines), *notes])
+
+
+def without_rounding(column: Any) -> Any:
+    """A column with rounding errors of zero replaced by zero."""
+    size = np.abs(column)
+    return np.where(size <= max(ZERO, ZERO_RTOL * float(size.max(initial=0.0))), 0.0, column)
+
+
+def poses(state: Any) -> str:
+    """A table of positions [m] and quaternions, with as many digits as fit the terminal."""
+    titles = ("body", "x [m]", "y [m]", "z [m]", "q w", "q x", "q y", "q z")
+    made = ""
+    for digits in (9, 6, 4):
+        rows = [(name, *(f"{v:z.{digits}f}" for v in state.coordinates[k])) for k, name in enumerate(state.names)]
+        made = table(titles, rows)
+        if max(map(len, made.splitlines())) <= columns():
+            break
+    return made

@@ -34,6 +34,10 @@ class Bar:
         sys.stderr.write(f"\r{line}")
         sys.stderr.flush()
 
+    def part(self, done: float) -> None:
+        """Redraw the bar at a part of the work, between 0 and 1."""
+        self.update(round(1000 * done), 1000)
+
     def __enter__(self) -> Bar:
         return self
 

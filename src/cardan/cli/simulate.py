@@ -1,30 +1,28 @@
-"""``cardan simulate NAME``: the motion of a mechanism of the gallery under gravity, with its drivers."""
+"""``cardan simulate MODEL``: the motion of a mechanism under gravity and loads, with its drivers."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
-from cardan.analysis import output
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.cli.move import show_progress, without_rounding
-from cardan.cli.output import print_json, table
+from cardan.cli.output import over_time, print_json
+from cardan.cli.progress import Bar
+from cardan.cli.target import add_save, add_target, check_output, read_target, save_reached, start_of, write_rows
 from cardan.errors import ModelError
-from cardan.examples import REGISTRY
-from cardan.examples.registry import without_drivers
 from cardan.mechanism import Mechanism
 from cardan.study import figures
-from cardan.system import check
 
-HELP = "simulate the motion of a mechanism of the gallery under gravity"
+EXAMPLES = """  cardan simulate bricard --duration 2 --free
+  cardan simulate robot.cardan.toml --csv run.csv --plot run.png
+  cardan simulate robot.cardan.toml --step 1e-3 --json"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the mechanism; `cardan examples` lists them")
+    add_target(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--duration", type=float, metavar="S", help="s; default: the duration of the example, or 1")
     parser.add_argument("--step", type=float, metavar="S", help="s, constant; default: chosen to meet --rtol")
@@ -32,55 +30,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--frames", type=int, default=21, metavar="N", help="number of times; default: %(default)s")
     parser.add_argument("--free", action="store_true", help="remove the drivers of the mechanism before the simulation")
     parser.add_argument(
-        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"), help="m/s², in world; default: that of the example"
+        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"), help="m/s², in world; default: that of the mechanism"
     )
     parser.add_argument("--csv", metavar="FILE", help="write the rows of the table to a file")
     parser.add_argument("--plot", metavar="FILE", help="draw the coordinates and energies (.png, .svg, .pdf)")
+    add_save(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    example = REGISTRY.get(args.name)
-    if example is None:
-        raise check.unknown(args.name, "example", REGISTRY)
     if args.frames < 2:
         raise ModelError(f"--frames is {args.frames}; it must be 2 or more")
-    duration = (example.duration or 1.0) if args.duration is None else args.duration
-    if not (math.isfinite(duration) and duration > 0.0):
-        raise ModelError(f"--duration is {duration}; it must be finite and positive")
     rows = None if args.csv is None else figures.check_file(args.csv)
     picture = None if args.plot is None else figures.check_picture(args.plot)
-    figures.check_apart(rows, picture)
-    mechanism = example.build()
+    output = check_output(args.output)
+    figures.check_apart(rows, picture, output)
+    target = read_target(args)
+    duration = (target.duration or 1.0) if args.duration is None else args.duration
+    if not (math.isfinite(duration) and duration > 0.0):
+        raise ModelError(f"--duration is {duration}; it must be finite and positive")
+    mechanism = target.mechanism
+    start = start_of(args, mechanism)
     if args.free:
-        mechanism = without_drivers(mechanism)
+        for name, joint in mechanism.joints.items():
+            if joint.kind.name == "drive":
+                mechanism.remove(name)
     if args.gravity is not None:
         mechanism.gravity = args.gravity
-    times = np.linspace(0.0, duration, args.frames)
-    progress = show_progress if sys.stderr.isatty() and not args.json else None
-    simulation = mechanism.simulate(duration, step=args.step, rtol=args.rtol, times=times, progress=progress)
-    if progress:
-        print(file=sys.stderr)
+    first = 0.0 if start is None else start.time
+    times = first + np.linspace(0.0, duration, args.frames)
+    with Bar("simulate") as bar:
+        simulation = mechanism.simulate(
+            duration, start, step=args.step, rtol=args.rtol, times=times, progress=bar.part
+        )
     coordinates, efforts = _coordinates(mechanism, simulation), _efforts(mechanism, simulation)
     columns = {**coordinates, **efforts, "energy [J]": simulation.energy.total}
     if rows is not None:
-        with figures.writing(rows):
-            output.write_csv(rows, {"t [s]": simulation.times, **columns})
+        write_rows(rows, {"t [s]": simulation.times, **columns})
     if picture is not None:
         moving = [joint for joint in mechanism.joints.values() if joint.kind.coordinates]
         figures.save(simulation.plot(*moving), picture)
+    if output is not None and len(simulation.times):
+        save_reached(mechanism, simulation.state, output)
     if args.json:
         plain = [{key: value.tolist() for key, value in group.items()} for group in (coordinates, efforts)]
         document = {"coordinates": plain[0], "efforts": plain[1]}
-        print_json({"name": example.name, **simulation.as_dict(), **document})
+        print_json({"name": target.name, **simulation.as_dict(), **document})
     else:
-        print(f"{example.name}: {example.title}")
+        print(f"{target.name}: {target.title}")
         print(simulation.text())
         if len(simulation.times):
             print(f"  largest residual of a joint: {simulation.drift.max():.1e}")
-        shown = [without_rounding(column) for column in columns.values()]
-        lines = [(f"{t:.6g}", *(f"{column[k]:z.9g}" for column in shown)) for k, t in enumerate(simulation.times)]
         print()
-        print(table(("t [s]", *columns), lines, left=0))
+        print(over_time(simulation.times, columns))
     if simulation.status is SimulationStatus.INTERRUPTED:
         raise KeyboardInterrupt  # after the states reached are printed
     return 0 if simulation.ok else 1

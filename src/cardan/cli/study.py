@@ -1,4 +1,4 @@
-"""``cardan study NAME``: repeat an experiment of the papers and compare it with the published results."""
+"""``cardan study NAME``: repeat an experiment of the papers, or examine tolerances of a mechanism."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cardan.cli import target
 from cardan.cli.output import print_json, table
 from cardan.cli.progress import Bar
+from cardan.examples import REGISTRY
 from cardan.solvers.methods import SPRING_GAIN
-from cardan.study import figures, liu2013, minima, table2
+from cardan.study import figures, liu2013, minima, table2, tolerances
 from cardan.study.liu2013 import INVERSES, Settings
 from cardan.study.table2 import FORMULAS, MARKS, Row, Table2
 
-HELP = "repeat an experiment of the papers"
+EXAMPLES = """  cardan study liu2013 --samples 1000
+  cardan study minima --mechanism robot.cardan.toml --plot minima.png"""
+HELP = "repeat an experiment of the papers, or examine tolerances"
 
 TRACES = 100  # convergent runs drawn per formula
 TITLES = ("experiment", "starts", "formula", "converged", "iterations", "paper", "iterations", "σ", "restarts", "")
@@ -27,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(title="studies", metavar="NAME", required=True)
     _add_liu2013(studies)
     _add_minima(studies)
+    _add_tolerances(studies)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -190,8 +195,8 @@ def _add_minima(studies: Any) -> None:
     parser.add_argument(
         "--mechanism",
         action="append",
-        metavar="NAME",
-        help=f"of the gallery, may be repeated; default: {', '.join(minima.MECHANISMS)}",
+        metavar="MODEL",
+        help=f"a model, may be repeated; default: {', '.join(minima.MECHANISMS)}",
     )
     parser.add_argument("--starts", type=int, default=minima.STARTS, metavar="N", help="default: %(default)s")
     parser.add_argument("--iterations", type=int, default=minima.ITERATIONS, metavar="N", help="default: %(default)s")
@@ -214,7 +219,8 @@ def _add_minima(studies: Any) -> None:
 
 def _run_minima(args: argparse.Namespace) -> int:
     names = tuple(dict.fromkeys(args.mechanism or minima.MECHANISMS))
-    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed, args.gain)
+    models = {name: target.find(name).mechanism for name in names if name not in REGISTRY}
+    inputs = minima.Inputs(names, args.starts, args.iterations, args.tolerance, args.seed, args.gain, models)
     picture = None if args.plot is None else figures.check_picture(args.plot)
     rows = None if args.csv is None else figures.check_file(args.csv)
     figures.check_apart(picture, rows)
@@ -274,3 +280,67 @@ def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_jso
         "slope left: of the gradient on the manifold, in the unknowns of the runs counted under chart, median",
         flush=True,
     )
+
+
+def _add_tolerances(studies: Any) -> None:
+    text = "tolerances of a mechanism over a turn: worst case, root of squares, and a Monte Carlo"
+    parser = studies.add_parser("tolerances", help=text, description=text, allow_abbrev=False)
+    add_common(parser)
+    offered = ", ".join(tolerances.SUBJECTS)
+    parser.add_argument("mechanism", metavar="NAME", help=f"one of {offered}")
+    parser.add_argument("--poses", type=int, default=tolerances.POSES, metavar="N", help="default: %(default)s")
+    parser.add_argument("--samples", type=int, default=tolerances.SAMPLES, metavar="N", help="default: %(default)s")
+    parser.set_defaults(study=_run_tolerances)
+
+
+def _run_tolerances(args: argparse.Namespace) -> int:
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    rows = None if args.csv is None else figures.check_file(args.csv)
+    figures.check_apart(picture, rows)
+    with Bar("tolerances") as bar:
+        found = tolerances.study(
+            args.mechanism,
+            poses=args.poses,
+            samples=args.samples,
+            seed=args.seed,
+            workers=args.workers,
+            progress=bar.update,
+        )
+    try:
+        _print_tolerances(found, args.json)
+    finally:
+        if rows is not None:
+            _write_csv(found.rows(), rows)
+        if picture is not None:
+            figures.save(tolerances.picture(found), picture)
+    return 0
+
+
+def _print_tolerances(found: tolerances.Study, as_json: bool) -> None:
+    if as_json:
+        document = {"mechanism": found.name, "output": found.output, "unit": found.unit, "samples": found.samples}
+        print_json({**document, "seed": found.seed, "contributions": found.contributions(), "rows": found.rows()})
+    else:
+        unit = "mm" if found.unit == "m" else "mrad"
+        titles = (
+            "crank",
+            f"{found.output} [{found.unit}]",
+            f"worst ± {unit}",
+            "root of squares",
+            "Monte Carlo",
+            "failed",
+        )
+        cells = [
+            (
+                f"{math.degrees(row['angle']):.1f}°",
+                f"{row['value']:.6f}",
+                *(f"{1e3 * row[key]:.4f}" for key in ("worst", "rss", "monte_carlo")),
+                str(row["failed"]),
+            )
+            for row in found.rows()
+        ]
+        ranked = ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in found.contributions().items())
+        print(f"{found.name}: {found.samples:,} samples in each pose, seed {found.seed}\n")
+        print(table(titles, cells, left=1))
+        print(f"\ncontributions to the variance, mean over the poses: {ranked}")
+    sys.stdout.flush()

@@ -7,7 +7,8 @@ import argparse
 from cardan.examples import REGISTRY
 from cardan.system import check
 
-HELP = "open the workbench in the browser, on a mechanism of the gallery"
+EXAMPLES = """  cardan view
+  cardan view jansen_leg --port 0 --no-browser"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from cardan.coordinates.formulations import Formulation
 from cardan.lazy import TieredModule
 from cardan.mechanism import Mechanism
 
-HELP = "compile all kernels in advance, once for this version of the library"
+EXAMPLES = """  cardan warmup"""
 
 
 NO_TIME = f"{0.0:6.2f} s"  # a group with this printed time had nothing to compile

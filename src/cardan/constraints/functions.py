@@ -19,6 +19,8 @@ def _apply(name: str, a: Any) -> Any:
         return jets.function(name, a)
     if isinstance(a, Vector | Quaternion):
         raise TracingError(f"cd.{name} takes a number, not {a!r}; take a component, cd.norm or cd.dot first")
+    if hasattr(a, "call"):  # a formula of parameters
+        return a.call(name)
     return getattr(math, name)(a)
 
 
@@ -52,6 +54,9 @@ def atan2(s: Any, c: Any) -> Any:
             return a.graph.call("atan2", a.graph.lift(s), a.graph.lift(c))
         if isinstance(a, Jet):
             return jets.atan2(s, c)
+    for a in (s, c):
+        if hasattr(a, "call"):  # a formula of parameters
+            return a.lift(s).call("atan2", c)
     return math.atan2(s, c)
 
 

@@ -24,13 +24,14 @@ class FeatureKind(IntEnum):
     VECTOR = 1  # world direction of a vector fixed on a body, 3 components
     ORIENTATION = 2  # quaternion (w, x, y, z) of a frame fixed on a body, 4 components
     ANGLE = 3  # last accepted value of a counted angle [rad], 1 component; it has no derivative
+    SCALAR = 4  # a number of a joint that depends on variables, 1 component
 
     @property
     def components(self) -> int:
         return _COMPONENTS[self]
 
 
-_COMPONENTS: Final = (3, 3, 4, 1)
+_COMPONENTS: Final = (3, 3, 4, 1, 1)
 
 Unit = Literal["m", "m²", "rad"]
 Measure = Literal["value", "chord", "sine"]
@@ -125,6 +126,13 @@ class Primitive:
     def is_traced(self) -> bool:
         """Whether its kernels are generated from a graph; otherwise they are written by hand."""
         return not hasattr(self.origin, "derivative")
+
+    def judged(self) -> Primitive:
+        """The primitive that verdicts judge it by."""
+        if self.judged_as == self.name:
+            return self
+        found: Primitive = find(self.judged_as) if self.code >= 0 else self.origin.judged()
+        return found
 
     @property
     def unit(self) -> str:

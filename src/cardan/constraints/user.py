@@ -191,6 +191,20 @@ def coupling(name: str, first: str, second: str, function: Callable[[Any], Any])
     return _traced(name, "coupling", residual, arguments, (), (), (KINDS[second].unit,))
 
 
+def declared(
+    name: str,
+    kinds: Mapping[str, str],
+    parameters: tuple[str, ...],
+    defaults: Mapping[str, float],
+    unit: Any,
+    function: Callable[..., Any],
+) -> Primitive:
+    """The primitive of a declaration that is not a Python function's, such as that of a file."""
+    what = f"primitive {name!r}"
+    values = tuple((word, _default(what, word, value)) for word, value in defaults.items())
+    return _traced(what, name, function, _arguments(what, kinds), parameters, values, _units(what, unit))
+
+
 def _arguments(what: str, kinds: Mapping[str, str], least: int = 2) -> tuple[Argument, ...]:
     """The declared arguments; least: number of bodies that they must be on."""
     if not kinds:

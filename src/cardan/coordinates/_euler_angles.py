@@ -13,7 +13,7 @@ from math import atan2, cos, sin, sqrt
 
 from cardan._jit import evaluator, inner, piece
 from cardan.coordinates._angular import add_angular, angular_rates
-from cardan.coordinates._features import update_counted_angles
+from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._records import position, quaternion
 from cardan.coordinates._walk import walk
 from cardan.solvers.abi import RETRACT
@@ -93,6 +93,7 @@ def retract(bodies, q, step, out):
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, step, out)
+        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
     else:
         walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, multiply_by_b, None)

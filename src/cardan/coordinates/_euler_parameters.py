@@ -10,7 +10,7 @@ each.  [Haug1989]
 """
 
 from cardan._jit import evaluator, inner, tail
-from cardan.coordinates._features import multiply, update_counted_angles
+from cardan.coordinates._features import multiply, update_counted_angles, update_variables
 from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
 from cardan.solvers.abi import RETRACT
@@ -95,6 +95,7 @@ def rates(kind, s, p, a, v, x, rate, bias):
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         add_step(ints[BODIES], q, step, out)
+        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
     else:
         walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, chain, None, None)

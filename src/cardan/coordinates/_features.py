@@ -5,7 +5,7 @@
 Reads the packed tables and q; writes the rotation matrices, x and ∂f/∂x to the workspace, f to the rows.
 """
 
-from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
+from cardan._jit import FIRST_ADDRESS, call_evaluator, call_primitive, cut, inner, tail
 from cardan.constraints._generated import evaluate_primitive
 from cardan.coordinates._records import (
     AXES,
@@ -17,6 +17,7 @@ from cardan.coordinates._records import (
     matrix,
     position,
     quaternion,
+    variables,
     workspace,
 )
 from cardan.math._kernels import unwrapped
@@ -82,6 +83,9 @@ def update_features(ints, record, floats, q, work, x):
             out[0] = counted_angles(ints, q)[this[layout.SOURCE]]
             continue
         s = tail(floats, this[layout.SOURCE])
+        if kind == layout.SCALAR:
+            out[0] = s[0]
+            continue
         if kind != layout.ORIENTATION:
             rotate(body, s, work, out)
             if kind == layout.POINT and body >= 0:
@@ -93,6 +97,26 @@ def update_features(ints, record, floats, q, work, x):
         else:
             for i in range(4):
                 out[i] = s[i]
+
+
+@inner
+def expand(ints, floats, q, work):
+    """The floats at the values of the variables in q, in the workspace; the floats themselves without variables."""
+    if ints[layout.VARIABLES] == 0:
+        return floats
+    expanded = tail(work, workspace(ints).expanded)
+    table = tail(ints, ints[layout.VARIABLE_TABLE])
+    call_evaluator(ints[layout.EXPAND], 0, table, floats, variables(ints, q), work, expanded, work, work)
+    return expanded
+
+
+@inner
+def update_variables(ints, first, q, step, out):
+    """Variables in out ← those in q, the free ones moved by the step, which has them from ``first`` on."""
+    old = variables(ints, q)
+    new = variables(ints, out)
+    for k in range(ints[layout.VARIABLES]):
+        new[k] = old[k] + step[first + k] if k < ints[layout.FREE] else old[k]
 
 
 @inner
@@ -109,6 +133,7 @@ def update_counted_angles(ints, floats, q, out, work):
     """Counted angles in out ← those of its poses that are within half a turn of the counted angles in q."""
     if ints[layout.ANGLES] > 0:
         update_matrices(ints[layout.BODIES], out, work)
+        floats = expand(ints, floats, out, work)
     axes = cut(work, workspace(ints).features, AXES)
     known = counted_angles(ints, q)
     found = counted_angles(ints, out)

@@ -12,7 +12,7 @@ from cardan.system.layout import POSE
 
 # table of what is judged: addresses, sizes, then the offsets of the pieces of the workspace and of their end
 J_EVALUATOR, J_INTS, J_FLOATS, J_POWERS, J_FRAMES, J_ORIGIN = range(6)
-J_FRAMES_SIZE, J_BODIES, J_ANGLES, J_ROWS, J_PIECES = range(6, 11)
+J_FRAMES_SIZE, J_BODIES, J_VARIABLES, J_ANGLES, J_ROWS, J_PIECES = range(6, 12)
 POSES, SHIFTED, MOVED, ZEROS, RESIDUALS, EVALUATION = map(plain, range(6))
 
 
@@ -52,7 +52,7 @@ def judge_shifted(table, bounds, poses, shifted, work, out):
         view(residuals, table[J_ROWS]),
         view(integers_at(table[J_POWERS]), table[J_ROWS]),
         view(poses, POSE * bodies),
-        view(cut(poses, POSE * bodies, table[J_ANGLES]), table[J_ANGLES]),
+        view(cut(poses, POSE * bodies + table[J_VARIABLES], table[J_ANGLES]), table[J_ANGLES]),
         view(floats_at(table[J_FRAMES]), table[J_FRAMES_SIZE]),
         view(floats_at(table[J_ORIGIN]), 3),
         bounds,
@@ -67,7 +67,8 @@ def judge_at(table, bounds, q, work, out):
     An angle is taken from the poses; of the counted angle in q only the whole turns matter.
     """
     bodies = table[J_BODIES]
-    size = POSE * bodies + table[J_ANGLES]
+    first = POSE * bodies + table[J_VARIABLES]
+    size = first + table[J_ANGLES]
     frames = view(floats_at(table[J_FRAMES]), table[J_FRAMES_SIZE])
     origin = view(floats_at(table[J_ORIGIN]), 3)
     poses = piece(table, POSES, work)
@@ -83,7 +84,7 @@ def judge_at(table, bounds, q, work, out):
             table[J_EVALUATOR],
             integers_at(table[J_INTS]),
             floats_at(table[J_FLOATS]),
-            POSE * bodies,
+            first,
             size,
             shifted,
             piece(table, MOVED, work),
@@ -103,6 +104,18 @@ def judge_many(table, bounds, count, poses, shifted, work, out):
         mine = cut(pointer(poses), k * size, size)
         q = cut(pointer(shifted), k * size, size)
         judge_shifted(table, bounds, mine, q, work, out[2 * k :])
+    return count
+
+
+@jit
+def residuals_of_many(evaluate, ints, floats, q, count, out, work):
+    """out ← f of every row of q."""
+    size = q.size // count
+    rows = out.size // count
+    for k in range(count):
+        mine = cut(pointer(q), k * size, size)
+        found = cut(pointer(out), k * rows, rows)
+        call_evaluator(evaluate, RESIDUAL, pointer(ints), pointer(floats), mine, mine, found, mine, pointer(work))
     return count
 
 

@@ -7,7 +7,7 @@ from math import cos, sqrt
 
 from cardan._jit import evaluator, inner, piece
 from cardan.coordinates._angular import add_angular, angular_rates
-from cardan.coordinates._features import update_counted_angles
+from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._records import pose
 from cardan.coordinates._walk import walk
 from cardan.math._kernels import half_sine_ratio
@@ -55,6 +55,7 @@ def rates(kind, s, p, a, v, x, rate, bias):
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, step, out)
+        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
     else:
         walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, None, None)
@@ -64,6 +65,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
 def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
     if op == RETRACT:
         retract(ints[BODIES], q, v, out)
+        update_variables(ints, WIDTH * ints[BODIES], q, v, out)
         update_counted_angles(ints, floats, q, out, work)
         return 0
     walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, None, rates)

@@ -5,10 +5,10 @@
 Reads q and v; writes one row and one block per body, behind those of the constraints.
 """
 
-from cardan._jit import cut, inner, piece
+from cardan._jit import cut, inner, piece, tail
 from cardan.coordinates._records import quaternion
 from cardan.solvers.abi import GAMMA, JACOBIAN
-from cardan.system.layout import BLOCKS, BODIES, POSE, ROWS_TOTAL
+from cardan.system.layout import BLOCKS, BODIES, EXTRAS, POSE, ROWS_TOTAL
 
 WIDTH = POSE
 
@@ -33,7 +33,7 @@ def normalise(op, ints, q, v, out, jacobian):
             square += p[k] * p[k]
         rows[b] = -2.0 * square if op == GAMMA else square - 1.0
         if op == JACOBIAN:
-            row = block_row(jacobian, ints[BLOCKS] + b)
+            row = block_row(tail(jacobian, ints[EXTRAS]), ints[BLOCKS] + b)
             for k in range(3):
                 row[k] = 0.0
             for k in range(4):

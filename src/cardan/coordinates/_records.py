@@ -30,6 +30,12 @@ def features(record):
 @inner
 def counted_angles(ints, q):
     """The counted angles in q."""
+    return tail(q, layout.POSE * ints[layout.BODIES] + ints[layout.VARIABLES])
+
+
+@inner
+def variables(ints, q):
+    """The variables in q."""
     return tail(q, layout.POSE * ints[layout.BODIES])
 
 
@@ -46,6 +52,8 @@ class Workspace(NamedTuple):
     rates: int  # ẋ
     biases: int  # ẍ at v̇ = 0
     derivatives: int  # ∂f/∂x, row by row
+    tangents: int  # four floats: derivative of one feature by a variable
+    expanded: int  # floats at the values of the variables, derivatives of formulas
     size: int
 
 
@@ -56,7 +64,9 @@ def plan_workspace(ints):
     rates = features + widest
     biases = rates + widest
     derivatives = biases + widest
-    return Workspace(features, rates, biases, derivatives, derivatives + widest * ints[layout.TALLEST])
+    tangents = derivatives + widest * ints[layout.TALLEST]
+    expanded = tangents + (4 if ints[layout.VARIABLES] > 0 else 0)
+    return Workspace(features, rates, biases, derivatives, tangents, expanded, expanded + ints[layout.EXPANDED])
 
 
 workspace = inner(plan_workspace)

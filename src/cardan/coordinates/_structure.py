@@ -16,9 +16,12 @@ LENGTHS = 3  # unknowns of a body that are lengths; a rotation follows
 def fill_structure(ints, width, normalised, work, out):
     """The whole table, for ``width`` unknowns per body; ``normalised`` adds one row per body.
 
+    Bodies are the first blocks; a block of one unknown for each free variable follows.
+
     ``work``: floats the evaluator needs.
     """
     bodies = ints[layout.BODIES]
+    free = ints[layout.FREE]
     count = ints[layout.CONSTRAINTS]
     extra = bodies if normalised else 0
     at = abi.HEADER
@@ -27,29 +30,33 @@ def fill_structure(ints, width, normalised, work, out):
         slots = ints[record + layout.SLOTS]
         out[at + C_ROW] = ints[record + layout.ROW]
         out[at + C_ROWS] = ints[record + layout.ROWS]
-        out[at + C_ENTRY] = ints[record + layout.BLOCK] * width
-        out[at + C_SLOTS] = slots
+        out[at + C_ENTRY] = ints[record + layout.BLOCK] * width + ints[record + layout.EXTRA]
+        wide = ints[record + layout.WIDE]
+        out[at + C_SLOTS] = slots + wide
         for s in range(slots):
             out[at + C_BLOCKS + s] = ints[record + layout.RECORD + s]
-        at += C_BLOCKS + slots
+        for s in range(wide):
+            out[at + C_BLOCKS + slots + s] = bodies + ints[ints[record + layout.LINKS] + s]
+        at += C_BLOCKS + slots + wide
         record = ints[record + layout.NEXT]
     for b in range(extra):
         out[at + C_ROW] = ints[layout.ROWS_TOTAL] + b
         out[at + C_ROWS] = 1
-        out[at + C_ENTRY] = (ints[layout.BLOCKS] + b) * width
+        out[at + C_ENTRY] = (ints[layout.BLOCKS] + b) * width + ints[layout.EXTRAS]
         out[at + C_SLOTS] = 1
         out[at + C_BLOCKS] = b
         at += C_BLOCKS + 1
-    rotations = at + bodies + 1
-    for b in range(bodies + 1):
-        out[at + b] = width * b
-        out[rotations + b] = LENGTHS
+    blocks = bodies + free
+    rotations = at + blocks + 1
+    for b in range(blocks + 1):
+        out[at + b] = width * b if b <= bodies else width * bodies + b - bodies
+        out[rotations + b] = LENGTHS if b < bodies or free == 0 else 1
     out[abi.ROWS] = ints[layout.ROWS_TOTAL] + extra
-    out[abi.UNKNOWNS] = width * bodies
+    out[abi.UNKNOWNS] = width * bodies + free
     out[abi.CONSTRAINTS] = count + extra
-    out[abi.BLOCKS] = bodies
-    out[abi.JACOBIAN_SIZE] = (ints[layout.BLOCKS] + extra) * width
-    out[abi.COORDINATES] = layout.POSE * bodies + ints[layout.ANGLES]
+    out[abi.BLOCKS] = blocks
+    out[abi.JACOBIAN_SIZE] = (ints[layout.BLOCKS] + extra) * width + ints[layout.EXTRAS]
+    out[abi.COORDINATES] = layout.POSE * bodies + ints[layout.VARIABLES] + ints[layout.ANGLES]
     out[abi.OFFSETS] = at
     out[abi.WORK] = work
     out[abi.ROTATIONS] = rotations

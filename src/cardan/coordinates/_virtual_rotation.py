@@ -9,7 +9,7 @@ For what is read and written see :mod:`cardan.coordinates._walk`.
 
 from cardan._jit import evaluator, inner
 from cardan.coordinates._angular import add_angular, angular_rates
-from cardan.coordinates._features import update_counted_angles
+from cardan.coordinates._features import update_counted_angles, update_variables
 from cardan.coordinates._normalisation import WIDTH, add_step, normalise
 from cardan.coordinates._walk import walk
 from cardan.solvers.abi import RETRACT
@@ -42,6 +42,7 @@ def rates(kind, s, p, a, v, x, rate, bias):
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
     if op == RETRACT:
         add_step(ints[BODIES], q, step, out)
+        update_variables(ints, WIDTH * ints[BODIES], q, step, out)
         update_counted_angles(ints, floats, q, out, work)
     else:
         walk(op, ints, floats, q, step, out, jacobian, work, WIDTH, add_angular, multiply_by_2g, None)

@@ -18,7 +18,7 @@ where s are the feature's local coordinates, p and A the quaternion and the rota
 
 from cardan._jit import FIRST_ADDRESS, call_primitive, cut, inner, tail
 from cardan.constraints._generated import primitive_curvature
-from cardan.coordinates._features import update_features, update_matrices, update_primitive
+from cardan.coordinates._features import expand, multiply, rotate, update_features, update_matrices, update_primitive
 from cardan.coordinates._records import curvature_codes, feature, features, matrix, quaternion, workspace
 from cardan.solvers.abi import GAMMA, JACOBIAN, MOTION
 from cardan.system import layout
@@ -28,6 +28,7 @@ from cardan.system import layout
 def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rates):
     """RESIDUAL, JACOBIAN or, where there are rates, GAMMA and MOTION; ``width`` unknowns per body."""
     update_matrices(ints[layout.BODIES], q, work)
+    floats = expand(ints, floats, q, work)
     pieces = workspace(ints)
     x = cut(work, pieces.features, ints[layout.WIDEST])
     record = tail(ints, layout.HEADER)
@@ -39,8 +40,11 @@ def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rat
         update_features(ints, record, floats, q, work, x)
         update_primitive(record[layout.CODE], x, c, f, df)
         if op == JACOBIAN or op == MOTION:
-            block = cut(jacobian, record[layout.BLOCK] * width, rows * record[layout.SLOTS] * width)
-            update_block(record, floats, q, work, df, block, width, chain, convert)
+            stride = record[layout.SLOTS] * width + record[layout.WIDE]
+            block = cut(jacobian, record[layout.BLOCK] * width + record[layout.EXTRA], rows * stride)
+            update_block(record, floats, q, work, df, block, stride, width, chain, convert)
+            if record[layout.WIDE] > 0:
+                add_variables(ints, record, floats, q, work, df, block, stride)
         if rates is not None:
             if op == GAMMA or op == MOTION:
                 g = f if op == GAMMA else cut(out, ints[layout.ROWS_TOTAL] + record[layout.ROW], rows)
@@ -61,10 +65,9 @@ def walk(op, ints, floats, q, v, out, jacobian, work, width, chain, convert, rat
 
 
 @inner
-def update_block(record, floats, q, work, df, block, width, chain, convert):
-    """Entries of one constraint from its ∂f/∂x."""
+def update_block(record, floats, q, work, df, block, stride, width, chain, convert):
+    """Entries of one constraint from its ∂f/∂x, ``stride`` in each row; zero for variables."""
     rows = record[layout.ROWS]
-    stride = record[layout.SLOTS] * width
     for i in range(rows * stride):
         block[i] = 0.0
     first = features(record)
@@ -83,12 +86,39 @@ def update_block(record, floats, q, work, df, block, width, chain, convert):
                 d += record[layout.COMPONENTS]
                 j += stride
     if convert is not None:
-        j = 0
-        for _ in range(rows):
+        for i in range(rows):
             for s in range(record[layout.SLOTS]):
                 body = record[layout.RECORD + s]
-                convert(quaternion(q, body), matrix(work, body), cut(block, j, width))
-                j += width
+                convert(quaternion(q, body), matrix(work, body), cut(block, i * stride + s * width, width))
+
+
+@inner
+def add_variables(ints, record, floats, q, work, df, block, stride):
+    """Entries by free variables: ∂f/∂x · ∂x/∂s · ∂s/∂(variable), with the local coordinates s of a feature."""
+    wide = record[layout.WIDE]
+    links = tail(ints, record[layout.LINKS] + wide)
+    tangent = cut(work, workspace(ints).tangents, 4)
+    first = features(record)
+    for k in range(links[0]):
+        link = tail(links, 1 + layout.LINK * k)
+        this = feature(first, link[layout.L_FEATURE])
+        s = tail(floats, ints[ints[layout.VARIABLE_TABLE] + layout.T_FLOATS] + link[layout.L_TANGENT])
+        kind = this[layout.KIND]
+        size = 1 if kind == layout.SCALAR else 4 if kind == layout.ORIENTATION else 3
+        if size == 3:
+            rotate(this[layout.BODY], s, work, tangent)
+        elif size == 4 and this[layout.BODY] >= 0:
+            multiply(quaternion(q, this[layout.BODY]), s, tangent)
+        else:
+            for i in range(size):
+                tangent[i] = s[i]
+        at = stride - wide + link[layout.L_COLUMN]
+        d = this[layout.COLUMN]
+        for _ in range(record[layout.ROWS]):
+            for i in range(size):
+                block[at] += df[d + i] * tangent[i]
+            at += stride
+            d += record[layout.COMPONENTS]
 
 
 @inner
@@ -101,7 +131,7 @@ def update_rates(record, floats, q, v, work, x, rate, bias, width, rates):
         body = this[layout.BODY]
         column = this[layout.COLUMN]
         if body < 0:
-            for i in range(column, column + (4 if kind == layout.ORIENTATION else 1 if kind == layout.ANGLE else 3)):
+            for i in range(column, column + (4 if kind == layout.ORIENTATION else 1 if kind >= layout.ANGLE else 3)):
                 rate[i] = 0.0
                 bias[i] = 0.0
         else:

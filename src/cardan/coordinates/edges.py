@@ -46,7 +46,7 @@ def edges(system: System) -> Edges:
     """Every joint of the system that declares a motion."""
     names, number = list(system.edges), system.numbers()
     columns = zip(*system.edges.values(), strict=True) if names else ((),) * len(Edge._fields)
-    motions, places_a, places_b, sizes, equations, pitches, offsets, counted = columns
+    motions, places_a, places_b, sizes, equations, pitches, offsets, counted, _ = columns
     relations = system.constraints[::-1]
     first = dict(zip(relations, range(len(relations) - 1, -1, -1), strict=True))  # the last written is the first
     a, b = ([number[place.body] for place in places] for places in (places_a, places_b))

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from cardan.coordinates import relative
+from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers import abi
 from cardan.solvers.linear import linear_algebra
@@ -90,8 +91,9 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
         ints = system.ints
         bodies, constraints, _, blocks, *_ = header = ints[: layout.HEADER].tolist()
         extra = bodies if kind.normalised else 0
-        records = abi.C_BLOCKS * (constraints + extra) + blocks + extra
-        table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + 1), dtype=np.int64)
+        links = int(ints[system.starts[:-1] + layout.WIDE].sum()) if header[layout.FREE] else 0
+        records = abi.C_BLOCKS * (constraints + extra) + blocks + links + extra
+        table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + header[layout.FREE] + 1), dtype=np.int64)
         work = _records.plan_workspace(header).size
         _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
         return table
@@ -120,12 +122,20 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
     if projects(formulation):
+        if system.variables.names:
+            names = ", ".join(map(repr, system.variables.names))
+            raise ModelError(
+                f"formulation {formulation!r} cannot solve for parameters or take them from each start, as {names} "
+                "here; use a formulation by poses, such as 'manifold'"
+            )
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
     extra = bodies if kind.normalised else 0
     scales: FloatArray = np.empty(system.powers.size + extra + kind.width * bodies)
     _structure.fill_scales(system.powers, length, kind.angular, bodies, kind.width, scales)
+    if system.variable_scales is not None:
+        scales = np.concatenate([scales, system.variable_scales.at(length)])
     table = structure(system, kind)
     linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
     return Problem(kind.evaluate(), system.addressed, system.floats, table, scales, linear)
@@ -150,14 +160,13 @@ def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> Non
 def to_reference(system: System, coordinates: FloatArray, near: FloatArray | None = None) -> FloatArray:
     """Solver coordinates q, flat: positions are those of the reference points, from the system's origin.
 
-    Behind the poses come the counted angles [rad]: within half a turn of ``near``, or of zero.
+    Behind the poses come the variables and the counted angles [rad]: those of ``near``, the angles within half a turn;
+    None for the drawn values and zero.
     """
-    count = len(system.counted_angles)
-    if not count:
+    if not system.counted_angles and not system.variables.names:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
-        counted = np.zeros(count) if near is None else near
-        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), counted])
+        q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), system.tail if near is None else near])
     _tables.shift_reference(len(system.names), system.reference_frames.reshape(-1), system.origin, 1.0, q)
     return with_angles_of_poses(system, q)
 
@@ -167,14 +176,15 @@ def with_angles_of_poses(system: System, q: FloatArray) -> FloatArray:
     count = len(system.counted_angles)
     if not count:
         return q
-    moved = problem(system, "manifold").retract(q, np.zeros(6 * len(system.names)))
+    own = problem(system, "manifold")
+    moved = own.retract(q, np.zeros(own.unknowns))
     out = q.copy()
     out[-count:] = moved[-count:]
     return out
 
 
 def angles(system: System, q: FloatArray) -> FloatArray:
-    """Counted angles in solver coordinates [rad], shape (angles,)."""
+    """Variables and counted angles [rad] in solver coordinates, shape (variables + angles,)."""
     return q[layout.POSE * len(system.names) :]
 
 

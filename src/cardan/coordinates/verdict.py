@@ -57,7 +57,7 @@ def checked_tolerance(value: Any) -> float:
 def residuals(system: System, coordinates: FloatArray, near: FloatArray | None = None, time: float = 0.0) -> FloatArray:
     """Of every row in metres or radians, shape (rows,), with r, p of each body, shape (bodies, 7).
 
-    near [rad], shape (counted angles,): whole turns are counted from these.  time [s]: of the drivers.
+    near [rad], shape (variables + counted angles,): whole turns are counted from these.  time [s]: of the drivers.
     """
     judged = system.judged()
     problem = formulations.problem(judged, "manifold", None, time)
@@ -84,7 +84,7 @@ def judge(
         found,
         piece.judged_powers(),
         coordinates.reshape(-1),
-        _NONE if angles is None else angles,
+        _NONE if angles is None else angles[len(piece.variables.names) :],
         piece.reference_frames.reshape(-1),
         piece.origin,
         _bounds(piece, tolerance),
@@ -115,11 +115,12 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         own, length = piece.system, piece.system.judged_length
         points = (piece.take(coordinates)[:, :3], own.reference_points, own.origin)
         far = max(float(np.abs(table).max(initial=0.0)) for table in points)
-        largest = max(1.0, float(np.abs(piece.take_angles(angles)).max(initial=0.0)))
+        counted = piece.take_angles(angles)[len(own.variables.names) :]
+        largest = max(1.0, float(np.abs(counted).max(initial=0.0)))
         of_lengths = max(tolerance, min(ROUNDING * max(1.0, far / length), ROUNDING_MOST))
         powers = own.judged_powers()
-        counted = np.where(powers < 0, max(tolerance, ROUNDING * largest), max(tolerance, ROUNDING))
-        found[piece.rows] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), counted)
+        others = np.where(powers < 0, max(tolerance, ROUNDING * largest), max(tolerance, ROUNDING))
+        found[piece.rows] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), others)
     return found
 
 
@@ -142,11 +143,12 @@ class Judge:
         self.bounds = _bounds(piece, tolerance)
         arrays = (p.ints, p.floats, piece.judged_powers(), piece.reference_frames.reshape(-1), piece.origin)
         bodies, angles = len(piece.names), len(piece.counted_angles)
-        size = layout.POSE * bodies + angles
+        variables = len(piece.variables.names)
+        size = layout.POSE * bodies + variables + angles
         _, unknowns, _, _, evaluation = p.sizes
         offsets = [0, *accumulate((size, size, size, unknowns, p.rows, evaluation))]
         addresses = [address_of(array) for array in arrays]
-        sizes = (arrays[3].size, bodies, angles, p.rows)
+        sizes = (arrays[3].size, bodies, variables, angles, p.rows)
         self.table: IntArray = np.array([p.evaluate, *addresses, *sizes, *offsets], dtype=np.int64)
         self._arrays = arrays  # the table has only their addresses
         self._size = offsets[-1]
@@ -184,6 +186,6 @@ def update_angles(piece: System, q: FloatArray) -> None:
     zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
     work = np.empty(int(problem.structure[abi.WORK]))
     flat = q.reshape(-1)  # a view: rows of q are whole
-    first = layout.POSE * len(piece.names)
+    first = layout.POSE * len(piece.names) + len(piece.variables.names)
     tables = problem.evaluate, problem.ints, problem.floats
     _judging.update_angles_of_many(*tables, first, flat, len(q), moved, zeros, work)

@@ -76,6 +76,7 @@ class Diagnosis:
     is not decided.  ``branches``: several motions begin in this pose.
     ``nearly``: if the pose is not assembled only because the constraints do not fit exactly, the tolerance that accepts
     it and the degrees of freedom at this tolerance; otherwise None.
+    ``parameters``: those that were free: they are unknowns too, and ``free_motions`` says which are not determined.
     ``motions``: a basis of the free motions, shape (dof, bodies, 6): velocity of the body's origin in world axes [m]
     and rotation in body axes [rad], bodies as in ``names``.  In each motion one coordinate changes by 1 rad or 1 m,
     while those of the other motions do not change.  ``free_motions``: this coordinate in words, for each motion.  Both
@@ -111,6 +112,7 @@ class Diagnosis:
     velocity_dof: int
     rate_rows: tuple[str, ...]
     redundant_rates: list[Equation]
+    parameters: tuple[str, ...] = ()
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -164,7 +166,7 @@ class Diagnosis:
             gap = "no singular value is zero"
         else:
             gap = "the other singular values are zero" if math.isinf(self.gap) else f"gap {self.gap:.1e}"
-        unknowns = 6 * len(self.names)
+        unknowns = 6 * len(self.names) + len(self.parameters)
         lines = [
             f"degrees of freedom: {self.dof} ({unknowns} unknowns − rank {self.rank}; {gap})",
             f"Grübler count:      {self.gruebler}",
@@ -247,7 +249,9 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     coordinates = state.coordinates
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
-    near = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
+    values = {**system.values, **state.variables}
+    variables = [values[name] for name in system.variables.names]
+    near = np.array([*variables, *[state.angles.get(key, 0.0) for key in system.counted_angles]])
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
     bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)
 
@@ -257,6 +261,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
             for piece in system.pieces
         ]
 
+    unknowns = 6 * len(system.names) + len(system.variables.free)
     found = find(tolerance)
     rank = sum(f.rank for f in found)
     motions, free_motions = _motions(system, coordinates, near, found) or (None, None)
@@ -267,17 +272,17 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         accepting = accepting_tolerance(judged.residual)
         wider = find(accepting)
         if all(f.is_closed for f in wider):
-            nearly = accepting, 6 * len(system.names) - sum(f.rank for f in wider)
+            nearly = accepting, unknowns - sum(f.rank for f in wider)
     return Diagnosis(
-        dof=6 * len(system.names) - rank,
-        undriven=6 * len(system.names) - sum(f.driven_rank for f in found),
+        dof=unknowns - rank,
+        undriven=unknowns - sum(f.driven_rank for f in found),
         gruebler=system.gruebler,
         rank=rank,
         equations=system.equations,
         redundant=[equation for f in found for equation in f.redundant],
         singular_values=np.sort(np.concatenate([f.values for f in found] or [np.zeros(0)]))[::-1],
         gap=min((f.gap for f in found), default=math.inf),
-        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == 6 * len(system.names) - rank),
+        certain=all(f.certain for f in found) and (nearly is None or nearly[1] == unknowns - rank),
         residuals=violations(system, residuals),
         residual=judged.residual,
         assembled=judged.met,
@@ -295,6 +300,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         velocity_dof=6 * len(system.names) - (rank if rates is None else rates[0]),
         rate_rows=tuple(dict.fromkeys(system.rate_constraints)),
         redundant_rates=[] if rates is None else rates[1],
+        parameters=system.variables.free,
     )
 
 
@@ -359,6 +365,30 @@ def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: flo
         is_closed=found.is_closed,
         cut=tolerance / REACH,
     )
+
+
+def infinitesimal(system: System, state: State) -> int:
+    """How many freedoms of first order in an assembled state are no motions, as far as this is decided.
+
+    As :attr:`Diagnosis.infinitesimal`, without drivers and without the rest of a diagnosis; large pieces are left out.
+    """
+    count = 0
+    for piece in system.pieces:
+        near = np.array([state.angles.get(key, 0.0) for key in piece.system.counted_angles])
+        q = formulations.to_reference(piece.system, piece.take(state.coordinates), near)
+        problem = formulations.problem(piece.system, "manifold", piece.system.extent_at(q), state.time)
+        drivers = {signal.name for _, signal in piece.system.signals}
+        rows = [
+            start + i
+            for name, primitive, start in piece.system.rows
+            for i in range(primitive.rows)
+            if i not in primitive.guards and name not in drivers
+        ]
+        if rows and problem.unknowns <= DENSE_UNKNOWNS:
+            at = Linearised(problem, q, rows)
+            rank = at.rank(0.0)
+            count += _curvature(at, rank, at.v[rank:]).infinitesimal or 0
+    return count
 
 
 def _rates(
@@ -443,6 +473,11 @@ def _motions(
         block[3:, body, 3:] = euler.matrix(coordinates[body, 3:])  # rotations about the world's axes, in body axes
         blocks.append(block)
         words += describe_free(system.names[body])
+    known = {name for piece in system.pieces for name in piece.system.variables.free}
+    for name in system.variables.free:
+        if name not in known:  # nothing depends on it
+            blocks.append(np.zeros((1, count, 6)))
+            words.append(FreeMotion(f"parameter {name!r}", "changes", "", ()))
     return np.concatenate(blocks), tuple(words)
 
 

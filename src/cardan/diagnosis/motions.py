@@ -64,8 +64,10 @@ def describe(
     length = system.extent_at(q)
     scales = np.tile([length] * 3 + [1.0] * 3, bodies)
     rest = np.zeros(6 * bodies)
-    found = np.array([rates.at_origins(system, q, scales * motion, rest)[0] for motion in basis])
-    choices = _joint_choices(system, coordinates, found) + _body_choices(system, coordinates, found)
+    of_bodies = basis[:, : 6 * bodies]
+    found = np.array([rates.at_origins(system, q, scales * motion, rest)[0] for motion in of_bodies])
+    choices = _variable_choices(system, basis[:, 6 * bodies :])
+    choices += _joint_choices(system, coordinates, found) + _body_choices(system, coordinates, found)
     chosen = _independent(choices, length)
     chosen_rates = np.array([choices[k].rate for k in chosen])
     try:
@@ -76,10 +78,11 @@ def describe(
         inverse = np.eye(len(basis))
         choices, chosen = [_Choice(name, "moves", "", chosen_rates[0]) for name in system.names], [0] * len(basis)
     motions = np.einsum("jbi,jk->kbi", found, inverse)
-    sizes = np.abs(basis.T @ inverse).reshape(bodies, 6, -1).max(axis=1)  # scaled, shape (bodies, dof)
+    sizes = np.abs(of_bodies.T @ inverse).reshape(bodies, 6, -1).max(axis=1)  # scaled, shape (bodies, dof)
+    scale = np.abs(basis.T @ inverse).max(axis=0)
     words = []
-    for choice, size in zip([choices[k] for k in chosen], sizes.T, strict=True):
-        moving = tuple([name for name, s in zip(system.names, size, strict=True) if s > MOVES * size.max()])
+    for choice, size, largest in zip([choices[k] for k in chosen], sizes.T, scale, strict=True):
+        moving = tuple([name for name, s in zip(system.names, size, strict=True) if s > MOVES * largest])
         words.append(FreeMotion(choice.body, choice.does, choice.unit, moving))
     return motions, words
 
@@ -90,6 +93,11 @@ def describe_free(name: str) -> list[FreeMotion]:
 
 
 _BODY = tuple([(f"moves along {k}", "m") for k in "xyz"] + [(f"turns about {k}", "rad") for k in "xyz"])
+
+
+def _variable_choices(system: System, rate: FloatArray) -> list[_Choice]:
+    """Free parameters, by name."""
+    return [_Choice(f"parameter {name!r}", "changes", "", rate[:, k]) for k, name in enumerate(system.variables.free)]
 
 
 def _body_choices(system: System, coordinates: FloatArray, found: FloatArray) -> list[_Choice]:

@@ -20,8 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cardan.coordinates.rates import shortening
+from cardan.solvers import abi
 from cardan.solvers.problem import Problem
 from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
 
 RANK_RTOL = 1e-9  # of the largest singular value; residuals of 1e-12 perturb the zero ones far less than this
 DIFFERENCE = 1e-4  # step of the central differences of J: their error is 1e-8, and rounding 1e-12
@@ -50,6 +52,8 @@ class Linearised:
     def __init__(self, problem: Problem, q: FloatArray, rows: list[int]) -> None:
         self._problem, self._q, self._rows = problem, q, rows
         self._columns: FloatArray = problem.scales[problem.rows :]
+        structure = problem.structure
+        self._blocks: IntArray = structure[structure[abi.OFFSETS] :][: int(structure[abi.BLOCKS])]
         residual, jacobian = problem.jacobian(q)
         scaled = jacobian[rows] * problem.scales[rows][:, None] * self._columns
         short = shortening(scaled)
@@ -81,7 +85,7 @@ class Linearised:
 
     def forms(self, rank: int) -> Forms:
         """For the bases of S and N; the unit of a motion is that of the body that moves most."""
-        null, stresses = self.v[rank:] / _largest_motion(self.v[rank:]), self.u[:, rank:]
+        null, stresses = self.v[rank:] / _largest_motion(self.v[rank:], self._blocks), self.u[:, rank:]
         found, scale = np.empty((stresses.shape[1], len(null), len(null))), 0.0
         for k, n in enumerate(null):
             change = self._jacobian(self._moved(self._q, DIFFERENCE * n))
@@ -95,7 +99,7 @@ class Linearised:
         """Whether a random freedom of first order is the beginning of a motion; None if rounding hides it."""
         null, stresses = self.v[rank:], self.u[:, rank:]
         n = np.random.default_rng(0).normal(size=len(null)) @ null
-        n /= _largest_motion(n[None])
+        n /= _largest_motion(n[None], self._blocks)
         h = min(STEP, CONVERGES * float(self.values[rank - 1])) if rank else STEP
         noise = 10.0 * float(np.abs(self.residual).max(initial=0.0)) + ROUNDING
         for _ in range(STEPS_TRIED):
@@ -124,9 +128,12 @@ class Linearised:
         return None
 
 
-def _largest_motion(motions: FloatArray) -> float:
-    """Of one body in any of the motions, shape (motions, 6 bodies): [rad] and in L."""
-    return float(np.linalg.norm(motions.reshape(-1, 6), axis=1).max())
+def _largest_motion(motions: FloatArray, blocks: IntArray) -> float:
+    """Of one body or variable in any of the motions, shape (motions, unknowns): [rad] and in L, scaled.
+
+    blocks: the first unknown of each body and variable.
+    """
+    return float(np.sqrt(np.add.reduceat(motions * motions, blocks, axis=1).max()))
 
 
 class Curvature(NamedTuple):

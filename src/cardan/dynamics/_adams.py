@@ -202,6 +202,11 @@ def close(job, control, row, v, work):
     new_q = piece(job, NEW_Q, work)
     step = piece(job, SHIFT, work)
     moved = piece(job, MOVED_Q, work)
+    if control[abi.STABILIZATION] != abi.PROJECTED and control[abi.PHASE] != abi.BEGIN:
+        retract(job, new_q, step, moved, work)
+        for i in range(job[abi.COORDINATES]):
+            new_q[i] = moved[i]
+        return True
     for _ in range(CLOSURES):
         shift = project_pose(job, control, step, work)
         control[abi.SHIFTED] = max(control[abi.SHIFTED], shift)
@@ -488,7 +493,7 @@ def _advance(op, job, control, q, v, history, storage, work):
         if control[abi.PHASE] == abi.CORRECT:
             row = current(job, control)
             control[abi.SHIFTED] = 0.0
-            if control[abi.REDUNDANT] != 0.0:
+            if control[abi.REDUNDANT] != 0.0 and control[abi.STABILIZATION] == abi.PROJECTED:
                 approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
             linearize(job, control, new_q, new_v, work)
             solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)

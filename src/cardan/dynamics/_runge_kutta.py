@@ -140,7 +140,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             control[abi.SHIFTED] = 0.0
             for i in range(n6):
                 new_a[i] = 0.0
-            if control[abi.REDUNDANT] != 0.0:
+            if control[abi.REDUNDANT] != 0.0 and control[abi.STABILIZATION] == abi.PROJECTED:
                 approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
             for i in range(n6):
                 step[i] = new_a[i]

@@ -29,6 +29,10 @@ FORCE out += forces of all loads but the called ones, at the time control[ASK_TI
 APPLY out += forces of the called ones: an effort per law and a vector per wrench are given
 READ  out ← coordinate, rate, effort, potential energy of each law, at the time control[ASK_TIME]
 ===== ===========================================================================================
+
+Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  SOFT is the address of their
+evaluator, or zero: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.
+SOFT_SOLVER is the address of what lets them act on X, a VELOCITY or an ACCELERATION that solves the equations, or zero.
 """
 
 from __future__ import annotations
@@ -55,6 +59,11 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ACTIVE,
     STOPS,
     BOUNDS,
+    SOFT,
+    SOFT_INTS,
+    SOFT_FLOATS,
+    SOFT_WORK,
+    SOFT_SOLVER,
     POSE_ALGEBRA,
     POSE_PATTERN,
     POSE_EQUATIONS,
@@ -67,7 +76,7 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     STOP_COUNT,
     RATED,
     PIECES,
-) = range(28)
+) = range(33)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
@@ -117,11 +126,16 @@ SOLVE: Final = 1
     UNEVEN,
     SHIFTED,
     MOST_STEP,
+    STABILIZATION,
+    GAIN,
     CONTROL,
-) = range(40)
+) = range(42)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)
+
+# values of STABILIZATION: poses and velocities are projected; equations of accelerations alone; with Baumgarte's terms
+PROJECTED, UNSTABILIZED, BAUMGARTE = range(3)
 
 # values of PHASE
 BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
@@ -152,6 +166,10 @@ R_COORDINATE, R_RATE, R_EFFORT, R_ENERGY, READING = range(5)
 
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
+
+# soft rows: number of rows, and of rows at most; then the body of each row
+SOFT_ROWS, SOFT_MOST, SOFT_WHICH, SOFT_BEGINS, SOFT_BODIES = range(5)
+VELOCITY, ACCELERATION, IMPLICIT = range(3)  # what soft rows act on
 
 # Estimated error of a step, and shift onto the constraints; relative to the extent, or in radians.  A constant step
 # with a larger error is too large.  A variable step with a larger shift is refused.

@@ -18,6 +18,7 @@ from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers import abi as solvers_abi
 from cardan.system import layout
+from cardan.system.formulas import plain
 from cardan.system.parts import Body, CountedAngle
 from cardan.system.relations import Bundle
 from cardan.system.state import FloatArray, State
@@ -81,7 +82,7 @@ class Forces:
                 self._laws.append(_Law(name, *law, sum(r.primitive.rows for r in relations), function))
             if wrench is not None:
                 body = system.index[wrench.body.name]
-                point = self._in_principal(body, np.array(wrench.point) - system.reference_points[body])
+                point = self._in_principal(body, np.array(plain(wrench.point)) - system.reference_points[body])
                 vector = np.array(wrench.vector)
                 vector = self._in_principal(body, vector) if wrench.in_body else vector
                 numbers = (*point.tolist(), *vector.tolist())
@@ -117,6 +118,14 @@ class Forces:
             numbers += wrench.numbers
         self.ints: IntArray = np.array(table, dtype=np.int64)
         self.floats: FloatArray = np.array(numbers or [0.0])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Forces):
+            return NotImplemented
+        mine, theirs = (self._packed, self._laws, self._wrenches), (other._packed, other._laws, other._wrenches)
+        return self.system.names == other.system.names and mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def __deepcopy__(self, memo: Any) -> Forces:
         return self  # nothing changes it
@@ -204,7 +213,15 @@ class Forces:
         velocities = (self._to_origins @ v.reshape(-1, WIDTH, 1))[:, :, 0]  # c × ω, and ω, in body axes
         velocities[:, :3] = v.reshape(-1, WIDTH)[:, :3] + euler.rotate(coordinates[:, 3:], velocities[:, :3])
         angles = dict(zip(system.counted_angles, formulations.angles(system, q).tolist(), strict=True))
-        return State(system.names, system.index, coordinates, velocities=velocities, angles=angles, time=t)
+        return State(
+            system.names,
+            system.index,
+            coordinates,
+            velocities=velocities,
+            angles=angles,
+            time=t,
+            variables=system.values,
+        )
 
 
 def _at(t: float) -> FloatArray:

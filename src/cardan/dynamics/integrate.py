@@ -32,6 +32,8 @@ REACHED: Final = 1e-9  # relative to the extent, or in radians: a stop that is t
 RESTING: Final = 1e-9  # per second, likewise: a coordinate that leaves a stop more slowly rests at it
 ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
 SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
+STABILIZATIONS: Final = ("projection", "none", "baumgarte")  # in the order of abi
+BAUMGARTE_GAIN: Final = 0.1  # α of Baumgarte's terms, times the step: residuals decay within some ten steps
 AHEAD: Final = 512  # values of drivers that are computed at once
 MOST_STAGES: Final = 7
 LEAST_ACCELERATION: Final = 1e-30  # in extents per s², or rad/s²: against division by zero
@@ -98,6 +100,8 @@ class Integration:
         step: float | None = None,
         rtol: float | None = None,
         max_step: float | None = None,
+        stabilization: str = "projection",
+        gain: float | None = None,
     ) -> None:
         """time, end [s]: of the run.  times [s]: of the outputs.  max_step [s]: of steps chosen by rtol."""
         e = equations
@@ -120,6 +124,8 @@ class Integration:
         self.control = c = np.zeros(abi.CONTROL)
         c[abi.LENGTH] = e.system.judged_length
         c[abi.EXACT] = EXACT
+        c[abi.STABILIZATION] = STABILIZATIONS.index(stabilization)
+        c[abi.GAIN] = gain or (BAUMGARTE_GAIN / step if step else 0.0)
         c[abi.TIME] = time
         c[abi.SAMPLES] = len(self.times)
         c[abi.RTOL] = ESTIMATE * (rtol or 0.0)

@@ -29,7 +29,7 @@ from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import DRIVEN
 from cardan.system import check
-from cardan.system.parts import Body, Frame
+from cardan.system.parts import Body
 from cardan.system.relations import Relation
 
 P = ParamSpec("P")
@@ -230,7 +230,7 @@ def force(point: Any, f: Any, *, axes: str = "world") -> Action:
 
     f [N]: three numbers, or a function f(t, state) that returns them; in world axes, or in those of the body.
     """
-    place = point.origin if isinstance(point, Frame) else point.position
+    place = point.feature().value
     return _wrench(point.body, False, place, f, axes)
 
 

@@ -128,6 +128,15 @@ class ConstraintForces:
         found: FloatArray = -self.multipliers[:, numbers].sum(axis=1)  # of a limit in a driven motion: zero
         return found
 
+    def is_shared(self, name: str) -> bool:
+        """Whether redundant equations leave λ of the first equation of a constraint undetermined."""
+        if self.free is None:
+            return False
+        rows = {row.constraint: row.start for row in self.equations.system.rows}
+        numbers = np.flatnonzero(self.equations.equations == rows[name])
+        unit = _scales(self.equations)[0][numbers]
+        return bool((np.abs(self.random[:, numbers] / unit) > UNIQUE).any())
+
     def reaction(self, name: str, place: Place, axes: str) -> Reaction:
         """Of a constraint on the body of a place, about the place's origin."""
         length = self.equations.system.judged_length
@@ -262,6 +271,12 @@ def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatA
     found = [weights * (p.product(a, b) - c) for a, b, c in zip(np.ascontiguousarray(q), v, demanded, strict=True)]
     largest: FloatArray = np.abs(np.array(found).reshape(len(times), -1)).max(axis=1, initial=0.0)
     return largest
+
+
+def applied(equations: Equations, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Q of gravity, −ω × I ω and all loads at one instant, flat."""
+    found: FloatArray = _loads(equations, np.array([time]), q[None], v.reshape(1, -1, WIDTH)).ravel()
+    return found
 
 
 def _loads(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cardan as cd
+from cardan.examples.looks import STEEL, rod
 from cardan.examples.registry import ExampleError, example, expect
 from cardan.math import euler
 
 ARM = 0.5  # m
+PIPE = 0.06  # m, radius of the drawn pipes
 ELBOWS = 8
 FEWEST = 6  # fewer cannot reach a flange in a general pose
 
@@ -43,13 +45,25 @@ def build(pieces: int = ELBOWS) -> cd.Mechanism:
         incoming, outgoing = directions[k], directions[k + 1]
         axes = np.column_stack([incoming, outgoing, np.cross(incoming, outgoing)])
         piece = m.body(f"piece_{k + 1}", position=corner, orientation=euler.from_matrix(axes))
+        _draw(piece)
         m.revolute(f"swivel_{k + 1}", end, piece.frame((-ARM, 0, 0), z=X, x=Z))
         end = piece.frame((0, ARM, 0), z=Y, x=Z)
         corner = corner + 2 * ARM * outgoing
     flange = corner - ARM * directions[-1] + MISSED
     axis = euler.rotate(euler.from_rotation_vector(TILTED), directions[-1])
     m.revolute(f"swivel_{pieces + 1}", end, m.ground.frame(flange, z=axis))
+    for at, out in ((np.zeros(3), -directions[0]), (flange, axis)):
+        rod(m.ground, at, at + 0.03 * out, 2.4 * PIPE)
+        rod(m.ground, at + 0.03 * out, at + 0.2 * out, PIPE)
     return m
+
+
+def _draw(piece: cd.Body) -> None:
+    """Two pipes, a ball at the corner, and a nut at each end."""
+    for end in ((-ARM, 0.0, 0.0), (0.0, ARM, 0.0)):
+        rod(piece, (0, 0, 0), np.multiply(end, 0.97), PIPE)
+        rod(piece, np.multiply(end, 0.82), np.multiply(end, 0.98), 1.4 * PIPE, STEEL)
+    piece.attach(cd.shapes.sphere(1.25 * PIPE))
 
 
 def _polyline(mechanism: cd.Mechanism, state: cd.State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import BRASS, STEEL, block, rod, yoke
 from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
@@ -47,6 +48,15 @@ def build() -> cd.Mechanism:
     cross = m.body("cross", position=(0.01, 0.02, 0.0), orientation=rotation)
     driven = m.body("output", orientation=euler.multiply(inclination, rotation))
     input_end, output_end = (-BEARING, 0.0, 0.0), (BEARING, 0.0, 0.0)
+    for shaft, side, axis in ((driver, -1.0, Z), (driven, 1.0, Y)):
+        yoke(shaft, (0, 0, 0), (side, 0, 0), axis, 0.06)
+        rod(shaft, (side * 0.072, 0, 0), (side * (BEARING + 0.06), 0, 0), 0.017)
+        block(shaft, (side * (BEARING + 0.04), -0.004, -0.03), (side * (BEARING + 0.055), 0.004, 0.03), STEEL)
+    for axis in (Y, Z):
+        rod(cross, np.multiply(axis, -0.05), np.multiply(axis, 0.05), 0.013, BRASS)
+    for end, axis in ((input_end, X), ((BEARING * OUTPUT[0], BEARING * OUTPUT[1], 0.0), OUTPUT)):
+        m.ground.attach(cd.shapes.tube(0.034, 0.019, 0.05), m.ground.frame(end, z=axis))
+        block(m.ground, (end[0] - 0.025, end[1] - 0.04, -0.12), (end[0] + 0.025, end[1] + 0.04, -0.03))
     m.revolute("input_bearing", m.ground.frame(input_end, z=X, x=Z), driver.frame(input_end, z=X, x=Z))
     m.revolute("input_yoke", driver.frame(z=Z, x=X), cross.frame(z=Z, x=X))
     m.revolute("output_yoke", cross.frame(z=Y, x=X), driven.frame(z=Y, x=X))

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import RUBBER, STEEL, block, rod
 from cardan.examples.registry import example, expect, placed, rotated, run_move, velocity, without_drivers
 from cardan.math import euler
 
 PINION, CROWN, SIDE, BEVEL = 9, 36, 16, 10  # teeth
 MODULE = 0.01  # m of pitch diameter per tooth
 HIGH, WIDE = MODULE * SIDE / 2, MODULE * BEVEL / 2  # m: contact point of side and bevel gears, from the centre
+NARROW = {SIDE: WIDE, BEVEL: HIGH, CROWN: MODULE * PINION / 2, PINION: MODULE * CROWN / 2}  # m, to the apex, by teeth
 WHEEL = 0.35  # m, from the centre to each wheel
 NOSE = 0.35  # m, length of the pinion's shaft
 BEND = 1.5  # turns by which the right wheel is ahead after the bend
@@ -60,6 +62,7 @@ def build() -> cd.Mechanism:
         m.body("bevel_1", position=(0.0, HIGH + 0.01, 0.0), orientation=rotation(Y, 15.0)),
         m.body("bevel_2", position=(0.0, -HIGH, 0.01), orientation=rotation(Y, -10.0)),
     ]
+    _draw(m)
     m.revolute("pinion_bearing", m.ground.frame((0, -NOSE, 0), z=Y, x=Z), pinion.frame(z=Y, x=Z))
     m.revolute("case_bearing", m.ground.frame(z=X, x=Z), case.frame(z=X, x=Z))
     m.gear("final_drive", m["pinion_bearing"], m["case_bearing"], ratio=PINION / CROWN)
@@ -76,6 +79,47 @@ def build() -> cd.Mechanism:
     m.drive("engine", m["pinion_bearing"], engine)
     m.drive("road", cd.coordinate(wheels["left"].frame(z=X, x=Z), wheels["right"].frame(z=X, x=Z), "angle"), bend)
     return m
+
+
+def _bevel(body: cd.Body, teeth: int, end: Any, axis: Any, tooth: Any, depth: float, bore: float = 0.0) -> None:
+    """A bevel gear whose large face is at ``end`` and which narrows along ``axis``, with a tooth towards ``tooth``.
+
+    ``depth``: of its teeth, as a part of the distance from the large face to the common apex of the pitch cones.
+    """
+    apex = NARROW[teeth]
+    shape = cd.shapes.gear(MODULE, teeth, depth * apex, bore=bore, taper=1.0 - depth)
+    body.attach(shape, body.frame(np.array(end) + 0.5 * depth * apex * np.array(axis), z=axis, x=tooth))
+
+
+def _draw(m: cd.Mechanism) -> None:
+    """Bevel gears with common cones, the case as a cage, shafts and wheels; the angles are those of the zero pose."""
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        wheel = m[name]
+        inward = (-side, 0.0, 0.0)
+        _bevel(wheel, SIDE, (side * (WIDE - WHEEL), 0, 0), inward, Y, 0.36)
+        rod(wheel, (side * (WIDE - WHEEL), 0, 0), (0.0, 0, 0), 0.016, STEEL)
+        tyre = [(0.1, -0.045), (0.17, -0.05), (0.19, -0.03), (0.19, 0.03), (0.17, 0.05), (0.1, 0.045)]
+        wheel.attach(cd.shapes.revolution(tyre), wheel.frame(z=X), color=RUBBER)
+        hub = [(0.0, -0.02), (0.1, -0.035), (0.1, 0.035), (0.0, 0.02)]
+        wheel.attach(cd.shapes.revolution(hub), wheel.frame(z=X))
+        for k in range(5):  # studs show that the wheel rotates
+            a = 2 * pi * k / 5
+            at = np.array([0.0, 0.06 * cos(a), 0.06 * sin(a)])
+            rod(wheel, at - 0.034 * np.array(X), at + 0.034 * np.array(X), 0.01, STEEL)
+    for k, up in ((1, 1.0), (2, -1.0)):
+        half = pi / BEVEL
+        _bevel(m[f"bevel_{k}"], BEVEL, (0, 0, 0), (0, -up, 0), (cos(half), 0.0, sin(half)), 0.36)
+    case, pinion = m["case"], m["pinion"]
+    _bevel(case, CROWN, (0.5 * MODULE * PINION, 0, 0), (-1.0, 0, 0), DOWN, 0.27, bore=0.125)
+    rod(case, (0, -0.11, 0), (0, 0.11, 0), 0.011, STEEL)
+    for up in (-1.0, 1.0):
+        block(case, (-0.02, up * 0.1, -0.022), (0.036, up * 0.125, 0.022))
+    half = pi / PINION
+    end = NOSE - 0.5 * MODULE * CROWN
+    _bevel(pinion, PINION, (0, end, 0), Y, (cos(half), 0.0, sin(half)), 0.27)
+    rod(pinion, (0, -0.08, 0), (0, end, 0), 0.018, STEEL)
+    for bearing, axis in (((0.28, 0.0, 0.0), X), ((-0.28, 0.0, 0.0), X), ((0.0, -NOSE + 0.06, 0.0), Y)):
+        m.ground.attach(cd.shapes.tube(0.035, 0.02, 0.04), m.ground.frame(bearing, z=axis))
 
 
 def _check_case(mechanism: cd.Mechanism, state: cd.State) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import block, rod, yoke
 from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
@@ -45,6 +46,16 @@ def build() -> cd.Mechanism:
     driver = m.body("input", orientation=rotation)
     between = m.body("between", orientation=euler.multiply(euler.from_axis_angle(Z, drawn), rotation))
     driven = m.body("output", position=end, orientation=rotation)
+    yoke(driver, (0, 0, 0), (-1, 0, 0), Z, 0.055)
+    rod(driver, (-0.066, 0, 0), (-BEARING - 0.06, 0, 0), 0.016)
+    yoke(between, (0, 0, 0), X, Y, 0.055)
+    yoke(between, (SHAFT, 0, 0), (-1, 0, 0), Y, 0.055)
+    rod(between, (0.066, 0, 0), (SHAFT - 0.066, 0, 0), 0.016)
+    yoke(driven, (0, 0, 0), X, Z, 0.055)
+    rod(driven, (0.066, 0, 0), (STUB + 0.16, 0, 0), 0.016)
+    for at in ((-BEARING, 0.0), (SHAFT * cos(BETA) + STUB, OFFSET)):
+        m.ground.attach(cd.shapes.tube(0.034, 0.018, 0.06), m.ground.frame((*at, 0.0), z=X))
+        block(m.ground, (at[0] - 0.03, at[1] - 0.04, -0.12), (at[0] + 0.03, at[1] + 0.04, -0.03))
     m.revolute("input_bearing", m.ground.frame((-BEARING, 0, 0), z=X, x=Z), driver.frame((-BEARING, 0, 0), z=X, x=Z))
     m.universal("first", driver.frame(z=Z), between.frame(z=Y))
     m.universal("second", between.frame((SHAFT, 0, 0), z=Y), driven.frame(z=Z))

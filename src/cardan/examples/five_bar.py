@@ -43,7 +43,7 @@ def angle_e(t: Any) -> Any:
 
 def build() -> cd.Mechanism:
     """Elbows outwards, the links drawn to a point that they do not quite reach."""
-    m = cd.Mechanism("five_bar")
+    m = cd.Mechanism("five_bar", gravity=(0.0, -9.81, 0.0))
     left, right, hand = (-0.2, 0.36), (0.72, 0.35), (0.3, 0.72)
     crank_a, crank_e = link(m, "crank_a", A, left), link(m, "crank_e", E, right)
     link_b, link_d = link(m, "link_b", left, hand, layer=0.02), link(m, "link_d", right, hand, layer=0.04)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import STEEL, bar, block, rod
 from cardan.examples.planar import Plane, Z, flat, intersect_circles, link, pin
 from cardan.examples.registry import ExampleError, example, expect, placed, run_move, try_move, without_drivers
 from cardan.math import euler
@@ -86,13 +87,23 @@ def _sketch(alpha: float, epsilon: float) -> dict[str, tuple[Any, Any]]:
 
 def build() -> cd.Mechanism:
     """Folded, with the legs drawn too high for their braces."""
-    m = cd.Mechanism("folding_table")
+    m = cd.Mechanism("folding_table", gravity=(0.0, -9.81, 0.0))
     for name, sign in SIDES.items():
         at = {key: on_table(name, point) for key, point in pins(DRAWN, elbow_of(REST)).items()}
         hinge = on_table(name, (0.0, 0.0))
         leg = link(m, f"{name}_leg", hinge, at["F"])
+        for z in (-0.26, 0.26):
+            bar(leg, (0.0, 0.0), (LEG, 0.0), 0.05, 0.03, z)
+        rod(leg, (0.93 * LEG, 0.0, -0.26), (0.93 * LEG, 0.0, 0.26), 0.014)
+        rod(leg, (ON_LEG, 0.0, -0.26), (ON_LEG, 0.0, 0.26), 0.012, STEEL)
         upper = link(m, f"{name}_upper", at["P"], at["E"], layer=0.02)
         lower = link(m, f"{name}_lower", at["E"], at["Q"], layer=0.01)
+        for z in (-0.2, 0.2):
+            bar(upper, (0.0, 0.0), (UPPER, 0.0), 0.034, 0.012, z)
+            bar(lower, (0.0, 0.0), (LOWER, 0.0), 0.034, 0.012, 0.93 * z)
+        rod(upper, (UPPER, 0.0, -0.215), (UPPER, 0.0, 0.215), 0.01, STEEL)
+        for point, reach in ((hinge, 0.285), (at["P"], 0.215)):
+            rod(m.ground, (*point, -reach), (*point, reach), 0.012, STEEL)
         foot = pin(m, f"{name}_hinge", m.ground, hinge, leg)
         pin(m, f"{name}_pivot", m.ground, at["P"], upper)
         elbow = pin(m, f"{name}_elbow", upper, (UPPER, 0.0), lower)
@@ -103,6 +114,7 @@ def build() -> cd.Mechanism:
         else:
             m.limit("right_rest", foot, lower=REST, upper=pi - REST)
             m.limit("right_latch", elbow, lower=-FOLDED, upper=LATCH)
+    block(m.ground, (-0.72, -0.055, -0.38), (0.72, -0.025, 0.38), "#c8935a")
     m.drive("left_hand", m["left_elbow"], opening)
     m.drive("right_hand", m["right_elbow"], opening_right)
     return m

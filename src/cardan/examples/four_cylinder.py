@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples import looks
 from cardan.examples.registry import example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
@@ -51,6 +52,7 @@ def build() -> cd.Mechanism:
     m = cd.Mechanism("four_cylinder")
     shaft = m.body("crankshaft", orientation=euler.from_axis_angle(X, DRAWN))
     m.drive("starter", m.revolute("main", m.ground.frame(z=X, x=Z), shaft.frame(z=X, x=Z)), crank_angle)
+    _draw_crankshaft(shaft)
     for k, throw in enumerate(THROWS):
         x = PITCH * k
         pin = (x, -THROW * sin(DRAWN + throw), THROW * cos(DRAWN + throw))
@@ -59,7 +61,49 @@ def build() -> cd.Mechanism:
         m.revolute(f"big_end_{k + 1}", shaft.frame((x, 0.0, THROW * cos(throw)), z=X, x=Z), rod.frame(z=X, x=Z))
         m.revolute(f"small_end_{k + 1}", rod.frame((0.0, 0.0, ROD), z=X, x=Z), piston.frame(z=X, x=Z))
         m.cylindrical(f"cylinder_{k + 1}", m.ground.frame((x, 0.0, 0.0), z=Z, x=X), piston.frame(z=Z, x=X))
+        _draw_cylinder(m.ground, x)
+        _draw_rod(rod)
+        _draw_piston(piston)
     return m
+
+
+def _draw_crankshaft(shaft: cd.Body) -> None:
+    """Journals on the axis, and for each throw a crank pin between two webs with counterweights."""
+    for k, throw in enumerate(THROWS):
+        x, up = PITCH * k, cos(throw)
+        looks.rod(shaft, (x - 0.022, 0, THROW * up), (x + 0.022, 0, THROW * up), 0.013, looks.STEEL)
+        for side in (-1.0, 1.0):
+            outline = [(-0.02, 0.012), (-0.012, THROW + 0.012), (0.012, THROW + 0.012), (0.02, 0.012), (0.034, -0.012),
+                       (0.024, -0.038), (-0.024, -0.038), (-0.034, -0.012)]  # fmt: skip
+            web = cd.shapes.extrusion(outline, 0.011)
+            shaft.attach(web, shaft.frame((x + 0.0275 * side, 0, 0), z=X, x=(0, up, 0)))
+        looks.rod(shaft, (x + 0.033, 0, 0), (x + PITCH - 0.033, 0, 0), 0.016, looks.STEEL)
+    looks.rod(shaft, (-0.075, 0, 0), (-0.033, 0, 0), 0.016, looks.STEEL)
+    looks.rod(shaft, (-0.09, 0, 0), (-0.075, 0, 0), 0.06)  # flywheel
+
+
+def _draw_rod(rod: cd.Body) -> None:
+    """A bar with an eye at each end."""
+    rod.attach(cd.shapes.link((0, 0), (ROD, 0), width=0.016, thickness=0.010), rod.frame(z=X, x=Z))
+    rod.attach(cd.shapes.tube(0.022, 0.0132, 0.018), rod.frame(z=X))
+    rod.attach(cd.shapes.tube(0.015, 0.0085, 0.016), rod.frame((0, 0, ROD), z=X))
+
+
+def _draw_piston(piston: cd.Body) -> None:
+    """A piston with three grooves, and its pin."""
+    rows = [(0.0, 0.012), (0.029, 0.012), (0.029, -0.022), (0.036, -0.022)]
+    for z in (0.014, 0.020, 0.026):
+        rows += [(0.036, z), (0.034, z), (0.034, z + 0.002), (0.036, z + 0.002)]
+    piston.attach(cd.shapes.revolution([*rows, (0.036, 0.034), (0.0, 0.034)]))
+    looks.rod(piston, (-0.03, 0, 0), (0.03, 0, 0), 0.0085, looks.STEEL)
+
+
+def _draw_cylinder(ground: cd.Body, x: float) -> None:
+    """A bore that is cut open, from below the lowest skirt to above the highest crown, and a bearing of the shaft."""
+    ground.attach(cd.shapes.tube(0.026, 0.0162, 0.02), ground.frame((x - 0.5 * PITCH, 0, 0), z=X))
+    low, high = ROD - THROW - 0.03, ROD + THROW + 0.045
+    liner = cd.shapes.extrusion(looks.half_ring(0.044, 0.0365), high - low)
+    ground.attach(liner, ground.frame((x, 0, 0.5 * (low + high)), x=X))
 
 
 def _heights(mechanism: cd.Mechanism, state: cd.State) -> list[float]:

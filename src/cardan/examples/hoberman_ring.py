@@ -51,7 +51,7 @@ RIGHT_INNER, RIGHT_OUTER = arm(ALPHA / 2 - pi), arm(-ALPHA / 2)
 
 def build() -> cd.Mechanism:
     """Half open, with the bends on too large a circle for the angle of the bars."""
-    m = cd.Mechanism("hoberman_ring")
+    m = cd.Mechanism("hoberman_ring", gravity=(0.0, -9.81, 0.0))
     left: list[cd.Body] = []
     right: list[cd.Body] = []
     for k in range(SECTORS):

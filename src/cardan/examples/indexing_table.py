@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import STEEL, arc, block, rod
 from cardan.examples.registry import ExampleError, example, expect, placed, rates, rotated, run_move
 from cardan.math import euler
 
@@ -61,6 +62,7 @@ def build() -> cd.Mechanism:
     cam = m.body("cam", position=CAM, orientation=euler.from_axis_angle(X, radians(30.0)))
     table = m.body("table", position=(0.0, 0.0, 0.01), orientation=euler.from_axis_angle(Z, radians(8.0)))
     ram = m.body("ram", position=(RADIUS, 0.01, 0.5 * TOP))
+    _draw(m)
     m.revolute("camshaft", m.ground.frame(CAM, z=X, x=Z), cam.frame(z=X, x=Z))
     m.revolute("pivot", m.ground.frame(z=Z, x=X), table.frame(z=Z, x=X))
     m.prismatic("guide", m.ground.frame(STATION, z=Z, x=X), ram.frame(z=Z, x=X))
@@ -68,6 +70,29 @@ def build() -> cd.Mechanism:
     m.couple("press", m["camshaft"], m["guide"], strike)
     m.drive("motor", m["camshaft"], cam_angle)
     return m
+
+
+def _draw(m: cd.Mechanism) -> None:
+    """A table with stations, a barrel cam beside it, and a press over one station."""
+    cam, table, ram, ground = m["cam"], m["table"], m["ram"], m.ground
+    stations = [(RADIUS * cos(STEP * k), RADIUS * sin(STEP * k), 0.035) for k in range(STATIONS)]
+    table.attach(cd.shapes.extrusion(arc(0.38, 0.0, 2 * pi, 97), 0.03, holes=stations), table.frame((0, 0, -0.02), x=X))
+    rod(table, (0, 0, -0.12), (0, 0, 0.02), 0.05, STEEL)
+    for x, y, _ in stations:  # followers that the cam moves
+        rod(table, (0.82 * x, 0.82 * y, -0.09), (0.82 * x, 0.82 * y, -0.03), 0.018, STEEL)
+    barrel = [(0.0, -0.11), (0.075, -0.11), (0.075, -0.03), (0.055, -0.02), (0.055, 0.02), (0.075, 0.03), (0.075, 0.11),
+              (0.0, 0.11)]  # fmt: skip
+    cam.attach(cd.shapes.revolution(barrel), cam.frame(z=X))
+    rod(cam, (-0.2, 0, 0), (0.2, 0, 0), 0.022, STEEL)
+    block(cam, (0.17, -0.01, 0.0), (0.19, 0.01, 0.1))  # a crank shows the angle
+    rod(ram, (0, 0, 0.02), (0, 0, 0.26), 0.026, STEEL)
+    rod(ram, (0, 0, 0), (0, 0, 0.03), 0.04)
+    x = STATION[0]
+    block(ground, (x - 0.05, -0.05, 0.27), (x + 0.2, 0.05, 0.37))
+    block(ground, (x + 0.12, -0.05, -0.16), (x + 0.2, 0.05, 0.27))
+    block(ground, (-0.4, -0.42, -0.2), (x + 0.2, 0.4, -0.16))
+    for side in (-0.16, 0.14):
+        block(ground, (CAM[0] + side, CAM[1] - 0.04, -0.16), (CAM[0] + side + 0.02, CAM[1] + 0.04, 0.04))
 
 
 def law(cam: float) -> tuple[float, float, float]:

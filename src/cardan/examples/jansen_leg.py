@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples import looks
 from cardan.examples.planar import Plane, flat, intersect_circles, link, pin, side
 from cardan.examples.registry import ExampleError, example, expect, placed, run_move
 
@@ -32,6 +33,7 @@ SKETCH = {"P": (0.13, 0.08), "T": (-0.33, 0.32), "K": (-0.24, -0.46), "E": (-0.7
 SIDES = {"PBT": -1.0, "BPK": -1.0, "TBE": -1.0, "EKG": -1.0, "KGF": 1.0}
 START = radians(30.0)  # crank angle at t = 0
 DURATION, POSES = 2.0, 48  # s of one turn
+BAR, RADIUS = 0.012, 0.012  # m: thickness of the drawn bars, radius of their pins
 FLAT = 0.005  # m: the foot is on the ground while it is within this height of its lowest point
 
 
@@ -78,9 +80,15 @@ class Leg:
             side_sign = -side_sign if self.mirrored else side_sign
             return intersect_circles((0.0, 0.0), LENGTH[first], along(base), LENGTH[second], side_sign)
 
+        self._draw_on(m, on_shaft, shaft, layer)
         upper_rod, lower_rod = drawn("upper_rod", "P", "T"), drawn("lower_rod", "P", "K")
         upper, rocker = drawn("upper_triangle", "B", "T"), drawn("rocker", "B", "K")
         back, lower = drawn("back_rod", "E", "G"), drawn("lower_triangle", "K", "G")
+        bars = {upper_rod: "j", lower_rod: "k", rocker: "c", back: "f"}
+        for body, name in bars.items():
+            self._draw_bar(body, along(name))
+        self._draw_triangle(upper, along("b"), third("d", "e", "b", -SIDES["TBE"]), 0)
+        self._draw_triangle(lower, along("g"), self.foot_on_triangle()[:2], 0)
         pinned("P_1", shaft, on_shaft, upper_rod)
         pinned("P_2", shaft, on_shaft, lower_rod)
         pinned("B_1", m.ground, at["B"], upper)
@@ -90,6 +98,38 @@ class Leg:
         pinned("K_2", lower_rod, along("k"), lower)
         pinned("E", upper, third("d", "e", "b", -SIDES["TBE"]), back)
         pinned("G", back, along("f"), lower, along("g"))
+
+    def _z(self, layer: int) -> float:
+        """Height [m] of a layer of bars over the plane of the joints; legs on both sides of a crank do not overlap."""
+        return BAR * 1.1 * (-1 - layer if self.mirrored else 1 + layer)
+
+    def _draw_on(self, m: cd.Mechanism, throw: Plane, shaft: cd.Body, layer: float) -> None:
+        """The pins on the crank and on the ground."""
+        ends = sorted((0.5 * self._z(0), self._z(2) + (0.6 * BAR if not self.mirrored else -0.6 * BAR)))
+        looks.pin(shaft, throw, layer + ends[0], layer + ends[1], RADIUS)
+        looks.pin(m.ground, self.reflect(B), layer + ends[0], layer + ends[1], RADIUS)
+
+    def _draw_bar(self, body: cd.Body, end: Plane) -> None:
+        layers = {"upper_rod": 1, "lower_rod": 2, "rocker": 1, "back_rod": 1}
+        z = self._z(layers[body.name.removeprefix(self.prefix)])
+        looks.bar(body, (0.0, 0.0), end, 2.8 * RADIUS, BAR, z)
+
+    def _draw_triangle(self, body: cd.Body, second: Plane, third: Plane, layer: int) -> None:
+        """Three bars, and a pin at each corner; the foot of the lower triangle is a ball."""
+        corners, z = ((0.0, 0.0), second, third), self._z(layer)
+        sides = np.array([np.linalg.norm(np.subtract(corners[k - 1], corners[k - 2])) for k in range(3)])
+        middle = sides @ np.array(corners) / sides.sum()
+        d, e = np.subtract(second, (0.0, 0.0)), np.subtract(third, (0.0, 0.0))
+        inradius = abs(d[0] * e[1] - d[1] * e[0]) / sides.sum()
+        window = [tuple(middle + (1 - 1.5 * RADIUS / inradius) * (np.array(p) - middle)) for p in corners]
+        plate = cd.shapes.plate(corners, thickness=BAR, radius=1.4 * RADIUS, holes=[window])
+        body.attach(plate, body.frame((0.0, 0.0, z), x=(1, 0, 0)))
+        low, high = sorted((z, self._z(2)))
+        is_lower = body.name.endswith("lower_triangle")
+        for point in corners[: 2 if is_lower else 3]:
+            looks.pin(body, point, low - 0.6 * BAR, high + 0.6 * BAR, RADIUS)
+        if is_lower:
+            body.attach(cd.shapes.sphere(2.2 * RADIUS), body.frame((*third, z)), color=looks.RUBBER)
 
     def foot_on_triangle(self) -> tuple[float, float, float]:
         """The foot [m] in the axes of the lower triangle."""
@@ -121,10 +161,16 @@ def crank_angle(t: Any) -> Any:
 
 def build() -> cd.Mechanism:
     """A sketch with two-digit coordinates."""
-    m = cd.Mechanism("jansen_leg")
+    m = cd.Mechanism("jansen_leg", gravity=(0.0, -9.81, 0.0))
     crank = link(m, "crank", O, SKETCH["P"])
     m.drive("motor", pin(m, "O", m.ground, O, crank), crank_angle)
     LEG.add(m, crank, (LENGTH["m"], 0.0), sketch=SKETCH, layer=0.0)
+    looks.bar(crank, (0.0, 0.0), (LENGTH["m"], 0.0), 3.2 * RADIUS, BAR)
+    looks.pin(m.ground, O, -1.4 * BAR, 0.6 * BAR, 1.2 * RADIUS)
+    for at in (O, B):
+        m.ground.attach(cd.shapes.cylinder(3 * RADIUS, BAR), m.ground.frame((*at, -1.4 * BAR)))
+    looks.bar(m.ground, O, B, 2.0 * RADIUS, BAR, -1.4 * BAR)
+    looks.rod(m.ground, (*B, -1.4 * BAR), (*B, BAR), RADIUS, looks.STEEL)
     return m
 
 

@@ -10,12 +10,13 @@ moved by n·pitch, for any n.
 
 from __future__ import annotations
 
-from math import pi, radians
+from math import acos, pi, radians
 from typing import Any
 
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import BRASS, RUBBER, STEEL, arc, block, rod
 from cardan.examples.registry import ExampleError, example, expect, placed, rates, rotated, run_move, without_drivers
 from cardan.math import euler
 
@@ -44,6 +45,7 @@ def build() -> cd.Mechanism:
     spindle = m.body("spindle", position=(0.0, 0.01, 0.0), orientation=euler.from_axis_angle(X, radians(-50.0)))
     carriage = m.body("carriage", position=(OUT + 0.02, 0.01, 0.02))
     dial = m.body("dial", position=(READ, BESIDE, DIAL + 0.01), orientation=euler.from_axis_angle(Y, radians(15.0)))
+    _draw(m)
     m.revolute("motor_bearing", m.ground.frame((0, 0, -BELOW), z=X, x=Z), motor.frame(z=X, x=Z))
     m.revolute("spindle_bearing", m.ground.frame(z=X, x=Z), spindle.frame(z=X, x=Z))
     m.prismatic("slide", m.ground.frame((0, BESIDE, 0), z=X, x=Z), carriage.frame((0, BESIDE, 0), z=X, x=Z))
@@ -53,6 +55,55 @@ def build() -> cd.Mechanism:
     m.rack("rack", m["dial_bearing"], m["slide"], radius=-DIAL, offset=OUT)
     m.drive("power", m["motor_bearing"], motor_angle)
     return m
+
+
+def _pulley(body: cd.Body, radius: float) -> None:
+    """A pulley with two rims and a mark."""
+    rows = [(0.0, -0.018), (1.08, -0.018), (1.08, -0.013), (1.0, -0.01), (1.0, 0.01), (1.08, 0.013), (1.08, 0.018),
+            (0.0, 0.018)]  # fmt: skip
+    body.attach(cd.shapes.revolution([(radius * r, x) for r, x in rows]), body.frame(z=X))
+    rod(body, (-0.021, 0, 0.7 * radius), (0.021, 0, 0.7 * radius), 0.12 * radius, STEEL)
+
+
+def _belt_outline(grow: float) -> list[tuple[float, float]]:
+    """The belt in the plane (z, −y) from the motor up, around circles that are larger by ``grow`` [m]."""
+    lean = acos((MOTOR - SPINDLE) / BELOW)
+    upper = [(BELOW + x, y) for x, y in arc(SPINDLE + grow, -lean, lean)]
+    return [*arc(MOTOR + grow, lean, 2 * pi - lean), *upper]
+
+
+def _draw(m: cd.Mechanism) -> None:
+    """A bed with a motor, a threaded spindle between two bearings, a carriage with a nut and a rack, a dial."""
+    motor, spindle, carriage, dial, ground = m["motor"], m["spindle"], m["carriage"], m["dial"], m.ground
+    _pulley(motor, MOTOR)
+    rod(motor, (-0.05, 0, 0), (0.018, 0, 0), 0.012, STEEL)
+    _pulley(spindle, SPINDLE)
+    spindle.attach(cd.shapes.thread(0.014, PITCH, LENGTH), spindle.frame((0.05 + 0.5 * LENGTH, 0, 0), z=X), color=STEEL)
+    rod(spindle, (0, 0, 0), (0.06, 0, 0), 0.011, STEEL)
+    block(carriage, (-0.05, -0.045, -0.035), (0.05, -0.016, 0.045))
+    block(carriage, (-0.05, 0.016, -0.035), (0.05, BESIDE + 0.035, -0.015))
+    block(carriage, (-0.05, -0.045, 0.02), (0.05, 0.045, 0.05))
+    carriage.attach(cd.shapes.tube(0.026, 0.014, 0.06), carriage.frame(z=X), color=BRASS)
+    module = 2 * DIAL / 40
+    pitch, teeth = pi * module, 44
+    rows = [
+        (x, y) for k in range(teeth) for x, y in ((k - 0.32, -1.25), (k - 0.15, 1), (k + 0.15, 1), (k + 0.32, -1.25))
+    ]
+    low = [((teeth - 0.5) * pitch, -3.2 * module), (-0.5 * pitch, -3.2 * module)]
+    teeth_row = [(x * pitch, y * module) for x, y in rows]
+    rack = cd.shapes.extrusion([*teeth_row[::-1], low[1], low[0]], 0.02)
+    carriage.attach(rack, carriage.frame((-0.06, BESIDE, 0), z=(0, -1, 0), x=X), color=STEEL)
+    dial.attach(cd.shapes.gear(module, 40, 0.016, bore=0.008), dial.frame(z=Y, x=Z))
+    rod(dial, (0, -0.012, 0), (0, 0.03, 0), 0.008, STEEL)
+    rod(dial, (0, 0.02, 0), (0, 0.028, 0), 0.7 * DIAL, "#f2f2ee")
+    block(dial, (-0.002, 0.028, 0), (0.002, 0.031, 0.6 * DIAL), RUBBER)
+    for x in (0.045, 0.05 + LENGTH):
+        block(ground, (x - 0.012, -0.03, -0.08), (x + 0.012, 0.03, 0.03))
+    block(ground, (0.03, -0.06, -0.1), (0.08 + LENGTH, BESIDE + 0.06, -0.08))
+    block(ground, (0.06, BESIDE - 0.012, -0.08), (0.03 + LENGTH, BESIDE + 0.012, -0.045), STEEL)
+    rod(ground, (-0.16, 0, -BELOW), (-0.045, 0, -BELOW), 0.06)
+    belt = cd.shapes.extrusion(_belt_outline(0.004), 0.018, holes=[_belt_outline(0.0005)])
+    ground.attach(belt, ground.frame((0, 0, -BELOW), z=X, x=Z), color=RUBBER)
 
 
 def _check_carriage(mechanism: cd.Mechanism, state: cd.State) -> tuple[float, float]:

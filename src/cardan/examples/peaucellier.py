@@ -36,7 +36,7 @@ def crank_angle(t: Any) -> Any:
 
 def build() -> cd.Mechanism:
     """A sketch with two-digit coordinates, the crank slightly raised."""
-    m = cd.Mechanism("peaucellier")
+    m = cd.Mechanism("peaucellier", gravity=(0.0, -9.81, 0.0))
     a, b, c, d = (0.84, 0.54), (0.98, -0.2), (0.78, 0.11), (1.04, 0.17)
     upper, lower = link(m, "upper_arm", O, a), link(m, "lower_arm", O, b)
     crank = link(m, "crank", M, c)

@@ -42,9 +42,10 @@ def intersect_circles(p: tuple[Any, Any], r: float, q: tuple[Any, Any], s: float
     d = cd.sqrt((q[0] - p[0]) ** 2 + (q[1] - p[1]) ** 2)
     ex, ey = (q[0] - p[0]) / d, (q[1] - p[1]) / d
     a = (r**2 - s**2 + d**2) / (2.0 * d)
-    if abs(a) > r:
-        raise ExampleError(f"the circles of {r} m about {p} and of {s} m about {q} do not intersect")
-    h = side * cd.sqrt(r**2 - a**2)
+    try:
+        h = side * cd.sqrt(r**2 - a**2)
+    except ValueError:
+        raise ExampleError(f"the circles of {r} m about {p} and of {s} m about {q} do not intersect") from None
     return p[0] + a * ex - h * ey, p[1] + a * ey + h * ex
 
 

@@ -23,7 +23,7 @@ AXIS = (0.0, 0.0, 1.0)
 
 def build() -> cd.Mechanism:
     """Links in layers 0.1 m apart, whose ends do not coincide."""
-    m = cd.Mechanism("planar_4r")
+    m = cd.Mechanism("planar_4r", gravity=(0.0, -9.81, 0.0))
 
     def link(name: str, position: tuple[float, float, float], angle: float) -> cd.Body:
         return m.body(name, position=position, orientation=euler.from_axis_angle(AXIS, radians(angle)))

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import STEEL, rod
 from cardan.examples.planar import X, Z
 from cardan.examples.registry import ExampleError, example, expect, rotated, run_move, velocity, without_drivers
 from cardan.math import euler
 
 SUN, PLANET, RING = 24, 36, 96  # teeth
 MODULE = 0.0025  # m of pitch diameter per tooth
+WIDTH = 0.014  # m, of the drawn teeth
 PLANETS = 3
 ARM = MODULE * (SUN + PLANET) / 2  # m, radius of the planet axes
 DURATION = 5.0  # s for one turn of the carrier
@@ -55,10 +57,16 @@ def phase(k: int) -> float:
 
 def build() -> cd.Mechanism:
     """Gears in layers, rotated slightly out of mesh, the planets slightly too far out."""
-    m = cd.Mechanism("planetary_gear")
+    m = cd.Mechanism("planetary_gear", gravity=(0.0, -9.81, 0.0))
     sun = m.body("sun", position=(0.002, 0.0, 0.0), orientation=euler.from_axis_angle(Z, radians(8.0)))
     ring = m.body("ring", position=(0.0, 0.003, 0.002), orientation=euler.from_axis_angle(Z, radians(-5.0)))
     carrier = m.body("carrier", position=(0.0, 0.0, -0.003), orientation=euler.from_axis_angle(Z, radians(10.0)))
+    sun.attach(cd.shapes.gear(MODULE, SUN, WIDTH, bore=0.008), sun.frame(x=X))
+    rod(sun, (0, 0, -0.02), (0, 0, 0.02), 0.008, STEEL)
+    ring.attach(cd.shapes.gear(MODULE, RING, WIDTH, internal=True, outer=0.5 * MODULE * RING + 0.012), ring.frame(x=X))
+    corners = [(ARM * cos(azimuth(k)), ARM * sin(azimuth(k))) for k in range(PLANETS)]
+    plate = cd.shapes.plate(corners, thickness=0.006, radius=0.016, holes=[(0.0, 0.0, 0.012)])
+    carrier.attach(plate, carrier.frame((0, 0, -0.5 * WIDTH - 0.005), x=X))
     for name, body in (("sun", sun), ("ring", ring), ("carrier", carrier)):
         m.revolute(f"{name}_bearing", m.ground.frame(z=Z, x=X), body.frame(z=Z, x=X))
     on_carrier = {
@@ -68,6 +76,8 @@ def build() -> cd.Mechanism:
     for k in range(PLANETS):
         arm = (ARM * cos(azimuth(k)), ARM * sin(azimuth(k)), 0.0)
         planet = m.body(f"planet_{k + 1}", position=(1.1 * arm[0], 1.1 * arm[1], 0.0))
+        planet.attach(cd.shapes.gear(MODULE, PLANET, WIDTH, bore=0.01), planet.frame(x=X))
+        rod(carrier, (*arm[:2], -0.5 * WIDTH - 0.008), (*arm[:2], 0.5 * WIDTH + 0.003), 0.0095, STEEL)
         bearing = m.revolute(f"planet_bearing_{k + 1}", carrier.frame(arm, z=Z, x=X), planet.frame(z=Z, x=X))
         m.gear(f"sun_mesh_{k + 1}", on_carrier["sun"], bearing, ratio=-SUN / PLANET, phase=phase(k))
         m.gear(f"ring_mesh_{k + 1}", on_carrier["ring"], bearing, ratio=RING / PLANET, phase=phase(k))

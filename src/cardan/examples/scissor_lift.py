@@ -9,12 +9,13 @@ At angle α of the bars each stage is L sin α high and L cos α wide: the platf
 
 from __future__ import annotations
 
-from math import cos, degrees, radians, sin
+from math import copysign, cos, degrees, radians, sin
 from typing import Any
 
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import STEEL, block
 from cardan.examples.planar import X, link, pin
 from cardan.examples.registry import example, expect, placed, rotated, run_move
 
@@ -35,7 +36,7 @@ def build(stages: int = STAGES) -> cd.Mechanism:
     """The stages drawn too far apart, the platform above them."""
     if stages < 1:
         raise cd.ModelError(f"the lift has {stages} stages; it must have 1 or more")
-    m = cd.Mechanism("scissor_lift")
+    m = cd.Mechanism("scissor_lift", gravity=(0.0, -9.81, 0.0))
     wide, high = BAR * cos(DRAWN), BAR * sin(DRAWN)
     rising, falling = [], []
     for k in range(stages):
@@ -43,6 +44,11 @@ def build(stages: int = STAGES) -> cd.Mechanism:
         rising.append(link(m, f"rising_{k + 1}", left, (wide, k * STEP + high)))
         falling.append(link(m, f"falling_{k + 1}", right, (0.0, k * STEP + high), layer=0.03))
     platform = link(m, "platform", (0.0, stages * STEP), (wide, stages * STEP + 0.02))
+    for body, y in ((platform, 0.075), (m.ground, -0.105)):
+        block(body, (-0.12, y, -0.24), (BAR + 0.1, y + 0.03, 0.3))
+        block(body, (-0.06, y + 0.015, -0.05), (0.05, y + 0.015 - copysign(0.1, y), -0.025))
+        for z in (-0.03, 0.1):
+            block(body, (0.1, y + 0.015 - copysign(0.045, y), z), (BAR + 0.06, y + 0.015, z + 0.012), STEEL)
     rail = {"z": X, "x": (0.0, 1.0, 0.0)}
     end, middle = (BAR, 0.0), (BAR / 2, 0.0)
 

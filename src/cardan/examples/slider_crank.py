@@ -28,7 +28,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 def build() -> cd.Mechanism:
     """Crank at 30°, the rod above the plane, the slider slightly off its line."""
-    m = cd.Mechanism("slider_crank")
+    m = cd.Mechanism("slider_crank", gravity=(0.0, -9.81, 0.0))
     crank = m.body("crank", orientation=euler.from_axis_angle(Z, radians(30.0)))
     rod = m.body("rod", position=(0.15, 0.1, 0.02), orientation=euler.from_axis_angle(Z, radians(-10.0)))
     slider = m.body("slider", position=(0.6, 0.06, 0.0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 import cardan as cd
+from cardan.examples.looks import STEEL, rod, yoke
 from cardan.examples.registry import example, expect, rotated
 from cardan.examples.stewart_distance import BASE, PLATFORM, lengths_at
 from cardan.math import euler
@@ -31,11 +32,32 @@ def build() -> cd.Mechanism:
         upright = euler.from_axis_angle(Z, radial)  # the leg's y axis lies along the base circle
         lower = m.body(f"lower_{k + 1}", position=b, orientation=upright)
         upper = m.body(f"upper_{k + 1}", position=(p[0], p[1], HEIGHT), orientation=upright)
+        _draw_leg(lower, upper)
         # universal joint on the base: radial axis fixed to the ground, tangential axis fixed to the leg
         m.universal(f"U_{k + 1}", m.ground.frame(b, z=b), lower.frame((0, 0, 0), z=Y))
         m.prismatic(f"P_{k + 1}", lower.frame((0, 0, 0), z=Z, x=X), upper.frame((0, 0, 0), z=Z, x=X))
         m.spherical(f"S_{k + 1}", upper.point((0, 0, 0)), platform.point(p))
+    _draw_plates(m)
     return m
+
+
+def _draw_plates(m: cd.Mechanism) -> None:
+    """The platform, and a base with a fork for each leg."""
+    platform, base = m["platform"], m.ground
+    platform.attach(cd.shapes.plate([(p[0], p[1]) for p in PLATFORM], thickness=0.04, radius=0.07))
+    plate = cd.shapes.plate([(b[0], b[1]) for b in BASE], thickness=0.04, radius=0.12)
+    base.attach(plate, base.frame((0, 0, -0.09)))
+    for b in BASE:
+        yoke(base, b, (0, 0, -1), np.array(b) / np.linalg.norm(b), 0.05)
+
+
+def _draw_leg(lower: cd.Body, upper: cd.Body) -> None:
+    """A cylinder with a fork at its foot, and a piston rod with a ball."""
+    rod(lower, (0, 0, 0.06), (0, 0, 0.66), 0.036)
+    rod(lower, (0, 0, 0.645), (0, 0, 0.67), 0.042, STEEL)
+    yoke(lower, (0, 0, 0), Z, Y, 0.05)
+    rod(upper, (0, 0, -0.72), (0, 0, 0), 0.02, STEEL)
+    upper.attach(cd.shapes.sphere(0.036), color=STEEL)
 
 
 def check(mechanism: cd.Mechanism, result: cd.AssemblyResult) -> list[str]:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cardan as cd
-from cardan.examples.jansen_leg import LENGTH, Leg
+from cardan.examples import looks
+from cardan.examples.jansen_leg import BAR, LENGTH, RADIUS, B, Leg
 from cardan.examples.registry import ExampleError, example, expect, placed, rotated, run_move
 from cardan.math import euler
 
@@ -45,10 +46,11 @@ def legs() -> list[tuple[int, Leg]]:
 
 def build() -> cd.Mechanism:
     """Every pin drawn with its own random error."""
-    m = cd.Mechanism("strandbeest")
+    m = cd.Mechanism("strandbeest", gravity=(0.0, -9.81, 0.0))
     rng = np.random.default_rng(1990)
     shaft = m.body("crankshaft", orientation=euler.from_axis_angle(Z, DRAWN))
     m.drive("wind", m.revolute("O", m.ground.frame(z=Z, x=X), shaft.frame(z=Z, x=X)), crank_angle)
+    _draw_frame(m, shaft)
     for k, leg in legs():
         pins = leg.pins(DRAWN + k * THIRD)
         sketch = {
@@ -58,6 +60,24 @@ def build() -> cd.Mechanism:
         throw = (LENGTH["m"] * cos(k * THIRD), LENGTH["m"] * sin(k * THIRD))
         leg.add(m, shaft, throw, sketch=sketch, layer=k * LAYER)
     return m
+
+
+def _draw_frame(m: cd.Mechanism, shaft: cd.Body) -> None:
+    """The crankshaft: webs and journals; and the rails of the frame, to which the legs are hinged."""
+    reach = 0.5 * LAYER
+    for k in range(THROWS):
+        throw = (LENGTH["m"] * cos(k * THIRD), LENGTH["m"] * sin(k * THIRD))
+        for side in (-0.42, 0.42):
+            looks.bar(shaft, (0.0, 0.0), throw, 3.2 * RADIUS, 0.6 * BAR, (k + side) * LAYER)
+        looks.rod(shaft, (0, 0, (k + 0.42) * LAYER), (0, 0, (k + 0.58) * LAYER), RADIUS, looks.STEEL)
+    looks.rod(shaft, (0, 0, -1.5 * LAYER), (0, 0, -0.42 * LAYER), RADIUS, looks.STEEL)
+    last = (THROWS - 1) * LAYER
+    for side in (-1.0, 1.0):
+        at = (side * B[0], B[1])
+        looks.rod(m.ground, (*at, -reach - 0.06), (*at, last + reach + 0.06), 0.7 * RADIUS)
+    for z in (-reach - 0.05, last + reach + 0.05):
+        for side in (-1.0, 1.0):
+            looks.bar(m.ground, (0.0, 0.0), (side * B[0], B[1]), 4 * RADIUS, 1.5 * BAR, z)
 
 
 def _feet(mechanism: cd.Mechanism, state: cd.State) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ def arm_angle(t: Any) -> Any:
 
 def build() -> cd.Mechanism:
     """Above mid-stroke, with the coupler tilted too far."""
-    m = cd.Mechanism("watt")
+    m = cd.Mechanism("watt", gravity=(0.0, -9.81, 0.0))
     left = link(m, "left_arm", LEFT, (-0.02, 0.42))
     right = link(m, "right_arm", RIGHT, (0.01, -0.11))
     coupler = link(m, "coupler", (0.01, 0.4), (-0.05, -0.1), layer=0.02)

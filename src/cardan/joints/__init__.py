@@ -1,7 +1,7 @@
 """Joints and geometric constraints as bundles of primitives between frames and points, and couplings of coordinates."""
 
 from cardan.joints.coordinates import Coordinate, coordinate
-from cardan.joints.couplings import belt, couple, drive, gear, held, limit, rack
+from cardan.joints.couplings import DRIVEN, belt, couple, drive, gear, held, limit, rack
 from cardan.joints.geometric import (
     angle,
     distance,
@@ -14,6 +14,7 @@ from cardan.joints.geometric import (
     point_on_line,
 )
 from cardan.joints.lower_pairs import (
+    coincident,
     constant_velocity,
     cylindrical,
     fixed,
@@ -29,6 +30,7 @@ from cardan.joints.rate_rows import constrain_rates, knife_edge
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
+    "DRIVEN",
     "REGISTRY",
     "Coordinate",
     "Joint",
@@ -36,6 +38,7 @@ __all__ = [
     "Relative",
     "angle",
     "belt",
+    "coincident",
     "constant_velocity",
     "constrain",
     "constrain_rates",

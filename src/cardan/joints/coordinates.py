@@ -138,13 +138,13 @@ def _world(feature: Feature, states: Sequence[State]) -> FloatArray:
     """A point [m] or direction in world coordinates, shape (states, 3)."""
     body = feature.body
     assert isinstance(body, Body)
-    first = states[0][body]  # raises if the states do not have the body
+    states[0][body]  # raises if the states do not have the body
+    local = np.array([feature.at(state.variables) for state in states])
     if body.is_ground:
-        row = first.point(feature.value) if feature.kind is FeatureKind.POINT else first.vector(feature.value)
-        return np.tile(row, (len(states), 1))
+        return local
     k = states[0].names.index(body.name)
     poses = np.array([state.coordinates[k] for state in states])
-    found = np.asarray(euler.rotate(poses[:, 3:], np.asarray(feature.value)))
+    found = np.asarray(euler.rotate(poses[:, 3:], local))
     return found + poses[:, :3] if feature.kind is FeatureKind.POINT else found
 
 
@@ -195,4 +195,4 @@ def make_counted_angle(key: str, owner: Any, features: tuple[Feature, ...]) -> C
     assert isinstance(a, Body)
     assert isinstance(b, Body)
     serial = owner._next_serial()
-    return CountedAngle(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)  # type: ignore[arg-type]  # triples
+    return CountedAngle(key or f"{a.name} – {b.name} ({serial})", serial, a, x, y, b, v)

@@ -17,6 +17,7 @@ from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint, coupling_kind
 from cardan.system import check
+from cardan.system.formulas import plain
 from cardan.system.parts import Feature
 from cardan.system.relations import Bundle, Relation
 
@@ -34,27 +35,20 @@ def _resolved(given: Given) -> Coordinate:
     return given
 
 
-def _ratio(value: Any, what: str) -> float:
-    number = check.number(value, what)
-    if number == 0.0:
-        raise ModelError(f"{what} is 0; it must not be zero")
-    return number
-
-
 @coupling_kind("angle", "angle")
 def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Relation]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
     ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].
     """
-    parameters = (_ratio(ratio, "the ratio"), check.number(phase, "the phase"))
+    parameters = (check.nonzero_quantity(ratio, "the ratio"), check.quantity(phase, "the phase"))
     return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "displacement")
 def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Relation]:
     """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m]."""
-    parameters = (_ratio(radius, "the radius"), check.number(offset, "the offset"))
+    parameters = (check.nonzero_quantity(radius, "the radius"), check.quantity(offset, "the offset"))
     return [Relation(primitives.rack, (*_arguments(first), *_arguments(second)), parameters)]
 
 
@@ -66,10 +60,10 @@ def belt(
 
     radius_1, radius_2 [m].  crossed: the belt crosses itself, and the pulleys rotate in opposite directions.
     """
-    radii = check.positive(radius_1, "radius_1"), check.positive(radius_2, "radius_2")
+    radii = check.positive_quantity(radius_1, "radius_1"), check.positive_quantity(radius_2, "radius_2")
     ratio = radii[0] / radii[1]
-    parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.number(phase, "the phase"))
-    return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(radii))]
+    parameters = (-ratio if check.flag(crossed, "crossed") else ratio, check.quantity(phase, "the phase"))
+    return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters, size=max(plain(radii)))]
 
 
 @coupling_kind("", "")

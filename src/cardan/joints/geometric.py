@@ -11,6 +11,7 @@ from cardan.joints.coordinates import about_z, along_x, along_y, along_z, apart,
 from cardan.joints.lower_pairs import axes_aligned, coincident, same_orientation
 from cardan.joints.registry import joint_kind
 from cardan.system import check
+from cardan.system.formulas import Formula, plain
 from cardan.system.layout import ABOUT_Z, CROSSED, STILL
 from cardan.system.parts import Feature, Frame, Point
 from cardan.system.relations import Location, Motion, Relation
@@ -18,7 +19,11 @@ from cardan.system.relations import Location, Motion, Relation
 
 def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
     """Origins of frames that only give directions: they tell the size of parts in a model without other lengths."""
-    return tuple([("" if end.body.is_ground else end.body.name, end.origin) for end in (a, b)])
+    found = []
+    for end in (a, b):
+        x, y, z = plain(end.origin)
+        found.append(("" if end.body.is_ground else end.body.name, (x, y, z)))
+    return tuple(found)
 
 
 @joint_kind(distance=apart)
@@ -27,9 +32,12 @@ def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool =
 
     At a distance of 0 the points coincide: 3 equations.
     """
-    length = check.positive(length, "the length", zero=True)
+    if isinstance(length, Formula):
+        length = check.positive_quantity(length, "the length", instead="where two points meet, use a spherical joint")
+    else:
+        length = check.positive(length, "the length", zero=True)
     kind = primitives.distance_squared if check.flag(squared, "squared") else primitives.distance
-    if length == 0.0:
+    if not isinstance(length, Formula) and length == 0.0:
         return [coincident(a, b)]
     return [Relation(kind, (a.feature(), b.feature()), (length,))]
 
@@ -38,18 +46,19 @@ def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool =
 def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Relation]:
     """The z axes at an angle [rad] from 0 to π: 1 equation; ``cosine`` takes the paper's form z_a·z_b − cos α.
 
-    At 0 the axes are parallel, at π they are opposed: 2 equations each.
+    At 0 the axes are parallel, at π they are opposed: 2 equations each.  A formula must stay between the two.
     """
-    value = check.number(angle, "the angle")
-    if not 0.0 <= value <= math.pi:
+    value = check.quantity(angle, "the angle")
+    form = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
+    if isinstance(value, Formula):
+        value.book.require(value, 0.0, math.pi, "the angle is {value} rad; it must lie between 0 and π")
+    elif not 0.0 <= value <= math.pi:
         raise ModelError(f"the angle is {value} rad; it must lie between 0 and π")
-    if value in (0.0, math.pi):
+    elif value in (0.0, math.pi):
         kind, body, z = b.axis("z")
         axis = Feature(kind, body, z if value == 0.0 else tuple([-c for c in z]))
         axes = a.axis("x"), a.axis("y"), a.axis("z"), axis
-        check.flag(cosine, "cosine")
         return [Relation(primitives.aligned, axes, locations=_locations(a, b))]
-    form = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
     return [Relation(form, (a.axis("z"), b.axis("z")), (value,), locations=_locations(a, b))]
 
 

@@ -108,12 +108,10 @@ def planar(a: Frame, b: Frame) -> list[Relation]:
     return [Relation(primitives.dot_2, (a.axis("z"), a.feature(), b.feature()), (0.0,)), axes_aligned(a, b)]
 
 
-def _thread(pitch: Any, offset: Any = 0.0) -> tuple[float, float]:
+def _thread(pitch: Any, offset: Any = 0.0) -> tuple[Any, Any]:
     """Pitch [m/rad] and offset [m] of a thread, checked."""
-    lead = check.number(pitch, "the pitch")
-    if lead == 0.0:
-        raise ModelError("the pitch is 0 m; it must not be zero (for a nut that only rotates use a revolute joint)")
-    return lead / (2.0 * math.pi), check.number(offset, "the offset")
+    lead = check.nonzero_quantity(pitch, "the pitch", " m", " (for a nut that only rotates use a revolute joint)")
+    return lead / (2.0 * math.pi), check.quantity(offset, "the offset")
 
 
 @joint_kind(motion=Motion(0, ABOUT_Z), thread=_thread, angle=about_z, displacement=along_z)

@@ -62,7 +62,7 @@ def resolved(
     for name in primitive.parameters:
         if name not in given and name not in defaults:
             raise ModelError(f"it was not given its parameter {name!r}; it must be a number")
-        parameters.append(check.number(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
+        parameters.append(check.quantity(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
     if signal is not None:
         parameters.append(0.0)
     return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters), signal)

@@ -17,6 +17,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
+from cardan.system.formulas import Formula, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Frame, Point
 from cardan.system.relations import Edge, Motion, Place, Relation
 from cardan.system.state import FloatArray, State
@@ -73,7 +74,10 @@ class JointKind(Generic[P]):
         if self.thread is None:
             return edge
         pitch, offset = self.thread(*options, **named)
-        return edge._replace(pitch=pitch, offset=offset, counted=dict(angles)["angle"]._serial)
+        pair = (pitch, offset)
+        lead, shift = plain(pair)
+        serial = dict(angles)["angle"]._serial
+        return edge._replace(pitch=lead, offset=shift, counted=serial, bindings=bindings(pair))
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -223,12 +227,14 @@ class Joint:
     def __deepcopy__(self, memo: dict[int, Any]) -> Joint:
         ends, relations, angles = deepcopy((self.ends, self.relations, self.angles), memo)
         # a driver's function stays the same object
-        return Joint(self.name, self.kind, ends, self.parameters, relations, angles, self.edge)
+        parameters = tuple((k, deepcopy(v, memo) if isinstance(v, Formula) else v) for k, v in self.parameters)
+        return Joint(self.name, self.kind, ends, parameters, relations, angles, self.edge)
 
     def description(self) -> tuple[Any, ...]:
         """All that defines the joint, as plain values: equal descriptions, equal joints."""
         ends = tuple(end.description() for end in self.ends)
-        return self.name, self.kind.name, ends, self.parameters
+        told = tuple((k, v.description() if isinstance(v, Formula) else v) for k, v in self.parameters)
+        return self.name, self.kind.name, ends, told
 
     def __repr__(self) -> str:
         return f"<{self.kind.name} {self.name!r}: {' – '.join(repr(body.name) for body in self.bodies)}>"
@@ -237,5 +243,6 @@ class Joint:
 def _world(item: Frame | Point, state: State) -> tuple[FloatArray, FloatArray]:
     pose = state[item.body]
     if isinstance(item, Point):
-        return pose.point(item.position), pose.matrix
-    return pose.point(item.origin), pose.matrix @ np.column_stack([item.x, item.y, item.z])
+        return pose.point(item.feature().at(state.variables)), pose.matrix
+    axes = [item.axis(k).at(state.variables) for k in "xyz"]
+    return pose.point(item.feature().at(state.variables)), pose.matrix @ np.column_stack(axes)

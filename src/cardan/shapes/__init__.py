@@ -6,6 +6,7 @@ Every shape is in its own axes; ``body.attach(shape, frame=…)`` places it.  Sh
 from cardan.shapes.makers import box, cylinder, extrusion, gear, link, plate, revolution, sphere, tube
 from cardan.shapes.mesh import Mesh, mesh
 from cardan.shapes.shape import Properties, Shape, Triangles
+from cardan.shapes.threads import thread
 
 __all__ = [
     "Mesh",
@@ -21,5 +22,6 @@ __all__ = [
     "plate",
     "revolution",
     "sphere",
+    "thread",
     "tube",
 ]

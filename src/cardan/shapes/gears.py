@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardan.shapes.region import Involute, Line, Loop, Piece, Region, arcs, circle, signed_area
-from cardan.shapes.shape import SEGMENTS, FloatArray, IndexArray, Properties, Shape, Triangles
+from cardan.shapes.region import Involute, Line, Loop, Piece, Region, arcs, circle, loop_points
+from cardan.shapes.shape import SEGMENTS, FloatArray, Properties, Shape, Triangles
 from cardan.shapes.solids import Extrusion, extruded
 
 PRESSURE_ANGLE = math.radians(20.0)
 ADDENDUM, DEDENDUM = 1.0, 1.25  # of the basic rack, in modules
 BACKLASH = 0.04  # modules: each flank is set back by this much along the pitch circle, so that drawn gears have play
+FILLET = 0.03  # of the pitch: a tooth is wider by this at its root, if that is below the base circle
 THINNEST = 0.1  # modules: width of a tooth at its tip, at least
 
 
@@ -67,28 +68,36 @@ class Gear(Shape):
         u0, u1 = (math.sqrt(max(0.0, (rho / base) ** 2 - 1.0)) for rho in (low, tip))
         at_low, at_tip = (half - (u - math.atan(u)) for u in (u0, u1))
         pitch = 2.0 * math.pi / z
+        at_root = min(at_low + (FILLET * pitch if root < low else 0.0), 0.49 * pitch)
         pieces: list[Piece] = []
         for k in range(z):
             middle = k * pitch + (0.5 * pitch if self.internal else 0.0)
             if root < low:
-                pieces.append(Line(_polar(root, middle - at_low), _polar(low, middle - at_low)))
+                pieces.append(Line(_polar(root, middle - at_root), _polar(low, middle - at_low)))
             pieces.append(Involute(base, middle - half, 1.0, u0, u1))
             pieces += arcs((0.0, 0.0), tip, middle - at_tip, 2.0 * at_tip)
             pieces.append(Involute(base, middle + half, -1.0, u1, u0))
             if root < low:
-                pieces.append(Line(_polar(low, middle + at_low), _polar(root, middle + at_low)))
-            pieces += arcs((0.0, 0.0), root, middle + at_low, pitch - 2.0 * at_low)
+                pieces.append(Line(_polar(low, middle + at_low), _polar(root, middle + at_root)))
+            pieces += arcs((0.0, 0.0), root, middle + at_root, pitch - 2.0 * at_root)
         return tuple(pieces)
 
     def properties(self) -> Properties:
         return Extrusion(self.region(), self.width, self.taper).properties()
 
     def triangles(self, segments: int = SEGMENTS) -> Triangles:
-        loops = self.region().points(segments)
-        if len(loops) == 1:
-            flat = np.concatenate([loops[0], [[0.0, 0.0]]])
-            return _fan(flat, self.width, self.taper)
-        return extruded(loops, strip(*loops), self.width, self.taper)
+        teeth = loop_points(self._profile(), segments)
+        if not self.rim:
+            return _fan(np.concatenate([teeth, [[0.0, 0.0]]]), self.width, self.taper)
+        smooth = self.rim / np.linalg.norm(teeth, axis=1, keepdims=True) * teeth
+        n = len(teeth)
+        a = np.arange(n)
+        b = np.roll(a, -1)
+        loops = [smooth, teeth[::-1]] if self.internal else [teeth, smooth[::-1]]
+        inner = 2 * n - 1 - a  # the second loop is clockwise
+        after = np.roll(inner, -1)
+        faces = np.concatenate([np.column_stack([a, b, after]), np.column_stack([a, after, inner])])
+        return extruded(loops, faces, self.width, self.taper)
 
 
 def _polar(radius: float, angle: float) -> tuple[float, float]:
@@ -108,25 +117,3 @@ def _fan(flat: FloatArray, width: float, taper: float) -> Triangles:
         np.column_stack([a, b + n + 1, a + n + 1]),
     ]
     return Triangles(np.concatenate([low, high]), np.concatenate(faces))
-
-
-def strip(outer: FloatArray, inner: FloatArray) -> IndexArray:
-    """Triangles between two loops that both go once around the origin: outer counter-clockwise, inner clockwise."""
-    assert signed_area(outer) > 0.0 > signed_area(inner)
-    n, m = len(outer), len(inner)
-    a, b = (np.unwrap(np.arctan2(rows[:, 1], rows[:, 0])) for rows in (outer, inner[::-1]))
-    first = int(np.argmin(np.abs((b - a[0] + math.pi) % (2.0 * math.pi) - math.pi)))
-    b = np.unwrap(np.roll(b, -first))
-    b += 2.0 * math.pi * round((a[0] - b[0]) / (2.0 * math.pi))
-    back = n + np.roll(np.arange(m)[::-1], -first)  # index of inner vertices, counter-clockwise
-    a, b = np.append(a, a[0] + 2.0 * math.pi), np.append(b, b[0] + 2.0 * math.pi)
-    faces = []
-    i = j = 0
-    while i < n or j < m:
-        if j == m or (i < n and a[i + 1] <= b[j + 1]):
-            faces.append((i, (i + 1) % n, back[j % m]))
-            i += 1
-        else:
-            faces.append((i % n, back[(j + 1) % m], back[j % m]))
-            j += 1
-    return np.array(faces, dtype=np.int64)

@@ -22,7 +22,7 @@ Pair: TypeAlias = tuple[float, float]
 
 NODES = 20  # of the quadrature along one piece
 WIDEST = math.pi / 2  # rad: widest arc of one piece; 20 nodes then leave errors below rounding
-FLANK = 6  # segments of an involute
+FLANK = 4  # segments of an involute
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cardan.system.state import FloatArray
 PICTURES = (".png", ".svg", ".pdf")
 DPI = 120
 MOST_COUNTED = 60  # last bin of a histogram, which includes all larger counts
+MOST_LISTED = 12  # entries of a legend
 MOST_TRACED = 40  # iterations drawn per run
 
 # The colours of the other figures in the documentation; one per formula.
@@ -211,3 +212,23 @@ _HUES = ("#2a6f97", "#c8553d", "#588157", "#8d6a9f", "#e09f3e", "#3d5a80", "#9e2
 def _world(end: Any, state: Any) -> Any:
     """World position [m] of a point or of the origin of a frame."""
     return state[end.body].point(end.origin if hasattr(end, "origin") else end.position)
+
+
+def over_time(times: FloatArray, columns: Mapping[str, FloatArray]) -> Any:
+    """Columns over time, one panel per unit; a title ends with its unit: "A [rad]"."""
+    panels: dict[str, dict[str, FloatArray]] = {}
+    for title, values in columns.items():
+        name, _, unit = title.rpartition(" [")
+        panels.setdefault(f"[{unit}", {})[name] = values
+    figure = new_figure(8.0, 2.4 * max(len(panels), 1) + 0.4)
+    for axes, (unit, lines) in zip(
+        np.atleast_1d(figure.subplots(max(len(panels), 1), 1, sharex=True)), panels.items(), strict=False
+    ):
+        for name, values in lines.items():
+            axes.plot(times, values, linewidth=1.2, label=name)
+        axes.set_ylabel(unit, fontsize=8, color=INK)
+        if len(lines) <= MOST_LISTED:
+            axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        clean(axes)
+    figure.axes[-1].set_xlabel("t [s]", fontsize=8, color=INK)
+    return figure

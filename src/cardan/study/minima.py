@@ -18,7 +18,7 @@ zero at a pole, where the run is stuck, and small near a pole, where it is slow.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -104,12 +104,17 @@ class Inputs:
     tolerance: float = TOLERANCE
     seed: int = 0
     gain: float = SPRING_GAIN  # k; inf: the largest stable value
+    models: Mapping[str, Mechanism] = field(default_factory=dict)  # those that are not of the gallery
+
+    def built(self, name: str) -> Mechanism:
+        """A mechanism by its name."""
+        return self.models[name].copy() if name in self.models else REGISTRY[name].build()
 
     def __post_init__(self) -> None:
         if not self.mechanisms:
             raise ModelError("there is nothing to do: give at least one mechanism")
         for name in self.mechanisms:
-            if name not in REGISTRY:
+            if name not in REGISTRY and name not in self.models:
                 raise check.unknown(name, "example", REGISTRY)
         for value, what, least, most in (
             (self.starts, "the number of starts", 1, MOST_STARTS),
@@ -132,7 +137,7 @@ def minima(
     total = len(inputs.mechanisms) * len(CHARTS)
     found: list[Descent] = []
     for name in inputs.mechanisms:
-        mechanism = REGISTRY[name].build()
+        mechanism = inputs.built(name)
         starts = starting_poses(mechanism, inputs.starts, inputs.seed)
         for chart in CHARTS:
             report = None if progress is None else _part(progress, len(found), total, inputs.starts)
@@ -208,7 +213,7 @@ def sequence(inputs: Inputs | None = None, frames: Sequence[int] = FRAMES) -> St
     Uses the first start of the study, among TRIED, that meets the tolerance, or the very first if none does.
     """
     inputs = inputs or Inputs()
-    mechanism = REGISTRY[inputs.mechanisms[0]].build()
+    mechanism = inputs.built(inputs.mechanisms[0])
     system = mechanism.system
 
     def run(pose: FloatArray, most: int) -> Descents:

@@ -139,9 +139,12 @@ def link_bodies(ints, starts, links):
 
 @exact_inner
 def rod(ints, floats, record, rods):
-    """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the two primitives of a distance."""
+    """Length [m] of the rod that a constraint is; zero for most.  rods: codes of the primitives of a distance."""
     code = ints[record + layout.CODE]
-    return floats[ints[record + layout.PAR]] if code == rods[0] or code == rods[1] else 0.0
+    for k in range(rods.size):
+        if code == rods[k]:
+            return floats[ints[record + layout.PAR]]
+    return 0.0
 
 
 @exact_inner
@@ -169,7 +172,7 @@ def characteristic_length(ints, floats, rods, sizes, order, starts, links, queue
         slots = ints[record + layout.SLOTS]
         grounded = False
         for at in range(first + slots, ints[record + layout.NEXT], layout.FEATURE):
-            grounded = grounded or (ints[at + layout.BODY] < 0 and ints[at + layout.KIND] != layout.ANGLE)
+            grounded = grounded or (ints[at + layout.BODY] < 0 and ints[at + layout.KIND] < layout.ANGLE)
         if grounded:
             for i in range(first, first + slots):
                 b = ints[i]
@@ -268,7 +271,8 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
 
     Returns −1 where bodies that the ground does not reach need their order by name: then it is called once more with
     that order, when everything is packed already.
-    rods, numbers, absolute: see rod, number_records, center_features.  drawn: authored poses.
+    rods, numbers, absolute: see rod, number_records, center_features; without numbers the templates are packed
+    already, and only measured.  drawn: authored poses.
     tables ← starts of the records (constraints + 1), level and leader of the bodies: see characteristic_length,
     group_bodies.
     points ← centroids of the bodies' points, then of the ground's, 3 floats each.
@@ -280,7 +284,8 @@ def measure(ints, floats, rods, numbers, absolute, order, drawn, tables, scratch
     starts = tables[: ints[layout.CONSTRAINTS] + 1]
     level = tables[starts.size :]
     if order.size == 0:
-        number_records(ints, numbers, starts)
+        if numbers.size > 0:
+            number_records(ints, numbers, starts)
         for i in range(3 * count + 3):
             points[i] = 0.0
             measures[i] = 0.0
@@ -329,7 +334,7 @@ def change_frames(ints, floats, frames):
         first = record + layout.RECORD + ints[record + layout.SLOTS]
         for at in range(first, ints[record + layout.NEXT], layout.FEATURE):
             kind = ints[at + layout.KIND]
-            if kind != layout.ANGLE and ints[at + layout.BODY] >= 0:
+            if kind < layout.ANGLE and ints[at + layout.BODY] >= 0:
                 c = frames[layout.POSE * ints[at + layout.BODY] :]
                 v = floats[ints[at + layout.SOURCE] :]
                 if kind == layout.POINT:

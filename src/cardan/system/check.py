@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cardan.errors import ModelError, UnknownNameError
+from cardan.system.formulas import Formula, plain, sqrt
 
 Triple: TypeAlias = tuple[float, float, float]
 Quadruple: TypeAlias = tuple[float, float, float, float]
@@ -23,6 +24,8 @@ def number(value: Any, what: str) -> float:
     """A finite float."""
     if isinstance(value, str | bytes | bool):
         raise ModelError(f"{what} is {value!r}; it must be a number")
+    if isinstance(value, Formula):
+        raise ModelError(f"{what} is {value!r}; no parameter can stand here: give its number, {value!r}.value")
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -30,6 +33,32 @@ def number(value: Any, what: str) -> float:
     if not math.isfinite(result):
         raise ModelError(f"{what} is {result}; it must be finite")
     return result
+
+
+def quantity(value: Any, what: str) -> Any:
+    """A finite float, or a formula of parameters."""
+    return value if isinstance(value, Formula) else number(value, what)
+
+
+def positive_quantity(value: Any, what: str, *, instead: str = "") -> Any:
+    """A finite float above zero, or a formula of parameters that is."""
+    if not isinstance(value, Formula):
+        return positive(value, what, instead=instead)
+    text = f"{what} is {{value}}, of {value!r}; it must be above zero{instead and '; ' + instead}"
+    value.book.require(value, 0.0, math.inf, text)
+    return value
+
+
+def nonzero_quantity(value: Any, what: str, unit: str = "", instead: str = "") -> Any:
+    """A finite float that is not zero, or a formula of parameters that is not."""
+    text = f"{what} is {{value}}{unit}; it must not be zero{instead}"
+    if isinstance(value, Formula):
+        value.book.require(value, 0.0, 0.0, text)
+        return value
+    found = number(value, what)
+    if found == 0.0:
+        raise ModelError(text.format(value=0))
+    return found
 
 
 def count(value: Any, what: str, least: int, most: int | None = None, *, instead: str = "") -> int:
@@ -58,8 +87,8 @@ def mass(value: Any, what: str) -> float:
     return positive(value, what, instead="model a part without mass by a joint: a `distance` rod, a `universal`")
 
 
-def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
-    """A tuple of that many finite floats."""
+def numbers(value: Any, count: int, what: str, kind: Any = number) -> tuple[float, ...]:
+    """A tuple of that many finite floats, or of quantities if that is the kind."""
     if isinstance(value, str | bytes | Mapping | Set):
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers in order")
     try:
@@ -71,8 +100,10 @@ def numbers(value: Any, count: int, what: str) -> tuple[float, ...]:
     if all([type(item) is float and math.isfinite(item) for item in items]):  # the common case, fast
         return tuple(items)
     try:
-        return tuple([number(item, what) for item in items])
-    except ModelError:
+        return tuple([kind(item, what) for item in items])
+    except ModelError as error:
+        if any([isinstance(item, Formula) for item in items]):
+            raise ModelError(str(error)) from None
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers, each finite") from None
 
 
@@ -90,14 +121,29 @@ def vector(value: Any, what: str) -> Triple:
     return x, y, z
 
 
+def place(value: Any, what: str) -> Triple:
+    """Three finite floats or formulas of parameters."""
+    x, y, z = numbers(value, 3, what, quantity)
+    if max([abs(c) for c in plain((x, y, z))]) > LARGEST:
+        raise ModelError(f"{what} is {(x, y, z)}; its coordinates must not exceed {LARGEST}")
+    return x, y, z
+
+
 def direction(value: Any, what: str) -> Triple:
-    """Three finite floats, scaled to length one."""
-    x, y, z = numbers(value, 3, what)
-    largest = max(abs(x), abs(y), abs(z))
+    """Three finite floats or formulas of parameters, scaled to length one."""
+    x, y, z = numbers(value, 3, what, quantity)
+    sizes = [abs(c) for c in plain((x, y, z))]
+    largest: Any = max(sizes)
     if largest == 0.0:
         raise ModelError(f"{what} is {(x, y, z)}; a direction must not be zero")
+    k = sizes.index(largest)
+    pivot: Any = (x, y, z)[k]
+    if isinstance(pivot, Formula):  # the largest component, with its sign
+        text = f"{what} is {(x, y, z)}; the component {pivot!r} is {{value}}, and a direction must not be zero"
+        pivot.book.require(pivot, *((0.0, math.inf) if pivot.value > 0.0 else (-math.inf, 0.0)), text)
+        largest = pivot if pivot.value > 0.0 else -pivot
     x, y, z = x / largest, y / largest, z / largest  # neither overflow nor underflow in the squares
-    n = math.sqrt(x * x + y * y + z * z)
+    n = sqrt(x * x + y * y + z * z)
     return x / n, y / n, z / n
 
 

@@ -4,9 +4,14 @@ Integers:
 
 ====== ===========================================================================================================
 header BODIES CONSTRAINTS ROWS_TOTAL BLOCKS ANGLES ANGLE_TABLE WIDEST TALLEST
-record one per constraint: CODE ROW ROWS BLOCK PAR FEATURES SLOTS COMPONENTS NEXT,
+       VARIABLES FREE VARIABLE_TABLE EXTRAS EXPAND EXPANDED
+record one per constraint: CODE ROW ROWS BLOCK PAR FEATURES SLOTS COMPONENTS NEXT EXTRA WIDE LINKS,
        then SLOTS body numbers (the movable bodies that it depends on, ascending),
        then per feature KIND BODY SLOT SOURCE COLUMN (BODY, SLOT = −1 on the ground)
+table  of variables, where there are some: T_NODES T_OUTPUTS T_TANGENTS T_FLOATS, the nodes (NODE integers: operation
+       and two earlier nodes, or a place in the floats or among the variables), the outputs (OUTPUT: node, place in
+       the floats, place of the shift), the nodes of the tangents; then, at LINKS of a constraint, its WIDE free
+       variables, a count, and per count LINK integers: feature, column among these variables, place of the tangent
 angles one per angle whose whole turns are counted: ANGLE_A ANGLE_B (bodies) ANGLE_SOURCE
 codes  in the table of a motion problem only: per constraint the code or address of its curvature ẋᵀ f_xx ẋ
 ====== ===========================================================================================================
@@ -17,10 +22,11 @@ nine floats.
 CODE is a primitive's code in a system's own table; in the table of a problem it is an address for all but the inline
 primitives.  A feature of KIND ANGLE has the number of its counted angle as SOURCE.
 
-Coordinates q: POSE floats per body, then the counted angles: their values when last accepted, whole turns included.
+Coordinates q: POSE floats per body, then the variables, of which the first FREE are unknowns, then the counted angles:
+their values when last accepted, whole turns included.
 
-A Jacobian block of a constraint has ROWS × SLOTS·width entries, row by row, from BLOCK·width on, where width is the
-number of unknowns per body in the formulation: one table serves all formulations.
+A Jacobian block of a constraint has ROWS × (SLOTS·width + WIDE) entries, row by row, from BLOCK·width + EXTRA on, where
+width is the number of unknowns per body in the formulation: one table serves all formulations.
 
 Before packing, a record is a template: CODE 0 ROWS 0 FLOATS FEATURES SLOTS COMPONENTS SIZE, with serial numbers of
 bodies and counted angles for their numbers, and SOURCE counted from the record's own first float.
@@ -40,10 +46,16 @@ ANGLES: Final = 4
 ANGLE_TABLE: Final = 5
 WIDEST: Final = 6  # components of a constraint, at the most
 TALLEST: Final = 7  # rows of a constraint, at the most
-HEADER: Final = 8
+VARIABLES: Final = 8  # scalars behind the poses in q
+FREE: Final = 9  # of these, unknowns
+VARIABLE_TABLE: Final = 10
+EXTRAS: Final = 11  # Σ rows × free variables
+EXPAND: Final = 12  # address of the kernel that evaluates formulas; in the table of a problem only
+EXPANDED: Final = 13  # floats that this kernel writes
+HEADER: Final = 14
 
 # record
-CODE, ROW, ROWS, BLOCK, PAR, FEATURES, SLOTS, COMPONENTS, NEXT, RECORD = range(10)
+CODE, ROW, ROWS, BLOCK, PAR, FEATURES, SLOTS, COMPONENTS, NEXT, EXTRA, WIDE, LINKS, RECORD = range(13)
 
 # feature
 KIND, BODY, SLOT, SOURCE, COLUMN, FEATURE = range(6)
@@ -51,6 +63,13 @@ KIND, BODY, SLOT, SOURCE, COLUMN, FEATURE = range(6)
 POINT: Final = 0  # values of KIND
 ORIENTATION: Final = 2
 ANGLE: Final = 3
+SCALAR: Final = 4
+
+# table of variables
+T_NODES, T_OUTPUTS, T_TANGENTS, T_FLOATS, TABLE = range(5)
+NODE: Final = 3
+OUTPUT: Final = 3
+L_FEATURE, L_COLUMN, L_TANGENT, LINK = range(4)
 
 # counted angle
 ANGLE_A, ANGLE_B, ANGLE_SOURCE, ANGLE_RECORD = range(4)

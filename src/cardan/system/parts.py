@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
+from cardan.system.formulas import Formula, bindings, number, plain, sqrt
 from cardan.system.orientation import orientation as as_quaternion
 
 if TYPE_CHECKING:
@@ -27,14 +29,24 @@ MASS_WORDS = ("mass", "inertia", "center")
 
 # A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
 PARALLEL_SINE = 1e-9
+LEAST_COMPONENT = 1e-3  # of a quaternion times 4: below, a component that was the largest when drawn loses digits
 
 
 class Feature(NamedTuple):
-    """What a primitive reads: a point, vector or orientation in the axes of its body, or a counted angle."""
+    """What a primitive reads: a point, vector or orientation in the axes of its body, or a counted angle.
+
+    ``value``: numbers, or formulas of parameters.
+    """
 
     kind: FeatureKind
     body: Body | CountedAngle
-    value: tuple[float, ...]
+    value: tuple[Any, ...]
+
+    def at(self, variables: Mapping[str, float]) -> tuple[float, ...]:
+        """Its value at given values of the parameters."""
+        if not any([isinstance(c, Formula) for c in self.value]):
+            return self.value
+        return tuple([c.at(variables) if isinstance(c, Formula) else c for c in self.value])
 
 
 class AngleRecord(NamedTuple):
@@ -44,6 +56,14 @@ class AngleRecord(NamedTuple):
     serial: int
     ints: bytes
     floats: bytes
+    bindings: tuple[tuple[int, int], ...] = ()  # of formulas: position among the floats, and node
+
+    def drawn(self, values: Sequence[float]) -> AngleRecord:
+        """The same with other values of the nodes of the book."""
+        floats = array("d", self.floats)
+        for position, node in self.bindings:
+            floats[position] = values[node]
+        return self._replace(floats=floats.tobytes())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +90,8 @@ class CountedAngle:
     def record(self) -> AngleRecord:
         """As plain values."""
         ints = struct.pack("3q", self.a._serial, self.b._serial, 0)
-        return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *self.x, *self.y, *self.v))
+        axes = (*self.x, *self.y, *self.v)
+        return AngleRecord(self.key, self._serial, ints, struct.pack("9d", *plain(axes)), bindings(axes))
 
 
 class Checked(Generic[T]):
@@ -176,6 +197,11 @@ class Body:
         """Whether it is the fixed body."""
         return self._is_ground
 
+    @property
+    def has_mass(self) -> bool:
+        """Whether a mass was given; otherwise 1 kg is assumed."""
+        return "mass" in self._given or any(one.density is not None for one in self._attachments)
+
     position = Checked(check.vector, "Authored position r [m] in world.")
     orientation = Checked(as_quaternion, "Authored orientation p, unit quaternion (w, x, y, z); see m.body.")
     mass = Checked(check.mass, "Mass [kg].")
@@ -199,7 +225,7 @@ class Body:
 
     def point(self, position: Any = (0.0, 0.0, 0.0)) -> Point:
         """A point fixed on this body, at ``position`` [m] in body axes."""
-        return Point(self, check.vector(position, f"a point on body {self.name!r}"))
+        return Point(self, self._own(check.place(position, f"a point on body {self.name!r}")))
 
     def frame(self, origin: Any = (0.0, 0.0, 0.0), *, z: Any = (0.0, 0.0, 1.0), x: Any = None) -> Frame:
         """A frame fixed on this body: origin [m], axis z, zero reference x, in body axes.
@@ -213,7 +239,14 @@ class Body:
     def vector(self, *components: Any) -> Direction:
         """A direction fixed on this body, ``body.vector(0, 0, 1)`` in body axes; made of unit length."""
         given = components[0] if len(components) == 1 else components
-        return Direction(self, check.direction(given, f"a vector on body {self.name!r}"))
+        return Direction(self, self._own(check.direction(given, f"a vector on body {self.name!r}")))
+
+    def _own(self, values: Triple) -> Triple:
+        """The same values; ModelError where a formula has parameters of another mechanism, or removed ones."""
+        for value in values:
+            if isinstance(value, Formula):
+                self._owner._check_formula(f"body {self.name!r}", value)
+        return values
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -238,6 +271,8 @@ class Body:
             frame = self.frame()
         elif not isinstance(frame, Frame) or frame.body is not self:
             raise ModelError(f"attach of {what} was given the frame {frame!r:.120}; it must be a frame of that body")
+        elif any([isinstance(c, Formula) for c in (*frame.origin, *frame.x, *frame.z)]):
+            raise ModelError(f"attach of {what} was given a frame with parameters; a shape is fixed: give it numbers")
         paint = checked_color(color, f"the color of a shape on {what}")
         if density is not None:
             density = check.positive(density, f"the density of a shape on {what}", instead="omit it for no mass")
@@ -291,7 +326,7 @@ class Point:
         return Feature(FeatureKind.POINT, self.body, self.position)
 
     def description(self) -> tuple[Any, ...]:
-        return "point", self.body.name, self.position
+        return "point", self.body.name, _told(self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +340,7 @@ class Direction:
         return Feature(FeatureKind.VECTOR, self.body, self.components)
 
     def description(self) -> tuple[Any, ...]:
-        return "vector", self.body.name, self.components
+        return "vector", self.body.name, _told(self.components)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +357,12 @@ class Frame:
     @classmethod
     def build(cls, body: Body, origin: Any, z: Any, x: Any) -> Frame:
         where = f"a frame on body {body.name!r}"
-        origin = check.vector(origin, f"the origin of {where}")
-        unit_z = check.direction(z, f"the axis z of {where}")
+        origin = body._own(check.place(origin, f"the origin of {where}"))
+        unit_z = body._own(check.direction(z, f"the axis z of {where}"))
         if x is None:
             unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
         else:
-            unit_x = _orthogonal_part(check.direction(x, f"the reference x of {where}"), unit_z)
+            unit_x = _orthogonal_part(body._own(check.direction(x, f"the reference x of {where}")), unit_z, where)
         if unit_x is None:
             raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
         return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
@@ -353,7 +388,12 @@ class Frame:
         return quaternion_from_columns(self.x, self.y, self.z)
 
     def description(self) -> tuple[Any, ...]:
-        return "frame", self.body.name, self.origin, self.x, self.z, self.x_given
+        return "frame", self.body.name, _told(self.origin), _told(self.x), _told(self.z), self.x_given
+
+
+def _told(values: Triple) -> tuple[Any, ...]:
+    """Numbers, and formulas in words, so that descriptions compare equal."""
+    return tuple([c.description() if isinstance(c, Formula) else c for c in values])
 
 
 def principal_frame(body: Any) -> tuple[float, ...]:
@@ -379,16 +419,19 @@ def default_x(z: Triple) -> Triple:
     return 2.0, z[0] * z[0], z[0] * z[1]
 
 
-def _orthogonal_part(a: Triple, z: Triple) -> Triple | None:
+def _orthogonal_part(a: Triple, z: Triple, where: str = "a frame") -> Triple | None:
     along = a[0] * z[0] + a[1] * z[1] + a[2] * z[2]
     x, y, w = a[0] - along * z[0], a[1] - along * z[1], a[2] - along * z[2]
-    n = math.sqrt(x * x + y * y + w * w)
-    if n <= PARALLEL_SINE:
+    n: Any = sqrt(x * x + y * y + w * w)
+    if number(n) <= PARALLEL_SINE:
         return None
+    if isinstance(n, Formula):
+        text = f"the reference x of {where} is parallel to its axis z at these values of the parameters; it must not be"
+        n.book.require(n, PARALLEL_SINE, math.inf, text)
     x, y, w = x / n, y / n, w / n
     along = x * z[0] + y * z[1] + w * z[2]  # again: the first pass loses digits where a is nearly parallel to z
     x, y, w = x - along * z[0], y - along * z[1], w - along * z[2]
-    n = math.sqrt(x * x + y * y + w * w)
+    n = sqrt(x * x + y * y + w * w)
     return x / n, y / n, w / n
 
 
@@ -397,9 +440,12 @@ def _cross(a: Triple, b: Triple) -> Triple:
 
 
 def quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
-    """Largest-component method: no loss at any angle.  [Shepperd1978]"""
+    """Largest-component method: no loss at any angle.  [Shepperd1978]
+
+    For formulas the component that is largest at the drawn values is kept; it must stay above LEAST_COMPONENT.
+    """
     trace = x[0] + y[1] + z[2]
-    squares = (trace, x[0], y[1], z[2])
+    squares = plain((trace, x[0], y[1], z[2]))
     k = squares.index(max(squares))
     if k == 0:
         q = (1.0 + trace, y[2] - z[1], z[0] - x[2], x[1] - y[0])
@@ -409,5 +455,8 @@ def quaternion_from_columns(x: Triple, y: Triple, z: Triple) -> Quadruple:
         q = (z[0] - x[2], x[1] + y[0], 1.0 + y[1] - x[0] - z[2], y[2] + z[1])
     else:
         q = (x[1] - y[0], z[0] + x[2], y[2] + z[1], 1.0 + z[2] - x[0] - y[1])
-    n = math.sqrt(sum(c * c for c in q))
+    n: Any = sqrt(sum(c * c for c in q))
+    if isinstance(n, Formula):
+        text = "a frame is rotated so far from its drawn axes that its quaternion is lost; build it again at the values"
+        n.book.require(n, LEAST_COMPONENT, math.inf, text)
     return q[0] / n, q[1] / n, q[2] / n, q[3] / n

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cardan.system import layout
+from cardan.system.variables import Variables
 
 if TYPE_CHECKING:
     from cardan.system.state import FloatArray
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 class Piece:
     """A connected part of a system, and where its bodies, counted angles and rows are in the whole.
+
+    What follows the poses in q, the variables and the counted angles, is called ``angles`` here.
 
     ``system``: of the piece; the whole itself where that is connected, and then nothing is copied: ``take…`` returns
     its argument.
@@ -28,13 +31,19 @@ class Piece:
         bodies: list[int] | None = None,
         relations: list[int] | None = None,
         angles: list[int] | None = None,
+        variables: list[int] | None = None,
     ) -> None:
         self._whole = whole
         self._bodies, self._relations, self._angles = bodies, relations, angles
         if bodies is None or relations is None or angles is None:
             self.system = whole
-        else:
-            self.system = whole.part(bodies, relations, angles)
+            return
+        names = whole.variables.names
+        chosen = variables or []
+        free = tuple([names[k] for k in chosen if k < len(whole.variables.free)])
+        given = tuple([names[k] for k in chosen if k >= len(whole.variables.free)])
+        self._angles = [*chosen, *[len(names) + k for k in angles]]
+        self.system = whole.part(bodies, relations, angles, Variables(free, given))
 
     @property
     def is_whole(self) -> bool:
@@ -48,8 +57,8 @@ class Piece:
 
     @property
     def angles(self) -> IntArray:
-        """Numbers of its counted angles in the whole."""
-        return _numbers(self._angles, len(self.system.counted_angles))
+        """Numbers of its variables and counted angles in the whole."""
+        return _numbers(self._angles, len(self.system.variables.names) + len(self.system.counted_angles))
 
     @property
     def rows(self) -> IntArray:
@@ -95,13 +104,20 @@ def split(whole: System) -> tuple[Piece, ...]:
     relations: dict[int, list[int]] = {key: [] for key in bodies}
     angles: dict[int, list[int]] = {key: [] for key in bodies}
     ints = whole.ints.tolist()
+    free, given = whole.variables
+    variables: dict[int, list[int]] = {key: [len(free) + k for k in range(len(given))] for key in bodies}
+    for number, first in enumerate(whole.variable_leader):
+        if first in variables:  # else no constraint on a body reads it
+            variables[first].append(number)
     for number, at in enumerate(whole.starts[:-1].tolist()):
         if ints[at + layout.SLOTS]:
             relations[leader[ints[at + layout.RECORD]]].append(number)
+        elif ints[at + layout.WIDE] and (first := whole.variable_leader[ints[ints[at + layout.LINKS]]]) in relations:
+            relations[first].append(number)
     at = ints[layout.ANGLE_TABLE]
     for number in range(len(whole.counted_angles)):
         ends = {leader[b] for b in ints[at : at + layout.ANGLE_SOURCE] if b >= 0}
         if len(ends) == 1 and (first := ends.pop()) >= 0:  # else between pieces, and no relation reads it
             angles[first].append(number)
         at += layout.ANGLE_RECORD
-    return tuple([Piece(whole, bodies[key], relations[key], angles[key]) for key in bodies])
+    return tuple([Piece(whole, bodies[key], relations[key], angles[key], sorted(variables[key])) for key in bodies])

@@ -11,10 +11,11 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from cardan.constraints.registry import Primitive, find
+from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import GivenRate, Signal
 from cardan.system import layout
 from cardan.system.check import Triple
+from cardan.system.formulas import Book, Formula, bindings, number, plain
 from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
 
 Location = tuple[str, Triple]
@@ -26,6 +27,7 @@ class Record(NamedTuple):
     """A relation as packing keeps it.  ``ints``, ``floats``: template of its record in the tables, see layout.
 
     ``powers``: of length, per row.  ``signal``, ``size``, ``locations``: as in :class:`Relation`.
+    ``bindings``: of every float that is a formula its position, and its node in the book of the mechanism.
     """
 
     primitive: Primitive
@@ -35,12 +37,24 @@ class Record(NamedTuple):
     signal: Signal | GivenRate | None
     size: float
     locations: tuple[Location, ...]
+    bindings: tuple[tuple[int, int], ...] = ()
+
+    def drawn(self, values: Sequence[float]) -> Record:
+        """The same with other values of the nodes of the book."""
+        if not self.bindings:
+            return self
+        floats = array("d", self.floats)
+        for position, node in self.bindings:
+            floats[position] = values[node]
+        lengths = self.primitive.lengths if self.signal is None else ()
+        size = max([self.size, *[abs(floats[k]) for k, _ in self.bindings if k in lengths]])
+        return self._replace(floats=floats.tobytes(), size=size)
 
     def judged(self) -> Record:
         """The same relation with the primitive that verdicts judge it by."""
-        if self.primitive.judged_as == self.primitive.name:
+        form = self.primitive.judged()
+        if form is self.primitive:
             return self
-        form = find(self.primitive.judged_as)
         ints = array("q", [form.code]).tobytes() + self.ints[8:]  # CODE is the first field
         return self._replace(primitive=form, ints=ints, powers=array("q", form.powers).tobytes())
 
@@ -57,13 +71,13 @@ class Relation:
     ``locations``: name of a body ("" for the ground) and position on it [m] of frames that only give it directions.
     """
 
-    __slots__ = ("bodies", "counted_angles", "features", "parameters", "record")
+    __slots__ = ("_record", "bodies", "book", "counted_angles", "features", "parameters")
 
     def __init__(
         self,
         primitive: Primitive,
         features: tuple[Feature, ...],
-        parameters: tuple[float, ...] = (),
+        parameters: tuple[Any, ...] = (),
         signal: Signal | GivenRate | None = None,
         size: float = 0.0,
         locations: tuple[Location, ...] = (),
@@ -86,27 +100,41 @@ class Relation:
             laid += (kind, body._serial, -1, len(floats), column)
             floats += value
             column += len(value)
+        self.book: Book | None = next((c.book for c in floats if isinstance(c, Formula)), None)
+        bound = bindings(floats) if self.book is not None else ()
         slots = [body._serial for body in self.bodies]
         count = layout.RECORD + len(slots) + len(laid)
-        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, count)
+        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, count, 0, 0, 0)
         lengths = primitive.lengths if signal is None or signal.is_constant else ()
-        self.record = Record(
+        self._record = Record(
             primitive,
             array("q", [*record, *slots, *laid]).tobytes(),
-            array("d", floats).tobytes(),
+            array("d", plain(floats) if bound else floats).tobytes(),
             array("q", primitive.powers).tobytes(),
             signal,
-            max([size, *[abs(parameters[k]) for k in lengths]]),
+            max([size, *[abs(number(parameters[k])) for k in lengths if k not in dict(bound)]]),
             locations,
+            bound,
         )
 
     @property
+    def record(self) -> Record:
+        """At the drawn values of the parameters."""
+        return self._record if self.book is None else self._record.drawn(self.book.values)
+
+    @property
+    def nodes(self) -> list[int]:
+        """Nodes of the book that it reads."""
+        counted = [bindings((*angle.x, *angle.y, *angle.v)) for angle in self.counted_angles]
+        return [node for bound in (self._record.bindings, *counted) for _, node in bound]
+
+    @property
     def primitive(self) -> Primitive:
-        return self.record.primitive
+        return self._record.primitive
 
     @property
     def signal(self) -> Signal | GivenRate | None:
-        return self.record.signal
+        return self._record.signal
 
 
 class Motion(NamedTuple):
@@ -135,13 +163,25 @@ class Place(NamedTuple):
 
     body: int
     floats: bytes
+    bindings: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def of(end: Frame | Point) -> Place:
-        """A point has the axes of its body."""
+        """A point has the axes of its body.  Formulas have their drawn values."""
         if isinstance(end, Point):
-            return Place(end.body._serial, struct.pack("12d", *end.position, *_UNIT_AXES))
-        return Place(end.body._serial, struct.pack("12d", *end.origin, *end.x, *end.y, *end.z))
+            floats: tuple[Any, ...] = (*end.position, *_UNIT_AXES)
+        else:
+            floats = (*end.origin, *end.x, *end.y, *end.z)
+        return Place(end.body._serial, struct.pack("12d", *plain(floats)), bindings(floats))
+
+    def drawn(self, values: Sequence[float]) -> Place:
+        """The same with other values of the nodes of the book."""
+        if not self.bindings:
+            return self
+        floats = array("d", self.floats)
+        for position, node in self.bindings:
+            floats[position] = values[node]
+        return self._replace(floats=floats.tobytes())
 
 
 class Edge(NamedTuple):
@@ -159,6 +199,15 @@ class Edge(NamedTuple):
     pitch: float = 0.0
     offset: float = 0.0
     counted: int = -1
+    bindings: tuple[tuple[int, int], ...] = ()  # of pitch (0) and offset (1), where they are formulas
+
+    def drawn(self, values: Sequence[float]) -> Edge:
+        """The same with other values of the nodes of the book."""
+        found = self._replace(a=self.a.drawn(values), b=self.b.drawn(values))
+        for position, node in self.bindings:
+            value = values[node]
+            found = found._replace(offset=value) if position else found._replace(pitch=value)
+        return found
 
     def __deepcopy__(self, memo: Any) -> Edge:
         return self

@@ -86,10 +86,11 @@ class State(Mapping[str, Pose]):
     ``velocities`` [m/s, rad/s], shape (bodies, 6): ṙ in world and ω in body axes, or None where they are not known;
     ``accelerations`` their derivatives.
     ``angles`` [rad]: the counted angles by joint, with whole turns; ``turns``: the whole turns alone.  ``time`` [s].
+    ``variables``: values of the design parameters by name.
     A state is immutable: ``moved`` returns a new one.
     """
 
-    __slots__ = ("_index", "accelerations", "angles", "coordinates", "names", "time", "velocities")
+    __slots__ = ("_index", "accelerations", "angles", "coordinates", "names", "time", "variables", "velocities")
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class State(Mapping[str, Pose]):
         accelerations: FloatArray | None = None,
         angles: Mapping[str, float] | None = None,
         time: float = 0.0,
+        variables: Mapping[str, float] | None = None,
     ) -> None:
         if coordinates.shape != (len(names), layout.POSE):  # kernels trust it
             raise ModelError(
@@ -119,6 +121,7 @@ class State(Mapping[str, Pose]):
         self.accelerations = accelerations
         self.angles: dict[str, float] = dict(angles) if angles else {}
         self.time = time
+        self.variables: dict[str, float] = dict(variables) if variables else {}
 
     def __getitem__(self, body: Any) -> Pose:
         name = getattr(body, "name", body)
@@ -198,7 +201,19 @@ class State(Mapping[str, Pose]):
                 raise ModelError(f"body {name!r} is given twice, by name and as a body; give it once")
             given.add(name)
             coordinates[self._index[name]] = _row(name, pose)
-        return State(self.names, self._index, coordinates, angles=self.angles, time=self.time)
+        return self._with(coordinates, self.variables)
+
+    def with_variables(self, values: Mapping[Any, float]) -> State:
+        """The same poses, with other values of some parameters: ``{parameter or name: value}``.  Rates are dropped."""
+        given = {getattr(key, "name", key): check.number(value, f"parameter {key!r}") for key, value in values.items()}
+        for name in given:
+            if name not in self.variables:
+                raise check.unknown(name, "parameter of this state", self.variables)
+        return self._with(self.coordinates, {**self.variables, **given})
+
+    def _with(self, coordinates: FloatArray, variables: Mapping[str, float]) -> State:
+        """Other poses or parameters, without rates."""
+        return State(self.names, self._index, coordinates, angles=self.angles, time=self.time, variables=variables)
 
     def with_rates(self, velocities: FloatArray, accelerations: FloatArray | None = None) -> State:
         """The same poses, with velocities and accelerations, shape (bodies, 6) each: ṙ in world, ω in body axes."""
@@ -210,6 +225,7 @@ class State(Mapping[str, Pose]):
             accelerations=None if accelerations is None else self._checked_rates(accelerations, "accelerations"),
             angles=self.angles,
             time=self.time,
+            variables=self.variables,
         )
 
     def _checked_rates(self, rates: Any, what: str) -> FloatArray:
@@ -227,6 +243,8 @@ class State(Mapping[str, Pose]):
             return NotImplemented
         if self.names != other.names or self.time != other.time or self.angles.keys() != other.angles.keys():
             return False
+        if self.variables != other.variables:
+            return False
         mine, theirs = ([state.angles[key] for key in self.angles] for state in (self, other))
         if not np.array_equal(mine, theirs, equal_nan=True):  # NaN, where a run broke, is the same in both
             return False
@@ -239,7 +257,7 @@ class State(Mapping[str, Pose]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         rates = self.velocities, self.accelerations
-        return _rebuild, (self.names, np.array(self.coordinates), *rates, self.angles, self.time)
+        return _rebuild, (self.names, np.array(self.coordinates), *rates, self.angles, self.time, self.variables)
 
     def __repr__(self) -> str:
         return f"<State of {len(self.names)} bodies at t = {self.time:g} s>"
@@ -252,11 +270,11 @@ def _rebuild(
     accelerations: FloatArray | None,
     angles: dict[str, float],
     time: float,
+    variables: dict[str, float] | None = None,
 ) -> State:
     index = {name: k for k, name in enumerate(names)}
-    return State(
-        names, index, coordinates, velocities=velocities, accelerations=accelerations, angles=angles, time=time
-    )
+    rates = {"velocities": velocities, "accelerations": accelerations}
+    return State(names, index, coordinates, **rates, angles=angles, time=time, variables=variables)
 
 
 def _row(name: str, pose: Any) -> FloatArray:

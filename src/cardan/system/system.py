@@ -5,26 +5,32 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cardan.constraints import kernels, primitives
+from cardan.constraints.promotion import FIRST_CODE
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.errors import ModelError
-from cardan.lazy import TieredModule
+from cardan.lazy import LazyModule, TieredModule
 from cardan.math import euler
-from cardan.system import layout
+from cardan.system import layout, variables
 from cardan.system.display import DEFAULT, Display
+from cardan.system.formulas import Book
 from cardan.system.parts import AngleRecord, Body, CountedAngle
 from cardan.system.pieces import Piece, split
 from cardan.system.relations import Bundle, Edge, Record
 from cardan.system.state import FloatArray, State
+from cardan.system.variables import Scales, Variables
 
 _tables = TieredModule("cardan.system._tables")
+_formulas = LazyModule("cardan.system._formulas")
 
 IntArray = NDArray[np.int64]
+_NO_VALUES: Mapping[str, float] = {}
 
 LENGTHS = (1e-100, 1e100)  # [m], extents that can be computed with
 COINCIDENT = 1e-9  # points nearer than this, relative to their coordinates, count as one point
@@ -51,6 +57,8 @@ class Source(NamedTuple):
     ``names``, ``serials``, ``authored``: of the bodies.  ``constraints``: for each record the name of its constraint.
     ``edges``: joints that declare a motion, by name.  ``references``, shape (bodies, 7): see :class:`System`.
     ``offsets`` [m], shape (bodies + 1, 3), the last for the ground: points of the records are measured from there.
+    ``book``: the formulas of the design parameters, and ``drawn`` their values; None and empty where there are none.
+    ``variables``: those of the parameters that have a place in q.
     """
 
     names: tuple[str, ...]
@@ -65,10 +73,13 @@ class Source(NamedTuple):
     rate_constraints: tuple[str, ...] = ()  # the same of rate rows, which constrain velocities alone
     rate_records: tuple[Record, ...] = ()
     origin: FloatArray | None = None  # [m] of the solvers, where it is not the centroid of the ground's points
+    book: Book | None = None
+    drawn: Mapping[str, float] = _NO_VALUES
+    variables: Variables = Variables()
     display: Display = DEFAULT
 
-    def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> Source:
-        """Some bodies, some records and some counted angles, by number."""
+    def part(self, bodies: list[int], chosen: list[int], angles: list[int], variables: Variables) -> Source:
+        """Some bodies, some records and some counted angles, by number, with their variables."""
         constraints = tuple([self.constraints[k] for k in chosen])
         return Source(
             tuple([self.names[b] for b in bodies]),
@@ -79,7 +90,20 @@ class Source(NamedTuple):
             tuple([self.angles[k] for k in angles]),
             {name: self.edges[name] for name in dict.fromkeys(constraints) if name in self.edges},
             None if self.references is None else self.references[bodies],
+            book=self.book,
+            drawn=self.drawn,
+            variables=variables,
             display=self.display,
+        )
+
+    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> Source:
+        """The same at other values of the parameters; values: of all nodes of the book."""
+        return self._replace(
+            records=tuple([record.drawn(values) if record.bindings else record for record in self.records]),
+            rate_records=tuple([record.drawn(values) for record in self.rate_records]),
+            angles=tuple([angle.drawn(values) if angle.bindings else angle for angle in self.angles]),
+            edges={name: edge.drawn(values) for name, edge in self.edges.items()},
+            drawn=drawn,
         )
 
 
@@ -106,11 +130,13 @@ class System:
     ``counted_angles``: keys of the angles whose whole turns are counted.
     ``primitives``: of every relation, in the order of the tables.
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
+    ``values``: of the design parameters, by name.  ``variable_scales``, ``variable_leader``: see :mod:`.variables`.
     """
 
     __slots__ = (
         "_cache",
-        "_source",
+        "_nodes",
+        "_packed",
         "authored",
         "centroids",
         "counted_angles",
@@ -129,7 +155,14 @@ class System:
         "reference_frames",
         "signals",
         "starts",
+        "values",
+        "variable_leader",
+        "variable_scales",
     )
+
+    _packed: Source
+    _nodes: Sequence[float] | None
+    values: Mapping[str, float]
 
     def __init__(
         self,
@@ -138,6 +171,7 @@ class System:
         angles: Sequence[CountedAngle] = (),
         references: Any = None,
         rate_rows: Sequence[Bundle | Any] = (),
+        formulas: tuple[Book, Mapping[str, float]] | None = None,
         display: Display = DEFAULT,
     ) -> None:
         """Pack bodies and the relations between them.
@@ -146,6 +180,7 @@ class System:
         references: frames that solvers shall work with, shape (bodies, 7), each an origin [m] and a unit quaternion
         body ← reference, in body axes; None for the centroids of joint points and the axes of the bodies.
         rate_rows: constraints of velocities alone, which only :attr:`rated` has in its tables.
+        formulas: the book of the design parameters, and their values.
         """
         authored: FloatArray = _joined([body._packed for body in bodies], np.float64)
         source = Source(
@@ -162,6 +197,10 @@ class System:
             tuple([relation.record for bundle in rate_rows for relation in bundle.relations]),
             display=display,
         )
+        if formulas is not None:
+            book, drawn = formulas
+            edges = {name: edge.drawn(book.values) for name, edge in source.edges.items()}
+            source = source._replace(edges=edges, book=book, drawn=drawn)
         self._pack(source)
 
     @classmethod
@@ -171,20 +210,64 @@ class System:
         made._pack(source)
         return made
 
-    def part(self, bodies: list[int], chosen: list[int], angles: list[int]) -> System:
-        """The system of some bodies, relations and counted angles, by number."""
-        source = self._source.part(bodies, chosen, angles)
+    def part(
+        self, bodies: list[int], chosen: list[int], angles: list[int], variables: Variables | None = None
+    ) -> System:
+        """The system of some bodies, relations and counted angles, by number; variables: None for all of them."""
+        source = self._source.part(bodies, chosen, angles, self.variables if variables is None else variables)
         if source.references is None:  # points are taken from the centroids, so that a small piece far away is exact
-            ends = [*ints_at(self, layout.PAR), self.floats.size - 9 * len(self.counted_angles)]
-            floats = [self.floats[ends[k] : ends[k + 1]].tobytes() for k in chosen]
+            first = ints_at(self, layout.PAR)
+            sizes = [len(record.floats) // 8 for record in self._source.records]
+            floats = [self.floats[first[k] : first[k] + sizes[k]].tobytes() for k in chosen]
             records = [record._replace(floats=own) for record, own in zip(source.records, floats, strict=True)]
             offsets = np.vstack([self.centroids[bodies], self.origin])
             source = source._replace(records=tuple(records), offsets=offsets)
         return System.from_source(source)
 
+    def redrawn(self, values: Sequence[float], drawn: Mapping[str, float]) -> System:
+        """The same system at other values of the parameters.  Only what depends on numbers is computed again.
+
+        values: of all nodes of the book; drawn: of the parameters, by name.
+        """
+        made = System.__new__(System)
+        for slot in _UNCHANGED:
+            setattr(made, slot, getattr(self, slot))
+        made._packed, made._nodes = self._packed, values
+        made.values = drawn
+        made.variable_scales, made.variable_leader = None, ()
+        own = self._cache
+        made._cache = {key: own[key] for key in own if key[0] in _SHARED or key in _SHARED}
+        drawing: tuple[FloatArray, list[tuple[int, int]]] = made.cached("drawing", self._drawing)
+        template, bindings = drawing
+        made.floats = template.copy()
+        for position, node in bindings:
+            made.floats[position] = values[node]
+        made._finish(made._measure(packed=self))
+        return made
+
+    def _drawing(self) -> tuple[FloatArray, list[tuple[int, int]]]:
+        """The floats before they are measured from centroids; of those that are formulas the places and the nodes."""
+        parts: list[Record | AngleRecord] = [*self._packed.records, *self._packed.angles]
+        sizes = [len(part.floats) // 8 for part in parts]
+        firsts = [0, *accumulate(sizes)]
+        found = [
+            (first + position, node)
+            for first, part in zip(firsts, parts, strict=False)
+            for position, node in part.bindings
+        ]
+        return _joined([part.floats for part in parts], np.float64), found
+
+    @property
+    def _source(self) -> Source:
+        """What it is packed from, at its own values of the parameters."""
+        if self._nodes is not None:
+            self._packed, self._nodes = self._packed.redrawn(self._nodes, self.values), None
+        return self._packed
+
     def _pack(self, source: Source) -> None:
-        self._source = source
+        self._packed, self._nodes = source, None
         self._cache: dict[Any, Any] = {}
+        self.values = source.drawn
         angles = source.angles
         self.names = source.names
         self.index = dict(zip(self.names, range(len(self.names)), strict=True))
@@ -192,7 +275,8 @@ class System:
         primitives, ints, floats, powers, signals, *_ = zip(*source.records, strict=True) if source.records else _EMPTY
         self.primitives: tuple[Primitive, ...] = primitives
         self.counted_angles = tuple([angle.key for angle in angles])
-        header = array("q", (len(self.names), len(primitives), 0, 0, len(angles), 0, 0, 0)).tobytes()
+        fields = (len(self.names), len(primitives), 0, 0, len(angles), *[0] * (layout.HEADER - layout.ANGLES - 1))
+        header = array("q", fields).tobytes()
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
         self.floats: FloatArray = _joined([*floats, *[angle.floats for angle in angles]], np.float64)
         self.powers: IntArray = _joined(powers, np.int64)
@@ -202,6 +286,36 @@ class System:
         counts = [len(primitives[k].parameters) - (not primitives[k].of_rates) for k in driven]
         values = [int(self.ints[self.starts[k] + layout.PAR]) + n for k, n in zip(driven, counts, strict=True)]
         self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
+        self._finish(rounded)
+        self.variable_scales: Scales | None = None
+        self.variable_leader: tuple[int, ...] = ()
+        if source.variables.names:
+            variables.extend(self)
+
+    def with_variables(self, free: tuple[str, ...], given: tuple[str, ...] = ()) -> System:
+        """The same system with some parameters in q: free ones, and those that are given with each start; made once."""
+        key = Variables(free, given)
+
+        def make() -> System:
+            return System.from_source(variables.with_variables(self._source, key))
+
+        found: System = self.cached(("variables", key), make)
+        return found
+
+    @property
+    def variables(self) -> Variables:
+        """The parameters that have a place in q."""
+        return self._packed.variables
+
+    @property
+    def tail(self) -> FloatArray:
+        """What follows the poses in q, as drawn: the variables, and counted angles of zero."""
+        names = self._packed.variables.names
+        return np.array([self.values[name] for name in names] + [0.0] * len(self.counted_angles))
+
+    def _finish(self, rounded: bool) -> None:
+        """Reference frames that were given, and the length where joint points have none."""
+        source = self._packed
         if source.references is not None:
             self._set_references(source.references)
         if source.origin is not None:
@@ -209,21 +323,26 @@ class System:
         if not self.length:
             self._measure_points(rounded)
 
-    def _measure(self) -> bool:
+    def _measure(self, packed: System | None = None) -> bool:
         """Pack the templates; centroids, body extents, characteristic length and connection to the ground.
 
         Returns whether joint points of a body differ, but by rounding alone; then the length is zero.
+        packed: a system with the same integers, which are packed already.
         """
         count, constraints = len(self.names), len(self.primitives)
-        numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
+        numbers = _NONE
+        if packed is None:
+            numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
         tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
+        if packed is not None:
+            tables[: constraints + 1] = packed.starts
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        rated = [record.primitive for record in self._source.rate_records]
+        rated = [record.primitive for record in self._packed.rate_records]
         absolute = any([primitive.absolute for primitive in (*self.primitives, *rated)])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
-        offsets = self._source.offsets
+        offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
         found = (drawn.reshape(-1), tables, scratch, measures, points)
         length = _tables.measure(*given, _NONE, *found)
@@ -376,7 +495,7 @@ class System:
     @property
     def constraints(self) -> tuple[str, ...]:
         """Of every relation the name of the constraint that it belongs to."""
-        return self._source.constraints
+        return self._packed.constraints
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -394,9 +513,11 @@ class System:
         return found
 
     def _addressed(self) -> IntArray:
-        if all([primitive.inline for primitive in self.primitives]):
+        if all([primitive.inline for primitive in self.primitives]) and not self.variables.names:
             return self.ints
         ints = self.ints.copy()
+        if self.variables.names:
+            ints[layout.EXPAND] = _formulas.EXPAND
         ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self.primitives]
         return ints
 
@@ -434,7 +555,7 @@ class System:
 
         Solver coordinates and velocities are the same.
         """
-        if not self._source.rate_records:
+        if not self._packed.rate_records:
             return self
         found: System = self.cached("rated", lambda: self._with_rates(self._source.constraints, self._source.records))
         return found
@@ -509,27 +630,30 @@ class System:
     @property
     def equations(self) -> int:
         """Number of constraint equations; limits and drivers are none."""
-        return sum([record.primitive.equations for record in self._source.records if record.signal is None])
+        return sum([record.primitive.equations for record in self._packed.records if record.signal is None])
 
     @property
     def gruebler(self) -> int:
-        """6 × bodies − equations: the freedom a count of equations predicts."""
-        return 6 * len(self.names) - self.equations
+        """6 × bodies + free variables − equations: the freedom a count of equations predicts."""
+        return 6 * len(self.names) + len(self.variables.free) - self.equations
 
     def state(
         self, coordinates: FloatArray | None = None, angles: FloatArray | None = None, time: float = 0.0
     ) -> State:
         """A state of this system: the authored one, or that with r, p of each body given, shape (bodies, 7).
 
-        angles [rad], shape (angles,): the counted angles.  time [s].
+        angles [rad], shape (angles,): the counted angles, behind the variables.  time [s].
         """
         if coordinates is None:
             coordinates = self.authored.copy()
-        if angles is not None and angles.shape != (len(self.counted_angles),):
-            wanted = (len(self.counted_angles),)
+        names = self.variables.names
+        wanted = (len(names) + len(self.counted_angles),)
+        if angles is not None and angles.shape != wanted:
             raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {wanted}")
-        counted = None if angles is None else dict(zip(self.counted_angles, angles.tolist(), strict=True))
-        return State(self.names, self.index, coordinates, angles=counted, time=time)
+        numbers = [] if angles is None else angles.tolist()
+        counted = dict(zip(self.counted_angles, numbers[len(names) :], strict=True)) if numbers else None
+        values = {**self.values, **dict(zip(names, numbers, strict=False))} if names else self.values
+        return State(self.names, self.index, coordinates, angles=counted, time=time, variables=values)
 
     def cached(self, key: Any, make: Any) -> Any:
         """What make() returned the first time: derived tables, shared by all callers."""
@@ -586,7 +710,11 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
-_RODS: IntArray = np.array([primitives.distance.code, primitives.distance_squared.code], dtype=np.int64)
+# What does not depend on numbers: attributes of a system, and keys of its cache.
+_UNCHANGED = ("authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals")
+_SHARED = (*("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count"), "judged powers")
+_DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
+_RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 

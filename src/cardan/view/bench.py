@@ -224,9 +224,11 @@ class Bench:
         push = command["push"] or self._is_live
         if not self._is_holding:
             self._undo.append(self._now)
-        if self._drag is None or self._drag.is_dynamic != push:
+        if self._drag is None or self._drag.is_dynamic != push or self._drag.drives:
             self._end_drag()
+            self._outbox.post(write("progress", part=0.0))  # a first drag may have to wait for its kernels
             self._drag = Drag(self._model, self._now, sorted(self._pins), is_dynamic=push)
+            self._outbox.post(write("progress", part=None))
         if push and not self._is_live:
             self._is_live, self._next_tick = True, time.perf_counter()
             self._is_live_by_hand = True
@@ -257,8 +259,9 @@ class Bench:
             self._drag.advance(1.0 / LIVE_HZ)
             self._send_drag()
         except CardanError:
-            self._is_live = False
+            self._is_live = self._is_live_by_hand = False
             self._end_drag()
+            self._outbox.post(write("live", on=False))
             raise
 
     def _do_drop(self, command: Command) -> None:
@@ -309,20 +312,13 @@ class Bench:
         named = dict(drivers(self._model))
         if command["driver"] not in named:
             raise Refused(f"there is no driver {command['driver']!r}; there are {', '.join(named) or 'none'}")
-        self._end_drag()
-        self._undo.append(self._now)
-        began = time.perf_counter()
-        held = self._model.copy()
-        for name in named:
-            coordinate = held[name].ends[0]
-            value = command["value"] if name == command["driver"] else coordinate.value(self._now)
-            held.remove(name)
-            held.drive(name, coordinate, value)
-        result = held.assemble(self._now, max_seconds=LONGEST_SOLVE, restarts=0)
-        if not result.ok:
-            raise ModelError(f"{command['driver']!r} cannot be {command['value']:.4g} here.\n{result.text()}")
-        self._state, self._residual = self._as_own(result.state), result.residual
-        self._show(ack=command.seq, milliseconds=1e3 * (time.perf_counter() - began))
+        if self._drag is None or not self._drag.drives:
+            self._end_drag()
+            self._undo.append(self._now)
+            self._drag = Drag(self._model, self._now, sorted(self._pins), drives=True)
+        self._drag.drive(command["driver"], command["value"])
+        self._ack = command.seq
+        self._send_drag()
 
     # -- motions -------------------------------------------------------------------------------------------------------
 
@@ -452,7 +448,7 @@ def limits_of(mechanism: Mechanism, coordinate: Any) -> tuple[float, float]:
     for joint in mechanism.joints.values():
         if joint.kind.name == "limit" and joint.ends[0].features == coordinate.features:
             given = dict(joint.parameters)
-            lower, upper = max(lower, given["lower"]), min(upper, given["upper"])
+            lower, upper = max(lower, given.get("lower", lower)), min(upper, given.get("upper", upper))
     return lower, upper
 
 

@@ -24,6 +24,7 @@ from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
 from cardan.math import euler
 from cardan.mechanism import Mechanism
+from cardan.system.formulas import plain
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.view.protocol import CLIP
@@ -99,21 +100,24 @@ def from_motion(mechanism: Mechanism, found: Motion | Simulation, *, loop: bool 
     states = found.states
     if not len(states):
         raise ModelError(f"there is nothing to show: {found.text()}")
-    is_simulated = isinstance(found, Simulation)
     poses = np.array([state.coordinates for state in states])
-    clip = Clip("simulation" if is_simulated else "motion", np.asarray(found.times), poses, states=states)
+    clip = Clip(
+        "simulation" if isinstance(found, Simulation) else "motion", np.asarray(found.times), poses, states=states
+    )
     clip.text, clip.ok, clip.loop = found.text(), found.ok, loop
     chosen = list(coordinates(mechanism))
     for joint, coordinate in chosen:
-        of = joint if coordinate.name == "angle" or len(mechanism[joint].kind.coordinates) == 1 else (
-            f"{joint}.{coordinate.name}"
+        of = (
+            joint
+            if coordinate.name == "angle" or len(mechanism[joint].kind.coordinates) == 1
+            else (f"{joint}.{coordinate.name}")
         )
         values = coordinate.values(states)
         if coordinate.kind == "angle":
             values = np.unwrap(values)
         _add(clip, of, coordinate.kind, coordinate.unit, values)
         _add(clip, of, "rate", f"{coordinate.unit}/s", rates(coordinate, states))
-    if is_simulated:
+    if isinstance(found, Simulation):
         energy = found.energy
         for what in ("kinetic", "potential", "total"):
             _add(clip, "energy", what, "J", getattr(energy, what))
@@ -163,9 +167,9 @@ def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
             "unit": coordinate.unit,
             "features": [
                 {
-                    "body": index.get(feature.body.name, -1),
+                    "body": index.get(getattr(feature.body, "name", ""), -1),
                     "point": feature.kind is FeatureKind.POINT,
-                    "value": [float(x) for x in feature.value],
+                    "value": list(plain(feature.value)),
                 }
                 for feature in coordinate.features
             ],
@@ -188,7 +192,7 @@ def rates(coordinate: Coordinate, states: Sequence[State]) -> FloatArray:
 
 def _moved(feature: Any, states: Sequence[State], h: float) -> FloatArray:
     """A feature in world after h seconds at the velocities of each state, shape (states, 3)."""
-    body, value = feature.body, np.array(feature.value)
+    body, value = feature.body, np.array(feature.at(states[0].variables))
     assert isinstance(body, Body)
     if body.is_ground:
         return np.tile(value, (len(states), 1))

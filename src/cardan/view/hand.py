@@ -2,65 +2,86 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any, Final
 
 import numpy as np
 
+from cardan.errors import ModelError
+from cardan.interact.session import SessionStatus
 from cardan.mechanism import Mechanism
 from cardan.system.state import State
 from cardan.view.protocol import GRASPED, SHORT, STOPPED, Frame
 
+log = logging.getLogger("cardan")
+
 MOST_STEPS: Final = 20  # of one request; each closes the joints, so a frame may be sent after any
 MOST_SECONDS: Final = 4e-3  # the same
-SETTLED: Final = 1e-9  # of the extent: the grasped point no longer moves
+STIFFNESS: Final = 1000.0  # [N/m] of a hand in kinematics: 1 N for each millimetre that the target is away
+RATE: Final = 480.0  # [Hz] of the cycles of dynamics
 REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the stretched arrow
 
 
 class Drag:
-    """is_dynamic: the hand pulls with a spring in dynamics; otherwise parts follow the hand as far as joints allow."""
+    """is_dynamic: the hand pulls with a spring in dynamics; otherwise parts follow the hand as far as joints allow.
+    drives: drivers are kept, constant, and :meth:`drive` sets them; otherwise they are left out.
+    """
 
-    def __init__(self, mechanism: Mechanism, state: State, pins: list[int], *, is_dynamic: bool) -> None:
-        self.is_dynamic = is_dynamic
-        self._model = held(mechanism, state, pins)
+    def __init__(
+        self, mechanism: Mechanism, state: State, pins: list[int], *, is_dynamic: bool = False, drives: bool = False
+    ) -> None:
+        self.is_dynamic, self.drives = is_dynamic, drives
+        self._model = held(mechanism, state, pins, drives)
         self._extent = float(self._model.system.judged_length)
-        self._session: Any = self._model.session(state, mode="dynamic" if is_dynamic else "kinematic")
+        if is_dynamic:
+            self._session: Any = self._model.session(state, mode="dynamic", rate=RATE, hand="spring")
+        else:
+            self._session = self._model.session(state)
         self._grasp: Any = None
         self._of: tuple[int, tuple[float, ...]] | None = None
         self._target = np.zeros(3)
         self._seconds = 0.0
+        self._heard = 0
+        self._stops: set[str] = set()
 
     def hold(self, body: int, point: tuple[float, float, float], target: tuple[float, float, float]) -> None:
         """Grasp a point [m] in body axes, if it is not held yet, and pull it towards a target [m] in world."""
         if self._of != (body, point):
             self.release()
             name = self._model.system.names[body]
-            self._grasp, self._of = self._session.grasp(self._model[name], point), (body, point)
+            stiffness = None if self.is_dynamic else STIFFNESS  # in dynamics that of the session, by the masses
+            self._grasp, self._of = self._session.grasp(self._model[name], point, stiffness=stiffness), (body, point)
         self._target[:] = target
         self._grasp.target = target
+
+    def drive(self, driver: str, value: float) -> None:
+        """Set the coordinate of a driver [m] or [rad]."""
+        self._session.drive(driver, value)
 
     def step(self) -> Frame:
         """The state that follows the target."""
         session = self._session
         if not self.is_dynamic:
             began = time.perf_counter()
-            before = np.array(session.coordinates)
             for _ in range(MOST_STEPS):
-                session.step()
-                change = float(np.abs(session.coordinates - before).max())
+                status = session.step()
                 self._seconds = time.perf_counter() - began
-                if change <= SETTLED * self._extent or self._seconds > MOST_SECONDS:
+                if status != SessionStatus.MOVING or self._seconds > MOST_SECONDS:
                     break
-                before[:] = session.coordinates
+            if status in (SessionStatus.STUCK, SessionStatus.FAILED):
+                log.debug("drag: %s", SessionStatus(status).name)
         return self._frame()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass in dynamics."""
+        """Let time pass in dynamics; a mechanism that is too large for real time moves slower."""
         began = time.perf_counter()
-        until = self._session.state.time + seconds
-        while self._session.state.time < until:
-            self._session.step()
-        self._seconds = time.perf_counter() - began
+        for _ in range(round(seconds * RATE)):
+            if self._session.step() == SessionStatus.FAILED:
+                raise ModelError("the motion became too violent to compute; use undo, or pull more gently")
+            self._seconds = time.perf_counter() - began
+            if self._seconds > seconds:
+                break
 
     def _frame(self) -> Frame:
         session = self._session
@@ -78,7 +99,14 @@ class Drag:
         return frame._replace(flags=flags, force=tuple(self._grasp.force), point=tuple(point))
 
     def _is_stopped(self) -> bool:
-        return False
+        """Whether a limit is reached."""
+        for event in self._session.events[self._heard :]:
+            self._heard += 1
+            if event.what == "limit reached":
+                self._stops.add(event.name)
+            elif event.what == "limit left":
+                self._stops.discard(event.name)
+        return bool(self._stops)
 
     def release(self) -> None:
         if self._grasp is not None:
@@ -93,15 +121,29 @@ class Drag:
         return state
 
 
-def held(mechanism: Mechanism, state: State, pins: list[int]) -> Mechanism:
-    """A copy that a hand can move: without drivers, and with pinned parts fixed to the ground where they are."""
+def held(mechanism: Mechanism, state: State, pins: list[int], drives: bool) -> Mechanism:
+    """A copy that a hand can move: without drivers, or with constant ones; pinned parts are fixed where they are."""
     copy = mechanism.copy()
     for name, joint in mechanism.joints.items():
         if joint.kind.name == "drive":
+            coordinate = copy[name].ends[0]
             copy.remove(name)
+            if drives:
+                copy.drive(name, coordinate, coordinate.value(state))
     for body in pins:
         name = state.names[body]
         axes = state[name].matrix
         place = copy.ground.frame(state[name].position, z=axes[:, 2], x=axes[:, 0])
         copy.fixed(f"pin of {name}", place, copy[name].frame((0, 0, 0), z=(0, 0, 1), x=(1, 0, 0)))
     return copy
+
+
+def prepare() -> None:
+    """Compile or load the kernels of a drag, so that the first one does not wait."""
+    m = Mechanism("lever")
+    lever = m.body("lever", position=(0.1, 0.0, 0.0))
+    m.revolute("hinge", m.ground.frame(), lever.frame())
+    drag = Drag(m, m.assemble().state, [])
+    drag.hold(0, (1.0, 0.0, 0.0), (0.9, 0.1, 0.0))
+    drag.step()
+    drag.close()

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cardan.joints import Coordinate, Joint
-from cardan.shapes import Mesh as Solid
-from cardan.shapes import box, cylinder, extrusion, gear, link, plate, revolution, sphere, tube
-from cardan.shapes.region import Region, circle
+from cardan.shapes import box, cylinder, extrusion, gear, link, revolution, sphere, thread, tube
+from cardan.shapes.region import Region
 from cardan.shapes.shape import FloatArray
 from cardan.shapes.solids import Extrusion
 from cardan.view.palette import RUBBER, STEEL
-from cardan.view.places import Place, axes_from
+from cardan.view.places import Place, axes_from, numbers_in, parameter_in
 from cardan.view.shading import mesh_of
 
 if TYPE_CHECKING:
@@ -108,11 +107,11 @@ def _span(looks: Looks, joint: Joint, word: str) -> tuple[float, float, float]:
     low, high = min(now, 0.0), max(now, 0.0)
     for other in looks.mechanism.joints.values():
         if other.kind.name == "limit" and other.joints == (joint.name,) and other.ends[0].name == word:
-            values = dict(other.parameters)
-            low, high = (
-                near if not math.isfinite(v) else v
-                for v, near in ((values.get("lower", -math.inf), low), (values.get("upper", math.inf), high))
-            )
+            bounds = [
+                parameter_in(other, "lower", looks.state, -math.inf),
+                parameter_in(other, "upper", looks.state, math.inf),
+            ]
+            low, high = (v if math.isfinite(v) else near for v, near in zip(bounds, (low, high), strict=True))
     return now, low, high
 
 
@@ -215,10 +214,11 @@ def _arrow(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
 
 def _distance(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     """A rod between two balls."""
-    r = looks.r
+    r, length = looks.r, parameter_in(joint, "length", looks.state)
     for place in (a, b):
-        looks.add(place.body, sphere(1.5 * r), place.origin, None, STEEL)
-    rod = mesh_of(cylinder(0.8 * r, 1.0)).placed(np.array([0.0, 0.0, 0.5]), np.eye(3))
+        looks.add(place.body, sphere(max(1.5 * r, 0.028 * length)), place.origin, None, STEEL)
+    radius = max(0.8 * r, 0.016 * length)
+    rod = mesh_of(cylinder(radius, 1.0)).placed(np.array([0.0, 0.0, 0.5]), np.eye(3))
     ends = tuple(tuple(p.origin.tolist()) for p in (a, b))
     looks.struts.append((joint.name, (a.body, b.body), ends, rod.painted(STRUT)))  # type: ignore[arg-type]
 
@@ -231,34 +231,11 @@ def _screw(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     r = looks.r
     _, low, high = _span(looks, joint, "displacement")
     margin = max(5.0 * r, 0.3 * looks.unit)
-    pitch = dict(joint.parameters)["pitch"]
+    pitch = parameter_in(joint, "pitch", looks.state)
     length = high - low + 2.0 * margin
     looks.add(a.body, thread(1.3 * r, pitch, length), a.origin + 0.5 * (low + high) * a.z, a.axes, STEEL)
     hexagon = [(2.6 * r * math.cos(k * math.pi / 3), 2.6 * r * math.sin(k * math.pi / 3)) for k in range(6)]
     looks.add(b.body, extrusion(hexagon, 2.6 * r, holes=[(0.0, 0.0, 1.25 * r)]), b.origin, b.axes)
-
-
-def thread(radius: float, pitch: float, length: float) -> Solid:
-    """A rod with a helical groove: ρ(θ, z) = R − depth·|saw(z/pitch − θ/2π)|, centred on its origin."""
-    lead = abs(pitch)
-    lead *= max(1.0, math.ceil(length / (60.0 * lead)))  # at most 60 turns are drawn
-    rows, around = max(8, round(8 * length / lead)), 24
-    z = length * (np.arange(rows + 1) / rows - 0.5)
-    angle = 2.0 * np.pi * np.arange(around) / around
-    phase = z[:, None] / lead - math.copysign(1.0, pitch) * angle[None] / (2.0 * np.pi)
-    rho = radius - min(0.5 * lead, 0.25 * radius) * 2.0 * np.abs(phase - np.round(phase))
-    v = np.stack([rho * np.cos(angle), rho * np.sin(angle), np.broadcast_to(z[:, None], rho.shape)], axis=2)
-    j, after = np.arange(around), (np.arange(around) + 1) % around
-    faces = []
-    for i in range(rows):
-        a, b = i * around + j, i * around + after
-        faces += [np.column_stack([a, b, b + around]), np.column_stack([a, b + around, a + around])]
-    low, high = (rows + 1) * around, (rows + 1) * around + 1
-    top = rows * around
-    faces += [np.column_stack([after, j, np.full(around, low)]),
-              np.column_stack([top + j, top + after, np.full(around, high)])]  # fmt: skip
-    ends = [[0.0, 0.0, z[0]], [0.0, 0.0, z[-1]]]
-    return Solid(np.concatenate([v.reshape(-1, 3), ends]), np.concatenate(faces), "a thread")
 
 
 DRAW: dict[str, Callable[[Any, Joint, Place, Place], None]] = {
@@ -298,9 +275,9 @@ def _axis(looks: Looks, c: Coordinate) -> tuple[str, FloatArray, FloatArray, Flo
     """The rotating body of an angle (end b), and its axes and origin: the body's own, and the axis in world."""
     end = c.b
     pose = looks.state[end.body.name]
-    z = np.array(c.features[0].value), np.array(c.features[1].value)
-    world = looks.state[c.a.body.name].matrix @ np.cross(*z)
-    return end.body.name, np.array(getattr(end, "origin", getattr(end, "position", None))), pose.matrix.T @ world, world
+    x, y = (numbers_in(feature.value, looks.state) for feature in c.features[:2])
+    world = looks.state[c.a.body.name].matrix @ np.cross(x, y)
+    return (end.body.name, numbers_in(end.feature().value, looks.state), pose.matrix.T @ world, world)
 
 
 def teeth_of(ratio: float, space: float) -> tuple[int, int]:
@@ -315,7 +292,7 @@ def teeth_of(ratio: float, space: float) -> tuple[int, int]:
 
 def _gears(looks: Looks, joint: Joint) -> None:
     c1, c2 = joint.ends
-    ratio = dict(joint.parameters)["ratio"]
+    ratio = parameter_in(joint, "ratio", looks.state)
     (one, p1, z1, w1), (two, p2, z2, w2) = _axis(looks, c1), _axis(looks, c2)
     if np.linalg.norm(np.cross(w1, w2)) > INTERSECTING:
         return  # bevel gears are attached by hand
@@ -358,18 +335,18 @@ def _gears(looks: Looks, joint: Joint) -> None:
 
 def _rack(looks: Looks, joint: Joint) -> None:
     c1, c2 = joint.ends
-    radius = abs(dict(joint.parameters)["radius"])
+    radius = abs(parameter_in(joint, "radius", looks.state))
     one, p1, z1, w1 = _axis(looks, c1)
     two = c2.b.body.name
     count = max(FEWEST_TEETH, 18)
     module = 2.0 * radius / count
     width = max(1.8 * looks.r, 0.3 * radius)
-    along = looks.state[c2.a.body.name].matrix @ np.array(c2.features[0].value)
+    along = looks.state[c2.a.body.name].matrix @ numbers_in(c2.features[0].value, looks.state)
     side = np.cross(w1, along)
     size = float(np.linalg.norm(side))
     if size < 0.5:
         return
-    side = side / size * -math.copysign(1.0, dict(joint.parameters)["radius"]) * -1.0
+    side = side / size * -math.copysign(1.0, parameter_in(joint, "radius", looks.state)) * -1.0
     if not looks.is_drawn(one) and one not in looks.toothed:
         looks.toothed.add(one)
         shape = gear(module, count, width, bore=min(looks.r, 0.4 * radius))
@@ -398,7 +375,7 @@ def rack_outline(module: float, teeth: int) -> list[tuple[float, float]]:
 def _belt(looks: Looks, joint: Joint) -> None:
     c1, c2 = joint.ends
     values = dict(joint.parameters)
-    radii = float(values["radius_1"]), float(values["radius_2"])
+    radii = parameter_in(joint, "radius_1", looks.state), parameter_in(joint, "radius_2", looks.state)
     crossed = bool(values.get("crossed", False))
     width = max(2.0 * looks.r, 0.25 * min(radii))
     found = [_axis(looks, c) for c in (c1, c2)]
@@ -435,6 +412,3 @@ def _around(d: float, r1: float, r2: float) -> list[tuple[float, float]]:
     two = np.linspace(-lean, lean, 33)
     rows = [(r1 * math.cos(t), r1 * math.sin(t)) for t in one]
     return rows + [(d + r2 * math.cos(t), r2 * math.sin(t)) for t in two]
-
-
-__all__ = ["Solid", "circle", "couplings", "joints", "plate", "trim"]

@@ -22,14 +22,14 @@ from cardan.system.parts import Frame, Point
 from cardan.system.state import State
 from cardan.view import hardware
 from cardan.view.palette import GROUND, STEEL, colors_of
-from cardan.view.places import Place, Plan, axes_from, distinct, places_of, unit_of
+from cardan.view.places import Place, Plan, axes_from, distinct, places_of, sizes_of
 from cardan.view.shading import Mesh, mesh_of
 
 if TYPE_CHECKING:
     from cardan.mechanism import Mechanism
 
 SLENDER = 0.042  # radius of the pins, relative to the usual distance between joints
-ROUND = 24  # segments of small circles
+CLOSE = 0.11  # and at most this much of the smallest distance between joints
 FLAT_ENOUGH = 1e-6  # of the size of a body: points nearer to a plane are in it
 
 
@@ -39,12 +39,12 @@ class Looks:
     def __init__(self, mechanism: Mechanism, state: State) -> None:
         self.mechanism, self.state = mechanism, state
         self.bodies = {"ground": mechanism.ground, **mechanism.bodies}
-        self.places = places_of(mechanism)
+        self.places = places_of(mechanism, state)
         self.by_body: dict[str, list[Place]] = {name: [] for name in self.bodies}
         for place in self.places:
             self.by_body[place.body].append(place)
-        self.unit = unit_of(self.by_body, mechanism)
-        self.r = SLENDER * self.unit
+        self.unit, nearest = sizes_of(self.by_body, mechanism)
+        self.r = min(SLENDER * self.unit, CLOSE * nearest)
         self.colors = colors_of(mechanism)
         self.meshes: dict[str, list[Mesh]] = {name: [] for name in self.bodies}
         self.struts: list[tuple[str, tuple[str, str], tuple[Any, Any], Mesh]] = []

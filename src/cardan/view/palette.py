@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from cardan.system.check import Quadruple
@@ -23,15 +24,20 @@ RUBBER = rgb("#3a3d42")
 
 
 def colors_of(mechanism: Mechanism) -> dict[str, Quadruple]:
-    """A colour for each body, unlike those of the bodies it is joined to; the ground is grey."""
+    """A colour for each body, unlike those of the bodies it is joined to; the ground is grey.
+
+    Bodies whose names differ only in numbers have the same colour where they can.
+    """
     near: dict[str, set[str]] = {name: set() for name in mechanism.bodies}
     for joint in mechanism.joints.values():
         names = [body.name for body in joint.bodies if not body.is_ground]
         for name in names:
             near[name] |= {other for other in names if other != name}
     chosen: dict[str, int] = {}
-    for k, name in enumerate(mechanism.bodies):
+    kinds: dict[str, int] = {}
+    for name in mechanism.bodies:
+        first = kinds.setdefault(re.sub(r"\d+", "", name), len(kinds))
         taken = {chosen[other] for other in near[name] if other in chosen}
-        order = [(k + i) % len(PARTS) for i in range(len(PARTS))] if len(near) <= len(PARTS) else range(len(PARTS))
-        chosen[name] = next((c for c in order if c not in taken), k % len(PARTS))
+        order = [(first + k) % len(PARTS) for k in range(len(PARTS))]
+        chosen[name] = next((c for c in order if c not in taken), order[0])
     return {"ground": GROUND, **{name: PARTS[c] for name, c in chosen.items()}}

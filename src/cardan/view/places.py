@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cardan.shapes.shape import FloatArray
+from cardan.system.formulas import Formula
 from cardan.system.parts import Frame, Point
 from cardan.system.state import State
 
@@ -47,16 +48,28 @@ class Place(NamedTuple):
         return self.kind not in DIRECTIONAL
 
 
-def places_of(mechanism: Mechanism) -> list[Place]:
+def numbers_in(values: Iterable[Any], state: State) -> FloatArray:
+    """Numbers; formulas of design parameters have their value in a state."""
+    return np.array(
+        [value.at(state.variables) if isinstance(value, Formula) else value for value in values], dtype=float
+    )
+
+
+def parameter_in(joint: Any, word: str, state: State, otherwise: Any = None) -> float:
+    """A parameter of a joint, as a number."""
+    return float(numbers_in([dict(joint.parameters).get(word, otherwise)], state)[0])
+
+
+def places_of(mechanism: Mechanism, state: State) -> list[Place]:
     """All ends of joints that are frames or points."""
     found = []
     for name, joint in mechanism.joints.items():
         for k, end in enumerate(joint.ends):
             if isinstance(end, Frame):
-                axes = np.column_stack([end.x, end.y, end.z])
-                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(end.origin), axes))
+                axes = np.column_stack([numbers_in(v, state) for v in (end.x, end.y, end.z)])
+                found.append(Place(name, joint.kind.name, k, end.body.name, numbers_in(end.origin, state), axes))
             elif isinstance(end, Point):
-                found.append(Place(name, joint.kind.name, k, end.body.name, np.array(end.position), np.eye(3)))
+                found.append(Place(name, joint.kind.name, k, end.body.name, numbers_in(end.position, state), np.eye(3)))
     return found
 
 
@@ -79,20 +92,26 @@ def axes_from(z: Any, x: Any = None) -> FloatArray:
     return np.column_stack([x, np.cross(z, x), z])
 
 
-def unit_of(by_body: Mapping[str, Sequence[Place]], mechanism: Mechanism) -> float:
-    """The usual distance [m] between neighbouring joints of a body; of the ground alone, or 1, if there are none."""
+def sizes_of(by_body: Mapping[str, Sequence[Place]], mechanism: Mechanism) -> tuple[float, float]:
+    """The usual and the smallest distance [m] between neighbouring joints of a body.
+
+    If no body has two joints, those of the ground count; if there are none, the distances of the bodies.
+    """
     spans: list[float] = []
+    nearest: list[float] = []
+    far: list[float] = []
     ground: list[float] = []
     for name, places in by_body.items():
         points = distinct([p.origin for p in places if p.is_point], 1e-9)
         if len(points) > 1:
             apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.diag(np.full(len(points), np.inf))
             (ground if name == "ground" else spans).append(float(np.median(apart.min(axis=1))))
+            (far if name == "ground" else nearest).append(float(apart.min()))
     every = spans or ground
     if every:
-        return float(np.median(every))
-    lengths = [float(np.linalg.norm(body.position)) for body in mechanism.bodies.values()]
-    return max(lengths, default=0.0) or 1.0
+        return float(np.median(every)), min(nearest or far)
+    size = max((float(np.linalg.norm(body.position)) for body in mechanism.bodies.values()), default=0.0) or 1.0
+    return size, size
 
 
 class _Sets:
@@ -116,7 +135,8 @@ class Plan:
     """Flat bodies, their common normals, their layers, and the pins through them.
 
     ``normals``: unit normal by body, in its axes, the same direction for all bodies that are hinged together.
-    ``pins``: places that share one hinge axis and one plane.  ``thickness`` [m]: of a layer.
+    ``normal``: the same in world, if all bodies are flat and parallel.  ``pins``: places that share one hinge axis and
+    one plane.  ``thickness`` [m]: of a layer.
     """
 
     def __init__(self, mechanism: Mechanism, state: State, places: Sequence[Place], r: float) -> None:
@@ -129,6 +149,10 @@ class Plan:
         hinged = flat | {"ground"}
         self.hinges = [p for p in places if p.kind == "revolute" and p.body in hinged and self._other(p).body in hinged]
         self.normals = self._normals(flat, by_body)
+        world = [state[name].matrix @ n for name, n in self.normals.items()]
+        all_flat = bool(world) and all(name in self.normals for name in by_body if name != "ground")
+        parallel = all_flat and all(world[0] @ n > 1.0 - 1e-3 for n in world)
+        self.normal = world[0] if parallel else None
         self._tolerance = 1e-3 * r
         self._assign(by_body)
 

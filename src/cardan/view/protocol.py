@@ -28,7 +28,8 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -69,20 +70,19 @@ class Frame(NamedTuple):
         """The message."""
         poses = np.ascontiguousarray(self.coordinates, dtype="<f4")
         numbers = self.time, self.residual, self.milliseconds
-        header = HEADER.pack(
-            FRAME, self.ack, self.flags, len(poses), *numbers, *self.force, *self.point, self.energy
-        )
+        header = HEADER.pack(FRAME, self.ack, self.flags, len(poses), *numbers, *self.force, *self.point, self.energy)
         return header + poses.tobytes()
 
 
-class Command(NamedTuple):
-    """A checked message from the page."""
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A checked message from the page: ``command["target"]``."""
 
     do: str
     seq: int = 0
-    values: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    values: Mapping[str, Any] = field(default_factory=dict)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
 
@@ -136,7 +136,7 @@ def _any_number(value: Any) -> float:
 
 
 # What each command carries, and how it is checked.
-COMMANDS: Final = {
+COMMANDS: Final[Mapping[str, Mapping[str, Callable[[Any], Any]]]] = {
     "load": {"item": _name},
     "drag": {"body": _index, "point": _place, "target": _place, "push": _flag},
     "drop": {},

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system.check import Quadruple, Triple
-from cardan.system.parts import Frame, Point
+from cardan.system.parts import Frame, Point, quaternion_from_columns
 from cardan.system.state import State
 from cardan.view.looks import generate
+from cardan.view.places import numbers_in
 from cardan.view.shading import Mesh, merged
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Scene:
 
     ``parts``: the ground, then the bodies in their order.  ``poses``, shape (parts, 7): in the state it was made for.
     ``extent`` [m]: length of the diagonal of the box around everything drawn in that state, ``center`` [m] its middle.
-    ``up``: unit vector against gravity, or z.
+    ``up``: unit vector against gravity, or z.  ``normal``: in world, of a mechanism whose hinges are all parallel.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Scene:
     extent: float
     center: Triple
     up: Triple
+    normal: NDArray[np.float64] | None = None
 
     def poses_of(self, state: State) -> NDArray[np.float64]:
         """Position [m] and quaternion of every part in a state, shape (parts, 7)."""
@@ -206,13 +208,17 @@ def scene(mechanism: Mechanism, state: State | None = None) -> Scene:
     """
     if state is None:
         state = mechanism.state
+    elif not isinstance(state, State) or state.names != tuple(mechanism.bodies):
+        raise ModelError(
+            f"scene was given {state!r}, which is not of mechanism {mechanism.name!r}; pass one of its own"
+        )
     looks = generate(mechanism, state)
     parts = []
     for name in ("ground", *mechanism.bodies):
         parts.append(Part(name, tuple(merged(looks.meshes[name]))))
     poses = np.vstack([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], state.coordinates])
     struts = tuple(Strut(*one) for one in looks.struts)
-    marks = tuple(_mark(joint) for joint in mechanism.joints.values())
+    marks = tuple(_mark(joint, state) for joint in mechanism.joints.values())
     gravity = np.array(mechanism.gravity)
     size = float(np.linalg.norm(gravity))
     up = -gravity / size if size else np.array([0.0, 0.0, 1.0])
@@ -224,7 +230,8 @@ def scene(mechanism: Mechanism, state: State | None = None) -> Scene:
     ]
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     extent = float(np.linalg.norm(high - low))
-    return Scene(mechanism.name, tuple(parts), struts, marks, poses, extent, _triple(0.5 * (low + high)), _triple(up))
+    middle = _triple(0.5 * (low + high))
+    return Scene(mechanism.name, tuple(parts), struts, marks, poses, extent, middle, _triple(up), looks.plan.normal)
 
 
 def _triple(v: NDArray[np.float64]) -> Triple:
@@ -232,15 +239,22 @@ def _triple(v: NDArray[np.float64]) -> Triple:
     return x, y, z
 
 
-def _mark(joint: Any) -> JointMark:
+def _mark(joint: Any, state: State) -> JointMark:
     """A joint as plain values."""
     places: list[Place | None] = [None, None]
+
+    def axes(v: Any) -> Triple:
+        return _triple(numbers_in(v, state))
+
     if len(joint.ends) == 2 and all(isinstance(end, Frame | Point) for end in joint.ends):
         for k, end in enumerate(joint.ends):
             places[k] = (
-                Place(end.origin, end.quaternion())
+                Place(
+                    _triple(numbers_in(end.origin, state)),
+                    quaternion_from_columns(*(axes(v) for v in (end.x, end.y, end.z))),
+                )
                 if isinstance(end, Frame)
-                else Place(end.position, (1.0, 0.0, 0.0, 0.0))
+                else Place(_triple(numbers_in(end.position, state)), (1.0, 0.0, 0.0, 0.0))
             )
     units = {word: joint.of(word).unit for word in joint.kind.coordinates}
     return JointMark(

@@ -27,6 +27,7 @@ from cardan.examples import REGISTRY
 from cardan.mechanism import Mechanism
 from cardan.view import page
 from cardan.view.bench import Bench, Source
+from cardan.view.hand import prepare
 from cardan.view.mailbox import Outbox
 from cardan.view.protocol import MOST_BYTES, Refused, read, write
 
@@ -89,6 +90,7 @@ class Server:
         self._is_ready.wait()
         if self._failure is not None:
             raise self._failure
+        threading.Thread(target=_prepare, name="cardan workbench kernels", daemon=True).start()
         return self
 
     def close(self) -> None:
@@ -197,6 +199,14 @@ class Server:
             self._tabs.discard(bench)
 
 
+def _prepare() -> None:
+    """While the page loads, in a thread of its own; a failure shows again, in words, at the first drag."""
+    try:
+        prepare()
+    except Exception:
+        log.debug("the kernels of a drag could not be prepared", exc_info=True)
+
+
 async def _send(connection: ServerConnection, outbox: Outbox) -> None:
     from websockets.exceptions import ConnectionClosed
 
@@ -235,15 +245,19 @@ def token() -> str:
     path = Path(_jit.CACHE_DIRECTORY).parent / "workbench-token"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
-            f.write(made)
+        with contextlib.suppress(FileExistsError):
+            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(number, "w", encoding="ascii") as file:
+                file.write(made)
         found = path.read_text(encoding="ascii").strip()
         return found if len(found) >= len(made) else made
     except (OSError, ValueError):
         return made
 
 
-def view(mechanism: Mechanism | None = None, *, port: int | None = None, browser: bool = True, wait: bool = True) -> Server:
+def view(
+    mechanism: Mechanism | None = None, *, port: int | None = None, browser: bool = True, wait: bool = True
+) -> Server:
     """Open a mechanism in the browser, to look at it, drag its parts, play its drivers and simulate it.
 
     mechanism: None for the gallery.  port: None for 8737 or the next free one.  browser: whether to open one; the

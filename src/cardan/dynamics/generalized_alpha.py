@@ -1,0 +1,166 @@
+"""The generalised-α method on the manifold: implicit, of order two, for stiff springs and dampers.  [Bruls2010]
+
+    (1 − α_m) a' + α_m a = (1 − α_f) v̇' + α_f v̇
+    q' = q ⊕ (h v + h² ((½ − β) a + β a')),   v' = v + h ((1 − γ) a + γ a')
+    M v̇' + Jᵀλ' = Q(q', v', t'),   f(q', t') = 0,   A(q') v' = b(t')
+
+is solved by Newton's iteration for a' and λ', with
+
+    ⎡ (1 − α_m)/(1 − α_f) M + γ h C + β h² K   Jᵀ ⎤
+    ⎣ J                                        −ε ⎦ ,   K = −∂Q/∂q,  C = −∂Q/∂v,
+
+K and C by differences, once per step.  ε makes redundant rows regular; the iteration removes its effect.  Then v' is
+projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.coordinates import rates
+from cardan.dynamics import abi
+from cardan.dynamics.abi import WIDTH
+from cardan.dynamics.integrate import Integration
+from cardan.dynamics.reactions import applied
+from cardan.errors import ModelError
+from cardan.system.state import FloatArray
+
+RADIUS: Final = 0.8  # spectral radius for infinite frequencies: 1 damps nothing, 0 damps most
+ALPHA_M: Final = (2.0 * RADIUS - 1.0) / (RADIUS + 1.0)
+ALPHA_F: Final = RADIUS / (RADIUS + 1.0)
+GAMMA: Final = 0.5 + ALPHA_F - ALPHA_M
+BETA: Final = 0.25 * (GAMMA + 0.5) ** 2
+MASS: Final = (1.0 - ALPHA_M) / (1.0 - ALPHA_F)
+EPSILON: Final = 1e-10  # of the diagonal of Ĵ Ĵᵀ, which is one
+ITERATIONS: Final = 20  # of Newton's method in a step
+CONVERGED: Final = 1e-13  # relative to the extent, or in radians: a smaller change of the pose is rounding
+FEW: Final = 2  # iterations at least, so that multipliers converge too
+DIFFERENCE: Final = 1e-6  # of the extent, or rad; and of velocities above one
+MOST_UNKNOWNS: Final = 600
+SAME_TIME: Final = 1e-12
+
+
+class GeneralizedAlpha(Integration):
+    """A run of the generalised-α method."""
+
+    def __init__(self, equations: Any, *arguments: Any, **options: Any) -> None:
+        if equations.stops:
+            names = ", ".join(repr(stop.name) for stop in equations.stops)
+            raise ModelError(f"method 'generalized_alpha' does not stop at the limits {names}; use method='adams'")
+        if WIDTH * len(equations.system.names) > MOST_UNKNOWNS:
+            raise ModelError(
+                f"method 'generalized_alpha' is for up to {MOST_UNKNOWNS // WIDTH} bodies, and there are "
+                f"{len(equations.system.names)}; use method='adams'"
+            )
+        super().__init__(equations, *arguments, **options)
+        p = equations.problem
+        bodies = len(equations.system.names)
+        self._units: FloatArray = np.tile(np.repeat([equations.system.judged_length, 1.0], 3), bodies)
+        self._of_rates = np.zeros(p.rows, dtype=bool)
+        for row in equations.system.rows:
+            if row.primitive.of_rates:
+                self._of_rates[row.start : row.start + row.primitive.rows] = True
+        self._of_rates = self._of_rates[equations.equations]
+        self._pseudo: FloatArray = np.empty(0)  # a
+        self._multipliers: FloatArray = np.zeros(equations.equations.size)
+
+    def begin(self, released: int = -1) -> int:
+        """Project the start, and take a = v̇."""
+        status = super().begin(released)
+        self._pseudo = self._last_acceleration().copy()
+        return status
+
+    def _steps(self, until: float, steps: int) -> int:
+        """Steps that end at every output."""
+        c = self.control
+        for _ in range(steps):
+            left = until - self.time
+            if left <= SAME_TIME * (abs(until) + self.step):
+                return abi.DONE
+            ahead = float(self.times[self.reached]) if self.reached < len(self.times) else until
+            end = min(ahead, until)
+            h = self.step if end - self.time > self.step * (1.0 + 1e-9) else end - self.time
+            status = self._step(h, end if h != self.step else self.time + h)
+            if status != abi.RUNNING:
+                return status
+            c[abi.TAKEN] += 1.0
+            if c[abi.ERROR] > abi.MOST_ERROR:
+                return abi.RUNNING
+        return abi.RUNNING
+
+    def _step(self, h: float, time: float) -> int:
+        """One step to a time; returns a status of abi."""
+        e, c = self.equations, self.control
+        masses = e.masses.ravel()
+        v_dot, a, v = self._last_acceleration().copy(), self._pseudo, self.v
+        new_a, multipliers = a.copy(), self._multipliers.copy()
+        problem = e.problem.with_floats(e.floats_at(time))
+        rate, _ = rates.driver_rates(e.system, e.problem, time)
+        rate = rate[e.equations]
+        matrix = None
+        for k in range(ITERATIONS):
+            q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
+            new_v = v + h * ((1.0 - GAMMA) * a + GAMMA * new_a)
+            new_v_dot = ((1.0 - ALPHA_M) * new_a + ALPHA_M * a - ALPHA_F * v_dot) / (1.0 - ALPHA_F)
+            f, jacobian = problem.jacobian(q)
+            f, jacobian = f[e.equations], jacobian[e.equations]
+            force = applied(e, time, q, new_v)
+            if not np.isfinite(force).all():
+                c[abi.ASK_TIME] = time
+                return abi.NOT_FINITE
+            if matrix is None:
+                tangent = np.diag(MASS * masses) + self._tangent(time, q, new_v, force, h)
+                scales = 1.0 / np.maximum(np.sqrt((jacobian**2 / masses).sum(axis=1)), 1e-300)
+                rows = jacobian * scales[:, None]
+                matrix = np.block([[tangent, rows.T], [rows, -EPSILON * np.eye(len(f))]])
+            unbalanced = masses * new_v_dot + jacobian.T @ multipliers - force
+            missing = np.where(self._of_rates, (jacobian @ new_v - rate) / (GAMMA * h), f / (BETA * h * h))
+            change = np.linalg.solve(matrix, -np.concatenate([unbalanced, scales * missing]))
+            new_a = new_a + change[: masses.size]
+            multipliers = multipliers + scales * change[masses.size :]
+            size = float((BETA * h * h * np.abs(change[: masses.size]) / self._units).max())
+            if not np.isfinite(size):
+                return abi.NOT_CLOSED
+            if size <= CONVERGED and k >= FEW:
+                break
+        else:
+            return abi.NOT_CLOSED
+        largest = float((h * h * abs(BETA - 1.0 / 6.0) * np.abs(new_a - a) / self._units).max())
+        c[abi.ERROR] = max(c[abi.ERROR], largest)
+        c[abi.LAST_ERROR] = largest
+        self.q[:] = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
+        new_v = v + h * ((1.0 - GAMMA) * a + GAMMA * new_a)
+        self.v[:] = self._projected(problem, self.q, new_v, rate)
+        new_v_dot = ((1.0 - ALPHA_M) * new_a + ALPHA_M * a - ALPHA_F * v_dot) / (1.0 - ALPHA_F)
+        self._last_acceleration()[:] = new_v_dot
+        self._pseudo, self._multipliers = new_a, multipliers
+        c[abi.TIME] = time
+        k = self.reached
+        if k < len(self.times) and abs(float(self.times[k]) - time) <= SAME_TIME * (abs(time) + h):
+            self.results[k] = np.concatenate([[time], self.q, self.v, new_v_dot, multipliers])
+            c[abi.SAMPLE] += 1.0
+        return abi.RUNNING
+
+    def _tangent(self, time: float, q: FloatArray, v: FloatArray, force: FloatArray, h: float) -> FloatArray:
+        """γ h C + β h² K, by differences."""
+        e = self.equations
+        found = np.empty((v.size, v.size))
+        for j in range(v.size):
+            step = np.zeros(v.size)
+            step[j] = DIFFERENCE * self._units[j]
+            moved = applied(e, time, e.problem.retract(q, step), v)
+            faster = step * max(1.0, abs(v[j]) / self._units[j])
+            found[:, j] = BETA * h * h * (force - moved) / step[j]
+            found[:, j] += GAMMA * h * (force - applied(e, time, q, v + faster)) / faster[j]
+        return found
+
+    def _projected(self, problem: Any, q: FloatArray, v: FloatArray, rate: FloatArray) -> FloatArray:
+        """The velocity nearest to v in the metric of M with J v = ġ."""
+        e = self.equations
+        roots = np.sqrt(e.masses.ravel())
+        jacobian = problem.jacobian(q)[1][e.equations] / roots
+        missing = rate - jacobian @ (roots * v)
+        found: FloatArray = v + np.linalg.lstsq(jacobian, missing, rcond=EPSILON)[0] / roots
+        return found

@@ -1,0 +1,150 @@
+"""Shapes in a file: each by the name of its class and its numbers, so that it is read to the last bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.shapes import Shape, makers
+from cardan.shapes.gears import Gear
+from cardan.shapes.mesh import Mesh, mesh
+from cardan.shapes.region import Arc, Involute, Line, Region, loop_points
+from cardan.shapes.shape import SEGMENTS
+from cardan.shapes.solids import Box, Cylinder, Extrusion, Revolution, Sphere
+from cardan.system import check
+
+MOST_VERTICES: Final = 20_000  # of a mesh in a file
+PIECES: Final = {"line": (Line, 4), "arc": (Arc, 5), "involute": (Involute, 5)}
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "box": ("size",),
+    "cylinder": ("radius", "height", "bore"),
+    "sphere": ("radius",),
+    "extrusion": ("outline", "holes", "height", "taper"),
+    "revolution": ("profile",),
+    "gear": ("module", "teeth", "width", "rim", "internal", "taper"),
+    "mesh": ("vertices", "faces"),
+}
+PLACE: Final = ("kind", "origin", "z", "x", "color", "density")
+
+
+def written(shape: Shape) -> dict[str, Any]:
+    """A shape as plain values, in metres; ModelError for one that a file does not carry."""
+    match shape:
+        case Box(size):
+            return {"kind": "box", "size": list(size)}
+        case Cylinder(radius, height, bore):
+            return {"kind": "cylinder", "radius": radius, "height": height} | ({"bore": bore} if bore else {})
+        case Sphere(radius):
+            return {"kind": "sphere", "radius": radius}
+        case Gear():
+            return {"kind": "gear", **{key: getattr(shape, key) for key in KEYS["gear"]}}
+        case Extrusion(region, height, taper):
+            found: dict[str, Any] = {"kind": "extrusion", "outline": _loop(region.outer)}
+            if region.holes:
+                found["holes"] = [_loop(hole) for hole in region.holes]
+            return found | {"height": height, "taper": taper}
+        case Revolution(loop):
+            return {"kind": "revolution", "profile": _loop(loop)}
+        case Mesh():
+            triangles = shape.triangles()
+            if len(triangles.vertices) > MOST_VERTICES:
+                ways = f"a file carries {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
+                raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
+            return {"kind": "mesh", "vertices": triangles.vertices.tolist(), "faces": triangles.faces.tolist()}
+    raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it carries {', '.join(KEYS)}")
+
+
+def _loop(loop: Any) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    for piece in loop:
+        match piece:
+            case Line(p, q):
+                found.append(["line", *p, *q])
+            case Arc(center, radius, start, sweep):
+                found.append(["arc", *center, radius, start, sweep])
+            case Involute():
+                found.append(["involute", piece.radius, piece.start, piece.side, piece.first, piece.last])
+    return found
+
+
+def read(table: Mapping[str, Any], number: Any) -> Shape:
+    """The shape of a table, checked; ``number(value)`` gives the float of a value in the file."""
+    kind = table.get("kind")
+    if kind not in KEYS:
+        raise check.unknown(kind, "kind of shape", KEYS)
+    for key in table:
+        if key not in KEYS[kind] and key not in PLACE:
+            raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
+
+    def size(key: str, default: float | None = None, *, zero: bool = False) -> float:
+        if key not in table and default is None:
+            raise ModelError(f"the key {key!r} of a {kind} is missing")
+        return check.positive(number(table.get(key, default)), f"the {key} of a {kind}", zero=zero)
+
+    if kind == "box":
+        return makers.box(*(number(one) for one in _list(table, "size", 3)))
+    if kind == "cylinder":
+        radius, height, bore = size("radius"), size("height"), size("bore", 0.0, zero=True)
+        return makers.tube(radius, bore, height) if bore else makers.cylinder(radius, height)
+    if kind == "sphere":
+        return makers.sphere(size("radius"))
+    if kind == "gear":
+        internal = check.flag(table.get("internal", False), "internal")
+        rim = size("rim", 0.0, zero=True)
+        hole = {"outer": rim} if internal else {"bore": rim}
+        return makers.gear(
+            size("module"), table.get("teeth"), size("width"), internal=internal, taper=size("taper", 1.0), **hole
+        )
+    if kind == "mesh":
+        return _mesh(table)
+    if kind == "revolution":
+        return Revolution(_read_loop(table, "profile", table.get("profile"), number))
+    holes = tuple(_read_loop(table, "holes", hole, number) for hole in _list(table, "holes", None, []))
+    region = Region(_read_loop(table, "outline", table.get("outline"), number), holes)
+    makers._check_simple([loop_points(loop, SEGMENTS) for loop in (region.outer, *region.holes)], "the outline")
+    return Extrusion(region, size("height"), size("taper", 1.0))
+
+
+def _mesh(table: Mapping[str, Any]) -> Mesh:
+    vertices, faces = _list(table, "vertices", None), _list(table, "faces", None)
+    if len(vertices) > MOST_VERTICES or len(faces) > 4 * MOST_VERTICES:
+        raise ModelError(f"a mesh has more than {MOST_VERTICES:,} vertices")
+    try:
+        points, corners = np.array(vertices, dtype=float), np.array(faces)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError("the vertices and faces of a mesh must be lists of three numbers each") from None
+    if points.ndim != 2 or corners.ndim != 2 or corners.dtype.kind not in "iu":
+        raise ModelError("the vertices and faces of a mesh must be lists of three numbers each, whole ones for faces")
+    return mesh(points, corners)
+
+
+def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = None) -> list[Any]:
+    value = table.get(key, default)
+    if not isinstance(value, list) or (count is not None and len(value) != count) or len(value) > 4 * MOST_VERTICES:
+        raise ModelError(f"the {key} of a {table['kind']} is {check._short(value)}; it must be a list of numbers")
+    return value
+
+
+def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Any) -> tuple[Any, ...]:
+    what = f"the {key} of a {table['kind']}"
+    if not isinstance(value, list) or not 1 <= len(value) <= 10_000:
+        raise ModelError(f'{what} is {check._short(value)}; it must be a list of pieces, such as ["line", x, y, x, y]')
+    pieces: list[Any] = []
+    for piece in value:
+        word = piece[0] if isinstance(piece, list) and piece else None
+        if not isinstance(word, str) or word not in PIECES or len(piece) != 1 + PIECES[word][1]:
+            raise ModelError(f"{what} has the piece {check._short(piece)}; it must be one of {', '.join(PIECES)}")
+        numbers = [number(one) for one in piece[1:]]
+        if not all(map(math.isfinite, numbers)):
+            raise ModelError(f"{what} has the piece {check._short(piece)}; its numbers must be finite")
+        if word == "line":
+            pieces.append(Line((numbers[0], numbers[1]), (numbers[2], numbers[3])))
+        elif word == "arc":
+            pieces.append(Arc((numbers[0], numbers[1]), *numbers[2:]))
+        else:
+            pieces.append(Involute(*numbers))
+    return tuple(pieces)

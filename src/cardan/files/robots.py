@@ -1,0 +1,191 @@
+"""What URDF and MJCF share: XML that is read safely, rotations, and a report of what is not carried."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.errors import ModelError
+from cardan.files.reader import MOST_BYTES
+from cardan.mechanism import Mechanism
+from cardan.system.parts import Body, Frame, quaternion_from_columns
+
+Array = NDArray[np.float64]
+MOST_DEPTH: Final = 200  # nested elements
+MOST_LISTED: Final = 6  # names in a line of a report
+
+
+class Transform(NamedTuple):
+    """A pose relative to another one: p [m], shape (3,), and R, shape (3, 3)."""
+
+    p: Array
+    R: Array
+
+    def then(self, other: Transform) -> Transform:
+        return Transform(self.p + self.R @ other.p, self.R @ other.R)
+
+    def inverse(self) -> Transform:
+        return Transform(-self.R.T @ self.p, self.R.T)
+
+    def quaternion(self) -> tuple[float, float, float, float]:
+        x, y, z = (tuple(column.tolist()) for column in self.R.T)
+        return quaternion_from_columns(x, y, z)
+
+
+IDENTITY: Final = Transform(np.zeros(3), np.eye(3))
+
+
+class Report:
+    """What a format carries and this library does not, by subject; nothing is dropped silently."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._counted: dict[str, list[str]] = {}
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def count(self, what: str, name: str) -> None:
+        """One more of a kind of thing that is not carried."""
+        self._counted.setdefault(what, []).append(name)
+
+    def text(self) -> list[str]:
+        found = list(self.lines)
+        for what, names in self._counted.items():
+            listed = ", ".join(dict.fromkeys(names[:MOST_LISTED])) + (", …" if len(names) > MOST_LISTED else "")
+            found.append(f"not carried: {what} ({len(names)}: {listed})")
+        return found
+
+
+def parse(path: Any, root: str) -> ET.Element:
+    """The root element of an XML file; declarations of entities and deep nesting are refused."""
+    target = Path(path)
+    try:
+        if target.stat().st_size > MOST_BYTES:
+            raise ModelError(f"the file {str(path)!r} is larger than {MOST_BYTES:,} bytes")
+        content = target.read_bytes()
+    except OSError as error:
+        raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise ModelError(f"the file {str(path)!r} declares a document type or entities, which are not read; remove them")
+    parser = ET.XMLPullParser(("start", "end"))
+    depth = 0
+    try:
+        parser.feed(content)
+        parser.close()
+        element = None
+        for event, found in parser.read_events():
+            element = found
+            depth += 1 if event == "start" else -1
+            if depth > MOST_DEPTH:
+                raise ModelError(f"the file {str(path)!r} is nested more than {MOST_DEPTH} deep")
+    except ET.ParseError as error:
+        line, _ = error.position
+        raise ModelError(f"{path}, line {line}: it is not valid XML: {error}") from None
+    except (ValueError, LookupError) as error:
+        raise ModelError(f"the file {str(path)!r} is not valid XML: {error}") from None
+    if element is None or element.tag != root:
+        found_tag = "nothing" if element is None else f"<{element.tag}>"
+        raise ModelError(f"the file {str(path)!r} has {found_tag}; its root must be <{root}>")
+    return element
+
+
+def numbers(element: ET.Element, key: str, count: int, default: Sequence[float] | None = None) -> Array:
+    """Numbers of an attribute; ModelError that names the element."""
+    text = element.get(key)
+    if text is None:
+        if default is None:
+            raise ModelError(f"{describe(element)} has no {key!r}; it must have {count} numbers")
+        return np.array(default, dtype=float)
+    try:
+        found = [float(word) for word in text.split()]
+    except ValueError:
+        found = []
+    if len(found) != count or not all(map(math.isfinite, found)):
+        raise ModelError(f"{describe(element)} has {key}={text[:80]!r}; it must have {count} finite numbers")
+    return np.array(found)
+
+
+def number(element: ET.Element, key: str, default: float | None = None) -> float:
+    return float(numbers(element, key, 1, None if default is None else [default])[0])
+
+
+def describe(element: ET.Element) -> str:
+    name = element.get("name")
+    return f"<{element.tag} name={name!r}>" if name else f"<{element.tag}>"
+
+
+def rotation_x(a: float) -> Array:
+    c, s = math.cos(a), math.sin(a)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def rotation_y(a: float) -> Array:
+    c, s = math.cos(a), math.sin(a)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def rotation_z(a: float) -> Array:
+    c, s = math.cos(a), math.sin(a)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def unit(v: Array, what: str) -> Array:
+    n = float(np.linalg.norm(v))
+    if not n > 0.0:
+        raise ModelError(f"{what} is {v.tolist()}; it must not be zero")
+    found: Array = v / n
+    return found
+
+
+def axes(axis: Array) -> Array:
+    """A rotation whose z is the axis; its x is orthogonal to it."""
+    least = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = unit(np.cross(least, axis), "an axis")
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def frame(body: Body, at: Transform) -> Frame:
+    """The frame of a body at a pose in its axes."""
+    return body.frame(tuple(at.p.tolist()), z=tuple(at.R[:, 2].tolist()), x=tuple(at.R[:, 0].tolist()))
+
+
+def free_name(m: Mechanism, wanted: str, suffix: str, report: Report) -> str:
+    """The name, or another if a body has it: bodies and joints share one set of names."""
+    name, k = wanted, 1
+    while name in m or name == "ground":
+        name = f"{wanted}_{suffix}" if k == 1 else f"{wanted}_{suffix}_{k}"
+        k += 1
+    if name != wanted:
+        report.say(f"the {suffix} {wanted!r} is named {name!r} here, because the name is taken")
+    return name
+
+
+def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
+    """A body with what the file says about its mass; an inertia that no real body has is reported."""
+    where = {"position": at.p, "orientation": at.quaternion()}
+    if inertial is None:
+        report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")
+        return m.body(name, **where)
+    values: dict[str, Any] = {**where, "mass": inertial.mass, "center": inertial.center}
+    try:
+        return m.body(name, **values, inertia=inertial.inertia)
+    except ModelError as error:
+        if "principal moments" not in str(error):
+            raise
+        report.say(f"not carried: {error}")
+        return m.body(name, **values)
+
+
+class Inertial(NamedTuple):
+    """Mass [kg], centre of mass [m] and inertia [kg m²] about it, in the axes of the body."""
+
+    mass: float
+    center: Array
+    inertia: Array

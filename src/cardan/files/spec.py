@@ -1,0 +1,112 @@
+"""What a model file contains: the keys of its tables.  Kinds of joints and loads come from their own signatures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from cardan.dynamics import loads
+from cardan.dynamics.loads import LoadKind
+from cardan.files.units import OPTIONS
+from cardan.joints import REGISTRY as JOINTS
+from cardan.joints import JointKind
+from cardan.joints.coordinates import RULES
+
+VERSION: Final = 1  # of the format
+SUFFIXES: Final = (".toml", ".json")
+
+# Keys of the file itself, of a body, and of a saved pose.
+TOP: Final = (
+    "cardan",
+    "name",
+    "gravity",
+    "units",
+    "parameters",
+    "bodies",
+    "primitives",
+    "joints",
+    "rates",
+    "loads",
+    "poses",
+)
+BODY: Final = ("position", "orientation", "mass", "inertia", "center", "frames", "shapes")
+POSE: Final = ("time", "bodies", "angles", "variables")
+PARAMETER: Final = ("value", "lower", "upper")
+KNIFE_EDGE: Final = ("kind", "frame", "relative_to")
+POSED: Final = ("position", "orientation", "velocity", "angular_velocity")
+PRIMITIVE: Final = ("arguments", "parameters", "unit", "rows")
+ENDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "frame": ("body", "origin", "z", "x"),
+    "point": ("body", "point"),
+    "vector": ("body", "vector"),
+    "coordinate": ("a", "b", "of"),
+}
+COORDINATES: Final = tuple(RULES)
+
+# Options that are functions, and their variables in an expression; three expressions for a vector.
+FUNCTIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("drive", "function"): ("t",),
+    ("couple", "function"): ("q",),
+    ("actuator", "f"): ("t", "q", "rate"),
+    ("force", "f"): ("t",),
+    ("torque", "f"): ("t",),
+}
+
+
+class Option(NamedTuple):
+    """An option of a kind.  ``sort``: "number" (or numbers in lists), "flag", "word" or "function"."""
+
+    name: str
+    sort: str
+    required: bool
+    quantity: str | None  # see :data:`.units.OPTIONS`; None if it is unknown there
+    variables: tuple[str, ...]
+    default: Any
+
+
+class Spec(NamedTuple):
+    """A kind of joint or load: its ends, each with what it takes, and its options."""
+
+    name: str
+    ends: tuple[tuple[str, str, bool], ...]  # name, what it takes, required
+    options: Mapping[str, Option]
+
+
+def _option(kind: str, parameter: inspect.Parameter) -> Option:
+    annotation = str(parameter.annotation)
+    variables = FUNCTIONS.get((kind, parameter.name), ())
+    sort = "flag" if "bool" in annotation else "word" if "str" in annotation else "function" if variables else "number"
+    required = parameter.default is parameter.empty
+    default = None if required else parameter.default
+    return Option(parameter.name, sort, required, OPTIONS.get(parameter.name), variables, default)
+
+
+def _takes(word: str) -> str:
+    """What an end of a joint takes: a feature, or a coordinate of a kind."""
+    return word if word in ("frame", "point") else "coordinate"
+
+
+def _joint(kind: JointKind[Any]) -> Spec:
+    parameters = inspect.signature(kind.build).parameters
+    ends = tuple((name, _takes(takes), True) for name, takes in zip(kind.ends, kind.takes, strict=True))
+    return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options})
+
+
+def _load(kind: LoadKind[Any]) -> Spec:
+    parameters = list(kind.signature.parameters.values())
+    count = len(kind.takes)
+    ends = [(p.name, takes, p.default is p.empty) for p, takes in zip(parameters, kind.takes, strict=False)]
+    # a coordinate names itself in a file, as "joint.coordinate"
+    options = {p.name: _option(kind.name, p) for p in parameters[count:] if p.name != "of"}
+    return Spec(kind.name, tuple(ends), options)
+
+
+def joint_specs() -> dict[str, Spec]:
+    """Every kind of joint, coupling, driver and limit; those made of a primitive are described by it."""
+    return {name: _joint(kind) for name, kind in JOINTS.items() if name != "constrain"}
+
+
+def load_specs() -> dict[str, Spec]:
+    """Every kind of load."""
+    return {name: _load(kind) for name, kind in loads.REGISTRY.items()}

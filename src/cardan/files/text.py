@@ -1,0 +1,284 @@
+"""Text of a model file to plain values: TOML by the standard library, or JSON; and the line of every key.
+
+Lines as this library writes them are read faster, table by table; any other text is left to the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from cardan.errors import ModelError
+
+Path = tuple[str | int, ...]
+
+_NUMBER: Final = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
+_STRING: Final = r'"[^"\\\x00-\x1f\x7f]*"'
+_PLAIN: Final = r'"[^"\\\x00-\x1f\x7f={]*"'  # inside an inline table, where keys are found by their " = "
+_ARRAY: Final = rf"\[(?:{_NUMBER}(?:, {_NUMBER})*)?\]"
+_VALUE: Final = rf"(?:{_ARRAY}|{_NUMBER}|{_STRING}|true|false)"
+_ITEM: Final = rf"(?:{_ARRAY}|{_NUMBER}|{_PLAIN}|true|false)"
+_KEY: Final = r"[A-Za-z0-9_-]+"
+_LINE: Final = re.compile(
+    rf"({_KEY}) = (?:({_VALUE})|(\{{ {_KEY} = {_ITEM}(?:, {_KEY} = {_ITEM})* \}}))|\[({_KEY}(?:\.{_KEY})*)\]"
+)
+_INNER_KEY: Final = re.compile(rf"(?<=[{{,] )({_KEY}) = ")
+
+
+class SyntaxProblem(ModelError):
+    """The text is not TOML or JSON; ``line`` is where, or 0."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
+    """The document; exact: numbers with a point as decimals."""
+    number: Callable[[str], Any] = Decimal if exact else float
+    try:
+        if as_json:
+            document = json.loads(text, parse_float=number, object_pairs_hook=_unique, parse_constant=_no_constant)
+        else:
+            document = _fast(text, number)
+            if document is None:
+                document = tomllib.loads(text, parse_float=number)
+    except RecursionError:
+        raise SyntaxProblem("it is nested too deeply", _deepest(text)) from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)", str(error))
+        line = int(found.group(1)) if found and found.group(1) else text.count("\n") + 1
+        raise SyntaxProblem(f"it is not valid TOML: {error}", line) from None
+    except json.JSONDecodeError as error:
+        raise SyntaxProblem(f"it is not valid JSON: {error.msg}", error.lineno) from None
+    except (ValueError, ArithmeticError) as error:  # an integer of thousands of digits, a decimal out of range
+        raise SyntaxProblem(f"it has a value that cannot be read: {str(error)[:200]}", _suspect(text, error)) from None
+    if not isinstance(document, dict):
+        raise SyntaxProblem("it must be one table of keys and values", 1)
+    return document
+
+
+def _deepest(text: str) -> int:
+    """The line where brackets are nested most deeply."""
+    depth = deepest = 0
+    line = found = 1
+    for letter in text:
+        if letter == "\n":
+            line += 1
+        elif letter in "[{":
+            depth += 1
+            if depth > deepest:
+                deepest, found = depth, line
+        elif letter in "]}":
+            depth -= 1
+    return found
+
+
+def _suspect(text: str, error: Exception) -> int:
+    """The line of a value that cannot be read: a key that is given twice, a constant, or a very long number."""
+    words = re.findall(r"'([^']*)'|(NaN|-?Infinity)", str(error))
+    for word, constant in words:
+        places = [match.start() for match in re.finditer(re.escape(constant or json.dumps(word)), text)]
+        if places:
+            return text.count("\n", 0, places[-1]) + 1
+    longest = max(re.finditer(r"[0-9_.eE+-]+", text), key=lambda match: len(match.group()), default=None)
+    return 1 if longest is None else text.count("\n", 0, longest.start()) + 1
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r} is given twice")
+    return made
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON; numbers must be finite")
+
+
+def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
+    """The document, if every line is of the simple form that this library writes; None for any other text."""
+    if "\r" in text or "\x00" in text:
+        return None
+    document: dict[str, Any] = {}
+    table = document
+    lines: list[str] = []
+    loads = json.JSONDecoder(parse_float=number).decode
+    headers: set[str] = set()
+    made: set[int] = set()  # tables made by headers
+
+    def close() -> bool:
+        try:
+            found = loads("{" + ",".join(lines) + "}")
+        except ValueError:
+            return False
+        if len(found) != len(lines) or not table.keys().isdisjoint(found):
+            return False
+        table.update(found)
+        lines.clear()
+        return True
+
+    fullmatch = _LINE.fullmatch
+    for line in text.split("\n"):
+        if not line or line[0] == "#":
+            if line and not line.isprintable():  # TOML forbids control characters, also in comments
+                return None
+            continue
+        match = fullmatch(line)
+        if match is None:
+            return None
+        key, value, inline, header = match.groups()
+        if key is None:
+            if header in headers or not close():
+                return None
+            headers.add(header)
+            table = document
+            for part in header.split("."):
+                inner = table.get(part)
+                if inner is None:
+                    inner = table[part] = {}
+                    made.add(id(inner))
+                elif id(inner) not in made:  # a value, or an inline table, which cannot be extended
+                    return None
+                table = inner
+        elif inline is not None:
+            pairs = _INNER_KEY.sub(r'"\1": ', inline)
+            if len(set(_INNER_KEY.findall(inline))) != pairs.count('": '):
+                return None
+            lines.append(f'"{key}": {pairs}')
+        else:
+            lines.append(f'"{key}": {value}')
+    return document if close() else None
+
+
+def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
+    """Lines of keys, or of the nearest table around each; 1 if the text cannot be scanned."""
+    try:
+        lines = _json_lines(text) if as_json else _toml_lines(text)
+    except (IndexError, ValueError, RecursionError):
+        lines = {}
+    found = []
+    for path in paths:
+        known = (path[:length] for length in range(len(path), 0, -1) if path[:length] in lines)
+        found.append(lines.get(next(known, ()), 1))
+    return found
+
+
+_TOML_TOKEN: Final = re.compile(
+    r"(?P<space>[ \t\r]+|#[^\n]*)|(?P<newline>\n)|(?P<long>\"\"\"(?:[^\"\\]|\\[\s\S]|\"(?!\"\"))*\"{3,5}"
+    r"|'''(?:[^']|'(?!''))*'{3,5})|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')|(?P<open>[\[{])|(?P<close>[\]}])"
+    r"|(?P<sign>[=,.])|(?P<bare>[^\s\[\]{}=,.#\"']+)"
+)
+
+
+def _toml_lines(text: str) -> dict[Path, int]:
+    """Lines of all keys of a TOML text that the standard library has accepted."""
+    found: dict[Path, int] = {}
+    line, at = 1, 0
+    table: Path = ()
+    arrays: dict[Path, int] = {}
+    stack: list[tuple[str, Path]] = []  # of inline tables and arrays of values
+    key: list[str] = []
+    header = ""  # the brackets of a header that is open
+    in_key = True
+    path: Path = ()
+    index: list[int] = []
+    while at < len(text):
+        match = _TOML_TOKEN.match(text, at)
+        if match is None:
+            break
+        kind, token = str(match.lastgroup), match.group()
+        at = match.end()
+        if kind == "newline":
+            if not stack:
+                key, in_key, path = [], True, ()
+        elif kind == "open" and in_key and not stack and not key:
+            header += token
+        elif header:
+            if kind == "close":
+                header = header[:-1]
+                if not header:
+                    table = tuple(key)
+                    if text[at - 2 : at] == "]]":
+                        arrays[table] = arrays.get(table, -1) + 1
+                        table = (*table, arrays[table])
+                    found.setdefault(table, line)
+                    key = []
+            elif kind in ("bare", "string"):
+                key.append(_key(kind, token))
+        elif in_key and kind in ("bare", "string"):
+            key.append(_key(kind, token))
+        elif in_key and token == "=":
+            base = stack[-1][1] if stack else table
+            path = (*base, *key)
+            for length in range(len(base) + 1, len(path) + 1):
+                found.setdefault(path[:length], line)
+            key, in_key = [], False
+        elif kind == "open":
+            if stack and stack[-1][0] == "[":
+                path = (*stack[-1][1], index[-1])
+                found.setdefault(path, line)
+            stack.append((token, path))
+            index.append(0)
+            in_key = token == "{"
+        elif kind == "close":
+            if stack:
+                _, path = stack.pop()
+                index.pop()
+            in_key = False
+        elif token == "," and stack:
+            index[-1] += 1
+            in_key, key = stack[-1][0] == "{", []
+        elif stack and stack[-1][0] == "[":
+            found.setdefault((*stack[-1][1], index[-1]), line)
+        line += token.count("\n")
+    return found
+
+
+def _key(kind: str, token: str) -> str:
+    if kind == "bare":
+        return token
+    try:
+        return str(json.loads(token)) if token[0] == '"' else token[1:-1]
+    except ValueError:  # an escape that only TOML has
+        return token[1:-1]
+
+
+_JSON_TOKEN: Final = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([\[{])|([\]}])|([:,])|([^\s\[\]{}:,"]+))')
+
+
+def _json_lines(text: str) -> dict[Path, int]:
+    """Lines of all keys and items of a JSON text."""
+    found: dict[Path, int] = {}
+    stack: list[list[Any]] = []  # [bracket, path, key or index]
+    line, at, key = 1, 0, None
+    while match := _JSON_TOKEN.match(text, at):
+        line += text.count("\n", at, match.start(match.lastindex or 0))
+        at = match.end()
+        string, opened, closed, sign, _ = match.groups()
+        if stack and stack[-1][0] == "{" and string is not None and key is None:
+            key = json.loads(string)
+            stack[-1][2] = key
+            found.setdefault((*stack[-1][1], key), line)
+        elif opened:
+            path = (*stack[-1][1], stack[-1][2]) if stack else ()
+            found.setdefault(path, line)
+            stack.append([opened, path, 0])
+            key = None
+        elif closed:
+            stack.pop()
+        elif sign == ",":
+            key = None
+            if stack and stack[-1][0] == "[":
+                stack[-1][2] += 1
+        elif not sign and stack and stack[-1][0] == "[":
+            found.setdefault((*stack[-1][1], stack[-1][2]), line)
+        if string is not None:
+            line += string.count("\n")
+    return found

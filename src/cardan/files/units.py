@@ -1,0 +1,98 @@
+"""Units of a model file: its numbers are lengths, angles and masses in the units of its header; all else is in SI.
+
+A conversion multiplies decimals exactly and rounds once, so that a number is read as it was saved, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any, Final
+
+from cardan.errors import ModelError
+from cardan.system import check
+
+_PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+UNITS: Final[Mapping[str, Mapping[str, Decimal]]] = {
+    "length": {
+        "m": Decimal(1),
+        "cm": Decimal("0.01"),
+        "mm": Decimal("0.001"),
+        "um": Decimal("0.000001"),
+        "inch": Decimal("0.0254"),
+    },
+    "angle": {"rad": Decimal(1), "deg": _PI / 180, "turn": 2 * _PI},
+    "mass": {"kg": Decimal(1), "g": Decimal("0.001"), "t": Decimal(1000)},
+}
+SI: Final[Mapping[str, str]] = {"length": "m", "angle": "rad", "mass": "kg"}
+
+# Quantities of options by their names: those in header units; "" is in SI, or a pure number.  "coordinate": a length or
+# an angle, as the coordinate is.
+OPTIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("length", "pitch", "offset", "radius", "radius_1", "radius_2"), "length"),
+    **dict.fromkeys(("angle", "phase"), "angle"),
+    **dict.fromkeys(("lower", "upper", "rest"), "coordinate"),
+    **dict.fromkeys(("ratio", "stiffness", "damping", "viscous", "coulomb", "speed", "f", "function"), ""),
+}
+_EXACT: Final = Context(prec=60)
+
+
+class Raw(str):
+    """A number as it is written in a file."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of the numbers in a file."""
+
+    length: str = "m"
+    angle: str = "rad"
+    mass: str = "kg"
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Any]) -> Units:
+        """ModelError if a quantity or a unit is unknown."""
+        for quantity, unit in given.items():
+            if quantity not in UNITS:
+                raise check.unknown(quantity, "quantity with a unit", UNITS)
+            if not isinstance(unit, str) or unit not in UNITS[quantity]:
+                raise check.unknown(unit, f"unit of {quantity}", UNITS[quantity])
+        return cls(**{**SI, **given})
+
+    @property
+    def are_si(self) -> bool:
+        return self == Units()
+
+    def as_dict(self) -> dict[str, str]:
+        return {"length": self.length, "angle": self.angle, "mass": self.mass}
+
+    def factor(self, quantity: str) -> Decimal:
+        return UNITS[quantity][getattr(self, quantity)]
+
+    def to_si(self, number: Any, quantity: str) -> float:
+        """A number of a file in SI; floats are refused, since their decimals are lost."""
+        if quantity not in UNITS or getattr(self, quantity) == SI[quantity]:
+            return float(number)
+        return float(_EXACT.multiply(Decimal(number), self.factor(quantity)))
+
+    def from_si(self, value: float, quantity: str) -> float | Raw:
+        """The shortest decimal that is read as the value."""
+        if quantity not in UNITS or getattr(self, quantity) == SI[quantity] or not math.isfinite(value):
+            return value
+        factor = self.factor(quantity)
+        exact = _EXACT.divide(Decimal(value), factor)
+        for digits in range(1, 26):
+            rounded = Context(prec=digits).create_decimal(exact)
+            if float(_EXACT.multiply(rounded, factor)) == value:
+                return Raw(_decimal(rounded))
+        raise ModelError(f"{value!r} cannot be written in {getattr(self, quantity)}; save in SI units")
+
+
+def _decimal(number: Decimal) -> str:
+    """As TOML and JSON write a float."""
+    text = f"{number:f}" if -7 < number.adjusted() < 17 else f"{number:e}"
+    return text if any(c in text for c in ".e") else f"{text}.0"

@@ -1,0 +1,264 @@
+"""URDF in: links, joints, limits, inertias, mimic joints, damping and friction.
+
+A link without mass on a fixed joint becomes a named frame of the link that carries it.  Poses are those of all joint
+coordinates at zero.  Loops are closed by joints in a side file of the library's own format.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.errors import ModelError
+from cardan.files import reader
+from cardan.files.formula import Formula
+from cardan.files.reader import Source
+from cardan.files.robots import (
+    IDENTITY,
+    Array,
+    Inertial,
+    Report,
+    Transform,
+    add_body,
+    axes,
+    describe,
+    frame,
+    free_name,
+    number,
+    numbers,
+    parse,
+    rotation_x,
+    rotation_y,
+    rotation_z,
+    unit,
+)
+from cardan.mechanism import Mechanism
+from cardan.system import check
+from cardan.system.parts import Body
+
+KINDS: Final = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+KNOWN: Final = ("link", "joint", "material")  # elements of a robot; a material is of a look
+
+
+def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = False) -> tuple[Mechanism, list[str]]:
+    """The mechanism of a URDF, and the report of what it does not carry.
+
+    floating: the root link is free; else it is fixed to the ground.  loops: a model file with joints (and loads, poses,
+    frames) to add, such as those that close loops.
+    """
+    robot = parse(path, "robot")
+    report = Report()
+    made = _Robot(robot, report, floating).build()
+    if loops is not None:
+        target = Path(loops)
+        try:
+            content = target.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"the file {str(loops)!r} cannot be read: {error}") from None
+        reader.read(content, str(loops), target.suffix.lower() == ".json", base=made)
+    return made, report.text()
+
+
+class _Robot:
+    def __init__(self, robot: ET.Element, report: Report, floating: bool) -> None:
+        self.robot = robot
+        self.report = report
+        self.floating = floating
+        self.links = self._by_name("link")
+        self.joints = self._by_name("joint")
+        self.m = Mechanism(robot.get("name") or "robot")
+        self.source = Source()
+        self.carriers: dict[str, tuple[Body, Transform]] = {}  # of each link: its body, and its pose in it
+        self.world: dict[str, Transform] = {}
+        self.names: dict[str, str] = {}  # of joints here
+        for element in robot:
+            if element.tag not in KNOWN:
+                report.count(f"<{element.tag}>", element.get("name") or element.get("reference") or "without a name")
+
+    def _by_name(self, tag: str) -> dict[str, ET.Element]:
+        found: dict[str, ET.Element] = {}
+        for element in self.robot.findall(tag):
+            name = element.get("name")
+            if not name:
+                raise ModelError(f"a <{tag}> has no name; each must have one")
+            if name in found:
+                raise ModelError(f"there are two <{tag} name={name!r}>; names must differ")
+            found[name] = element
+        return found
+
+    def build(self) -> Mechanism:
+        children, parent_of = self._tree()
+        roots = [name for name in self.links if name not in parent_of]
+        if len(roots) != 1:
+            raise ModelError(f"the links {roots[:6]} have no parent; a robot must have exactly one root link")
+        self._add_root(roots[0])
+        stack = [roots[0]]
+        reached = 1
+        while stack:
+            link = stack.pop()
+            for joint in reversed(children.get(link, [])):
+                child = self._end(joint, "child")
+                self._add_child(joint, link, child)
+                stack.append(child)
+                reached += 1
+        if reached != len(self.links):
+            raise ModelError(f"only {reached} of {len(self.links)} links are connected to {roots[0]!r}; joints form a loop")
+        for joint in self.joints.values():
+            self._add_mimic(joint)
+        self.m._source = self.source
+        return self.m
+
+    def _tree(self) -> tuple[dict[str, list[ET.Element]], dict[str, str]]:
+        if not self.links:
+            raise ModelError("the robot has no links")
+        children: dict[str, list[ET.Element]] = {}
+        parent_of: dict[str, str] = {}
+        for joint in self.joints.values():
+            parent, child = self._end(joint, "parent"), self._end(joint, "child")
+            if child in parent_of:
+                raise ModelError(f"link {child!r} has two parents; close loops with joints in a side file")
+            parent_of[child] = parent
+            children.setdefault(parent, []).append(joint)
+        return children, parent_of
+
+    def _end(self, joint: ET.Element, which: str) -> str:
+        element = joint.find(which)
+        name = None if element is None else element.get("link")
+        if name is None or name not in self.links:
+            raise ModelError(f"{describe(joint)}, {which}: {check.unknown(name, 'link', self.links)}")
+        return name
+
+    def _add_root(self, name: str) -> None:
+        inertial = self._inertial(name)
+        if inertial is None and not self.floating:
+            self._carry(name, self.m.ground, IDENTITY)
+        else:
+            body = add_body(self.m, free_name(self.m, name, "link", self.report), IDENTITY, inertial, self.report)
+            self._carry(name, body, IDENTITY)
+            if not self.floating:
+                root = free_name(self.m, f"{name}_root", "joint", self.report)
+                self.m.fixed(root, frame(self.m.ground, IDENTITY), frame(body, IDENTITY))
+        if not self.floating:
+            self.report.say(f"the root link {name!r} is fixed to the ground; load it with floating=True for a free one")
+        self.world[name] = IDENTITY
+
+    def _carry(self, link: str, body: Body, at: Transform) -> None:
+        self.carriers[link] = (body, at)
+        if at is not IDENTITY or body.name != link:
+            self.source.frames[body.name, link] = frame(body, at)
+
+    def _add_child(self, joint: ET.Element, parent: str, child: str) -> None:
+        kind = joint.get("type")
+        if kind not in KINDS:
+            raise ModelError(f"{describe(joint)} has the type {kind!r}; it must be one of {', '.join(KINDS)}")
+        origin = _origin(joint)
+        self.world[child] = self.world[parent].then(origin)
+        on, at = self.carriers[parent]
+        inertial = self._inertial(child)
+        if inertial is None and kind == "fixed":
+            self._carry(child, on, at.then(origin))
+            return
+        body = add_body(
+            self.m, free_name(self.m, child, "link", self.report), self.world[child], inertial, self.report
+        )
+        self._carry(child, body, IDENTITY)
+        name = self.names[str(joint.get("name"))] = free_name(self.m, str(joint.get("name")), "joint", self.report)
+        if kind == "floating":
+            self.report.say(f"joint {name!r} is floating: link {child!r} is free")
+            return
+        axis = joint.find("axis")
+        along = np.array([1.0, 0.0, 0.0]) if axis is None else numbers(axis, "xyz", 3, (1.0, 0.0, 0.0))
+        turned = np.eye(3) if kind == "fixed" else axes(unit(along, f"the axis of {describe(joint)}"))
+        local = Transform(np.zeros(3), turned)
+        a, b = frame(on, at.then(origin).then(local)), frame(body, local)
+        made = {"continuous": "revolute"}.get(kind, kind)
+        getattr(self.m, made)(name, a, b)
+        self._add_limit(joint, kind, name)
+        self._add_friction(joint, kind, name)
+        for element in joint:
+            if element.tag not in ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"):
+                self.report.count(f"<{element.tag}> of a joint", name)
+
+    def _add_limit(self, joint: ET.Element, kind: str, name: str) -> None:
+        limit = joint.find("limit")
+        if limit is None:
+            if kind in ("revolute", "prismatic"):
+                self.report.say(f"joint {name!r} ({kind}) has no <limit>; it is not limited here")
+            return
+        if kind in ("revolute", "prismatic"):
+            lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
+            self.m.limit(free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper)
+        for key in ("effort", "velocity"):
+            if limit.get(key) is not None:
+                self.report.count(f"limits of {key}", name)
+
+    def _add_friction(self, joint: ET.Element, kind: str, name: str) -> None:
+        dynamics = joint.find("dynamics")
+        if dynamics is None:
+            return
+        viscous, coulomb = number(dynamics, "damping", 0.0), number(dynamics, "friction", 0.0)
+        if not viscous and not coulomb:
+            return
+        if kind not in ("revolute", "continuous", "prismatic"):
+            self.report.count(f"damping and friction of {kind} joints", name)
+            return
+        called = free_name(self.m, f"{name}_friction", "friction", self.report)
+        self.m.friction(called, self.m[name], viscous=viscous, coulomb=coulomb)
+
+    def _add_mimic(self, joint: ET.Element) -> None:
+        mimic = joint.find("mimic")
+        name = self.names.get(str(joint.get("name")))
+        if mimic is None or name is None:
+            return
+        followed = mimic.get("joint")
+        if followed not in self.joints:
+            raise ModelError(f"{describe(joint)}, mimic: {check.unknown(followed, 'joint', self.joints)}")
+        if followed not in self.names:
+            raise ModelError(f"{describe(joint)} mimics {followed!r}, which is fixed")
+        ratio, offset = number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0)
+        couple_linearly(self.m, f"{name}_mimic", self.names[str(followed)], name, (offset, ratio), self.report)
+
+    def _inertial(self, name: str) -> Inertial | None:
+        link = self.links[name]
+        for tag in ("visual", "collision"):
+            for shape in link.findall(tag):
+                geometry = shape.find("geometry")
+                sort = geometry[0].tag if geometry is not None and len(geometry) else "nothing"
+                self.report.count(f"{tag} geometry, a {sort}", name)
+        element = link.find("inertial")
+        mass = None if element is None else element.find("mass")
+        if element is None or mass is None or number(mass, "value") == 0.0:
+            return None
+        at = _origin(element)
+        inertia = element.find("inertia")
+        if inertia is None:
+            raise ModelError(f"<link name={name!r}> has a mass and no <inertia>; it must have both")
+        xx, xy, xz, yy, yz, zz = (number(inertia, key, 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        matrix: Array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return Inertial(number(mass, "value"), at.p, at.R @ matrix @ at.R.T)
+
+
+def couple_linearly(
+    m: Mechanism, name: str, first: str, second: str, coefficients: Any, report: Report
+) -> None:
+    """q₂ = c₀ + c₁ q₁ + c₂ q₁² + …, between the only coordinates of two joints."""
+    called = free_name(m, name, "coupling", report)
+    kinds = [m[joint].of(next(iter(m[joint].kind.coordinates))).kind for joint in (first, second)]
+    if len(coefficients) == 2 and coefficients[1] and kinds == ["angle", "angle"]:
+        m.gear(called, m[first], m[second], ratio=coefficients[1], phase=coefficients[0])
+    elif len(coefficients) == 2 and coefficients[1] and kinds == ["angle", "displacement"]:
+        m.rack(called, m[first], m[second], radius=coefficients[1], offset=coefficients[0])
+    else:
+        terms = [f"{c!r}*q^{k}" if k > 1 else f"{c!r}*q" if k else repr(c) for k, c in enumerate(coefficients)]
+        m.couple(called, m[first], m[second], Formula(" + ".join(terms), ("q",)))
+
+
+def _origin(element: ET.Element) -> Transform:
+    origin = element.find("origin")
+    if origin is None:
+        return IDENTITY
+    roll, pitch, yaw = numbers(origin, "rpy", 3, (0.0, 0.0, 0.0)).tolist()
+    return Transform(numbers(origin, "xyz", 3, (0.0, 0.0, 0.0)), rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll))

@@ -1,0 +1,484 @@
+"""From a Mechanism to a file, which replaces the previous one at once or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.constraints.registry import Primitive
+from cardan.constraints.signal import Signal
+from cardan.constraints.user import Recipe
+from cardan.dynamics.functions import Called, Recorded
+from cardan.errors import ModelError
+from cardan.files import looks, printing, reader, spec
+from cardan.files.formula import Formula, Formulas, evaluated
+from cardan.files.reader import Source
+from cardan.files.text import Path
+from cardan.files.units import Raw, Units
+from cardan.joints import Coordinate, Joint
+from cardan.mechanism import GROUND, Mechanism
+from cardan.system import check
+from cardan.system import formulas as design
+from cardan.system.parts import Body, Direction, Frame, Point
+from cardan.system.state import State
+
+ZERO: Final = (0.0, 0.0, 0.0)
+Z: Final = (0.0, 0.0, 1.0)
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> None:
+    """See :meth:`cardan.Mechanism.save`."""
+    target = FilePath(path)
+    suffix = target.suffix.lower()
+    if suffix not in spec.SUFFIXES:
+        raise ModelError(f"the file is {str(path)!r}; its name must end in .cardan.toml, {', '.join(spec.SUFFIXES)}")
+    write(target, dumps(m, as_json=suffix == ".json", units=units))
+
+
+def dumps(m: Mechanism, *, as_json: bool = False, units: Mapping[str, str] | None = None) -> str:
+    """The text of a file."""
+    document = _Writer(m, units).document()
+    return to_json(document) if as_json else to_toml(document)
+
+
+def write(target: FilePath, content: str) -> None:
+    """Replace a file by a new one: written beside it, flushed to the disk, then renamed."""
+    target = target.resolve()  # a link stays a link
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("x" if not beside.exists() else "w", encoding="utf-8", newline="\n") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise ModelError(f"the file {str(target)!r} cannot be written: {error.strerror or error}") from None
+    with contextlib.suppress(OSError):  # not every system can flush a directory
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+class _Writer:
+    """One writing of a mechanism, as plain values."""
+
+    def __init__(self, m: Mechanism, units: Mapping[str, str] | None) -> None:
+        self.m = m
+        self.source: Source = m._source if m._source is not None else Source()
+        self.units = self.source.units if units is None else Units.checked(units)
+        self.primitives: dict[str, Primitive] = {}
+        self.joints, self.loads = spec.joint_specs(), spec.load_specs()
+        self.constants: list[tuple[str, float]] = [(name, p.value) for name, p in m._parameters.items()]
+        self.derived: dict[str, str] = {}
+        for name, text in self.source.derived.items():
+            with contextlib.suppress(ModelError):  # a parameter of it was removed
+                self.constants.append((name, evaluated(text, self.constants)))
+                self.derived[name] = text
+
+    def document(self) -> dict[str, Any]:
+        m = self.m
+        found: dict[str, Any] = {"cardan": spec.VERSION, "name": m.name}
+        found["gravity"] = self.numbers(("gravity",), m.gravity, "")
+        found["units"] = self.units.as_dict()
+        found["parameters"] = {name: self._parameter(p) for name, p in m._parameters.items()} | self.derived
+        frames = self._frames()
+        ground: dict[str, Any] = {"frames": frames[GROUND]} if GROUND in frames else {}
+        if m._ground.attachments:
+            ground["shapes"] = self._shapes(m._ground)
+        found["bodies"] = ({GROUND: ground} if ground else {}) | {name: self._body(body, frames.get(name)) for name, body in m._bodies.items()}
+        joints = {name: self._joint(joint) for name, joint in m._joints.items()}
+        found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
+        found["joints"] = joints
+        found["rates"] = {name: self._rate_row(row) for name, row in m._rate_rows.items()}
+        found["loads"] = {name: self._load(load) for name, load in m._loads.items()}
+        found["poses"] = {name: self._pose(name, state) for name, state in m.poses.items()}
+        return {key: value for key, value in found.items() if value != {}}
+
+    def _frames(self) -> dict[str, dict[str, Any]]:
+        """The named frames of bodies that still exist."""
+        found: dict[str, dict[str, Any]] = {}
+        for (body, name), frame in self.source.frames.items():
+            if body == GROUND or self.m._bodies.get(body) is frame.body:
+                table = self._feature(("bodies", body, "frames", name), frame)
+                table.pop("body")
+                found.setdefault(body, {})[name] = table
+        return found
+
+    def _body(self, body: Body, frames: dict[str, Any] | None) -> dict[str, Any]:
+        path: Path = ("bodies", body.name)
+        found: dict[str, Any] = {"position": self.numbers((*path, "position"), body.position, "length")}
+        if body.orientation != (1.0, 0.0, 0.0, 0.0):
+            found["orientation"] = self.numbers((*path, "orientation"), body.orientation, "")
+        if "mass" in body._given:  # not if it follows from its shapes
+            found["mass"] = self.number((*path, "mass"), body.mass, "mass")
+        if "center" in body._given:
+            found["center"] = self.numbers((*path, "center"), body.center, "length")
+        if "inertia" in body._given and body.inertia is not None:
+            found["inertia"] = self.numbers((*path, "inertia"), body.inertia, "")
+        if body.attachments:
+            found["shapes"] = self._shapes(body)
+        if frames:
+            found["frames"] = frames
+        return found
+
+    def _shapes(self, body: Body) -> list[dict[str, Any]]:
+        """The shapes of a body; their lengths are in metres."""
+        found = []
+        for k, one in enumerate(body.attachments):
+            try:
+                table = looks.written(one.shape)
+            except ModelError as error:
+                raise ModelError(f"a shape of body {body.name!r} cannot be saved: {error}") from None
+            table |= self._feature(("bodies", body.name, "shapes", k), one.frame)
+            table.pop("body")
+            if one.color is not None:
+                table["color"] = list(one.color)
+            if one.density is not None:
+                table["density"] = one.density
+            found.append(table)
+        return found
+
+    def _parameter(self, parameter: Any) -> Any:
+        if not parameter.name.isidentifier():
+            raise ModelError(f"parameter {parameter.name!r} cannot be saved: its name must be a word, such as L_1")
+        bounds = {"lower": parameter.lower, "upper": parameter.upper}
+        kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
+        return {"value": parameter.value, **kept} if kept else parameter.value
+
+    def _rate_row(self, row: Joint) -> dict[str, Any]:
+        if row.kind.name != "knife_edge":
+            ways = "a file carries knife edges: keep this mechanism as a Python script"
+            raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
+        path: Path = ("rates", row.name)
+        found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
+        if len(row.ends) == 2:
+            found["relative_to"] = row.ends[0].body.name
+        return found
+
+    def _joint(self, joint: Joint) -> dict[str, Any]:
+        path: Path = ("joints", joint.name)
+        if joint.kind.name == "constrain":
+            return self._constrain(joint, path)
+        if joint.kind.name not in self.joints:
+            raise ModelError(f"{joint.kind.name} {joint.name!r} is of a kind that a file does not have")
+        return self._item(joint, path, self.joints[joint.kind.name])
+
+    def _load(self, load: Any) -> dict[str, Any]:
+        return self._item(load, ("loads", load.name), self.loads[load.kind.name])
+
+    def _item(self, item: Any, path: Path, kind: spec.Spec) -> dict[str, Any]:
+        what = f"{item.kind.name} {item.name!r}"
+        found: dict[str, Any] = {"kind": item.kind.name}
+        for (name, takes, _), end in zip(kind.ends, item.ends, strict=False):
+            found[name] = self.end((*path, name), end, takes)
+        on = next((end for end in item.ends if isinstance(end, Coordinate)), None)
+        for name, value in item.parameters:
+            option = kind.options.get(name)
+            if option is None:
+                raise ModelError(f"{what} has {name}={value!r}, which a file does not carry")
+            try:
+                written = self._option((*path, name), value, option, on)
+            except ModelError as error:
+                raise ModelError(f"{what} cannot be saved: {error}") from None
+            if written is not None:
+                found[name] = written
+        return found
+
+    def _option(self, path: Path, value: Any, option: spec.Option, on: Coordinate | None) -> Any:
+        if isinstance(value, bool | str | np.bool_):
+            return bool(value) if isinstance(value, bool | np.bool_) else value
+        said, recorded = self.source.texts.get(path, (None, None))
+        if said is not None and option.sort == "function" and self._is_same(recorded, value):
+            return said
+        if isinstance(value, Signal):
+            value = printing.signal_text(value)
+        elif isinstance(value, Primitive):
+            value = printing.coupling_text(_recipe(value))
+        elif isinstance(value, Recorded):
+            value = printing.text_of(value.nodes, value.row, dict(enumerate(option.variables)))
+        elif isinstance(value, Called):
+            value = self._called(value, option)
+        if isinstance(value, str | list):
+            return value
+        quantity = option.quantity
+        if quantity is None and not self.units.are_si:
+            raise ModelError(f"its option {option.name!r} can be written only in SI units; save with units={{}}")
+        if quantity == "coordinate" or (option.name == "function" and on is not None):
+            quantity = "length" if on is None or on.unit == "m" else "angle"
+        if isinstance(value, float) and math.isinf(value):
+            return None  # a bound that is not given
+        return self.numbers(path, value, quantity or "")
+
+    def _is_same(self, recorded: Any, value: Any) -> bool:
+        """Whether the value is what the text of the file gave, with the parameters of the file."""
+        constants = getattr(getattr(value, "function", None), "constants", ())
+        if any(pair not in self.constants for pair in constants):
+            return False
+        if isinstance(value, Primitive) and isinstance(recorded, Primitive):
+            return bool(value.origin == recorded.origin)
+        return bool(recorded == value)
+
+    def _called(self, called: Called, option: spec.Option) -> Any:
+        """A function that Python calls: three expressions in time, if it depends on time alone."""
+        function = called.function
+        if isinstance(function, Formulas):
+            parts = [part if isinstance(part, float) else printing.traced(part, part.variables)[0]
+                     for part in function.parts]  # fmt: skip
+            return parts
+        if option.variables != ("t",):
+            raise ModelError(f"its Python function cannot be recorded; {printing.WAYS}")
+        try:
+            parts = printing.traced(function, ("t",), _NoState())
+            again = Formulas(tuple(Formula(p, ("t",)) if isinstance(p, str) else p for p in parts))
+            same = all(
+                np.allclose(called.vector(t, None), again(t), rtol=printing.SAME, atol=printing.SAME) for t in (0.0, 0.7)
+            )
+        except Exception as error:  # whatever stops the recording
+            raise ModelError(
+                f"its Python function cannot be recorded ({printing._first(error)}); {printing.WAYS}; a function of "
+                "the state cannot be in a file"
+            ) from None
+        if len(parts) != 3 or not same:
+            raise ModelError(f"its Python function gives other values when it is recorded; {printing.WAYS}")
+        return parts
+
+    def _constrain(self, joint: Joint, path: Path) -> dict[str, Any]:
+        parameters = dict(joint.parameters)
+        primitive: Primitive = parameters.pop("primitive")
+        what = f"constraint {joint.name!r} (primitive {primitive.name!r})"
+        if not isinstance(primitive.origin, Recipe):
+            ways = "a file carries those that cd.primitive records from a function: keep this one in a Python script"
+            raise ModelError(f"{what} cannot be saved: its primitive is built in or written by hand; {ways}")
+        name, k = primitive.name, 1
+        while name in self.primitives and self.primitives[name].origin != primitive.origin:
+            k += 1
+            name = f"{primitive.name}_{k}"
+        self.primitives[name] = primitive
+        found: dict[str, Any] = {"kind": "constrain", "primitive": name}
+        for argument, end in zip(primitive.arguments, joint.ends, strict=True):
+            takes = {"point": "point", "vector": "vector", "orientation": "frame"}.get(argument.kind, "coordinate")
+            found[argument.name] = self.end((*path, argument.name), end, takes)
+        for word, value in parameters.items():
+            found[word] = self.number((*path, word), value, "")
+        return found
+
+    def _primitive(self, name: str, made: Primitive) -> dict[str, Any]:
+        recipe = _recipe(made)
+        try:
+            rows = printing.primitive_rows(recipe)
+        except ModelError as error:
+            raise ModelError(f"primitive {name!r} cannot be saved: {error}") from None
+        arguments = {a.name: f"{a.kind} of {a.of}" if a.of else a.kind for a in recipe.arguments}
+        found: dict[str, Any] = {"arguments": arguments}
+        if recipe.parameters:
+            defaults = dict(recipe.defaults)
+            found["parameters"] = {word: defaults.get(word, "") for word in recipe.parameters}
+        found["unit"] = recipe.units[0] if len(recipe.units) == 1 else list(recipe.units)
+        found["rows"] = rows
+        return found
+
+    def _pose(self, name: str, state: Any) -> dict[str, Any]:
+        if not isinstance(state, State):
+            raise ModelError(f"the pose {name!r} is {state!r}; it must be a State, such as result.state")
+        found: dict[str, Any] = {"time": state.time} if state.time else {}
+        keys = {key: word for word, key in reader.angle_keys(self.m).items()}
+        angles = {keys[key]: angle for key, angle in state.angles.items() if key in keys and math.isfinite(angle)}
+        if angles:
+            path: Path = ("poses", name, "angles")
+            found["angles"] = {key: self.number((*path, key), value, "angle") for key, value in angles.items()}
+        if state.variables:
+            found["variables"] = dict(state.variables)
+        bodies: dict[str, Any] = {}
+        for k, body in enumerate(state.names):
+            if body not in self.m._bodies:
+                raise check.unknown(body, f"body, of the pose {name!r},", self.m._bodies)
+            row = tuple(state.coordinates[k].tolist())
+            if not all(map(math.isfinite, row)):
+                raise ModelError(f"the pose {name!r} of body {body!r} is not finite; it cannot be saved")
+            at: Path = ("poses", name, "bodies", body)
+            bodies[body] = {
+                "position": self.numbers((*at, "position"), row[:3], "length"),
+                "orientation": self.numbers((*at, "orientation"), row[3:], ""),
+            }
+            if state.velocities is not None:
+                rates = tuple(state.velocities[k].tolist())
+                bodies[body] |= {"velocity": list(rates[:3]), "angular_velocity": list(rates[3:])}
+        return found | {"bodies": bodies}
+
+    # -- ends and numbers ----------------------------------------------------------------------------------------------
+
+    def end(self, path: Path, end: Any, takes: str) -> Any:
+        """A body, a feature on a body, or a coordinate."""
+        if isinstance(end, Body):
+            return end.name
+        if isinstance(end, Coordinate):
+            if end.joint:
+                alone = len(self.m._joints[end.joint].kind.coordinates) == 1
+                return end.joint if alone else f"{end.joint}.{end.name}"
+            of = end.name
+            ends = [self.end((*path, key), item, "frame" if key == "a" or of != "distance" else "point")
+                    for key, item in (("a", end.a), ("b", end.b))]  # fmt: skip
+            return {"a": ends[0], "b": ends[1], "of": of}
+        for (body, name), other in self.source.frames.items():
+            if other == end and f"{body}.{name}" not in self.m._bodies and "." not in body:
+                return f"{body}.{name}"
+        table = self._feature(path, end)
+        plain = takes.partition("|")[0]
+        if len(table) == 1:  # only its body: the frame or the point at its origin
+            return table["body"] if plain == "frame" else table | {"z": list(Z)}
+        if isinstance(end, Point) and end.position == ZERO and plain == "point":
+            return table["body"]
+        return table
+
+    def _feature(self, path: Path, end: Frame | Point | Direction) -> dict[str, Any]:
+        """A feature as a table; what has its default is left out."""
+        found: dict[str, Any] = {"body": end.body.name}
+        if isinstance(end, Point):
+            found["point"] = self.numbers((*path, "point"), end.position, "length")
+        elif isinstance(end, Direction):
+            found["vector"] = self._direction((*path, "vector"), end.components, end.description()[2])
+        else:
+            _, _, _, told_x, told_z, _ = end.description()
+            if end.origin != ZERO:
+                found["origin"] = self.numbers((*path, "origin"), end.origin, "length")
+            if end.z != Z:
+                found["z"] = self._direction((*path, "z"), end.z, told_z)
+            if end.x_given:
+                found["x"] = self._direction((*path, "x"), end.x, told_x)
+        return found
+
+    def _direction(self, path: Path, value: Any, told: Any) -> Any:
+        """A unit vector: the expressions of the file, if they still give it."""
+        said, recorded = self.source.texts.get(path, (None, None))
+        return said if said is not None and recorded == told else self.numbers(path, value, "")
+
+    def numbers(self, path: Path, value: Any, quantity: str) -> Any:
+        if isinstance(value, list | tuple):
+            return [self.numbers((*path, k), item, quantity) for k, item in enumerate(value)]
+        return self.number(path, value, quantity)
+
+    def number(self, path: Path, value: Any, quantity: str) -> Any:
+        said, _ = self.source.texts.get(path, (None, None))
+        if isinstance(value, design.Formula):
+            if said is not None and self.source.texts[path][1] == value.description():
+                return said
+            return self._formula(value)
+        if isinstance(said, str):
+            with contextlib.suppress(ModelError):  # a parameter of it was removed
+                if evaluated(said, self.constants) == value:
+                    return said
+        try:
+            plain = check.number(value, ".".join(map(str, path)))
+        except ModelError:
+            raise ModelError(f"{value!r} cannot be written to a file; it must be a number") from None
+        return self.units.from_si(plain, quantity)
+
+
+    def _formula(self, value: design.Formula) -> str:
+        """A formula of parameters, as an expression."""
+        for name in value.parameters:
+            self._parameter(self.m._parameters[name])  # its name must be a word
+        book = value.book
+        leaves = {node: str(name) for name, node in zip(book.names, book.nodes, strict=True)}
+        return printing.text_of(book.plain(), value.index, leaves)
+
+
+class _NoState:
+    """The state that is passed to a function while it is recorded; a file cannot carry a function that reads it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ModelError("it reads the state")
+
+    def __getitem__(self, name: Any) -> Any:
+        raise ModelError("it reads the state")
+
+
+def _recipe(primitive: Primitive) -> Recipe:
+    recipe = primitive.origin
+    assert isinstance(recipe, Recipe)
+    return recipe
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def to_toml(document: Mapping[str, Any]) -> str:
+    """Tables under headers, and one key per line, so that a changed value is one changed line."""
+    lines = [f"{key} = {_value(value)}" for key, value in document.items() if not isinstance(value, dict)]
+    for key, value in document.items():
+        if isinstance(value, dict):
+            _tables((key,), value, lines)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _tables(path: tuple[str, ...], table: Mapping[str, Any], lines: list[str]) -> None:
+    inline = {key: value for key, value in table.items() if not _is_table((*path, key), value)}
+    if inline or not table:
+        lines += ["", f"[{'.'.join(map(_key, path))}]"]
+        lines += [f"{_key(key)} = {_value(value)}" for key, value in inline.items()]
+    for key, value in table.items():
+        if key not in inline:
+            _tables((*path, key), value, lines)
+
+
+def _is_table(path: tuple[str, ...], value: Any) -> bool:
+    """Whether a table has a header of its own."""
+    if not isinstance(value, dict):
+        return False
+    return len(path) == 2 or (len(path) == 3 and (path[0], path[2]) in (("bodies", "frames"), ("poses", "bodies")))
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    """A basic string; JSON's escapes are TOML's, and DEL is escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Raw):
+        return str.__str__(value)
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}" if value else "{}"
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """The same document as JSON, one key per line."""
+    return _json(document, "") + "\n"
+
+
+def _json(value: Any, indent: str) -> str:
+    if isinstance(value, Raw):
+        return str.__str__(value)
+    if isinstance(value, dict) and value:
+        inner = indent + "  "
+        items = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_json(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_json(item, indent) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

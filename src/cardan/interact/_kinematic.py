@@ -1,0 +1,701 @@
+"""One servo cycle without masses: the joints are hard, the hands compliant.
+
+In the metric of a size of each body, with soft rows r of the hands, stiffnesses k and joints f:
+
+    minimise  ½ |δ|² μ + ½ Σ k (r + J_s δ)²   subject to  J δ = −f,    q ← q ⊕ τ δ,   then close f with the same factor.
+
+τ bounds the rotations and displacements of a sub-step (TRUST), and is reduced until the joints close and Σ k r² does
+not increase.  So a target that cannot be reached is approached until the gradient vanishes.  Limits are rows that hold
+while they are reached and pushed against.
+
+A sign tells whether a singular pose was passed.  With u, v the singular vectors of the least singular value σ of Ĵ at
+the last pose, σ' = uᵀ Ĵ' v at the next one changes continuously, and is negative beyond a pose where σ is zero.  A step
+that reduces σ' much is shortened; below LEAST_STEP it is made, and its sign reported.
+
+Reads the tables of a session (:mod:`cardan.interact.abi`); writes q, poses, hands, events, control.
+"""
+
+from math import sqrt
+
+from cardan._jit import evaluator, floats_at, inner, integers_at, plain, tail
+from cardan.dynamics import abi as dynamics_abi
+from cardan.dynamics._dual import dot_6
+from cardan.dynamics._equations import (
+    EVALUATION,
+    JACOBIAN,
+    MOVED_Q,
+    MULTIPLIERS,
+    NEW_Q,
+    OLD_Q,
+    POSE_SCALES,
+    RESIDUAL,
+    ROUNDING,
+    SCALES,
+    SHIFT,
+    SOLVE,
+    VALUES,
+    X,
+    call_algebra,
+    evaluate,
+    factorise,
+    piece,
+    project_pose,
+    retract,
+    roots,
+    scale_jacobian,
+)
+from cardan.dynamics._soft import (
+    COMPLIANCES,
+    ENTRIES,
+    FORCES,
+    RESIDUALS,
+    STIFFNESSES,
+    condense,
+    evaluate_soft,
+    factorise_soft,
+    soft_matrix,
+    soft_multipliers,
+    soft_part,
+    soften,
+)
+from cardan.dynamics.abi import WIDTH
+from cardan.interact import abi
+from cardan.interact._hands import rotated, write_forces
+from cardan.solvers import abi as solvers_abi
+from cardan.system.layout import POSE
+
+EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)
+
+DAMPING = 1e-6  # compliance of a hand, relative to that of the mechanism
+HELD = 1e-10  # the same, relative to that of the body alone
+MOST_TRUST = 0.5  # [rad], and of the extent: of a sub-step
+LEAST_STEP = 1e-3  # [rad], and of the extent: a shorter sub-step is made even if it passes a singular pose
+NO_STEP = 1e-11  # [rad], and of the extent: a smaller step that does not reduce the cost is rounding
+STILL = 1e-13  # [rad], and of the extent: a smaller step is none
+NEAR = 1e-9  # of the extent, and [rad]: a target this near is reached
+CLOSED = 1e-13  # residual of a closed pose, relative to the extent, or in radians
+CLOSURES = 12  # corrections with one factor
+SLOW = 0.5  # a correction that is not reduced by this factor does not converge
+BENT = 0.5  # of a sub-step: a larger correction leaves the branch
+ATTEMPTS = 10
+SHORTER = 0.4  # factor on a sub-step that was refused
+LEFT = 0.3  # of σ: a step that leaves less is shortened
+LEAST_SIGMA = 1e-3  # σ of a pose whose singular vectors can be a reference
+MIDDLES = 3  # evaluations in the middle of a sub-step with rate rows; each reduces the slip by a power of the step
+WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
+RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
+BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
+MOST_CHANGES = 20  # of limits in one cycle
+BASE, READY, MIDDLE, DONE = range(4)  # phases: the factor is not, or is, that of q, or of the middle of a step
+GAIN = 1e-12  # relative: a smaller reduction of the cost is rounding
+
+
+@inner
+def note_event(table, control, kind, number, value):
+    """Append to the ring of events."""
+    ring = floats_at(table[abi.EVENTS])
+    own = tail(ring, abi.EVENT * (int(control[abi.EVENT_COUNT]) % abi.MOST_EVENTS))
+    own[abi.E_CYCLE] = control[abi.CYCLES]
+    own[abi.E_KIND] = kind
+    own[abi.E_NUMBER] = number
+    own[abi.E_VALUE] = value
+    control[abi.EVENT_COUNT] += 1.0
+
+
+@inner
+def take_targets(table, control):
+    """TARGET ← ASKED of every hand whose operator has written it; a target that is not finite is refused."""
+    hands = floats_at(table[abi.HANDS])
+    count = 0
+    for h in range(abi.MOST_HANDS):
+        hand = tail(hands, abi.HAND * h)
+        if hand[abi.KIND] == abi.FREE:
+            continue
+        count += 1
+        version = hand[abi.VERSION]
+        if version == hand[abi.SEEN] or version % 2.0 != 0.0:
+            continue
+        finite = True
+        for i in range(7):
+            if not abs(hand[abi.ASKED + i]) < 1e100:
+                finite = False
+        hand[abi.SEEN] = version
+        if not finite:
+            note_event(table, control, abi.BAD_TARGET, float(h), 0.0)
+            continue
+        for i in range(7):
+            hand[abi.TARGET + i] = hand[abi.ASKED + i]
+        at = int(control[abi.RECORDED])
+        if at < table[abi.RECORD_SIZE]:
+            own = tail(floats_at(table[abi.RECORD]), abi.R_ENTRY * at)
+            own[abi.R_CYCLE] = control[abi.CYCLES]
+            own[abi.R_HAND] = float(h)
+            for i in range(7):
+                own[abi.R_TARGET + i] = hand[abi.TARGET + i]
+        if table[abi.RECORD_SIZE] > 0:
+            control[abi.RECORDED] += 1.0
+    return count
+
+
+@inner
+def worst_residual(job, control, q, work):
+    """VALUES ← f; returns the largest residual of an equation, relative to the extent, or in radians."""
+    values = piece(job, VALUES, work)
+    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
+    weights = tail(roots(job), 3 * WIDTH * job[dynamics_abi.BODIES] + 3)
+    active = floats_at(job[dynamics_abi.ACTIVE])
+    pattern = integers_at(job[dynamics_abi.POSE_PATTERN])
+    strip = tail(pattern, dynamics_abi.P_HEADER)
+    rated = job[dynamics_abi.RATED] > 0
+    worst = 0.0
+    for _ in range(pattern[dynamics_abi.P_STRIPS]):
+        for i in range(strip[dynamics_abi.S_ROWS]):
+            k = strip[dynamics_abi.S_FIRST] + i
+            if rated:
+                k = integers_at(job[dynamics_abi.POSE_EQUATIONS])[k]
+            e = abs(values[strip[dynamics_abi.S_ROW] + i]) * weights[k] * active[k]
+            if not e <= worst:
+                worst = e
+        strip = tail(strip, dynamics_abi.S_BODIES + strip[dynamics_abi.S_SLOTS])
+    return worst
+
+
+@inner
+def linearize_pose(job, control, q, work):
+    """f and J at q, Ĵ and its factor."""
+    jacobian = piece(job, JACOBIAN, work)
+    values = piece(job, VALUES, work)
+    evaluate(job, EVALUATE_JACOBIAN, q, q, values, jacobian, piece(job, EVALUATION, work))
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    pattern = integers_at(job[dynamics_abi.PATTERN])
+    active = floats_at(job[dynamics_abi.ACTIVE])
+    scales = piece(job, SCALES, work)
+    scale_jacobian(pattern, tail(roots(job), 2 * n6), active, jacobian, scales)
+    if job[dynamics_abi.RATED] > 0:
+        numbers = integers_at(job[dynamics_abi.POSE_EQUATIONS])
+        pose_scales = piece(job, POSE_SCALES, work)
+        for k in range(job[dynamics_abi.EQUATIONS] - job[dynamics_abi.RATED]):
+            pose_scales[k] = scales[numbers[k]]
+    factorise(job, control, work)
+
+
+@inner
+def times_jacobian(job, v, out, work):
+    """out ← Ĵ v."""
+    pattern = integers_at(job[dynamics_abi.PATTERN])
+    jacobian = piece(job, JACOBIAN, work)
+    strip = tail(pattern, dynamics_abi.P_HEADER)
+    for _ in range(pattern[dynamics_abi.P_STRIPS]):
+        at = strip[dynamics_abi.S_ENTRY]
+        for i in range(strip[dynamics_abi.S_ROWS]):
+            e = 0.0
+            for s in range(strip[dynamics_abi.S_SLOTS]):
+                e += dot_6(tail(jacobian, at), tail(v, WIDTH * strip[dynamics_abi.S_BODIES + s]))
+                at += WIDTH
+            out[strip[dynamics_abi.S_FIRST] + i] = e
+        strip = tail(strip, dynamics_abi.S_BODIES + strip[dynamics_abi.S_SLOTS])
+
+
+@inner
+def signed_sigma(table, job, work):
+    """uᵀ Ĵ v with the vectors of the reference pose."""
+    n = job[dynamics_abi.EQUATIONS]
+    x = piece(job, X, work)
+    times_jacobian(job, floats_at(table[abi.FIRST_V]), x, work)
+    u = floats_at(table[abi.FIRST_U])
+    e = 0.0
+    for i in range(n):
+        e += u[i] * x[i]
+    return e
+
+
+@inner
+def refresh_sigma(table, job, control, rounds, work):
+    """u, v ← singular vectors of the least singular value, by inverse iterations v ← Ĵᵀ(ĴĴᵀ)⁻² Ĵ v."""
+    n = job[dynamics_abi.EQUATIONS]
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    x = piece(job, X, work)
+    v = floats_at(table[abi.FIRST_V])
+    u = floats_at(table[abi.FIRST_U])
+    noise = floats_at(table[abi.NOISE])
+    step = piece(job, SHIFT, work)
+    for _ in range(rounds):
+        for i in range(n6):
+            step[i] = v[i] + 1e-2 * noise[i]
+        times_jacobian(job, step, u, work)
+        for _ in range(2):
+            for i in range(n6):
+                x[i] = 0.0
+            for i in range(n):
+                x[n6 + i] = -u[i]
+            call_algebra(job, SOLVE, control, work)
+            for i in range(n):
+                u[i] = x[n6 + i]
+        square = 0.0
+        for i in range(n6):
+            square += x[i] * x[i]
+        scale = 1.0 / sqrt(square) if square > 0.0 else 0.0
+        for i in range(n6):
+            v[i] = scale * x[i]
+    times_jacobian(job, v, u, work)
+    square = 0.0
+    for i in range(n):
+        square += u[i] * u[i]
+    sigma = sqrt(square)
+    for i in range(n):
+        u[i] = u[i] / sigma if sigma > 0.0 else 0.0
+    control[abi.SIGMA] = sigma
+
+
+@inner
+def update_compliances(job):
+    """C of the soft rows: DAMPING of the largest k G, divided by the stiffness of each row.
+
+    Of a hand that the joints hold, G is rounding: then C is HELD of k |Ĵ_s|².
+    """
+    table = integers_at(job[dynamics_abi.SOFT_INTS])
+    most = table[dynamics_abi.SOFT_MOST]
+    count = table[dynamics_abi.SOFT_ROWS]
+    matrix = soft_matrix(job)
+    stiffness = soft_part(job, STIFFNESSES, most)
+    compliance = soft_part(job, COMPLIANCES, most)
+    entries = soft_part(job, ENTRIES, WIDTH * most)
+    largest = 0.0
+    alone = 0.0
+    for i in range(count):
+        row = tail(entries, WIDTH * i)
+        largest = max(largest, stiffness[i] * matrix[most * i + i])
+        alone = max(alone, stiffness[i] * dot_6(row, row))
+    for i in range(count):
+        compliance[i] = (DAMPING * largest + HELD * alone) / stiffness[i]
+
+
+@inner
+def cost_slope(job, u):
+    """Derivative of Σ k r² along u."""
+    soft = integers_at(job[dynamics_abi.SOFT_INTS])
+    most = soft[dynamics_abi.SOFT_MOST]
+    residual = soft_part(job, RESIDUALS, most)
+    stiffness = soft_part(job, STIFFNESSES, most)
+    entries = soft_part(job, ENTRIES, WIDTH * most)
+    e = 0.0
+    for i in range(soft[dynamics_abi.SOFT_ROWS]):
+        along = dot_6(tail(entries, WIDTH * i), tail(u, WIDTH * soft[dynamics_abi.SOFT_BODIES + i]))
+        e += 2.0 * stiffness[i] * residual[i] * along
+    return e
+
+
+@inner
+def is_pending(job, table):
+    """Whether a driver's value is to be changed."""
+    places = integers_at(job[dynamics_abi.DRIVERS])
+    floats = floats_at(job[dynamics_abi.FLOATS])
+    goals = floats_at(table[abi.GOALS])
+    for k in range(job[dynamics_abi.DRIVEN]):
+        if goals[2 * k] != floats[places[2 * k]]:
+            return True
+    return False
+
+
+@inner
+def propose(table, job, control, half, work):
+    """STEP ← δ at the pose whose factor is at hand; returns its largest component in radians, or of the extent.
+
+    half: that pose is the one after this part of the STEP of before, and δ is that from the pose before it.  So the
+    rows are those of the middle of the step, and rate rows hold along it to third order.
+    """
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    n = job[dynamics_abi.EQUATIONS]
+    mass = roots(job)
+    x = piece(job, X, work)
+    scales = piece(job, SCALES, work)
+    step = floats_at(table[abi.STEP])
+    soft = integers_at(job[dynamics_abi.SOFT_INTS])
+    rows = soft[dynamics_abi.SOFT_ROWS]
+    if rows > 0:
+        condense(job, control, work)
+        update_compliances(job)
+        factorise_soft(job)
+    begun = piece(job, SHIFT, work)
+    rates = piece(job, MULTIPLIERS, work)
+    for i in range(n6):
+        begun[i] = half * step[i] * mass[n6 + i]
+    if half != 0.0:
+        times_jacobian(job, begun, rates, work)
+    else:
+        for i in range(n):
+            rates[i] = 0.0
+    for i in range(n6 + n):
+        x[i] = 0.0
+    if control[abi.PENDING] != 0.0:
+        values = piece(job, VALUES, work)
+        stops = integers_at(job[dynamics_abi.STOPS])
+        for k in range(job[dynamics_abi.STOP_COUNT]):
+            stop = tail(stops, dynamics_abi.STOP * k)
+            equation = stop[dynamics_abi.STOP_EQUATION]
+            x[n6 + equation] = rates[equation] - scales[equation] * values[stop[dynamics_abi.STOP_ROW]]
+        places = integers_at(job[dynamics_abi.DRIVERS])
+        floats = floats_at(job[dynamics_abi.FLOATS])
+        goals = floats_at(table[abi.GOALS])
+        for k in range(job[dynamics_abi.DRIVEN]):
+            equation = places[2 * k + 1]
+            x[n6 + equation] = scales[equation] * (goals[2 * k] - floats[places[2 * k]])
+        call_algebra(job, SOLVE, control, work)
+    if rows > 0:
+        right = soft_part(job, COMPLIANCES, soft[dynamics_abi.SOFT_MOST])
+        residual = soft_part(job, RESIDUALS, soft[dynamics_abi.SOFT_MOST])
+        entries = soft_part(job, ENTRIES, WIDTH * soft[dynamics_abi.SOFT_MOST])
+        for i in range(rows):
+            own = tail(begun, WIDTH * soft[dynamics_abi.SOFT_BODIES + i])
+            right[i] = dot_6(tail(entries, WIDTH * i), own) - residual[i]
+        soften(job, right, x)
+    control[abi.SLOPE] = cost_slope(job, x)
+    largest = 0.0
+    length = control[dynamics_abi.LENGTH]
+    for i in range(n6):
+        e = x[i] * mass[2 * n6 + i]
+        step[i] = e
+        e = abs(e) / (length if i % WIDTH < 3 else 1.0)
+        if not e <= largest:
+            largest = e
+    return largest
+
+
+@inner
+def release_stop(table, job, control):
+    """Release the stop that pulls most against the hands; returns whether there was one."""
+    soft = integers_at(job[dynamics_abi.SOFT_INTS])
+    rows = soft[dynamics_abi.SOFT_ROWS]
+    count = job[dynamics_abi.STOP_COUNT]
+    y = soft_part(job, FORCES, soft[dynamics_abi.SOFT_MOST])
+    multipliers = soft_multipliers(job)
+    stops = integers_at(job[dynamics_abi.STOPS])
+    n = job[dynamics_abi.EQUATIONS]
+    bounds = floats_at(job[dynamics_abi.BOUNDS])
+    worst = 0.0
+    found = -1
+    for k in range(count):
+        side = bounds[dynamics_abi.BOUND * k + dynamics_abi.SIDE]
+        if side != 0.0:
+            e = 0.0
+            size = 0.0
+            for i in range(rows):
+                own = y[i] * multipliers[n * i + stops[dynamics_abi.STOP * k + dynamics_abi.STOP_EQUATION]]
+                e += own
+                size += abs(own)
+            if side * e < min(worst, -1e-9 * size):
+                worst = side * e
+                found = k
+    if found >= 0:
+        set_stop(job, found, 0.0)
+        note_event(table, control, abi.LIMIT_LEFT, float(found), 0.0)
+    return found >= 0
+
+
+@inner
+def set_stop(job, number, side):
+    """Let a stop hold its lower (−1) or upper (+1) bound, or none (0)."""
+    stop = tail(integers_at(job[dynamics_abi.STOPS]), dynamics_abi.STOP * number)
+    bound = tail(floats_at(job[dynamics_abi.BOUNDS]), dynamics_abi.BOUND * number)
+    bound[dynamics_abi.SIDE] = side
+    value = 0.0
+    if side < 0.0:
+        value = bound[dynamics_abi.LOWER]
+    elif side > 0.0:
+        value = bound[dynamics_abi.UPPER]
+    floats_at(job[dynamics_abi.ACTIVE])[stop[dynamics_abi.STOP_EQUATION]] = 1.0 if side != 0.0 else 0.0
+    floats_at(job[dynamics_abi.FLOATS])[stop[dynamics_abi.STOP_PLACE]] = value
+
+
+@inner
+def reach_stops(table, job, control, work):
+    """Let those stops hold whose bounds are passed at the pose of VALUES; returns whether there is one."""
+    values = piece(job, VALUES, work)
+    stops = integers_at(job[dynamics_abi.STOPS])
+    bounds = floats_at(job[dynamics_abi.BOUNDS])
+    found = False
+    for k in range(job[dynamics_abi.STOP_COUNT]):
+        bound = tail(bounds, dynamics_abi.BOUND * k)
+        if bound[dynamics_abi.SIDE] == 0.0:
+            c = values[stops[dynamics_abi.STOP * k + dynamics_abi.STOP_ROW]]
+            slack = BEYOND / bound[dynamics_abi.WEIGHT]
+            side = 0.0
+            if c > bound[dynamics_abi.UPPER] + slack:
+                side = 1.0
+            elif c < bound[dynamics_abi.LOWER] - slack:
+                side = -1.0
+            if side != 0.0:
+                set_stop(job, k, side)
+                note_event(table, control, abi.LIMIT_REACHED, float(k), side)
+                found = True
+    return found
+
+
+@inner
+def close_pose(job, control, work):
+    """NEW_Q ← the pose closed with the factor at hand; returns the largest correction, negative if it fails."""
+    new_q = piece(job, NEW_Q, work)
+    moved = piece(job, MOVED_Q, work)
+    step = piece(job, SHIFT, work)
+    far = 0.0
+    for b in range(job[dynamics_abi.BODIES]):
+        for i in range(3):
+            far = max(far, abs(new_q[POSE * b + i]))
+    bar = max(CLOSED * control[abi.CLOSED_BAR], ROUNDING * far / control[dynamics_abi.LENGTH])
+    total = 0.0
+    last = 1e300
+    for _ in range(CLOSURES):
+        worst = worst_residual(job, control, new_q, work)
+        control[abi.RESIDUAL] = worst
+        if worst <= bar:
+            return total
+        for i in range(WIDTH * job[dynamics_abi.BODIES]):
+            step[i] = 0.0
+        shift = project_pose(job, control, step, work)
+        if not shift <= SLOW * last:
+            # rounding keeps the residual from falling further
+            return total if worst <= 100.0 * bar else -1.0
+        total += shift
+        last = shift
+        retract(job, new_q, step, moved, work)
+        for i in range(job[dynamics_abi.COORDINATES]):
+            new_q[i] = moved[i]
+    return -1.0
+
+
+@inner
+def set_drivers(table, job, part):
+    """Move the value of every driver by a part of its way to its goal; part 0 restores it."""
+    places = integers_at(job[dynamics_abi.DRIVERS])
+    floats = floats_at(job[dynamics_abi.FLOATS])
+    goals = floats_at(table[abi.GOALS])
+    for k in range(job[dynamics_abi.DRIVEN]):
+        first = goals[2 * k + 1]
+        floats[places[2 * k]] = goals[2 * k] if part == 1.0 else first + part * (goals[2 * k] - first)
+
+
+@inner
+def keep_drivers(table, job):
+    """The values of drivers now are those of the accepted pose."""
+    places = integers_at(job[dynamics_abi.DRIVERS])
+    floats = floats_at(job[dynamics_abi.FLOATS])
+    goals = floats_at(table[abi.GOALS])
+    for k in range(job[dynamics_abi.DRIVEN]):
+        goals[2 * k + 1] = floats[places[2 * k]]
+
+
+@inner
+def try_steps(table, job, control, q, size, cost, work):
+    """NEW_Q ← q moved along STEP as far as the joints close and the cost does not increase.
+
+    Returns the part of the step that was made: 0 if the cost cannot be reduced, −1 if the joints do not close.
+    """
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    step = floats_at(table[abi.STEP])
+    new_q = piece(job, NEW_Q, work)
+    own = piece(job, OLD_Q, work)
+    hands = floats_at(table[abi.HANDS])
+    part = min(1.0, control[abi.TRUST] / size)
+    pending = control[abi.PENDING] != 0.0
+    failed = 0.0
+    attempts = 1 if job[dynamics_abi.RATED] > 0 else ATTEMPTS
+    for _ in range(attempts):
+        for i in range(n6):
+            own[i] = part * step[i]
+        if pending:
+            set_drivers(table, job, part)
+        retract(job, q, own, new_q, work)
+        correction = close_pose(job, control, work)
+        if correction < 0.0 or (correction > BENT * part * size and part * size > LEAST_STEP):
+            failed = -1.0
+            part *= SHORTER
+            continue
+        found = write_forces(hands, new_q)
+        if pending or found <= cost * (1.0 - GAIN):
+            return part
+        failed = 0.0
+        if part * size < NO_STEP:
+            break
+        # least value of the parabola with this slope and these two values
+        slope = control[abi.SLOPE] * part
+        part *= min(0.5, max(0.02, -0.5 * slope / (found - cost - slope) if found - cost - slope > 0.0 else 0.0))
+    return failed
+
+
+def _cycle(op, table, control, q, first, second, third, work):
+    """One servo cycle; returns IDLE, REACHED, MOVING, SATURATED, STUCK or FAILED."""
+    job = integers_at(table[abi.JOB])
+    hands = floats_at(table[abi.HANDS])
+    new_q = piece(job, NEW_Q, work)
+    n = job[dynamics_abi.EQUATIONS]
+    count = job[dynamics_abi.COORDINATES]
+    rated = job[dynamics_abi.RATED] > 0
+    most_trust = RATED_TRUST if rated else MOST_TRUST
+    control[abi.CYCLES] += 1.0
+    held = take_targets(table, control)
+    if held == 0 and not is_pending(job, table):
+        return abi.IDLE
+    status = abi.MOVING
+    rest = int(control[abi.MOST_SUBSTEPS])
+    changes = 0
+    tries = 0
+    middles = 0
+    stopped = False
+    moved = False
+    phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
+    part = 0.0
+    size = 0.0
+    cost = 0.0
+    while True:
+        control[abi.TRUST] = min(control[abi.TRUST], most_trust)
+        if phase == BASE:
+            middles = 0
+            for i in range(count):
+                new_q[i] = q[i]
+        else:
+            if phase == READY:
+                middles = 0
+                cost = write_forces(hands, q)
+                control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
+                for i in range(count):
+                    new_q[i] = q[i]
+            evaluate_soft(job, EVALUATE_JACOBIAN, new_q, new_q, soft_part(job, RESIDUALS, 1))
+            size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
+            if not size < 1e100:
+                status = abi.FAILED
+                break
+            if job[dynamics_abi.STOP_COUNT] > 0 and not stopped and release_stop(table, job, control):
+                changes += 1
+                phase = BASE
+                continue
+            if size < STILL and control[abi.PENDING] == 0.0:
+                status = abi.SATURATED
+                break
+            if rated and middles < MIDDLES:
+                middles += 1
+                part = min(1.0, control[abi.TRUST] / max(size, STILL))
+                move_along(table, job, q, 0.5 * part, new_q, work)
+                phase = MIDDLE
+            else:
+                part = try_steps(table, job, control, q, max(size, STILL), cost, work)
+                phase = DONE
+                if part <= 0.0:
+                    if control[abi.PENDING] != 0.0:
+                        set_drivers(table, job, 0.0)
+                    tries += 1
+                    if rated and tries < ATTEMPTS:
+                        control[abi.TRUST] = SHORTER * min(size, control[abi.TRUST])
+                        phase = BASE
+                        part = 0.0
+                        continue
+                    write_forces(hands, q)
+                    control[abi.LINEARIZED] = 0.0 if rated else 1.0
+                    status = abi.SATURATED if part == 0.0 else abi.STUCK
+                    break
+                if job[dynamics_abi.STOP_COUNT] > 0 and reach_stops(table, job, control, work):
+                    if control[abi.PENDING] != 0.0:
+                        set_drivers(table, job, 0.0)
+                    changes += 1
+                    stopped = True
+                    phase = BASE
+                    if changes < MOST_CHANGES:
+                        continue
+                    control[abi.LINEARIZED] = 0.0
+                    write_forces(hands, q)
+                    status = abi.STUCK
+                    break
+        linearize_pose(job, control, new_q, work)
+        if phase == MIDDLE:
+            control[abi.LINEARIZED] = 0.0
+            continue
+        control[abi.LINEARIZED] = 1.0
+        if phase == BASE:
+            phase = READY
+            if control[abi.SIGMA] == 0.0 and n > 0:
+                refresh_sigma(table, job, control, 30, work)
+            continue
+        if n > 0 and control[abi.SIGMA] > 0.0:
+            sigma = signed_sigma(table, job, work)
+            if sigma < LEFT * control[abi.SIGMA] and part * size > LEAST_STEP and control[abi.TRUST] > LEAST_STEP:
+                control[abi.TRUST] = max(LEAST_STEP, SHORTER * part * size)
+                if control[abi.PENDING] != 0.0:
+                    set_drivers(table, job, 0.0)
+                phase = BASE
+                continue
+            if sigma < 0.0:
+                note_event(table, control, abi.BIFURCATION, 0.0, sigma)
+                control[abi.PASSED] += 1.0
+            if sigma < 0.0 or sigma > LEAST_SIGMA:
+                refresh_sigma(table, job, control, 1, work)
+        moved = True
+        changes = 0
+        tries = 0
+        stopped = False
+        phase = READY
+        keep_drivers(table, job)
+        for i in range(count):
+            q[i] = new_q[i]
+        control[abi.SUBSTEPS] += 1.0
+        rest -= 1
+        control[abi.TRUST] = 2.0 * control[abi.TRUST]
+        if part >= WHOLE or rest <= 0:
+            break
+    if moved:
+        write_poses(table, job, q)
+    if status == abi.FAILED:
+        control[abi.LINEARIZED] = 0.0
+    elif held > 0 and is_near(hands, control[dynamics_abi.LENGTH]):
+        status = abi.REACHED
+    return status
+
+
+@inner
+def move_along(table, job, q, part, out, work):
+    """out ← q moved along a part of STEP."""
+    step = floats_at(table[abi.STEP])
+    own = piece(job, OLD_Q, work)
+    for i in range(WIDTH * job[dynamics_abi.BODIES]):
+        own[i] = part * step[i]
+    retract(job, q, own, out, work)
+
+
+@inner
+def is_near(hands, length):
+    """Whether every hand is at its target."""
+    for h in range(abi.MOST_HANDS):
+        hand = tail(hands, abi.HAND * h)
+        if hand[abi.KIND] == abi.FREE:
+            continue
+        for i in range(3):
+            if abs(hand[abi.FORCE + i]) > NEAR * length * hand[abi.STIFFNESS]:
+                return False
+            if hand[abi.KIND] == abi.POSE and abs(hand[abi.TORQUE + i]) > NEAR * hand[abi.TWIST]:
+                return False
+    return True
+
+
+@inner
+def write_poses(table, job, q):
+    """POSES ← r, p of the body origins."""
+    frames = floats_at(table[abi.FRAMES])
+    origin = floats_at(table[abi.ORIGIN])
+    poses = floats_at(table[abi.POSES])
+    for b in range(job[dynamics_abi.BODIES]):
+        pose = tail(q, POSE * b)
+        f = tail(frames, POSE * b)
+        out = tail(poses, POSE * b)
+        e0 = pose[3]
+        e1 = pose[4]
+        e2 = pose[5]
+        e3 = pose[6]
+        out[3] = e0 * f[3] + e1 * f[4] + e2 * f[5] + e3 * f[6]
+        out[4] = -e0 * f[4] + e1 * f[3] - e2 * f[6] + e3 * f[5]
+        out[5] = -e0 * f[5] + e1 * f[6] + e2 * f[3] - e3 * f[4]
+        out[6] = -e0 * f[6] - e1 * f[5] + e2 * f[4] + e3 * f[3]
+        x, y, z = rotated(tail(out, 3), f[0], f[1], f[2])
+        out[0] = pose[0] - x + origin[0]
+        out[1] = pose[1] - y + origin[1]
+        out[2] = pose[2] - z + origin[2]
+
+
+CYCLE = evaluator(_cycle)

@@ -1,0 +1,80 @@
+"""A run of the equations of motion in cycles of constant length, with hands that act on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cardan.dynamics import abi as dynamics_abi
+from cardan.dynamics.integrate import Integration
+from cardan.interact import abi
+from cardan.lazy import LazyModule
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_dynamic = LazyModule("cardan.interact._dynamic")
+
+MOST_EVENTS = 1000  # of limits that are kept
+MOST_PARTS = 200  # steps of one cycle, which events divide
+
+
+class DynamicRun(Integration):
+    """An integration by rk4, one step per cycle.  Every cycle begins anew, because every target is a jump."""
+
+    def take(self, soft: IntArray, hands: FloatArray) -> None:
+        """Let the hands of a session act: the table of their rows, and their records."""
+        self._soft, self._hands = soft, hands
+        self._spring: FloatArray = np.zeros(self.v.size)
+        self.job[dynamics_abi.SOFT_SOLVER] = _dynamic.SOLVE
+
+    def _fill_extra(self) -> None:
+        super()._fill_extra()
+        self.extra += self._spring
+
+    def cycle(self) -> int:
+        """One cycle; returns a status of a session.  If it fails, the last pose is kept, at rest."""
+        kept = [(array, array.copy()) for array in (self.q, self.v, self.floats, self.active, self.bounds)]
+        time = self.time
+        status = self._cycle(time + self.step)
+        if status in (dynamics_abi.RUNNING, dynamics_abi.DONE):
+            _dynamic.end_hands(self._hands, self.q, self.step)
+            del self.events[:-MOST_EVENTS]
+            return abi.MOVING
+        for array, values in kept:
+            array[...] = values
+        self.v[:] = 0.0
+        self.control[dynamics_abi.TIME] = time + self.step
+        return abi.FAILED if status == dynamics_abi.NOT_FINITE else abi.STUCK
+
+    def _cycle(self, until: float) -> int:
+        c, h = self.control, self.step
+        _dynamic.begin_hands(self._hands, self.q, h)
+        self._spring[:] = 0.0
+        self.extra[:] = 0.0
+        self._soft[dynamics_abi.SOFT_BEGINS] = 1
+        c[dynamics_abi.DRIVE_AT] = c[dynamics_abi.DRIVE_COUNT]  # values of another time
+        status = self.begin()
+        self._soft[dynamics_abi.SOFT_BEGINS] = 0
+        if status != dynamics_abi.RUNNING:
+            return status
+        a = self._last_acceleration()
+        solve: tuple[Any, ...] = (dynamics_abi.IMPLICIT, self.job, c, self.q, self.v, self._spring, a, self.work)
+        _blocks.call_at(_dynamic.SOLVE, *solve)
+        self.extra += self._spring
+        c[dynamics_abi.ERROR] = 0.0
+        for _ in range(MOST_PARTS):
+            status = self.advance(until, 10)
+            if status != dynamics_abi.RUNNING:
+                break
+        return status
+
+    @property
+    def residual(self) -> float:
+        """Largest residual of an equation of poses; lengths relative to the extent, angles in radians."""
+        e = self.equations
+        values = e.problem.with_floats(self.floats).residual(self.q)
+        known = e.poses.equations if e.poses is not None else slice(None)
+        scaled = values[e.equations] * e.values[-e.equations.size :] * self.active
+        return float(np.abs(scaled[known]).max(initial=0.0))

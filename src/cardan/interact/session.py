@@ -1,0 +1,493 @@
+"""The operator in the loop: hands grasp bodies, the mechanism follows with closed joints, and its force is felt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from cardan.analysis.assemble import assemble
+from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.simulate import start_velocities
+from cardan.constraints.signal import GivenRate
+from cardan.coordinates import formulations, rates
+from cardan.dynamics import abi as dynamics_abi
+from cardan.dynamics.equations import Equations
+from cardan.dynamics.integrate import Integration
+from cardan.errors import ModelError, SessionError
+from cardan.interact import abi
+from cardan.interact.dynamic import DynamicRun
+from cardan.interact.hand import Hand
+from cardan.lazy import LazyModule
+from cardan.math import euler
+from cardan.system import check
+from cardan.system.state import FloatArray, State
+from cardan.system.system import IntArray, System
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_hands = LazyModule("cardan.interact._hands")
+_kinematic = LazyModule("cardan.interact._kinematic")
+_soft = LazyModule("cardan.dynamics._soft")
+
+MODES: Final = ("kinematic", "dynamic")
+HAND_KINDS: Final = ("constraint", "spring")
+SUBSTEPS: Final = 8  # of one cycle, at the most
+STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the distance to its target in metres
+FREQUENCY: Final = 30.0  # [rad/s] of all masses on the spring of a hand in a dynamic session, critically damped
+SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
+
+
+class SessionStatus(IntEnum):
+    """What a cycle found."""
+
+    IDLE = abi.IDLE  # no hand, and nothing to drive
+    REACHED = abi.REACHED  # every hand is at its target
+    MOVING = abi.MOVING  # on the way
+    SATURATED = abi.SATURATED  # as near to the targets as joints and limits allow
+    STUCK = abi.STUCK  # no step closes the joints; the last pose is kept
+    FAILED = abi.FAILED  # numbers are not finite; the last pose is kept
+
+
+class SessionEvent(NamedTuple):
+    """What happened in a cycle: "bifurcation", "limit reached", "limit left", "bad target"."""
+
+    cycle: int
+    what: str
+    name: str  # of the limit, or of the body of the hand
+
+
+EVENT_NAMES: Final = {
+    abi.BIFURCATION: "bifurcation",
+    abi.LIMIT_REACHED: "limit reached",
+    abi.LIMIT_LEFT: "limit left",
+    abi.BAD_TARGET: "bad target",
+}
+
+
+class Session:
+    """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
+
+    ``coordinates`` [m, 1], shape (bodies, 7): r and p of every body, as in a State, updated in place.
+    One thread uses it at a time.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        equations: Equations,
+        bodies: Iterable[str],
+        state: Any,
+        *,
+        mode: str = "kinematic",
+        rate: float = 1000.0,
+        hand: str = "constraint",
+    ) -> None:
+        """system: that of kinematics, which assembles the start.
+
+        equations: of motion, or, in a kinematic session, with a size of each body for its mass.
+        """
+        self.hand = check.choice(hand, "hand", HAND_KINDS)
+        self.mode = check.choice(mode, "mode", MODES)
+        self.rate = check.positive(rate, "rate")
+        found = assemble(system, state, getattr(state, "time", None), AssemblyOptions())
+        if not found.ok:
+            raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
+        self._equations = e = equations
+        if mode == "kinematic":
+            driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
+            if driven:
+                raise ModelError(
+                    f"rate row {driven[0]!r} has a given rate, but no time passes in a kinematic session; "
+                    "use mode='dynamic', or remove it"
+                )
+        self._system = own = e.system
+        self._time = found.state.time
+        self._numbers = {name: k for k, name in enumerate(bodies)}
+        self._origin = own.origin
+        known = {**getattr(state, "angles", {}), **found.state.angles}
+        angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
+        q = formulations.to_reference(own, found.state.coordinates, angles)
+        none: FloatArray = np.empty(0)
+        given = getattr(state, "velocities", None) if mode == "dynamic" else None
+        if given is not None and state.names != found.state.names:  # another order of the bodies
+            given = given[[state.names.index(name) for name in found.state.names]]
+        v = start_velocities(own, found.state, given)
+        kind = DynamicRun if mode == "dynamic" else Integration
+        self._run = kind(e, q, v, self._time, none, end=self._time + 1.0, method="rk4", step=1.0 / self.rate)
+        floats = e.floats_at(self._time)
+        for place, _ in own.signals:
+            self._run.floats[place] = floats[place]
+        self.coordinates: FloatArray = np.array(found.state.coordinates)
+        self._make_tables()
+        self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
+        self._lock = threading.Lock()
+        self._events: list[SessionEvent] = []
+        self._seen = 0
+        self._is_closed = False
+        self._keep_start()
+
+    def _make_tables(self) -> None:
+        """Arrays that the kernels share, and their addresses; the arrays stay alive with the session."""
+        from cardan._jit import address_of
+
+        run, e, own = self._run, self._equations, self._system
+        bodies, n = len(own.names), e.equations.size
+        n6 = dynamics_abi.WIDTH * bodies
+        self._control: FloatArray = np.zeros(abi.CONTROL)
+        self._control[: dynamics_abi.CONTROL] = run.control
+        run.control = self._control
+        c = self._control
+        lengths = [piece.system.judged_length for piece in own.pieces] or [own.judged_length]
+        c[abi.CLOSED_BAR] = max(SMALLEST, min(1.0, min(lengths) / own.judged_length))
+        c[abi.TRUST], c[abi.MOST_SUBSTEPS] = 1.0, SUBSTEPS
+        self._q = run.q
+        self._soft: IntArray = np.zeros(dynamics_abi.SOFT_BODIES + abi.MOST_ROWS, dtype=np.int64)
+        self._soft[dynamics_abi.SOFT_MOST] = abi.MOST_ROWS
+        self._hand_floats: FloatArray = np.zeros(abi.MOST_HANDS * abi.HAND)
+        noise = np.random.default_rng(0).standard_normal(n6)
+        values = [run.floats[place] for place, _ in own.signals]
+        self._goals: FloatArray = np.repeat(np.array(values, dtype=np.float64), 2) if values else np.zeros(1)
+        self._ring: FloatArray = np.zeros(abi.MOST_EVENTS * abi.EVENT)
+        self._record: FloatArray = np.zeros(abi.R_ENTRY)
+        self._vectors: FloatArray = np.concatenate([noise, np.zeros(n6 + n), noise])
+        self._work: FloatArray = np.zeros(_soft.work_size(abi.MOST_ROWS, bodies, n))
+        self._frames: FloatArray = np.ascontiguousarray(own.reference_frames).reshape(-1)
+        job = run.job
+        if isinstance(run, DynamicRun):
+            run.take(self._soft, self._hand_floats)
+        self._soft[dynamics_abi.SOFT_WHICH] = abi.EVERY
+        job[dynamics_abi.SOFT] = _hands.EVALUATE
+        job[dynamics_abi.SOFT_INTS] = address_of(self._soft)
+        job[dynamics_abi.SOFT_FLOATS] = address_of(self._hand_floats)
+        job[dynamics_abi.SOFT_WORK] = address_of(self._work)
+        self._first_v, self._first_u = self._vectors[:n6], self._vectors[n6 : n6 + n]
+        self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
+        self._poses = self.coordinates.reshape(-1)
+        table = {
+            abi.JOB: job,
+            abi.HANDS: self._hand_floats,
+            abi.FRAMES: self._frames,
+            abi.ORIGIN: own.origin,
+            abi.POSES: self._poses,
+            abi.FIRST_V: self._first_v,
+            abi.FIRST_U: self._first_u,
+            abi.NOISE: self._noise,
+            abi.GOALS: self._goals,
+            abi.STEP: self._step_floats,
+            abi.EVENTS: self._ring,
+            abi.RECORD: self._record,
+        }
+        self._table: IntArray = np.zeros(abi.TABLE, dtype=np.int64)
+        for place, array in table.items():
+            self._table[place] = address_of(array)
+        self._kernel: Any
+        self._arguments: tuple[Any, ...]
+        if isinstance(run, DynamicRun):
+            self._kernel, self._arguments = self._dynamic_cycle, ()
+        else:
+            self._table[abi.CYCLE] = _kinematic.CYCLE
+            self._kernel, self._arguments = _blocks.run, (self._table, self._control, self._q, run.work)
+
+    def _dynamic_cycle(self) -> int:
+        """One cycle of the equations of motion."""
+        run = self._run
+        assert isinstance(run, DynamicRun)
+        self._control[abi.CYCLES] += 1.0
+        for hand in self.hands:
+            self._take_target(hand._row)
+        status = run.cycle()
+        self.coordinates[...] = formulations.from_reference(self._system, self._q)
+        return status
+
+    def _take_target(self, row: FloatArray) -> None:
+        """TARGET ← ASKED, if the operator has written it."""
+        version = row[abi.VERSION]
+        if version != row[abi.SEEN] and version % 2.0 == 0.0:
+            asked = row[abi.ASKED : abi.ASKED + 7]
+            row[abi.SEEN] = version
+            if np.isfinite(asked).all():
+                row[abi.TARGET : abi.TARGET + 7] = asked
+
+    # -- the start of the drag -----------------------------------------------------------------------------------------
+
+    def _keep_start(self) -> None:
+        """What :meth:`restore` returns to."""
+        run = self._run
+        kept = (self._q, self.coordinates, run.floats, run.active, run.bounds, self._goals, run.v, run.history)
+        self._start_time = run.time
+        self._start = [(array, array.copy()) for array in kept]
+
+    def restore(self) -> None:
+        """Return to the start of the drag, bit by bit: the pose when a hand last took hold while no other did."""
+        with self._exclusive():
+            for array, kept in self._start:
+                array[...] = kept
+            self._control[dynamics_abi.TIME] = self._start_time
+            self._control[abi.LINEARIZED] = 0.0
+            self._control[abi.SIGMA] = 0.0
+            self._control[abi.TRUST] = 1.0
+            self._control[dynamics_abi.REDUNDANT] = 0.0
+            self._vectors[: self._noise.size] = self._noise
+            for hand in self.hands:
+                self._put(hand, hand._row)
+
+    # -- hands ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def hands(self) -> tuple[Hand, ...]:
+        """The hands that hold a body now."""
+        return tuple(hand for hand in self._hands if hand is not None)
+
+    @property
+    def target(self) -> Any:
+        """A session has no target of its own: its hands have."""
+        raise SessionError("a session has no target; grasp a body, g = session.grasp(body, point), and set g.target")
+
+    @target.setter
+    def target(self, value: Any) -> None:
+        self.target  # noqa: B018  # the same error
+
+    def grasp(
+        self,
+        body: Any,
+        point: Any = (0.0, 0.0, 0.0),
+        *,
+        pose: bool = False,
+        stiffness: Any = None,
+        damping: Any = None,
+        hand: str | None = None,
+    ) -> Hand:
+        """Take hold of a body, by object or name, at a point in its axes [m]; its target is first where it is.
+
+        pose: hold the orientation too, six rows instead of three.
+
+        Kinematic: stiffness [N/m], 1 where none is given.  Where hands pull against each other or against the joints,
+        the stiffer one is nearer to its target, and the force it feels is stiffness times the distance.
+        Dynamic: hand="constraint" makes the point follow its target; the force is that of the constraint.  "spring"
+        has a stiffness and a damping [N s/m]; where none are given, they are those with which the mass of all bodies
+        would swing at 30 rad/s, critically damped.
+        Rotations have the stiffness and the damping times the square of the body's size.
+        """
+        kind = "pose" if check.flag(pose, "pose") else "point"
+        return self._take(body, point, kind, (hand or self.hand, stiffness, damping))
+
+    def push(
+        self,
+        body: Any,
+        point: Any = (0.0, 0.0, 0.0),
+        *,
+        direction: Any = None,
+        stiffness: Any = None,
+        damping: Any = None,
+    ) -> Hand:
+        """Push a body at a point with a hand that never pulls: it acts where its target is beyond the face.
+
+        The face is the plane through the point, fixed on the body.  direction: into the body, normal to the face, in
+        body axes; from the point towards the centroid of the body's joint points where none is given.  The hand slides
+        on the face without friction.  stiffness, damping: as of a spring, see :meth:`grasp`.
+        """
+        return self._take(body, point, "push", ("spring", stiffness, damping), direction)
+
+    def _take(self, body: Any, point: Any, kind: str, spring: tuple[str, Any, Any], direction: Any = None) -> Hand:
+        with self._exclusive():
+            name = getattr(body, "name", body)
+            what = f"the point grasped on {name!r}"
+            if getattr(body, "is_ground", False) or name == "ground":
+                raise ModelError("a hand was put on the ground, which does not move; grasp a movable body")
+            if not isinstance(name, str) or name not in self._numbers:
+                raise check.unknown(name, "movable body of this session", self._numbers)
+            number = self._numbers[name]
+            local = np.array(check.vector(point, what))
+            role, stiffness, damping = self._spring(name, *spring)
+            if None not in self._hands:
+                raise ModelError(f"there are {abi.MOST_HANDS} hands already; release one of them first")
+            index = self._hands.index(None)
+            row = self._hand_floats[index * abi.HAND : (index + 1) * abi.HAND]
+            frame = self._frames.reshape(-1, 7)[number]
+            normal = self._normal(name, number, local, direction) if kind == "push" else np.zeros(3)
+            row[:] = 0.0
+            row[abi.BODY] = number
+            row[abi.LOCAL : abi.LOCAL + 3] = euler.rotate(euler.conjugate(frame[3:]), local - frame[:3])
+            row[abi.FRAME : abi.FRAME + 4] = euler.conjugate(frame[3:])
+            row[abi.NORMAL : abi.NORMAL + 3] = euler.rotate(euler.conjugate(frame[3:]), normal)
+            square = self._size(number) ** 2
+            row[abi.STIFFNESS], row[abi.TWIST] = stiffness, stiffness * square
+            row[abi.DAMPING], row[abi.UNTWIST] = damping, damping * square
+            row[abi.ROLE] = abi.SPRINGS if role == "spring" else abi.HOLDS
+            if not self.hands:
+                self._keep_start()
+            hand = Hand(self, row, name, local, kind)
+            self._put(hand, row)
+            row[abi.KIND] = {"point": abi.POINT, "pose": abi.POSE, "push": abi.PUSH}[kind]
+            self._hands[index] = hand
+            return hand
+
+    def _spring(self, name: str, role: str, stiffness: Any, damping: Any) -> tuple[str, float, float]:
+        """Role, stiffness and damping of a new hand, checked."""
+        check.choice(role, "hand", HAND_KINDS)
+        if self.mode == "kinematic":
+            if damping is not None:
+                raise ModelError(
+                    f"the hand on {name!r} has damping, but no time passes in a kinematic session; omit it"
+                )
+            return role, check.positive(STIFFNESS if stiffness is None else stiffness, "stiffness"), 0.0
+        mass = float(self._equations.masses[:, 0].sum())
+        k = FREQUENCY**2 * mass if stiffness is None else check.positive(stiffness, "stiffness")
+        d = 2.0 * float(np.sqrt(k * mass)) if damping is None else check.positive(damping, "damping", zero=True)
+        return role, k, d
+
+    def _normal(self, name: str, number: int, local: FloatArray, direction: Any) -> FloatArray:
+        if direction is not None:
+            return np.array(check.direction(direction, f"the direction of the push on {name!r}"))
+        inwards = self._system.centroids[number] - local
+        length = float(np.linalg.norm(inwards))
+        if not length > 0.0:
+            raise ModelError(f"the push on {name!r} is at the centroid of its joint points; give direction=")
+        normal: FloatArray = inwards / length
+        return normal
+
+    def _size(self, number: int) -> float:
+        """Radius of gyration of a body in the metric of the session [m]."""
+        own = self._equations.masses[number]
+        return float(np.sqrt(own[3:].max() / own[0]))
+
+    def _put(self, hand: Hand, row: FloatArray) -> None:
+        """Put the target of a hand where its body is now."""
+        position, p = np.split(self.coordinates[self._numbers[hand.body]], [3])
+        now = np.concatenate([position + euler.rotate(p, hand.local) - self._origin, p])
+        for place in (abi.TARGET, abi.ASKED, abi.NOW):
+            row[place : place + 7] = now
+        row[abi.FORCE : abi.FORCE + 6] = 0.0
+        row[abi.SEEN] = row[abi.VERSION]
+
+    def _release(self, hand: Hand) -> None:
+        with self._exclusive():
+            hand._row[abi.KIND] = abi.FREE
+            self._hands[self._hands.index(hand)] = None
+            hand._session = None
+
+    # -- cycles --------------------------------------------------------------------------------------------------------
+
+    def step(self) -> int:
+        """One servo cycle: the mechanism follows the hands; returns a :class:`SessionStatus` as a number."""
+        if not self._lock.acquire(False):
+            raise self._busy()
+        try:
+            status: int = self._kernel(*self._arguments)
+        finally:
+            self._lock.release()
+        return status
+
+    def drive(self, name: Any, value: Any) -> None:
+        """Set the value of a driver's coordinate [m or rad]; the next cycles move there in sub-steps."""
+        with self._exclusive():
+            own = getattr(name, "name", name)
+            if self.mode == "dynamic":
+                raise ModelError(
+                    f"driver {own!r} follows its function of time in a dynamic session; use mode='kinematic'"
+                )
+            drivers = [signal.name for _, signal in self._system.signals]
+            if own not in drivers:
+                raise check.unknown(own, "driver of this session", drivers)
+            self._goals[2 * drivers.index(own)] = check.number(value, f"the value of driver {own!r}")
+
+    @property
+    def residual(self) -> float:
+        """Largest residual of a joint in the last accepted pose; lengths relative to the extent, angles in radians."""
+        if isinstance(self._run, DynamicRun):
+            return self._run.residual
+        return float(self._control[abi.RESIDUAL])
+
+    @property
+    def cycles(self) -> int:
+        """Number of cycles made."""
+        return int(self._control[abi.CYCLES])
+
+    @property
+    def events(self) -> list[SessionEvent]:
+        """What happened so far, in order; the last 256 if they are not read for long."""
+        count = int(self._control[abi.EVENT_COUNT])
+        for k in range(max(self._seen, count - abi.MOST_EVENTS), count):
+            at = abi.EVENT * (k % abi.MOST_EVENTS)
+            cycle, kind, number, _ = self._ring[at : at + abi.EVENT]
+            self._events.append(SessionEvent(int(cycle), EVENT_NAMES[int(kind)], self._event_name(kind, int(number))))
+        self._seen = count
+        if isinstance(self._run, DynamicRun):
+            return [SessionEvent(round(e.time * self.rate), f"limit {e.what}", e.limit) for e in self._run.events]
+        return list(self._events)
+
+    def _event_name(self, kind: float, number: int) -> str:
+        if kind in (abi.LIMIT_REACHED, abi.LIMIT_LEFT):
+            return self._equations.stops[number].name
+        if kind == abi.BAD_TARGET:
+            return self._system.names[int(self._hand_floats[number * abi.HAND + abi.BODY])]
+        return ""
+
+    @property
+    def positions(self) -> FloatArray:
+        """[m], shape (bodies, 3), updated in place."""
+        return self.coordinates[:, :3]
+
+    @property
+    def quaternions(self) -> FloatArray:
+        """(w, x, y, z), shape (bodies, 4), updated in place."""
+        return self.coordinates[:, 3:]
+
+    @property
+    def state(self) -> State:
+        """The current poses, and velocities in a dynamic session."""
+        own = self._system
+        angles = formulations.angles(own, self._q).copy() if own.counted_angles else None
+        found = own.state(self.coordinates.copy(), angles, self._run.time)
+        if self.mode == "kinematic":
+            return found
+        velocities, accelerations = rates.at_origins(own, self._q, self._run.v, self._run._last_acceleration())
+        return found.with_rates(velocities, accelerations)
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    def _exclusive(self) -> _Exclusive:
+        return _Exclusive(self)
+
+    def _busy(self) -> SessionError:
+        if self._is_closed:
+            return SessionError("the session is closed; make another one with m.session(state)")
+        return SessionError("another thread uses this session; use one session per thread, or stop its servo first")
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise self._busy()
+
+    def close(self) -> None:
+        """End the session; its last state stays readable."""
+        if not self._is_closed:
+            with self._exclusive():
+                self._is_closed = True
+            self._lock.acquire()  # never released: every later use is refused
+
+    def __enter__(self) -> Session:
+        self._check_open()
+        return self
+
+    def __exit__(self, *unused: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session ({self.mode}): {len(self._system.names)} bodies, {len(self.hands)} hands>"
+
+
+class _Exclusive:
+    """A block in which no other thread may use the session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        if not self._session._lock.acquire(False):
+            raise self._session._busy()
+
+    def __exit__(self, *unused: Any) -> None:
+        self._session._lock.release()

@@ -1,0 +1,84 @@
+"""The kernel that evaluates formulas of variables: numbers in the tables, and their derivatives.
+
+    expanded ← floats, with  floats[position] = node − shift  for every output,  tangents ← nodes,
+
+where node k is an operation on earlier nodes.  Reads the table of variables (:mod:`cardan.system.layout`), the floats
+of the system and the variables in q; writes the expanded floats, the tangents, and the values of the nodes.
+"""
+
+from math import acos, asin, atan, atan2, cos, cosh, exp, log, nan, sin, sinh, sqrt, tan, tanh
+
+from cardan._jit import evaluator, exact_inner, tail
+from cardan.system.layout import NODE, OUTPUT, T_FLOATS, T_NODES, T_OUTPUTS, T_TANGENTS, TABLE
+
+
+@exact_inner
+def apply(op, a, b):
+    """The value of an operation; NaN where it is not defined."""
+    if op == 2:
+        return a + b
+    if op == 3:
+        return a - b
+    if op == 4:
+        return a * b
+    if op == 5:
+        return a / b if b != 0.0 else nan
+    if op == 6:
+        return sqrt(a) if a >= 0.0 else nan
+    if op == 7:
+        return sin(a)
+    if op == 8:
+        return cos(a)
+    if op == 9:
+        return tan(a)
+    if op == 10:
+        return exp(a) if a < 700.0 else nan
+    if op == 11:
+        return log(a) if a > 0.0 else nan
+    if op == 12:
+        return asin(a) if abs(a) <= 1.0 else nan
+    if op == 13:
+        return acos(a) if abs(a) <= 1.0 else nan
+    if op == 14:
+        return atan(a)
+    if op == 15:
+        return sinh(a) if abs(a) < 700.0 else nan
+    if op == 16:
+        return cosh(a) if abs(a) < 700.0 else nan
+    if op == 17:
+        return tanh(a)
+    if op == 18:
+        return atan2(a, b)
+    if a > 0.0 or (a < 0.0 and b == int(b)) or (a == 0.0 and b >= 0.0):
+        return a**b
+    return nan
+
+
+def _expand(op, ints, floats, q, step, out, jacobian, work):
+    """ints: from the table of variables on.  q: the variables.  out: expanded floats, tangents, values of the nodes."""
+    size = ints[T_FLOATS]
+    count = ints[T_NODES]
+    tangents = tail(out, size)
+    nodes = tail(out, size + ints[T_TANGENTS])
+    node = tail(ints, TABLE)
+    for k in range(count):
+        kind = node[0]
+        if kind == 0:
+            nodes[k] = floats[node[1]]
+        elif kind == 1:
+            nodes[k] = q[node[1]]
+        else:
+            nodes[k] = apply(kind, nodes[node[1]], nodes[node[2]])
+        node = tail(node, NODE)
+    for k in range(size):
+        out[k] = floats[k]
+    for _ in range(ints[T_OUTPUTS]):
+        shift = floats[node[2]] if node[2] >= 0 else 0.0
+        out[node[1]] = nodes[node[0]] - shift
+        node = tail(node, OUTPUT)
+    for k in range(ints[T_TANGENTS]):
+        tangents[k] = nodes[node[k]]
+    return 0
+
+
+EXPAND = evaluator(_expand)

@@ -1,0 +1,368 @@
+"""Design parameters, and formulas of them that stand where a number stands in a point, a frame or a joint.
+
+A mechanism has one :class:`Book`: the graph of all its formulas, and their values at the drawn values of the
+parameters.  Formulas are evaluated in the order in which their operations were written, so a parameter gives the same
+bits as the plain number.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
+
+from cardan.constraints.expression import FUNCTIONS, Graph, Plain, Scalar, TracingError
+from cardan.errors import ModelError
+
+_OPERATIONS: Final[dict[str, Callable[..., float]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "call power": lambda a, n: a**n,
+    "call atan2": math.atan2,
+    **{
+        f"call {name}": getattr(math, name)
+        for name in ("sqrt", "sin", "cos", "tan", "exp", "log", "asin", "acos", "atan", "sinh", "cosh", "tanh")
+    },
+}
+
+
+class Condition(NamedTuple):
+    """lower < value of a node < upper, or value ≠ 0 if both are zero; ``text`` says of what and what is valid."""
+
+    node: int
+    lower: float
+    upper: float
+    text: str
+
+    def holds(self, value: float) -> bool:
+        if self.lower == self.upper == 0.0:
+            return value != 0.0
+        return self.lower < value < self.upper
+
+
+class Book:
+    """The formulas of one mechanism.
+
+    ``names``: of the parameters, in the order of the variables x0, x1, … of the graph; None for one that was removed.
+    ``values``: of every node of the graph, at the drawn values of the parameters.
+    ``conditions``: for a formula to be valid where it stands.
+    """
+
+    __slots__ = ("bounds", "conditions", "graph", "names", "nodes", "values")
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.names: list[str | None] = []
+        self.nodes: list[int] = []  # of the parameters
+        self.bounds: list[tuple[float, float]] = []
+        self.values: list[float] = []
+        self.conditions: dict[Condition, None] = {}
+
+    def add(self, name: str, value: float, bounds: tuple[float, float]) -> int:
+        """A new parameter; returns its number."""
+        node = self.graph.variable(f"x{len(self.names)}")
+        self.names.append(name)
+        self.nodes.append(node.index)
+        self.bounds.append(bounds)
+        self.values.append(value)
+        return len(self.names) - 1
+
+    def drawn(self) -> dict[str, float]:
+        """The drawn values by name."""
+        pairs = zip(self.names, self.nodes, strict=True)
+        return {name: self.values[node] for name, node in pairs if name is not None}
+
+    def index(self, node: Scalar) -> int:
+        """The index of a node, whose value and those before it are computed if they are new."""
+        for new in self.graph.nodes[len(self.values) :]:
+            self.values.append(evaluated(new, self.values))
+        return node.index
+
+    def evaluate(self, given: Mapping[str, float]) -> list[float]:
+        """The values of all nodes at other values of the parameters; NaN where one is not defined."""
+        parameters = [math.nan if name is None else given[name] for name in self.names]
+        found: list[float] = []
+        for node in self.graph.nodes[: len(self.values)]:
+            if node.operation == "variable":
+                found.append(parameters[int(str(node.value)[1:])])
+            elif node.operation == "constant":
+                found.append(node.value)  # type: ignore[arg-type]  # a constant is a number
+            else:
+                found.append(evaluated(node, found))
+        return found
+
+    def require(self, formula: Formula, lower: float, upper: float, text: str) -> None:
+        """Note a condition; ModelError if it does not hold now."""
+        condition = Condition(formula.index, lower, upper, text)
+        if not condition.holds(formula.value):
+            raise ModelError(f"{text.format(value=formula.value)}")
+        self.conditions[condition] = None
+
+    def parameters_of(self, nodes: Sequence[int]) -> set[str]:
+        """Names of the parameters that some nodes depend on."""
+        reads = self._below(nodes)
+        return {name for name, node in zip(self.names, self.nodes, strict=True) if name is not None and node in reads}
+
+    def is_removed(self, node: int) -> bool:
+        """Whether a formula has a parameter that was removed."""
+        below = self._below([node])
+        return any(name is None and place in below for name, place in zip(self.names, self.nodes, strict=True))
+
+    def _below(self, nodes: Sequence[int]) -> set[int]:
+        seen: set[int] = set()
+        stack = list(nodes)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack += [argument.index for argument in self.graph.nodes[node].arguments]
+        return seen
+
+    def check(self, values: list[float], used: Sequence[int]) -> None:
+        """ModelError where a formula in use is not finite at these values, or does not satisfy its conditions."""
+        below = self._below(used)
+        for condition in self.conditions:
+            if condition.node in below and not condition.holds(values[condition.node]):
+                raise ModelError(condition.text.format(value=values[condition.node]))
+        for node in used:
+            if not math.isfinite(values[node]):
+                raise ModelError(f"{Formula(self, node)!r} is {values[node]}; it must be finite")
+
+    def text(self, node: int) -> str:
+        """A formula in words."""
+        this = self.graph.nodes[node]
+        if this.operation == "variable":
+            return self.names[int(str(this.value)[1:])] or "a parameter that was removed"
+        if this.operation == "constant":
+            return f"{this.value:g}"
+        parts = [self.text(argument.index) for argument in this.arguments]
+        if this.operation.startswith("call "):
+            return f"{this.operation.removeprefix('call ')}({', '.join(parts)})"
+        return f"({f' {this.operation} '.join(parts)})"
+
+    def plain(self) -> tuple[Plain, ...]:
+        """The nodes as plain values."""
+        return tuple(node.plain() for node in self.graph.nodes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = self.plain(), list(self.names), list(self.nodes), list(self.bounds), list(self.values)
+        return _rebuilt, (*state, dict(self.conditions))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Book:
+        make, state = self.__reduce__()
+        made: Book = make(*state)
+        memo[id(self)] = made
+        return made
+
+
+def _rebuilt(
+    nodes: Sequence[Plain],
+    names: list[str | None],
+    places: list[int],
+    bounds: list[tuple[float, float]],
+    values: list[float],
+    conditions: dict[Condition, None],
+) -> Book:
+    made = Book()
+    for operation, arguments, value in nodes:
+        if operation not in ("variable", "constant") and operation not in _OPERATIONS:
+            raise ModelError(f"a formula has the operation {operation!r}; it must be one of {', '.join(_OPERATIONS)}")
+        made.graph.node(operation, tuple(made.graph.nodes[k] for k in arguments), value)
+    made.names, made.nodes, made.bounds, made.values = names, places, bounds, values
+    made.conditions = dict(conditions)
+    return made
+
+
+def evaluated(node: Scalar, values: Sequence[float]) -> float:
+    """The value of a constant or an operation, from those of earlier nodes; NaN where it is not defined."""
+    if node.operation == "constant":
+        return float(node.value)  # type: ignore[arg-type]  # a constant is a number
+    try:
+        return _OPERATIONS[node.operation](*[values[argument.index] for argument in node.arguments])
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
+class Formula:
+    """A number that depends on parameters: ``2 * L + 0.1``, ``cd.sqrt(L)``.
+
+    It may stand wherever a number stands in a point, a frame or a vector of a body, and in a joint.
+    """
+
+    __slots__ = ("book", "index")
+
+    def __init__(self, book: Book, index: int) -> None:
+        self.book = book
+        self.index = index
+
+    @property
+    def value(self) -> float:
+        """At the drawn values of the parameters."""
+        return self.book.values[self.index]
+
+    def at(self, given: Mapping[str, float]) -> float:
+        """At given values of the parameters."""
+        return self.book.evaluate({**self.book.drawn(), **given})[self.index]
+
+    @property
+    def parameters(self) -> set[str]:
+        """Names of the parameters it depends on."""
+        return self.book.parameters_of([self.index])
+
+    @property
+    def node(self) -> Scalar:
+        return self.book.graph.nodes[self.index]
+
+    def _lifted(self, other: Any) -> Scalar:
+        if isinstance(other, Formula):
+            if other.book is not self.book:
+                raise ModelError(
+                    f"{self!r} and {other!r} are of two mechanisms; a formula must use parameters of one of them"
+                )
+            return other.node
+        if not isinstance(other, numbers.Real) or isinstance(other, bool):
+            raise ModelError(f"{self!r} was combined with {other!r}; it can be combined with numbers and parameters")
+        try:
+            return self.book.graph.lift(other)  # type: ignore[arg-type]  # a real number
+        except TracingError:
+            raise ModelError(f"{self!r} was combined with {other!r}; a number must be finite") from None
+
+    def _made(self, function: Callable[..., Scalar], *arguments: Scalar) -> Formula:
+        try:
+            return Formula(self.book, self.book.index(function(*arguments)))
+        except TracingError as error:
+            raise ModelError(f"a formula of {self!r}: {error}") from None
+
+    def __add__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.add, self.node, self._lifted(other))
+
+    def __radd__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.add, self._lifted(other), self.node)
+
+    def __sub__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.subtract, self.node, self._lifted(other))
+
+    def __rsub__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.subtract, self._lifted(other), self.node)
+
+    def __mul__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.multiply, self.node, self._lifted(other))
+
+    def __rmul__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.multiply, self._lifted(other), self.node)
+
+    def __truediv__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.divide, self.node, self._lifted(other))
+
+    def __rtruediv__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.divide, self._lifted(other), self.node)
+
+    def __pow__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.power, self.node, self._lifted(other))
+
+    def __rpow__(self, other: Any) -> Formula:
+        return self._made(self.book.graph.power, self._lifted(other), self.node)
+
+    def __neg__(self) -> Formula:
+        return self * -1.0
+
+    def __pos__(self) -> Formula:
+        return self
+
+    def lift(self, other: Any) -> Formula:
+        """A number as a formula."""
+        return Formula(self.book, self.book.index(self._lifted(other)))
+
+    def call(self, name: str, *others: Any) -> Formula:
+        """A function of it, such as cd.sin."""
+        if name not in FUNCTIONS or f"call {name}" not in _OPERATIONS:
+            raise ModelError(f"cd.{name} cannot be used in a formula of parameters")
+        return self._made(self.book.graph.call, name, self.node, *map(self._lifted, others))  # type: ignore[arg-type]
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ModelError(
+            f"{self!r} is no number: in a formula use operators and cd.sin, cd.sqrt, …; its number is {self!r}.value"
+        )
+
+    __float__ = __int__ = __index__ = __bool__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __array__ = __round__ = __floordiv__ = __mod__ = _refuse
+    __array_ufunc__ = None  # NumPy leaves operators to this class
+
+    def description(self) -> str:
+        """As plain values: equal for equal formulas."""
+        return self.book.text(self.index)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and other.book is self.book and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash((id(self.book), self.index))
+
+    def __repr__(self) -> str:
+        return f"<{self.book.text(self.index)}>"
+
+
+class Parameter(Formula):
+    """A design parameter of a mechanism, made by :meth:`cardan.Mechanism.parameter`.
+
+    It is held at its value unless an assembly is asked to solve for it.  Setting ``value`` changes the drawing.
+    """
+
+    __slots__ = ("_owner", "name")
+
+    def __init__(self, owner: Any, name: str, book: Book, index: int) -> None:
+        super().__init__(book, index)
+        self._owner = owner
+        self.name = name
+
+    @property
+    def value(self) -> float:
+        """The drawn value."""
+        return self.book.values[self.index]
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._owner._set_parameter(self, value)
+
+    @property
+    def _number(self) -> int:
+        return self.book.nodes.index(self.index)
+
+    @property
+    def lower(self) -> float:
+        """The lower bound; −inf where there is none."""
+        return self.book.bounds[self._number][0]
+
+    @property
+    def upper(self) -> float:
+        """The upper bound; inf where there is none."""
+        return self.book.bounds[self._number][1]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parameter, (self._owner, self.name, self.book, self.index)
+
+    def __repr__(self) -> str:
+        return f"<parameter {self.name!r}>"
+
+
+def number(value: Any) -> float:
+    """The drawn value of a formula, or the number itself."""
+    return value.value if isinstance(value, Formula) else value
+
+
+def plain(values: Sequence[Any]) -> tuple[float, ...]:
+    """The drawn values of numbers and formulas."""
+    return tuple([value.value if isinstance(value, Formula) else value for value in values])
+
+
+def bindings(values: Sequence[Any], first: int = 0) -> tuple[tuple[int, int], ...]:
+    """Of every formula among some numbers: its position, and its node."""
+    return tuple([(first + k, value.index) for k, value in enumerate(values) if isinstance(value, Formula)])
+
+
+def sqrt(value: Any) -> Any:
+    """Square root of a number or of a formula."""
+    return value.call("sqrt") if isinstance(value, Formula) else math.sqrt(value)

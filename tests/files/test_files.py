@@ -1,0 +1,601 @@
+"""Model files: what is saved is read again unchanged; errors name line, key and what is valid; saving is atomic."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_capabilities import CAPABILITIES, base
+
+import cardan as cd
+from cardan.dynamics import loads
+from cardan.examples import REGISTRY
+from cardan.files import reader, schema, spec, text, units, writer
+from cardan.joints import REGISTRY as JOINTS
+from fuzz import files as fuzz
+
+ROOT = Path(__file__).resolve().parents[2]
+GALLERY = ROOT / "gallery"
+
+
+def loads_toml(content: str, **options) -> cd.Mechanism:
+    return reader.read(content, "model.cardan.toml", False, **options)
+
+
+def problems(content: str, as_json: bool = False) -> list[reader.Problem]:
+    with pytest.raises(cd.FileError) as caught:
+        reader.read(content, "model", as_json)
+    return list(caught.value.problems)
+
+
+def changed(content: str, old: str, new: str) -> str:
+    assert old in content
+    return content.replace(old, new, 1)
+
+
+# -- round trips -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_mechanism_of_the_gallery_is_read_as_it_was_saved(name: str, tmp_path: Path) -> None:
+    m = REGISTRY[name].build()
+    for file in (tmp_path / "a.cardan.toml", tmp_path / "a.json"):
+        m.save(file)
+        first = cd.load(file)
+        first.save(file)
+        second = cd.load(file)
+        assert first == second
+        assert m.description()[:3] == first.description()[:3]
+        assert writer.dumps(first) == writer.dumps(m)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_files_of_the_gallery_are_the_mechanisms_of_the_gallery(name: str) -> None:
+    """To 1e-12 in every pose of an assembly; `cardan examples copy all -o gallery` writes them anew."""
+    made, stored = REGISTRY[name].build(), cd.load(GALLERY / f"{name}.cardan.toml")
+    assert list(made.bodies) == list(stored.bodies)
+    assert list(made.joints) == list(stored.joints)
+    a, b = made.assemble(), stored.assemble()
+    assert a.ok and b.ok
+    assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
+    if REGISTRY[name].duration and name != "strandbeest":  # a motion of 217 parts takes long
+        times = np.linspace(0.0, 0.3 * REGISTRY[name].duration, 4)
+        moved = [m.move(times, state) for m, state in ((made, a.state), (stored, b.state))]
+        assert all(one.ok for one in moved)
+        for x, y in zip(moved[0].states, moved[1].states, strict=True):
+            assert np.abs(x.coordinates - y.coordinates).max() <= 1e-12
+            assert np.allclose(x.accelerations, y.accelerations, rtol=1e-9, atol=1e-9)
+
+
+def test_all_kinds_are_among_the_capabilities() -> None:
+    """The registry-wide tests use them: a new kind without a capability fails here."""
+    made = base()
+    for add in CAPABILITIES.values():
+        one = base()
+        add(one)
+        made_kinds.update(item.kind.name for item in (*one.joints.values(), *one.loads.values()))
+    assert made_kinds >= {*JOINTS, *loads.REGISTRY}
+    assert len(made)
+
+
+made_kinds: set[str] = set()
+
+
+@pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c != "actuator by a function"])
+@pytest.mark.parametrize("given", [{}, {"length": "mm", "angle": "deg", "mass": "g"}])
+def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str]) -> None:
+    m = base()
+    CAPABILITIES[capability](m)
+    content = writer.dumps(m, units=given)
+    first = loads_toml(content)
+    assert writer.dumps(first) == content
+    assert loads_toml(writer.dumps(first)) == first
+    assert first.description()[:3] == m.description()[:3]
+    assert [j.description()[:3] for j in first.joints.values()] == [j.description()[:3] for j in m.joints.values()]
+    a, b = m.assemble(), first.assemble()
+    assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
+    x, y = (one.simulate(0.02, step=1e-3) for one in (m, first))
+    assert np.abs(x.state.coordinates - y.state.coordinates).max() <= 1e-12
+
+
+def test_every_option_of_a_kind_has_a_quantity() -> None:
+    """Without it, the option is refused in files with other units than SI."""
+    for kind in (*spec.joint_specs().values(), *spec.load_specs().values()):
+        for option in kind.options.values():
+            assert option.sort in ("flag", "word") or option.quantity is not None, (kind.name, option.name)
+
+
+def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_path: Path) -> None:
+    m = base()
+    CAPABILITIES["actuator by a function"](m)
+    file = tmp_path / "a.cardan.toml"
+    file.write_text("old")
+    with pytest.raises(cd.ModelError, match=r"actuator 'new' cannot be saved: its Python function cannot be recorded"):
+        m.save(file)
+    assert file.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.cardan.toml"]
+
+    def reads(t, state):
+        return tuple(state["wheel"].position)
+
+    m = base()
+    m.force("pull", m["wheel"].point(), reads)
+    with pytest.raises(cd.ModelError, match="force 'pull' cannot be saved.*a function of the state cannot be in a file"):
+        m.save(file)
+
+    def kernel(x, c, out):
+        out[0] = x[0] - x[3]
+
+    def derivative(x, c, out):
+        out[:] = 0.0
+        out[0], out[3] = 1.0, -1.0
+
+    by_hand = cd.primitive(p="point", q="point", rows=1, derivative=derivative)(kernel)
+    m = base()
+    m.constrain("own", by_hand, p=m.ground.point(), q=m["wheel"].point())
+    with pytest.raises(cd.ModelError, match="constraint 'own' .* cannot be saved: its primitive is built in or written by"):
+        m.save(file)
+
+
+def test_recorded_primitives_are_carried_with_all_kinds_of_arguments() -> None:
+    @cd.primitive(a="orientation", b="orientation", p="point", q="angle", d="displacement", unit=["rad"] * 3 + ["m"])
+    def mixed(a, b, p, q, d, *, gain, bias=0.25):
+        return [cd.rotation_vector(a, b), p.x + gain * cd.sin(q) - d**2 + bias]
+
+    m = base()
+    ends = {"a": m.ground.frame(), "b": m["crank"].frame((1, 0, 0), z=(1, 1, 0)), "p": m["wheel"].point((0.1, 0, 0))}
+    m.constrain("own", mixed, **ends, q=m["W"], d=m["P"], gain=3.0)
+    m.constrain("again", mixed, **ends, q=m["A"], d=m["P"], gain=2.0, bias=0.0)
+    first = loads_toml(writer.dumps(m))
+    assert loads_toml(writer.dumps(first)) == first
+    assert writer.dumps(first) == writer.dumps(m)
+    a, b = (one.diagnose(one.state).residuals for one in (m, first))
+    assert [x.residual for x in a] == pytest.approx([x.residual for x in b], abs=1e-12)
+
+
+def test_saved_poses_are_carried_with_time_velocities_and_whole_turns() -> None:
+    m = REGISTRY["planetary_gear"].build()
+    motion = m.move([0.0, 1.5])
+    m.poses["late"] = motion.state
+    m.poses["sketch"] = m.state
+    again = loads_toml(writer.dumps(m))
+    late = again.poses["late"]
+    assert late.time == 1.5
+    assert sorted(late.angles.values()) == sorted(motion.state.angles.values())
+    assert sorted(late.turns.values()) == sorted(motion.state.turns.values())
+    assert np.array_equal(late.coordinates, motion.state.coordinates)
+    assert np.array_equal(late.velocities, motion.state.velocities)
+    assert again.assemble(late).ok
+    for other in (copy.deepcopy(again), pickle.loads(pickle.dumps(again)), again.copy()):
+        assert other.poses == again.poses
+        assert writer.dumps(other) == writer.dumps(again)
+
+
+def test_an_angle_between_frames_without_a_joint_is_carried_in_a_pose() -> None:
+    m = REGISTRY["differential"].build()
+    motion = m.move([0.0, 1.0])
+    m.poses["on"] = motion.state
+    again = loads_toml(writer.dumps(m))
+    assert len(again.poses["on"].angles) == len(motion.state.angles)
+    assert again.assemble(again.poses["on"]).ok
+    assert sorted(again.poses["on"].angles.values()) == sorted(motion.state.angles.values())
+
+
+@pytest.mark.parametrize("length", list(units.UNITS["length"]))
+@pytest.mark.parametrize("angle", list(units.UNITS["angle"]))
+def test_numbers_survive_every_unit_to_the_last_bit(length: str, angle: str) -> None:
+    chosen = units.Units(length, angle, "g")
+    rng = random.Random(11)
+    for _ in range(400):
+        value = rng.uniform(-1, 1) * 10.0 ** rng.randrange(-12, 13)
+        for quantity in ("length", "angle", "mass"):
+            written = chosen.from_si(value, quantity)
+            number = text.parse(f"x = {writer._value(written)}", False, exact=True)["x"]
+            assert chosen.to_si(number, quantity) == value
+
+
+def test_files_in_other_units_give_the_same_mechanism() -> None:
+    for name in ("folding_table", "lead_screw", "planetary_gear", "stewart_distance"):
+        m = REGISTRY[name].build()
+        made = loads_toml(writer.dumps(m, units={"length": "inch", "angle": "deg", "mass": "t"}))
+        assert writer.dumps(made, units={"length": "m", "angle": "rad", "mass": "kg"}) == writer.dumps(m)
+
+
+def test_a_changed_length_is_one_changed_line() -> None:
+    for as_json in (False, True):
+        lines = []
+        for length in (4.0, 4.5):
+            m = cd.Mechanism("lever")
+            lever = m.body("lever", position=(0.3, 0.1, 0.2))
+            m.revolute("hinge", m.ground.frame(), lever.frame())
+            m.distance("rod", lever.point((3, 0, 0)), m.ground.point((5, 0, 0)), length)
+            lines.append(writer.dumps(m, as_json=as_json).split("\n"))
+        assert len(lines[0]) == len(lines[1])
+        assert sum(a != b for a, b in zip(*lines, strict=True)) == 1
+
+
+EXPRESSIONS = """cardan = 1
+name = "own"
+
+[units]
+length = "mm"
+angle = "deg"
+mass = "kg"
+
+[parameters]
+L = 0.5
+H = "L/2"
+
+[bodies.crank]
+position = ["H", 100.0, 0.0]
+mass = "2*L"
+
+[bodies.crank.frames]
+tip = { origin = ["L", 0.0, 0.0], z = [0.0, 1.0, 0.0] }
+
+[bodies.rod]
+position = [1.0, 2.0, 3.0]
+
+[joints.A]
+kind = "revolute"
+a = "ground"
+b = "crank"
+
+[joints.B]
+kind = "revolute"
+a = "crank.tip"
+b = "rod"
+
+[joints.motor]
+kind = "drive"
+coordinate = "A"
+function = "2*pi*t + H"
+
+[joints.c]
+kind = "couple"
+first = "A"
+second = "B"
+function = "L*sin(q)"
+
+[joints.stop]
+kind = "limit"
+coordinate = "B"
+lower = -90.0
+"""
+
+
+def test_expressions_names_and_units_of_a_file_survive_a_save() -> None:
+    m = loads_toml(EXPRESSIONS)
+    assert writer.dumps(m) == EXPRESSIONS
+    assert m["crank"].position == (0.25, 0.1, 0.0)
+    assert m["crank"].mass == 1.0
+    assert m["B"].a.origin == (0.5, 0.0, 0.0)
+    assert dict(m["stop"].parameters)["lower"] == pytest.approx(-math.pi / 2, abs=1e-16)
+    m["crank"].position = (0.125, 0.1, 0.0)  # an edited value is written as a number
+    assert 'position = [125.0, 100.0, 0.0]' in writer.dumps(m)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "message"),
+    [
+        ('b = "crank"', 'b = "crnak"', 27, "joints.A.b", "no frame is named 'crnak'; did you mean 'crank'"),
+        ("[bodies.rod]", "[bodys.rod]", 20, "bodys", "no key here is named 'bodys'; did you mean 'bodies'?"),
+        ('kind = "limit"', 'kind = "limits"', 46, "joints.stop.kind", "did you mean 'limit'?"),
+        ('kind = "limit"', "", 45, "joints.stop", "no kind of joint is named None"),
+        ("lower = -90.0", 'lower = "L*"', 48, "joints.stop.lower", "column 3"),
+        ("lower = -90.0", "lowr = -90.0", 48, "joints.stop.lowr", "did you mean 'lower'?"),
+        ("L = 0.5", "L = [1]", 10, "parameters.L", "it must be a number"),
+        ('length = "mm"', 'length = "millimetre"', 4, "units", "no unit of length is named 'millimetre'"),
+        ('a = "crank.tip"', 'a = "crank.top"', 31, "joints.B.a", "did you mean 'crank.tip'"),
+        ('function = "2*pi*t + H"', 'function = "2*pi*s"', 37, "joints.motor.function", "no value is named 's'"),
+        ('function = "2*pi*t + H"', "", 34, "joints.motor", "the key 'function' is missing"),
+        ('coordinate = "A"', 'coordinate = "c"', 36, "joints.motor", "comes later in the file"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 20, "bodies.rod", "has 2 numbers"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 21, "bodies.rod.position.1", "must be a number"),
+        ("cardan = 1", "cardan = 99", 1, "cardan", "update cardan"),
+        ("cardan = 1", "", 1, "cardan", "is the version of the format"),
+        ('mass = "2*L"', 'mass = "-L"', 13, "bodies.crank", "must be above zero"),
+    ],
+)  # fmt: skip
+def test_an_error_names_line_key_and_what_is_valid(old: str, new: str, line: int, key: str, message: str) -> None:
+    found = problems(changed(EXPRESSIONS, old, new))
+    assert any(p.line == line and p.key == key and message in p.message for p in found), found
+
+
+def test_all_errors_are_reported_at_once_and_only_once_each() -> None:
+    content = changed(EXPRESSIONS, 'mass = "2*L"', 'mass = "x"')  # its joints are not reported too
+    content = changed(content, 'kind = "limit"', 'kind = "limmit"')
+    content = changed(content, "[bodies.rod]", "[bodies.rod]\ncolour = 1")
+    found = problems(content)
+    assert [p.key for p in found] == ["bodies.crank.mass", "bodies.rod.colour", "joints.stop.kind"]
+    assert [p.line for p in found] == [14, 21, 47]
+
+
+def test_lines_of_json_errors() -> None:
+    content = writer.dumps(REGISTRY["slider_crank"].build(), as_json=True)
+    lines = content.split("\n")
+    at = next(k for k, line in enumerate(lines) if '"kind": "drive"' in line)
+    lines[at] = lines[at].replace("drive", "drvie")
+    (found,) = problems("\n".join(lines), as_json=True)
+    assert found.line == at + 1
+    assert "did you mean 'drive'" in found.message
+    (found,) = problems('{"cardan": 1,\n "bodies": {},\n "bodies": {}}', as_json=True)
+    assert (found.line, "'bodies' is given twice" in found.message) == (3, True)
+    assert problems("[1, 2]", as_json=True)[0].message == "it must be one table of keys and values"
+    assert "nested too deeply" in problems("[" * 100_000, as_json=True)[0].message
+
+
+def test_lines_are_those_of_tomllib() -> None:
+    (found,) = problems("cardan = 1\n\nname = \n")
+    assert found.line == 3
+    assert "not valid TOML" in found.message
+
+
+def test_a_file_of_a_directory_or_of_bytes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(cd.ModelError, match="must end in"):
+        cd.load(tmp_path / "a.txt")
+    with pytest.raises(cd.ModelError, match="cannot be read: No such file"):
+        cd.load(tmp_path / "a.toml")
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(cd.FileError, match="not UTF-8"):
+        cd.load(tmp_path / "b.toml")
+    with pytest.raises(cd.ModelError, match="cannot be written"):
+        cd.Mechanism("m").save(tmp_path / "none" / "c.toml")
+    with pytest.raises(cd.ModelError, match="no unit of length is named 'mile'"):
+        cd.Mechanism("m").save(tmp_path / "c.toml", units={"length": "mile"})
+
+
+def test_migrations_are_applied_in_order() -> None:
+    """Two later versions of the format: a renamed key, then a renamed table."""
+
+    def rename(document):
+        document = dict(document)
+        document["bodies"] = document.pop("parts")
+        return document
+
+    steps = {1: lambda document: {**document, "parts": document["items"], "items": None}, 2: rename}
+
+    def last(document):
+        made = rename(document)
+        del made["items"]
+        return made
+
+    steps[2] = last
+    old = 'cardan = 1\n[items.crank]\nposition = [1.0, 2.0, 3.0]\n'
+    assert loads_toml(old, migrations=steps)["crank"].position == (1.0, 2.0, 3.0)
+    with pytest.raises(cd.FileError, match="up to 3: update cardan"):
+        loads_toml("cardan = 4", migrations=steps)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def test_fast_reading_agrees_with_the_standard_library() -> None:
+    """On the texts of this library, and on mutations of them, where it must agree or give up."""
+    fast = 0
+    texts = [content for content, as_json in fuzz.seeds() if not as_json]
+    for k in range(3000):
+        rng = random.Random(k)
+        content = rng.choice(texts)
+        if k >= len(texts):
+            content = fuzz.mutated(rng, content)
+        try:
+            found = text._fast(content, float)
+        except RecursionError:
+            continue
+        if found is not None:
+            fast += 1
+            assert found == tomllib.loads(content), k
+    assert fast > 300
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a = 1\na = 2",
+        "[a]\nb = { c = 1 }\n[a.b]\nd = 1",
+        "[a]\n[a]",
+        "a = { b = 1, b = 2 }",
+        "[a]\nb = 1\n[a.b]\nc = 1",
+        'a = "\x01"',
+        "# \x00",
+        "a = 01",
+        "a = [1, 2,]",
+        "a = NaN",
+        'a = { b = "x, c = 1" }',
+    ],
+)
+def test_fast_reading_gives_up_where_the_standard_library_must_decide(content: str) -> None:
+    try:
+        expected = tomllib.loads(content)
+    except tomllib.TOMLDecodeError:
+        expected = None
+    found = text._fast(content, float)
+    assert found is None or found == expected
+
+
+def test_names_with_any_characters_are_carried() -> None:
+    for name in ("a b", "ä", 'q"uote', "back\\slash", "new\nline", "tab\t", "del\x7f", "dot.ted", "[x]", "#", "😀", "'"):
+        m = cd.Mechanism(name)
+        body = m.body(name)
+        m.revolute(f"{name} joint", m.ground.frame(), body.frame())
+        for as_json in (False, True):
+            made = reader.read(writer.dumps(m, as_json=as_json), "x", as_json)
+            assert made == m
+
+
+# -- saving ------------------------------------------------------------------------------------------------------------
+
+SAVER = """
+import sys, cardan as cd
+m = cd.load(sys.argv[1])
+names = ["first", "second"]
+texts = [m.copy(name) for name in names]
+print("ready", flush=True)
+k = 0
+while True:
+    k += 1
+    texts[k % 2].save(sys.argv[2])
+"""
+
+
+def kill_in_saves(count: int, folder: Path) -> None:
+    """Kill a process that saves without a pause, and read what it left."""
+    m = REGISTRY["hoberman_ring"].build()
+    model, target = folder / "model.cardan.toml", folder / "target.cardan.toml"
+    m.save(model)
+    expected = {writer.dumps(m.copy(name)) for name in ("first", "second")}
+    rng = random.Random(1)
+    m.copy("first").save(target)
+    done = 0
+    while done < count:
+        process = subprocess.Popen([sys.executable, "-c", SAVER, model, target], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        with process.stdout:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0.0, 0.05))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert target.read_text() in expected
+        for left in folder.glob(".*.tmp"):
+            left.unlink()
+        done += 1
+
+
+def test_a_killed_save_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
+    kill_in_saves(5, tmp_path)
+
+
+@pytest.mark.long
+def test_a_thousand_killed_saves_leave_the_old_or_the_new_file(tmp_path: Path) -> None:
+    kill_in_saves(1000, tmp_path)
+
+
+def test_a_save_keeps_links_and_permissions(tmp_path: Path) -> None:
+    m = REGISTRY["rsur"].build()
+    real, link = tmp_path / "real.cardan.toml", tmp_path / "link.cardan.toml"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    m.save(link)
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert cd.load(real) == m
+
+
+# -- mutated files -----------------------------------------------------------------------------------------------------
+
+
+def run_mutations(first: int, cases: int) -> None:
+    code = f"from fuzz import files; found = files.run({first}, {cases}); print(found); assert not found[2], found[2]"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_mutated_files_are_valid_or_refused_with_their_place() -> None:
+    run_mutations(0, 600)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(10))
+def test_many_mutated_files_are_valid_or_refused_with_their_place(part: int) -> None:
+    run_mutations(10_000 * part, 10_000)
+
+
+# -- schema ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_published_schema_is_current() -> None:
+    published = (ROOT / "docs" / "cardan.schema.json").read_text(encoding="utf-8")
+    assert published == schema.published(), "run: python -m cardan.files.schema > docs/cardan.schema.json"
+
+
+def fits(value: object, rule: dict, root: dict) -> bool:
+    """Whether a value satisfies a schema; for the words that the schema uses."""
+    if "$ref" in rule:
+        return fits(value, root["$defs"][rule["$ref"].rpartition("/")[2]], root)
+    if "anyOf" in rule and not any(fits(value, one, root) for one in rule["anyOf"]):
+        return False
+    if "const" in rule and value != rule["const"]:
+        return False
+    if "enum" in rule and value not in rule["enum"]:
+        return False
+    types = {"object": dict, "array": list, "string": str, "number": (int, float), "boolean": bool}
+    if "type" in rule and not isinstance(value, types[rule["type"]]):
+        return False
+    if rule.get("type") == "number" and isinstance(value, bool):
+        return False
+    if isinstance(value, dict):
+        properties, other = rule.get("properties", {}), rule.get("additionalProperties", True)
+        if not set(rule.get("required", ())) <= set(value):
+            return False
+        for key, item in value.items():
+            inner = properties.get(key, other)
+            if inner is False or (isinstance(inner, dict) and not fits(item, inner, root)):
+                return False
+    if isinstance(value, list):
+        if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
+            return False
+        if "items" in rule and not all(fits(item, rule["items"], root) for item in value):
+            return False
+    return True
+
+
+def test_files_fit_the_schema_and_wrong_ones_do_not() -> None:
+    made = schema.schema()
+    documents = [tomllib.loads(writer.dumps(REGISTRY[name].build())) for name in REGISTRY]
+    documents += [tomllib.loads(writer.dumps(fuzz.rich())), tomllib.loads(EXPRESSIONS)]
+    for capability, add in CAPABILITIES.items():
+        m = base()
+        add(m)
+        if capability != "actuator by a function":
+            documents.append(tomllib.loads(writer.dumps(m)))
+    for document in documents:
+        assert fits(document, made, made), document["name"]
+        for wrong in ({"cardan": 2}, {"name": 3}, {"bodies": {"x": {"colour": 1}}}, {"joints": {"x": {"kind": "no"}}}):
+            assert not fits({**document, **wrong}, made, made)
+    json.dumps(made)
+
+
+# -- size --------------------------------------------------------------------------------------------------------------
+
+
+def chain(count: int) -> str:
+    lines = ["cardan = 1", 'name = "chain"']
+    for k in range(count):
+        lines += [f"\n[bodies.link_{k}]", f"position = [{0.1 * k!r}, 0.25, 0.001]", "mass = 2.5"]
+    for k in range(count):
+        a = f'{{ body = "link_{k - 1}", origin = [0.1, 0.0, 0.0], x = [1.0, 0.0, 0.0] }}' if k else '"ground"'
+        lines += [f"\n[joints.hinge_{k}]", 'kind = "revolute"', f"a = {a}"]
+        lines += [f'b = {{ body = "link_{k}", x = [1.0, 0.0, 0.0] }}']
+    return "\n".join(lines) + "\n"
+
+
+def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
+    times = {}
+    for count in (1000, 4000):
+        content = chain(count)
+        best = math.inf
+        for _ in range(3):
+            began = time.process_time()
+            m = loads_toml(content)
+            best = min(best, time.process_time() - began)
+        times[count] = best
+        assert len(m.bodies) == len(m.joints) == count
+    assert times[4000] < 8.0 * times[1000], times
+    assert times[4000] < 4.0, times  # 10,000 bodies take less than 2 s on an idle machine

@@ -1,0 +1,247 @@
+"""The operator in the loop: what a drag keeps, what a hand feels, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.examples import REGISTRY
+
+X, Y, Z = np.eye(3)
+
+
+def four_bar(lengths=(1.0, 3.0, 2.5, 3.5)) -> cd.Mechanism:
+    """A planar crank–rocker of spatial revolutes; crank, coupler, rocker, frame [m]."""
+    a, b, c, d = lengths
+    m = cd.Mechanism("four_bar")
+    crank = m.body("crank")
+    # coupler and rocker meet at C
+    x = (d * d + b * b - c * c - a * a) / (2 * (d - a)) if a != d else 0.0
+    y = np.sqrt(max(b * b - (x - a) ** 2, 0.0))
+    coupler = m.body("coupler", position=(a, 0, 0), orientation=turned(np.arctan2(y, x - a)))
+    rocker = m.body("rocker", position=(d, 0, 0), orientation=turned(np.arctan2(y, x - d)))
+    m.revolute("A", m.ground.frame(), crank.frame())
+    m.revolute("B", crank.frame((a, 0, 0)), coupler.frame())
+    m.revolute("C", coupler.frame((b, 0, 0)), rocker.frame((c, 0, 0)))
+    m.revolute("D", m.ground.frame((d, 0, 0)), rocker.frame())
+    return m
+
+
+def turned(angle):
+    return (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
+
+
+def settle(session, cycles=200):
+    for _ in range(cycles):
+        status = session.step()
+    return cd.SessionStatus(status)
+
+
+def is_met(m, session, bar=1e-12):
+    return m.diagnose(session.state, tolerance=bar).assembled
+
+
+def test_a_reachable_target_is_reached_and_no_force_is_felt():
+    m = REGISTRY["stewart_ups"].build()
+    with m.session() as ses:
+        hand = ses.grasp("platform" if "platform" in m.bodies else list(m.bodies)[-1])
+        hand.target = hand.point + np.array([0.01, 0.02, 0.01])
+        assert settle(ses, 10) is cd.SessionStatus.REACHED
+        np.testing.assert_allclose(hand.point, hand.target, atol=1e-10)
+        assert np.abs(hand.force).max() < 1e-9
+        assert is_met(m, ses)
+
+
+def test_an_unreachable_target_saturates_where_the_distance_is_least():
+    m = cd.Mechanism("pendulum")
+    bar = m.body("bar")
+    m.revolute("A", m.ground.frame(), bar.frame())
+    with m.session() as ses:
+        hand = ses.grasp(bar, (2.0, 0, 0), stiffness=100.0)
+        forces = []
+        for distance in (2.5, 4.0, 20.0, 200.0):
+            direction = np.array([np.cos(0.9), np.sin(0.9), 0])
+            hand.target = distance * direction
+            assert settle(ses) is cd.SessionStatus.SATURATED
+            # the distance is least up to rounding, so the angle is accurate to its square root
+            np.testing.assert_allclose(hand.point, 2.0 * direction, atol=2e-6)
+            wanted = 100.0 * (2.0 - distance) * direction
+            np.testing.assert_allclose(hand.force, wanted, atol=1e-6 * np.linalg.norm(wanted))
+            forces.append(np.linalg.norm(hand.force))
+        assert np.all(np.diff(forces) > 0)
+        assert is_met(m, ses)
+
+
+def test_limits_hold_and_let_go():
+    m = four_bar()
+    m.limit("stop", m["A"], lower=-0.5, upper=0.8)
+    with m.session() as ses:
+        hand = ses.grasp("crank", (1, 0, 0))
+        hand.target = (-1.0, 0.5, 0)
+        for _ in range(100):
+            ses.step()
+            assert m["A"].coordinate(ses.state) <= 0.8 + 1e-11
+        assert abs(m["A"].coordinate(ses.state) - 0.8) < 1e-11
+        assert [event.what for event in ses.events] == ["limit reached"]
+        hand.target = (np.cos(0.3), np.sin(0.3), 0)
+        assert settle(ses) is cd.SessionStatus.REACHED
+        assert ses.events[-1][1:] == ("limit left", "stop")
+        assert is_met(m, ses)
+
+
+def test_restore_returns_bit_by_bit_to_the_start_of_the_drag():
+    m = REGISTRY["rsur"].build()
+    ses = m.session()
+    hand = ses.grasp("coupler", (2, 0, 0))
+    hand.target = (0, 3, 3)
+    settle(ses, 20)
+    hand.release()
+    start = ses.coordinates.copy()
+    hand = ses.grasp("rocker", (1, 0, 0))
+    hand.target = (5, 5, 5)
+    settle(ses, 20)
+    assert not np.array_equal(ses.coordinates, start)
+    ses.restore()
+    assert np.array_equal(ses.coordinates, start)
+    assert ses.state == m.session(ses.state).state
+
+
+def test_the_same_drag_gives_the_same_bits():
+    def drag():
+        ses = REGISTRY["rsur"].build().session()
+        hand = ses.grasp("coupler", (2, 0, 0), pose=True)
+        for k in range(50):
+            hand.target = hand.target + np.array([0.01, 0.02 * np.sin(k), 0])
+            ses.step()
+        return ses.coordinates.copy(), hand.force
+
+    (one, force), (two, same) = drag(), drag()
+    assert np.array_equal(one, two)
+    assert np.array_equal(force, same)
+
+
+def test_whole_turns_are_counted_along_a_drag():
+    m = four_bar()
+    m.limit("counter", m["A"], lower=-100.0, upper=100.0)
+    with m.session() as ses:
+        hand = ses.grasp("crank", (1, 0, 0))
+        for angle in np.linspace(0, 6 * np.pi, 300):
+            hand.target = (np.cos(angle), np.sin(angle), 0)
+            ses.step()
+        settle(ses, 5)
+        assert abs(m["A"].coordinate(ses.state) - 6 * np.pi) < 1e-9
+
+
+def test_a_push_never_pulls():
+    m = cd.Mechanism("slider")
+    block = m.body("block")
+    m.prismatic("P", m.ground.frame(z=X), block.frame(z=X))
+    with m.session() as ses:
+        hand = ses.push(block, (-0.5, 0, 0), direction=X)
+        hand.target = (0.2, 0.1, 0.0)  # beyond the face by 0.7
+        settle(ses, 5)
+        assert abs(ses.coordinates[0, 0] - 0.7) < 1e-9
+        hand.target = (-3.0, 0, 0)  # away from the face
+        settle(ses, 5)
+        assert abs(ses.coordinates[0, 0] - 0.7) < 1e-9
+        assert not hand.force.any()
+
+
+def test_two_hands_share_by_their_stiffness():
+    m = cd.Mechanism("slider")
+    block = m.body("block")
+    m.prismatic("P", m.ground.frame(z=X), block.frame(z=X))
+    with m.session() as ses:
+        one, two = ses.grasp(block, stiffness=3.0), ses.grasp(block, stiffness=1.0)
+        one.target, two.target = (1, 0, 0), (-1, 0, 0)
+        settle(ses)
+        assert abs(ses.coordinates[0, 0] - 0.5) < 1e-6
+        np.testing.assert_allclose(one.force + two.force, 0, atol=1e-5)
+
+
+def test_a_pose_follows_position_and_orientation():
+    m = REGISTRY["stewart_ups"].build()
+    with m.session() as ses:
+        name = "platform" if "platform" in m.bodies else list(m.bodies)[-1]
+        hand = ses.grasp(name, pose=True)
+        wanted = turned(0.05)
+        hand.target = hand.point + np.array([0, 0, 0.01])
+        hand.orientation = wanted
+        assert settle(ses, 20) is cd.SessionStatus.REACHED
+        found = ses.state[name].quaternion
+        assert min(np.abs(found - wanted).max(), np.abs(found + wanted).max()) < 1e-9
+
+
+def test_a_driver_moves_in_sub_steps():
+    m = four_bar()
+    m.drive("motor", m["A"], 0.0)
+    with m.session() as ses:
+        ses.drive("motor", 2.0)
+        settle(ses, 3)
+        assert abs(m["A"].coordinate(ses.state) - 2.0) < 1e-12
+        with pytest.raises(cd.ModelError, match="motor"):
+            ses.drive("engine", 1.0)
+
+
+@pytest.mark.parametrize("bad", [(np.nan, 0, 0), (np.inf, 0, 0), (1, 2), "xyz", None])
+def test_a_bad_target_is_refused_and_the_session_goes_on(bad):
+    m = REGISTRY["rsur"].build()
+    with m.session() as ses:
+        hand = ses.grasp("coupler", (2, 0, 0))
+        before = ses.coordinates.copy()
+        with pytest.raises(cd.ModelError, match="coupler"):
+            hand.target = bad
+        ses.step()
+        np.testing.assert_allclose(ses.coordinates, before, atol=1e-12)
+        hand.target = hand.point + np.array([0.001, 0, 0])
+        assert ses.step() in (cd.SessionStatus.MOVING, cd.SessionStatus.REACHED)
+
+
+def test_bad_calls_are_refused_by_name():
+    m = REGISTRY["rsur"].build()
+    ses = m.session()
+    with pytest.raises(cd.SessionError, match="grasp a body"):
+        ses.target = (0, 0, 0)
+    with pytest.raises(cd.ModelError, match="ground"):
+        ses.grasp(m.ground)
+    with pytest.raises(cd.ModelError, match="ground"):
+        ses.grasp("ground")
+    with pytest.raises(cd.UnknownNameError, match="coupler"):
+        ses.grasp("couplr")
+    with pytest.raises(cd.ModelError, match="finite"):
+        ses.grasp("coupler", (np.nan, 0, 0))
+    with pytest.raises(cd.ModelError, match="pose=True"):
+        ses.grasp("coupler").orientation = (1, 0, 0, 0)
+    hand = ses.hands[0]
+    hand.release()
+    with pytest.raises(cd.SessionError, match="released"):
+        hand.target = (0, 0, 0)
+    assert ses.step() == cd.SessionStatus.IDLE
+    ses.close()
+    with pytest.raises(cd.SessionError, match="closed"):
+        ses.step()
+    with pytest.raises(cd.SessionError, match="closed"):
+        ses.grasp("coupler")
+
+
+def test_a_second_thread_is_refused():
+    m = REGISTRY["rsur"].build()
+    ses = m.session()
+    ses.grasp("coupler", (2, 0, 0))
+    found = []
+
+    def use():
+        try:
+            ses.step()
+        except cd.SessionError as error:
+            found.append(str(error))
+
+    with ses._exclusive():  # as while a cycle runs
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+    assert found and "thread" in found[0]
+    assert ses.step() in list(cd.SessionStatus)

@@ -1,0 +1,625 @@
+"""Design parameters: held they are numbers; free they are unknowns; varied and differentiated they give tolerances."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from math import cos, hypot, pi, sin, sqrt
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.constraints import registry
+from cardan.coordinates import formulations
+from cardan.examples import rsur, stewart_distance
+from cardan.joints import REGISTRY
+from cardan.math import euler
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+DERIVATIVE = 1e-7  # relative, of a derivative against differences
+EXACT = 1e-10  # against closed forms
+
+
+def angle_of(t):
+    return 0.5 + t
+
+
+def slider_crank(parameters=True, crank=0.2, rod=0.4, offset=0.05, driven=True):
+    """The one of the gallery, with its lengths as parameters or as numbers."""
+    m = cd.Mechanism("slider_crank")
+    if parameters:
+        crank, rod = m.parameter("crank_length", crank, lower=0.01), m.parameter("rod_length", rod, upper=2.0)
+        offset = m.parameter("offset", offset)
+    a = m.body("crank", orientation=euler.from_axis_angle(Z, 0.5))
+    b = m.body("rod", position=(0.15, 0.1, 0.02), orientation=euler.from_axis_angle(Z, -0.17))
+    c = m.body("slider", position=(0.6, 0.06, 0.0))
+    hinge = m.revolute("A", m.ground.frame(z=Z, x=X), a.frame(z=Z, x=X))
+    m.revolute("B", a.frame((crank, 0, 0), z=Z), b.frame(z=Z))
+    m.revolute("C", b.frame((rod, 0, 0), z=Z), c.frame(z=Z))
+    m.prismatic("slide", m.ground.frame((0, offset, 0), z=X, x=Z), c.frame(z=X, x=Z))
+    if driven:
+        m.drive("motor", hinge, angle_of)
+    return m
+
+
+def slider_at(phi, crank=0.2, rod=0.4, offset=0.05):
+    return crank * cos(phi) + sqrt(rod**2 - (crank * sin(phi) - offset) ** 2)
+
+
+# -- held --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_held_parameter_gives_the_bits_of_the_plain_number():
+    m = slider_crank()
+    assert np.array_equal(m.assemble().state.coordinates, slider_crank(False).assemble().state.coordinates)
+    m["crank_length"].value = 0.21
+    m["offset"].value = -0.03
+    plain = slider_crank(False, crank=0.21, offset=-0.03)
+    assert np.array_equal(m.assemble().state.coordinates, plain.assemble().state.coordinates)
+    for mine, theirs in ((m.system, plain.system), (m.system.judged(), plain.system.judged())):
+        assert np.array_equal(mine.floats, theirs.floats)
+        assert mine.length == theirs.length
+
+
+@pytest.mark.parametrize("formulation", ["relative", "euler_parameters"])
+def test_a_new_value_holds_in_every_formulation(formulation):
+    m = slider_crank()
+    m.assemble(formulation=formulation)
+    m["rod_length"].value = 0.45
+    state = m.assemble(formulation=formulation).state
+    assert m["slide"].coordinate(state) == pytest.approx(slider_at(0.5, rod=0.45), abs=1e-12)
+
+
+def tilted(parameters):
+    """Formulas in every place: axes and references of frames, a vector, numbers of joints."""
+    m = cd.Mechanism("tilted")
+    a, b = (m.parameter("a", 0.3), m.parameter("b", 0.7)) if parameters else (0.3, 0.7)
+    crank, arm = m.body("crank"), m.body("arm", position=(1, 0, 0.2))
+    m.revolute("A", m.ground.frame((0, 0, a), z=(a, 0.2, 1.0), x=(1.0, b, 0)), crank.frame(z=Z, x=X))
+    m.screw("S", crank.frame((b, 0, 0), z=(0, a, b), x=X), arm.frame(z=Z, x=X), pitch=a * b, offset=a)
+    m.distance("rod", m.ground.point((1, 1, b)), arm.point((0, a * a, 1.0)), 2 * a + cd.sqrt(b))
+    return m
+
+
+def test_formulas_of_axes_give_the_bits_of_plain_numbers():
+    mine, theirs = tilted(True).system, tilted(False).system
+    assert np.array_equal(mine.floats, theirs.floats)
+    assert np.array_equal(tilted(True).assemble().state.coordinates, tilted(False).assemble().state.coordinates)
+
+
+def test_every_verb_uses_the_values_of_the_state_it_is_given():
+    m = slider_crank()
+    state = m.assemble().state.with_variables({"rod_length": 0.45})
+    found = m.assemble(state)
+    assert found.ok
+    assert found.state.variables == {"crank_length": 0.2, "rod_length": 0.45, "offset": 0.05}
+    assert m["rod_length"].value == 0.4
+    x = slider_at(0.5, rod=0.45)
+    stepper = m.stepper(state)
+    while not stepper.step():
+        assert not stepper.stalled
+    motion, simulation = m.move([0.0, 0.1], found.state), m.simulate(0.1, found.state, times=[0.0, 0.1])
+    for reached in (found.state, stepper.state, motion.states[0], simulation.states[0], m.solve_rates(found.state)):
+        assert m["slide"].coordinate(reached) == pytest.approx(x, abs=1e-11)
+        assert reached.variables["rod_length"] == 0.45
+    assert simulation.coordinate(m["slide"])[1] == pytest.approx(slider_at(0.6, rod=0.45), abs=1e-6)
+    assert m["slide"].coordinate(motion.states[1]) == pytest.approx(slider_at(0.6, rod=0.45), abs=1e-11)
+    assert m.diagnose(found.state).assembled
+    assert not m.diagnose(m.assemble().state.with_variables({"rod_length": 0.45})).assembled
+    batch = m.assemble_many([found.state, m.assemble().state])
+    assert batch.variable("rod_length").tolist() == [0.45, 0.4]
+    assert m["slide"].coordinate(batch.state(0)) == pytest.approx(x, abs=1e-11)
+    assert m["slide"].coordinate(batch.state(1)) == pytest.approx(slider_at(0.5), abs=1e-11)
+
+
+def test_copies_and_pickles_keep_parameters():
+    m = slider_crank()
+    for other in (m.copy(), pickle.loads(pickle.dumps(m))):
+        assert other == m
+        other["rod_length"].value = 0.41
+        assert other != m and m["rod_length"].value == 0.4
+        assert other.assemble().state.variables["rod_length"] == 0.41
+    state = m.assemble().state
+    again = pickle.loads(pickle.dumps(state))
+    assert again == state and again.variables == state.variables
+    assert state != state.with_variables({"offset": 0.0})
+    free = m.assemble(free=["rod_length"])
+    assert pickle.loads(pickle.dumps(free)).state.variables == free.state.variables
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------------
+
+
+def differences(system, state, tail, formulation):
+    """Largest error of the columns of variables, relative to the largest entry."""
+    problem = formulations.problem(system, formulation, None, 0.0)
+    q = formulations.to_reference(system, state.coordinates, tail)
+    free = len(system.variables.free)
+    _, jacobian = problem.jacobian(q)
+    worst = 0.0
+    for k in range(problem.unknowns - free, problem.unknowns):
+        column = np.zeros(problem.rows)
+        for steps, weight in ((1, 8.0), (2, -1.0)):  # fourth order
+            step = np.zeros(problem.unknowns)
+            step[k] = steps * 1e-3
+            sides = [problem.residual(problem.retract(q, sign * step)) for sign in (1.0, -1.0)]
+            column += weight * (sides[0] - sides[1]) / 12e-3
+        scale = max(1.0, np.abs(jacobian[:, k]).max())
+        worst = max(worst, np.abs(column - jacobian[:, k]).max() / scale)
+    return worst, np.abs(jacobian[:, -free:]).max()
+
+
+def with_formulas(kind):
+    """A joint of a kind with formulas in its frames and its options, off its solution."""
+    m = cd.Mechanism(kind)
+    p, r = m.parameter("p", 0.4, lower=-3.0, upper=3.0), m.parameter("r", 0.9)
+    first = m.body("first", position=(0.1, 0.2, 0.3), orientation=euler.from_rotation_vector((0.2, -0.3, 0.4)))
+    second = m.body("second", position=(0.6, -0.2, 0.1), orientation=euler.from_rotation_vector((0.5, 0.1, -0.2)))
+    options = {"angle": {"angle": p + r}, "distance": {"length": p * r}, "screw": {"pitch": p, "offset": r}}
+    origin, z, x = (p, p * r, 0.3), (0.2, p, r), (1.0, 0.1, cd.sin(p))
+    a = first.frame(origin, z=z, x=x)
+    b = second.frame((r, 0.1, cd.exp(-p)), z=(r / p, 0.3, 1.0), x=(1.0, p**2, 0.2))
+    ends = (b, a) if kind in ("point_on_line", "point_in_plane") else (a, b)
+    getattr(m, kind)("new", *ends, **options.get(kind, {}))
+    m.spherical("held", m.ground.point((p, 0, 0)), first.point((0, r, 0)))
+    return m
+
+
+def with_coupling(kind):
+    m = cd.Mechanism(kind)
+    p, r = m.parameter("p", 0.4), m.parameter("r", 0.9)
+    for name in ("first", "second", "third"):
+        m.body(name, orientation=euler.from_rotation_vector((0.2, 0.3, 0.7)))
+    a = m.revolute("A", m.ground.frame(z=(p, 0, 1.0), x=X), m["first"].frame(x=X))
+    b = m.revolute("B", m.ground.frame((1, 0, 0), z=Z, x=X), m["second"].frame((0, p, 0), x=X))
+    c = m.prismatic("P", m.ground.frame(z=X, x=Z), m["third"].frame((r, 0, 0), z=X, x=Z))
+    if kind == "gear":
+        m.gear("new", a, b, ratio=p / r, phase=r)
+    elif kind == "rack":
+        m.rack("new", a, c, radius=p, offset=r)
+    else:
+        m.belt("new", a, b, radius_1=p, radius_2=r, crossed=True, phase=p)
+    return m
+
+
+@cd.primitive(i="point", j="point", up="vector of i")
+def height(i, j, up, *, offset=0.0, factor=1.0):
+    return cd.dot(up, j - i) - offset * factor * factor
+
+
+def with_own():
+    m = cd.Mechanism("own")
+    p, r = m.parameter("p", 0.4), m.parameter("r", 0.9)
+    body = m.body("first", position=(0.1, 0.4, 0.2), orientation=euler.from_rotation_vector((0.2, 0.3, 0.7)))
+    up = m.ground.vector(p, 0.2, r)
+    m.constrain("new", height, i=m.ground.point((r, 0, 0)), j=body.point((0, p, 0)), up=up, offset=p, factor=r)
+    return m
+
+
+FRAMED = [k for k, made in REGISTRY.items() if made.takes and made.takes[0] in ("frame", "point")]
+CASES = {
+    **{kind: (lambda kind=kind: with_formulas(kind)) for kind in FRAMED},
+    **{kind: (lambda kind=kind: with_coupling(kind)) for kind in ("gear", "rack", "belt")},
+    "constrain": with_own,
+}
+
+
+def test_the_cases_cover_every_joint_that_takes_a_parameter():
+    assert set(CASES) | {"couple", "drive", "limit"} == set(REGISTRY)
+
+
+@pytest.mark.parametrize("formulation", formulations.REGISTRY)
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_by_parameters_agree_with_differences(case, formulation):
+    m = CASES[case]()
+    system = m.system.with_variables(("p", "r"))
+    start = formulations.with_angles_of_poses(system, formulations.to_reference(system, system.authored))
+    tail = formulations.angles(system, start)
+    worst, size = differences(system, m.state, tail, formulation)
+    assert worst < DERIVATIVE
+    assert size > 0.1  # something depends on them
+
+
+def with_primitive(name):
+    """A built-in primitive with formulas as its parameters, between two bodies."""
+    primitive = registry.find(name)
+    m = cd.Mechanism(name)
+    p, r = m.parameter("p", 0.4), m.parameter("r", 0.9)
+    first = m.body("first", position=(0.1, 0.2, 0.3), orientation=euler.from_rotation_vector((0.2, -0.3, 0.4)))
+    second = m.body("second", position=(0.6, -0.2, 0.1), orientation=euler.from_rotation_vector((0.5, 0.1, -0.2)))
+    a, b = first.frame((0.1, p, 0), z=(p, 0.1, 1.0), x=X), second.frame((0, 0.2, r), z=(0.3, r, 1.0), x=X)
+    ends = {"point": [a.point(), b.point()], "vector": [first.vector(p, 0.2, 1.0), second.vector(1.0, r, 0.1)]}
+    given = {}
+    for argument in primitive.arguments:
+        if argument.kind in ends:
+            given[argument.name] = ends[argument.kind].pop(0)
+        else:
+            given[argument.name] = cd.coordinate(a, b, argument.kind)
+            a, b = b, a
+    formulas = dict(zip(primitive.parameters, (p * r + 0.2, r - p * p), strict=False))
+    m.constrain("new", primitive, **given, **formulas)
+    return m
+
+
+WITH_PARAMETERS = [p.name for p in registry.REGISTRY.values() if p.parameters and p.equations]
+
+
+@pytest.mark.parametrize("name", WITH_PARAMETERS)
+def test_derivatives_of_every_primitive_by_its_parameters_agree_with_differences(name):
+    m = with_primitive(name)
+    system = m.system.with_variables(("p", "r"))
+    start = formulations.with_angles_of_poses(system, formulations.to_reference(system, system.authored))
+    for one in (system, system.judged()):
+        worst, size = differences(one, m.state, formulations.angles(system, start), "manifold")
+        assert worst < DERIVATIVE
+        assert size > 0.1
+    held, free = m.system, system
+    q = formulations.to_reference(held, held.authored)
+    q = formulations.with_angles_of_poses(held, q)
+    mine = formulations.problem(held, "manifold").residual(q)
+    assert formulations.problem(free, "manifold").residual(start)[: mine.size] == pytest.approx(mine, abs=1e-14)
+
+
+# -- solved for --------------------------------------------------------------------------------------------------------
+
+
+def test_crank_and_rod_for_a_stroke_and_an_offset():
+    """Two copies in the dead points: rod + crank and rod − crank reach the ends of the stroke."""
+    stroke, offset, far = 0.35, 0.08, 0.62
+    m = cd.Mechanism("stroke")
+    r, rod = m.parameter("r", 0.2), m.parameter("l", 0.4)
+    for k, (x, turned) in enumerate(((far, 0.0), (far - stroke, pi))):
+        angle = math.atan2(offset, x) + turned
+        a = m.body(f"crank_{k}", orientation=euler.from_axis_angle(Z, angle))
+        b = m.body(
+            f"rod_{k}",
+            position=(0.2 * cos(angle), 0.2 * sin(angle), 0),
+            orientation=euler.from_axis_angle(Z, angle - turned),
+        )
+        m.revolute(f"A_{k}", m.ground.frame(z=Z, x=X), a.frame(z=Z, x=X))
+        hinge = m.revolute(f"B_{k}", a.frame((r, 0, 0), z=Z, x=X), b.frame(z=Z, x=X))
+        m.revolute(f"C_{k}", m.ground.frame((x, offset, 0), z=Z), b.frame((rod, 0, 0), z=Z))
+        m.drive(f"collinear_{k}", hinge, turned)
+    result = m.assemble(free=[r, rod])
+    assert result.ok, result.text()
+    outer, inner = hypot(far, offset), hypot(far - stroke, offset)
+    assert result.state.variables["r"] == pytest.approx((outer - inner) / 2, abs=EXACT)
+    assert result.state.variables["l"] == pytest.approx((outer + inner) / 2, abs=EXACT)
+
+
+def test_six_legs_of_a_platform_for_a_pose():
+    rotation = (0.2, -0.1, 0.3)
+    m = cd.Mechanism("stewart")
+    q = euler.from_rotation_vector(rotation)
+    platform = m.body("platform", position=(0.1, -0.05, 1.3), orientation=q)
+    legs = [m.parameter(f"L{k}", 1.0, lower=0.1) for k in range(6)]
+    for k in range(6):
+        b, p = stewart_distance.BASE[k], stewart_distance.PLATFORM[k]
+        m.distance(f"leg_{k}", m.ground.point(b), platform.point(p), legs[k])
+    m.fixed(
+        "pose",
+        m.ground.frame((0.1, -0.05, 1.3), z=Z, x=X),
+        platform.frame(z=euler.matrix(q).T @ Z, x=euler.matrix(q).T @ X),
+    )
+    result = m.assemble(free=legs)
+    assert result.ok
+    for k in range(6):
+        p = np.array([0.1, -0.05, 1.3]) + euler.matrix(q) @ stewart_distance.PLATFORM[k]
+        assert result.state.variables[f"L{k}"] == pytest.approx(np.linalg.norm(p - stewart_distance.BASE[k]), abs=EXACT)
+
+
+def test_three_positions_of_a_function_generator():
+    """Freudenstein's equation K₁ cos ψ − K₂ cos φ + K₃ = cos(φ − ψ) is linear in three positions."""
+    pairs = np.radians([(40.0, 70.0), (60.0, 80.0), (80.0, 95.0)])
+    m = cd.Mechanism("freudenstein")
+    a, b, c = m.parameter("a", 0.5), m.parameter("b", 0.9), m.parameter("c", 0.8)
+    for k, (phi, psi) in enumerate(pairs):
+        crank = m.body(f"crank_{k}", orientation=euler.from_axis_angle(Z, phi))
+        rocker = m.body(f"rocker_{k}", position=(1, 0, 0), orientation=euler.from_axis_angle(Z, psi))
+        first = m.revolute(f"A_{k}", m.ground.frame(z=Z, x=X), crank.frame(z=Z, x=X))
+        second = m.revolute(f"D_{k}", m.ground.frame((1, 0, 0), z=Z, x=X), rocker.frame(z=Z, x=X))
+        m.drive(f"phi_{k}", first, float(phi))
+        m.drive(f"psi_{k}", second, float(psi))
+        m.distance(f"coupler_{k}", crank.point((a, 0, 0)), rocker.point((c, 0, 0)), b)
+    assert len(m.system.pieces) == 3
+    assert len(m.system.with_variables(("a", "b", "c")).pieces) == 1  # united by what they share
+    result = m.assemble(free=["a", "b", "c"])
+    assert result.ok, result.text()
+    phi, psi = pairs.T
+    k1, k2, k3 = np.linalg.solve(np.column_stack([np.cos(psi), -np.cos(phi), np.ones(3)]), np.cos(phi - psi))
+    length_a, length_c = 1 / k1, 1 / k2
+    length_b = sqrt(length_a**2 + length_c**2 + 1 - 2 * length_a * length_c * k3)
+    found = result.state.variables
+    assert [found["a"], found["b"], found["c"]] == pytest.approx([length_a, length_b, length_c], abs=EXACT)
+
+
+# Five points of a line, of Problem 7 of [MorganWampler1990]; the digits of the solutions are those of [Verschelde1999].
+POINTS = ((0.50, 1.06), (-0.83, -0.27), (-0.34, 0.22), (-0.13, 0.43), (0.22, 0.78))
+SOLUTIONS = (
+    (-0.0877960434509403, -0.85138690751564, 0.235837391307301, -1.41899202703639),
+    (0.0193359267851516, -0.937757011012446, 1.22226669109342, -1.08285087742709),
+    (-0.595728628822183, -0.617010917712341, 0.118171353650905, -1.82939267557673),
+)
+
+
+def five_points(start):
+    """One coupler in five places: its point at each of POINTS, its ends on two circles about (0, 0) and (1, 0)."""
+    m = cd.Mechanism("five points")
+    x1, x2, y1, y2 = (m.parameter(name, value) for name, value in zip(("x1", "x2", "y1", "y2"), start, strict=True))
+    d = np.array(POINTS[0])
+    r = m.parameter("r", hypot(d[0] + start[0], d[1] + start[1]))
+    s = m.parameter("s", hypot(d[0] - 1 + start[2], d[1] + start[3]))
+    for k, (px, py) in enumerate(POINTS):
+        part = m.body(f"coupler_{k}", position=(px, py, 0))
+        pin = m.revolute(f"point_{k}", m.ground.frame((px, py, 0), z=Z, x=X), part.frame(z=Z, x=X))
+        m.distance(f"crank_{k}", m.ground.point(), part.point((x1, x2, 0)), r)
+        m.distance(f"rocker_{k}", m.ground.point((1, 0, 0)), part.point((y1, y2, 0)), s)
+        if k == 0:
+            m.drive("first", pin, 0.0)
+    return m
+
+
+@pytest.mark.parametrize("number", range(len(SOLUTIONS)))
+def test_five_positions_of_a_coupler_point_reach_the_printed_digits(number):
+    wanted = np.array(SOLUTIONS[number])
+    m = five_points(tuple((wanted + 0.003 * np.array([1, -1, 1, -1])).tolist()))
+    first = {}
+    for k, (px, py) in enumerate(POINTS):  # orientations in which the coupler meets its circles
+        first[f"coupler_{k}"] = (px, py, 0), euler.from_axis_angle(Z, coupler_angle(wanted, k))
+    result = m.assemble(first, free=["x1", "x2", "y1", "y2", "r", "s"])
+    assert result.ok, result.text()
+    found = [result.state.variables[name] for name in ("x1", "x2", "y1", "y2")]
+    assert found == pytest.approx(wanted.tolist(), abs=2e-12 * (1 + np.abs(wanted).max()))
+
+
+def coupler_angle(solution, k):
+    """The rotation of the coupler at a point, from the two circles."""
+    x, y = complex(*solution[:2]), complex(*solution[2:])
+    d0, d = complex(*POINTS[0]), complex(*POINTS[k])
+    angles = np.linspace(-pi, pi, 20001)
+    turn = np.exp(1j * angles)
+    miss = np.abs(np.abs(d + turn * x) - abs(d0 + x)) + np.abs(np.abs(d - 1 + turn * y) - abs(d0 - 1 + y))
+    return float(angles[np.argmin(miss)])
+
+
+def test_free_parameters_keep_their_bounds():
+    m = slider_crank()
+    m.drive("there", m["slide"], 0.62)
+    assert m.assemble(free=["rod_length"]).state.variables["rod_length"] == pytest.approx(
+        hypot(0.62 - 0.2 * cos(0.5), 0.05 - 0.2 * sin(0.5)), abs=EXACT
+    )
+    m = cd.Mechanism("bounded")
+    part = m.body("part", position=(0.5, 0, 0))
+    length = m.parameter("length", 0.5, lower=0.2, upper=0.8)
+    m.prismatic("slide", m.ground.frame(z=X, x=Z), part.frame(z=X, x=Z))
+    m.distance("rod", m.ground.point((0, 0, 0)), part.point(), length)
+    m.drive("there", m["slide"], 1.0)
+    result = m.assemble(free=["length"])
+    assert not result.ok
+    assert result.worst and 0.2 - 1e-9 <= result.state.variables["length"] <= 1.0
+    within = m.copy()
+    within.remove("there")
+    within.drive("there", within["slide"], 0.75)
+    assert within.assemble(free=["length"]).state.variables["length"] == pytest.approx(0.75, abs=1e-12)
+
+
+def test_the_nearest_and_the_least_are_those_of_a_one_dimensional_search():
+    from scipy.optimize import minimize_scalar
+
+    m = slider_crank()
+    m.drive("there", m["slide"], 0.62)
+
+    def rod(r):
+        return hypot(0.62 - r * cos(0.5), 0.05 - r * sin(0.5))
+
+    crank, length = m["crank_length"], m["rod_length"]
+    for least, cost in (
+        ("nearest", lambda r: (r - 0.2) ** 2 + (rod(r) - 0.4) ** 2),
+        (crank**2 + 0.5 * length**2, lambda r: r**2 + 0.5 * rod(r) ** 2),
+    ):
+        result = m.assemble(free=["crank_length", "rod_length"], least=least)
+        assert result.ok, result.text()
+        expected = minimize_scalar(cost, bounds=(0.01, 1.0), method="bounded", options={"xatol": 1e-12}).x
+        assert result.state.variables["crank_length"] == pytest.approx(expected, abs=1e-7)
+        assert result.state.variables["rod_length"] == pytest.approx(
+            rod(result.state.variables["crank_length"]), abs=1e-11
+        )
+    result = m.assemble(free=["crank_length", "rod_length"], least=crank * 1.0)
+    assert result.state.variables["crank_length"] == pytest.approx(0.01, abs=1e-12)  # at its bound
+
+
+def test_a_free_parameter_that_nothing_determines_is_a_freedom_by_name():
+    m = slider_crank()
+    m.parameter("idle", 1.0)
+    state = m.assemble().state
+    report = m.diagnose(state, free=["idle"])
+    assert report.dof == m.diagnose(state).dof + 1
+    assert "parameter 'idle' changes" in report.text()
+    report = m.diagnose(state, free=["rod_length"])  # the drivers determine the crank, not the length
+    assert report.dof == 2 and report.undriven == 1
+    assert any("rod_length" in motion.text() for motion in report.free_motions)
+
+
+def test_free_parameters_do_not_depend_on_units_order_or_place():
+    found = []
+    for unit, shift, names in ((1.0, 0.0, "ab"), (1000.0, 0.0, "ab"), (1.0, 7.0, "ab"), (1.0, 0.0, "ba")):
+        m = cd.Mechanism("units")
+        parts = {}
+        for name in names:
+            parts[name] = m.body(name, position=(unit * (0.1 + shift), 0, 0))
+        length = m.parameter("length", 0.5 * unit, lower=0.1 * unit)
+        ground = m.ground
+        m.revolute("A", ground.frame((unit * shift, 0, 0), z=Z, x=X), parts["a"].frame(z=Z, x=X))
+        m.revolute("B", parts["a"].frame((length, 0, 0), z=Z, x=X), parts["b"].frame(z=Z, x=X))
+        m.distance(
+            "rod", parts["b"].point((0.3 * unit, 0, 0)), ground.point((unit * (shift + 0.4), 0.5 * unit, 0)), 0.2 * unit
+        )
+        m.drive("first", m["A"], 0.7)
+        m.drive("second", m["B"], 0.4)
+        result = m.assemble(free=["length"])
+        assert result.ok
+        found.append(result.state.variables["length"] / unit)
+    assert found == pytest.approx([found[0]] * 4, abs=1e-12)
+
+
+def test_many_starts_find_what_single_ones_find():
+    m = slider_crank()
+    m.drive("there", m["slide"], 0.62)
+    states = [m.state, m.state.with_variables({"rod_length": 0.5})]
+    batch = m.assemble_many(states, free=["rod_length"])
+    for k, start in enumerate(states):
+        single = m.assemble(start, free=["rod_length"])
+        assert batch.ok[k] and single.ok
+        assert batch.variable("rod_length")[k] == pytest.approx(single.state.variables["rod_length"], abs=1e-12)
+    values = np.linspace(0.18, 0.22, 7)
+    n = slider_crank()
+    several = n.assemble_many(n.assemble().state, values={"crank_length": values}, workers=2)
+    assert several == n.assemble_many(n.assemble().state, values={"crank_length": values}, workers=1)
+    expected = [slider_at(0.5, crank=value) for value in values]
+    assert [n["slide"].coordinate(several.state(k)) for k in range(7)] == pytest.approx(expected, abs=1e-11)
+
+
+# -- sensitivity -------------------------------------------------------------------------------------------------------
+
+
+def rsur_with_lengths():
+    m = cd.Mechanism("rsur")
+    crank, coupler, rocker = (
+        m.parameter("crank_length", 1.0),
+        m.parameter("coupler_length", 4.0),
+        m.parameter("rocker_length", 2.0),
+    )
+    dx, dy, dz = m.parameter("dx", 3.0), m.parameter("dy", 0.0), m.parameter("dz", 1.0)
+    a = m.body("crank", orientation=euler.from_axis_angle(Z, 0.7))
+    b = m.body("coupler", position=(0.8, 0.6, 0.0), orientation=euler.from_axis_angle(Y, -0.8))
+    c = m.body("rocker", position=rsur.D, orientation=euler.from_zxz((0.0, -1.3, -1.4)))
+    m.revolute("A", m.ground.frame(z=Z, x=X), a.frame(z=Z, x=X))
+    m.spherical("B", a.point((crank, 0, 0)), b.point())
+    m.universal("C", b.frame((coupler, 0, 0), z=Z), c.frame((rocker, 0, 0), z=Z))
+    m.revolute("D", m.ground.frame((dx, dy, dz), z=rsur.ROCKER_AXIS, x=X), c.frame(z=Z, x=X))
+    m.drive("motor", m["A"], 0.7)
+    return m
+
+
+def test_the_sensitivity_of_the_rsur_output_is_that_of_richardson_differences():
+    m = rsur_with_lengths()
+    state = m.assemble().state
+    found = m.sensitivity(state, ["D"])
+    assert found.freedoms == 0 and found.unique.all()
+
+    def output(name, h):
+        values = []
+        for sign in (1.0, -1.0):
+            moved = m.assemble(state.with_variables({name: state.variables[name] + sign * h}), tolerance=1e-14)
+            values.append(m["D"].coordinate(moved.state))
+        return (values[0] - values[1]) / (2 * h)
+
+    for name in m.parameters:
+        coarse, middle, fine = (output(name, h) for h in (0.04, 0.02, 0.01))
+        first, second = (4 * middle - coarse) / 3, (4 * fine - middle) / 3
+        assert found["D", name] == pytest.approx((16 * second - first) / 15, rel=1e-8)
+
+
+def test_sensitivities_of_points_coordinates_and_primitives():
+    m = slider_crank()
+    state = m.assemble().state
+    level = (height, {"i": m.ground.point(), "j": m["rod"].point((0.1, 0, 0)), "up": m.ground.vector(0, 1, 0)})
+    found = m.sensitivity(state, ["slide", m["rod"].point((0.1, 0, 0)), m["C"], level], ["crank_length", "rod_length"])
+    labels = [output.label for output in found.outputs]
+    assert labels == ["slide", "rod x", "rod y", "rod z", "C", "height"]
+    assert found["height", "crank_length"] == pytest.approx(found["rod y", "crank_length"], abs=1e-13)
+    root = sqrt(0.4**2 - (0.2 * sin(0.5) - 0.05) ** 2)
+    assert found["slide", "rod_length"] == pytest.approx(0.4 / root, abs=1e-12)
+    assert found["slide", "crank_length"] == pytest.approx(
+        cos(0.5) - (0.2 * sin(0.5) - 0.05) * sin(0.5) / root, abs=1e-12
+    )
+    free = slider_crank(driven=False)
+    loose = free.sensitivity(free.assemble().state, ["slide", "A"])
+    assert loose.freedoms == 1 and not loose.unique.any()
+    assert "not unique" in loose.text()
+
+
+def test_tolerances_agree_with_samples_over_a_turn():
+    m = slider_crank()
+    tolerances = {"crank_length": 1e-4, "rod_length": 2e-4, "offset": 3e-4}
+    for time in np.linspace(0.0, 2 * pi, 5)[:-1]:
+        state = m.assemble(time=float(time)).state
+        found = m.tolerances(state, ["slide"], tolerances, samples=20_000, seed=1)
+        slopes = found.sensitivity.matrix[0] * np.array(list(tolerances.values()))
+        assert found.worst[0] == pytest.approx(np.abs(slopes).sum(), rel=1e-12)
+        assert found.rss[0] == pytest.approx(np.linalg.norm(slopes), rel=1e-12)
+        assert found.failed == 0
+        error = 1 / sqrt(2 * 20_000)  # relative standard deviation of a standard deviation
+        assert found.spread[0] == pytest.approx(found.rss[0], rel=4 * error)
+        assert abs(found.mean[0]) < 4 * found.rss[0] / 3 / sqrt(20_000) + 1e-6
+        assert sum(share for _, share in found.ranked()) == pytest.approx(1.0)
+    again = m.tolerances(state, ["slide"], dict(reversed(tolerances.items())), samples=20_000, seed=1, workers=1)
+    assert again.samples == pytest.approx(found.samples, abs=1e-14)  # neither order nor threads matter
+    assert "rod_length" in found.text()
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+def test_errors_name_the_parameter_the_value_and_the_way_out():
+    m, other = slider_crank(), cd.Mechanism("other")
+    foreign = other.parameter("L", 1.0)
+    with pytest.raises(cd.ModelError, match=r"'L'.* of another mechanism"):
+        m["crank"].point((foreign, 0, 0))
+    with pytest.raises(cd.ModelError, match="of another mechanism"):
+        m.distance("bad", m.ground.point(), m["crank"].point(), foreign)
+    with pytest.raises(cd.ModelError, match="two mechanisms"):
+        foreign + m["offset"]
+    with pytest.raises(cd.ModelError, match=r"must lie within 0\.5 and 2\.0"):
+        m.parameter("P", 3.0, lower=0.5, upper=2.0)
+    with pytest.raises(cd.ModelError, match="lower must be below upper"):
+        m.parameter("P", 3.0, lower=4.0, upper=2.0)
+    with pytest.raises(cd.ModelError, match=r"must lie within 0\.01"):
+        m["crank_length"].value = 0.001
+    assert m["crank_length"].value == 0.2
+    with pytest.raises(cd.ModelError, match=r"parameter 'rod_length' is used by 'C'.*joints=True"):
+        m.remove("rod_length")
+    with pytest.raises(cd.UnknownNameError, match="no parameter is named 'L'"):
+        m.assemble(free=["L"])
+    with pytest.raises(cd.ModelError, match="must be a list"):
+        m.assemble(free="offset")
+    with pytest.raises(cd.ModelError, match="is of another mechanism"):
+        m.assemble(free=[other.parameter("offset", 1.0)])
+    with pytest.raises(cd.ModelError, match="no parameter is free"):
+        m.assemble(least="nearest")
+    with pytest.raises(cd.ModelError, match="least is 'most'"):
+        m.assemble(free=["offset"], least="most")
+    with pytest.raises(cd.ModelError, match="'relative' cannot solve for parameters"):
+        m.assemble(free=["offset"], formulation="relative")
+    for wrong in (math.sin, abs, lambda L: L > 1, float, lambda L: L * "a"):
+        with pytest.raises(cd.ModelError, match=r"cd\.sin|combined with"):
+            wrong(m["offset"])
+    with pytest.raises(cd.ModelError, match="no parameter can stand here"):
+        m.limit("stop", m["A"], lower=m["offset"])
+    with pytest.raises(cd.ModelError, match="no parameter can stand here"):
+        m.body("new", position=(m["offset"], 0, 0))
+
+
+def test_a_value_that_a_joint_or_a_frame_cannot_have_is_refused_and_changes_nothing():
+    m = cd.Mechanism("axes")
+    a, g, w = m.parameter("a", 0.5), m.parameter("g", 2.0), m.parameter("w", 1.0)
+    body, other = m.body("body"), m.body("other", position=(1, 0, 0))
+    m.revolute("A", m.ground.frame(z=(0, 0, a), x=X), body.frame(x=X))
+    m.revolute("B", m.ground.frame((1, 0, 0), x=X), other.frame(x=X))
+    m.gear("G", m["A"], m["B"], ratio=g)
+    m.distance("rod", body.point((1, 0, 0)), other.point((1, 0, 0)), w)
+    for parameter, value, match in ((a, 0.0, "must not be zero"), (g, 0.0, "ratio"), (w, -1.0, "above zero")):
+        before = parameter.value
+        with pytest.raises(cd.ModelError, match=match):
+            parameter.value = value
+        assert parameter.value == before
+        with pytest.raises(cd.ModelError, match="parameters of the state are not valid"):
+            m.assemble(m.state.with_variables({parameter: value}))
+    m.remove("rod")
+    w.value = -1.0  # nothing needs it above zero any more
+    m.remove("w")
+    with pytest.raises(cd.ModelError, match="removed"):
+        w.value = 1.0
+    with pytest.raises(cd.ModelError, match="removed"):
+        body.point((w, 0, 0))

@@ -1,0 +1,423 @@
+"""The workbench in a real Chromium: what is drawn is what was solved, and what the mouse does reaches the joints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cardan.examples import REGISTRY
+from cardan.view.bench import Bench, without_drivers
+from cardan.view.server import Server
+from chromium import Browser, Tab, wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOTS = ROOT / "build" / "screenshots"
+FLOAT32 = 2e-6  # of the extent: poses travel as float32
+CLOSED = 1e-9  # of the extent
+CTRL = 2
+
+
+def drawn(tab: Tab) -> np.ndarray:
+    """Poses of the movable parts as they are drawn, shape (bodies, 7)."""
+    return np.array(
+        tab.js(
+            "cardan.stage.parts.slice(1).map(({node: {position: p, quaternion: q}}) =>"
+            "[p.x, p.y, p.z, q.w, q.x, q.y, q.z])"
+        )
+    )
+
+
+def screen(tab: Tab, part: str, share: float = 0.6) -> tuple[float, float]:
+    """A place on the canvas where a part is on top, near a share of the way to its farthest joint."""
+    found = tab.js(
+        f"""(() => {{
+        const s = cardan.stage, i = s.parts.findIndex(p => p.name === {json.dumps(part)});
+        s.scene.updateMatrixWorld(true);
+        const a = s.parts[i].node.position.clone(), b = s.toWorld(i, cardan.farthest(i));
+        for (const u of [{share}, 0.5, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0, 1]) {{
+          const at = s.screen(a.clone().lerp(b, u));
+          for (const [x, y] of [[0, 0], [6, 0], [-6, 0], [0, 6], [0, -6], [0, 12], [0, -12], [12, 0], [-12, 0]]) {{
+            const hit = s.pick(at[0] + x, at[1] + y);
+            if (hit && hit.part === i && document.elementFromPoint(at[0] + x, at[1] + y) === s.canvas)
+              return [at[0] + x, at[1] + y];
+          }}
+        }}
+        return null; }})()"""
+    )
+    assert found, f"{part} is not seen"
+    return found[0], found[1]
+
+
+def drag(tab: Tab, part: str, way: list[tuple[float, float]], modifiers: int = 0) -> tuple[float, float]:
+    """Press on a part and move along a way [pixels]; the button stays pressed.  Returns the last place."""
+    x, y = screen(tab, part)
+    tab.mouse("Moved", x, y)
+    tab.mouse("Pressed", x, y, modifiers=modifiers)
+    for dx, dy in way:
+        tab.mouse("Moved", x + dx, y + dy, held=True, modifiers=modifiers)
+    last = (x + way[-1][0], y + way[-1][1])
+    tab.until("cardan.hand.grab && cardan.frame.flags & 1 ? 1 : 0", 120)
+    settle(tab)
+    return last
+
+
+def settle(tab: Tab) -> None:
+    """Wait until no request is on its way and the poses rest."""
+    tab.until("!cardan.link.flying && !cardan.link.waiting ? 1 : 0")
+
+
+def line(dx: float, dy: float, steps: int = 12) -> list[tuple[float, float]]:
+    return [(dx * k / steps, dy * k / steps) for k in range(1, steps + 1)]
+
+
+def is_closed(bench: Bench) -> bool:
+    """Every joint of the state on the server, judged by the library afresh, without drivers."""
+    free = without_drivers(bench._model)
+    return free.diagnose(bench._now).residual <= CLOSED
+
+
+def test_every_mechanism_of_the_gallery_is_drawn_as_it_was_solved(opened) -> None:
+    tab, bench = opened("planar_4r")
+    for name, example in REGISTRY.items():
+        tab.js(f"cardan.load({json.dumps(name)})")
+        tab.until(f"cardan.model.item === {json.dumps(name)} && cardan.frame && cardan.freedoms ? 1 : 0", 120)
+        state = example.build().assemble().state
+        extent = tab.js("cardan.stage.extent")
+        assert np.abs(drawn(tab) - state.coordinates).max() <= FLOAT32 * max(1.0, extent), name
+        assert tab.js("cardan.freedoms.dof") == example.dof
+        assert tab.js("cardan.stage.parts.slice(1).every(p => p.faces.length)"), f"{name}: a part is not drawn"
+        shown = json.loads(tab.js("JSON.stringify(cardan.model.coordinates.map((c, k) => [c.joint, c.name]))"))
+        tab.until(f"cardan.values.length === {len(shown)} ? 1 : 0")
+        values = tab.js("cardan.values")
+        for (joint, word), value in zip(shown, values, strict=True):
+            away = value - bench._model[joint].of(word).value(state)
+            if bench._model[joint].of(word).unit == "rad":
+                away = np.arctan2(np.sin(away), np.cos(away))
+            assert abs(away) < 1e-3, (name, joint, word)
+        tab.screenshot(SHOTS / f"{name}.png")
+    assert not tab.errors()
+
+
+@pytest.mark.parametrize(
+    ("item", "part", "to"),
+    [
+        ("rsur", "crank", (-40, 50)),
+        ("slider_crank", "rod", (-60, -20)),
+        ("delta_robot", "platform", (60, -20)),
+        ("jansen_leg", "crank", (-30, -30)),
+    ],
+)
+def test_parts_follow_the_mouse_with_closed_joints(opened, item: str, part: str, to: tuple[int, int]) -> None:
+    tab, bench = opened(item)
+    before, camera = drawn(tab), tab.js("cardan.stage.camera.position.toArray()")
+    x, y = drag(tab, part, line(*to))
+    assert np.abs(drawn(tab) - before).max() > 1e-3, "nothing moved"
+    assert tab.js("cardan.frame.residual") <= CLOSED
+    # the arrow starts at the grasped point, ends at the target, and shows the force of the session
+    grasp = bench._drag._grasp
+    arrow = tab.js("[cardan.stage.arrow.from.toArray(), cardan.hand.grab.target.toArray(), cardan.frame.force]")
+    extent = tab.js("cardan.stage.extent")
+    assert np.abs(np.array(arrow[0]) - grasp.point).max() <= 1e-5 * extent
+    assert np.abs(np.array(arrow[1]) - grasp.target).max() <= 1e-5 * extent
+    assert np.abs(np.array(arrow[2]) - grasp.force).max() <= 1e-5 * (1.0 + np.abs(grasp.force).max())
+    force = float(np.linalg.norm(grasp.force))
+    if tab.js("!document.querySelector('#force').hidden"):
+        said = float(tab.js("document.querySelector('#force').textContent").split()[0])
+        assert said == pytest.approx(force, rel=0.06, abs=1e-3)
+    tab.mouse("Released", x, y)
+    wait_until(lambda: bench._drag is None, what="the end of the drag")
+    assert is_closed(bench)
+    assert np.abs(drawn(tab) - bench._now.coordinates).max() <= FLOAT32 * max(1.0, extent)
+    assert tab.js("cardan.stage.camera.position.toArray()") == camera, "the camera moved"
+    assert not tab.js("cardan.problems")
+    # undo returns to the pose before
+    tab.key("z", "KeyZ", modifiers=CTRL)
+    wait_until(lambda: np.abs(drawn(tab) - before).max() < FLOAT32 * max(1.0, extent), what="undo")
+    assert not tab.errors()
+
+
+def limited_door() -> cd.Mechanism:
+    m = cd.Mechanism("door")
+    leaf = m.body("leaf")
+    hinge = m.revolute("hinge", m.ground.frame(), leaf.frame())
+    m.body("handle", position=(1.0, 0.0, 0.0))
+    m.fixed("screwed", leaf.frame((1, 0, 0), x=(1, 0, 0)), m["handle"].frame((0, 0, 0), x=(1, 0, 0)))
+    m.limit("stop", hinge, lower=-0.2, upper=0.3)
+    return m
+
+
+def test_a_limit_stops_the_drag_and_the_arrow_stretches(browser: Browser) -> None:
+    with Server(limited_door(), port=0) as server:
+        tab = browser.open(server.address)
+        tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0", 60)
+        x, y = drag(tab, "leaf", line(-120, -260, 30))
+        (bench,) = server._tabs
+        angle = bench._model["hinge"].coordinate(bench._as_own(bench._drag._session.state))
+        assert angle == pytest.approx(0.3, abs=1e-6) or angle == pytest.approx(-0.2, abs=1e-6), angle
+        assert tab.js("cardan.frame.flags & 2"), "the limit is not told"
+        assert tab.js("cardan.frame.flags & 4"), "the target is not reached"
+        length = tab.js("cardan.stage.arrow.from.distanceTo(cardan.stage.arrow.to)")
+        assert length > 0.1
+        assert tab.js("document.querySelector('#force').textContent").endswith("N")
+        tab.screenshot(SHOTS / "limit.png")
+        tab.mouse("Released", x, y)
+        tab.close()
+
+
+def test_a_pinned_part_holds_the_others(opened) -> None:
+    tab, bench = opened("five_bar")
+    names = list(bench._now.names)
+    tab.js(f"cardan.select({names.index('crank_a') + 1 if 'crank_a' in names else 1}, null)")
+    pinned = names[tab.js("cardan.selected") - 1]
+    tab.key("p", "KeyP", "p")
+    tab.until("cardan.pins.size === 1 ? 1 : 0")
+    other = names[-1]
+    before = drawn(tab)
+    x, y = drag(tab, other, line(50, 40))
+    after = drawn(tab)
+    k = names.index(pinned)
+    assert np.abs(after[k] - before[k]).max() < 1e-6, "the pinned part moved"
+    assert np.abs(after - before).max() > 1e-4, "nothing moved"
+    tab.mouse("Released", x, y)
+    tab.until("!cardan.hand.grab ? 1 : 0")
+
+
+def test_a_driver_plays_is_scrubbed_and_set_by_hand(opened) -> None:
+    tab, bench = opened("slider_crank")
+    tab.click("#play")
+    tab.until("cardan.player ? 1 : 0", 180)
+    model = REGISTRY["slider_crank"].build()
+    times = tab.js("cardan.player.clip.times")
+    moved = model.move(times)
+    tab.js(
+        "(() => { const s = document.querySelector('#scrub'); s.value = 400; s.dispatchEvent(new Event('input')); })()"
+    )
+    t = tab.js("cardan.player.time")
+    assert t == pytest.approx(0.4 * times[-1])
+    assert tab.js("cardan.player.playing") is False
+    k = int(np.argmin(np.abs(np.array(times) - t)))
+    tab.js(f"(() => {{ cardan.player.seek({times[k]}); cardan.draw(cardan.player.poses); }})()")
+    assert np.abs(drawn(tab) - moved.states[k].coordinates).max() < 1e-5
+    series = {
+        (s["of"], s["what"]): s for s in tab.js("cardan.player.clip.series.map(s => ({...s, values: [...s.values]}))")
+    }
+    assert np.allclose(series["A", "rate"]["values"], 2 * np.pi, rtol=1e-5)
+    assert np.allclose(series["slide", "displacement"]["values"], moved.coordinate(model["slide"]), atol=1e-6)
+    assert np.allclose(series["A", "reaction"]["values"], np.linalg.norm(moved.reaction("A").force, axis=1), rtol=1e-4)
+    # typed values
+    tab.js(
+        "(() => { const f = document.querySelector('[data-driver-value]'); f.value = '75';"
+        "f.dispatchEvent(new Event('change')); })()"
+    )
+    wanted = np.radians(75.0)
+
+    def angle() -> float:
+        drag = bench._drag
+        return bench._model["A"].coordinate(bench._now if drag is None else bench._as_own(drag._session.state))
+
+    wait_until(lambda: abs(np.angle(np.exp(1j * (angle() - wanted)))) < 1e-9, what="the typed angle")
+    tab.until("Math.cos(cardan.values[0] - 75 * Math.PI / 180) > 1 - 1e-6 ? 1 : 0")
+    assert not tab.errors() and not tab.js("cardan.problems")
+
+
+def test_a_simulation_plays_and_keeps_its_energy(opened) -> None:
+    tab, _ = opened("rsur")
+    tab.click("#mode-simulate")
+    tab.click("#play")
+    tab.until("cardan.player && cardan.player.clip.kind === 'simulation' ? 1 : 0", 120)
+    assert tab.js("cardan.player.playing")
+    total = np.array(tab.js("[...cardan.player.clip.series.find(s => s.of === 'energy' && s.what === 'total').values]"))
+    assert np.ptp(total) < 1e-3 * max(1.0, np.abs(total).max())
+    tab.until("cardan.player.time > 0.2 ? 1 : 0")
+    tab.key(" ", "Space", " ")
+    first = drawn(tab)
+    tab.key("ArrowRight")
+    tab.key("ArrowRight")
+    tab.until("Math.abs(cardan.player.time - cardan.player.clip.times[cardan.player.index]) < 1e-9 ? 1 : 0")
+    time.sleep(0.1)
+    assert np.abs(drawn(tab) - first).max() > 0
+    # a drag goes on from the pose that is shown
+    shown = drawn(tab)
+    x, y = drag(tab, "crank", line(5, 5, 2))
+    assert np.abs(drawn(tab) - shown).max() < 0.3
+    tab.mouse("Released", x, y)
+    assert not tab.errors()
+
+
+def test_a_freedom_wiggles_with_closed_joints(opened) -> None:
+    tab, bench = opened("delta_robot")
+    before = drawn(tab)
+    tab.click(".wiggle")
+    tab.until("cardan.player && cardan.player.clip.kind === 'wiggle' ? 1 : 0", 120)
+    poses = bench._clip.poses
+    assert len(poses) > 20 and np.abs(poses - poses[0]).max() > 1e-2
+    free = without_drivers(bench._model)
+    for row in poses[::7]:
+        state = cd.State(bench._now.names, free.system.index, row.copy())
+        assert free.diagnose(state).residual <= CLOSED
+    tab.until("cardan.player.time > 0.1 ? 1 : 0")
+    assert np.abs(drawn(tab) - before).max() > 1e-4
+    tab.click("#end")
+    wait_until(lambda: np.abs(drawn(tab) - before).max() < 1e-6, what="the pose before")
+
+
+def test_what_cannot_be_assembled_is_said_in_words(browser: Browser) -> None:
+    m = cd.Mechanism("impossible")
+    bar = m.body("bar")
+    m.revolute("hinge", m.ground.frame(), bar.frame())
+    m.distance("rod", bar.point((1, 0, 0)), m.ground.point((5, 0, 0)), 1.0)
+    with Server(m, port=0) as server:
+        tab = browser.open(server.address)
+        text = tab.until("document.querySelector('.message')?.innerText", 60)
+        assert "cannot be assembled" in text and "rod" in text
+        tab.until("cardan.stage.parts.length === 2 ? 1 : 0")
+        tab.screenshot(SHOTS / "impossible.png")
+        tab.close()
+
+
+def test_two_tabs_are_independent(opened) -> None:
+    one, first = opened("rsur")
+    two, second = opened("rsur")
+    before = drawn(two)
+    x, y = drag(one, "crank", line(-40, 50))
+    assert np.abs(drawn(one) - before).max() > 1e-3
+    assert np.array_equal(drawn(two), before)
+    one.mouse("Released", x, y)
+    assert first is not second
+
+
+def test_a_reload_begins_anew_on_the_same_mechanism(opened, server: Server) -> None:
+    tab, bench = opened("watt")
+    tab.reload()
+    wait_until(lambda: bench not in server._tabs, what="the end of the old tab")
+    tab.until("window.cardan && cardan.model && cardan.frame && cardan.model.item === 'watt' ? 1 : 0", 60)
+
+
+def test_a_tab_that_is_closed_in_mid_drag_leaves_nothing(browser: Browser, server: Server) -> None:
+    tab = browser.open(f"{server.address.partition('&')[0]}&item=rsur")
+    tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0", 60)
+    drag(tab, "crank", line(-30, 30))
+    (bench,) = server._tabs
+    tab.close()
+    wait_until(lambda: not server._tabs, what="the end of the tab")
+    assert bench.join(5.0)
+
+
+def test_the_page_reconnects_after_a_restart_and_keeps_the_pose(browser: Browser) -> None:
+    def start(port: int) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "cardan", "view", "rsur", "--no-browser", "--port", str(port)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        said = process.stdout.readline()
+        assert said.startswith("workbench: "), said
+        return process, said.split()[1]
+
+    process, address = start(0)
+    try:
+        tab = browser.open(address)
+        tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0", 120)
+        x, y = drag(tab, "crank", line(-40, 50))
+        tab.mouse("Released", x, y)
+        settle(tab)
+        time.sleep(0.3)
+        before = drawn(tab)
+        process.kill()
+        process.wait()
+        tab.until("document.querySelector('.message.lost') ? 1 : 0")
+        process, again = start(int(address.split(":")[2].split("/")[0]))
+        assert again == address
+        tab.until("document.querySelector('#lamp.on') && cardan.frame && cardan.freedoms ? 1 : 0", 60)
+        wait_until(lambda: np.abs(drawn(tab) - before).max() < 1e-5, what="the pose before the restart")
+        tab.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_saved_page_plays_and_scrubs_from_disk(browser: Browser, tmp_path: Path) -> None:
+    m = REGISTRY["slider_crank"].build()
+    moved = m.move(np.linspace(0.0, 1.0, 61))
+    path = tmp_path / "slider.html"
+    moved.save(path)
+    tab = browser.open(path.as_uri())
+    tab.until("window.cardan && cardan.player ? 1 : 0")
+    tab.until("cardan.player.time > 0.05 ? 1 : 0")
+    tab.js(
+        "(() => { const s = document.querySelector('#scrub'); s.value = 500; s.dispatchEvent(new Event('input')); })()"
+    )
+    assert np.abs(drawn(tab) - moved.states[30].coordinates).max() < 1e-5
+    assert not tab.errors()
+    loaded = tab.js("performance.getEntriesByType('resource').map(e => e.name)")
+    assert not [name for name in loaded if not name.startswith(("data:", "blob:"))], loaded
+    tab.screenshot(SHOTS / "saved.png")
+    tab.close()
+
+
+def test_a_finger_drags_and_keys_reach_everything(opened) -> None:
+    tab, _ = opened("planar_4r")
+    part = tab.js("cardan.stage.parts[1].name")
+    before = drawn(tab)
+    x, y = screen(tab, part)
+    tab.touch("Start", [(x, y)])
+    for k in range(1, 10):
+        tab.touch("Move", [(x - 5 * k, y + 4 * k)])
+    tab.until("cardan.frame.flags & 1 ? 1 : 0", 60)
+    tab.touch("End", [])
+    tab.until("!cardan.hand.grab ? 1 : 0")
+    assert np.abs(drawn(tab) - before).max() > 1e-4
+    # every control can be focused, and the arrow keys move the selected part
+    controls = "[...document.querySelectorAll('button, input, select, #stage')]"
+    left_out = tab.js(f"{controls}.filter(e => e.tabIndex < 0).map(e => e.innerText)")
+    assert set(left_out) == {"front", "back", "left", "right", "top", "under"}  # the camera is turned by the mouse
+    tab.js("(cardan.select(1, null), document.querySelector('#stage').focus())")
+    settle(tab)
+    before = drawn(tab)
+    for _ in range(4):
+        tab.key("ArrowLeft")
+    wait_until(lambda: np.abs(drawn(tab) - before).max() > 1e-4, what="a part moved by keys")
+    # traces, ghost and hide by keys
+    tab.key("x", "KeyX", "x")
+    tab.key("ArrowLeft")
+    tab.until("cardan.stage.traceLength(1) > 1 ? 1 : 0")
+    tab.key("t", "KeyT", "t")
+    assert tab.js("cardan.stage.parts[1].ghost && cardan.stage.parts[1].material.opacity < 0.5")
+    tab.key("h", "KeyH", "h")
+    assert tab.js("!cardan.stage.parts[1].visible && !cardan.stage.parts[1].faces[0].visible")
+    # named poses
+    tab.js("document.querySelector('#pose-name').value = 'open'")
+    tab.click("#keep")
+    tab.until("cardan.kept.includes('open') ? 1 : 0")
+    kept = drawn(tab)
+    tab.click("#reset")
+    wait_until(lambda: np.abs(drawn(tab) - kept).max() > 1e-4, what="the first pose")
+    tab.click("[data-pose='open']")
+    wait_until(lambda: np.abs(drawn(tab) - kept).max() < 1e-6, what="the named pose")
+    assert not tab.errors()
+
+
+def test_ctrl_pulls_with_a_force_under_gravity(opened) -> None:
+    tab, bench = opened("rsur")
+    before = drawn(tab)
+    x, y = drag(tab, "rocker", line(40, 10), CTRL)
+    wait_until(lambda: bench._drag is not None and bench._drag.is_dynamic, what="dynamics")
+    wait_until(lambda: tab.js("cardan.frame.time") > 0.2, what="time that passes")
+    frame = tab.js("[cardan.frame.residual, Math.hypot(...cardan.frame.force)]")
+    assert frame[0] <= CLOSED
+    assert 0.0 < frame[1] < 1e4
+    assert np.abs(drawn(tab) - before).max() > 1e-3
+    tab.mouse("Released", x, y, modifiers=CTRL)
+    wait_until(lambda: bench._drag is None, what="the end of the drag")
+    assert is_closed(bench)
+    # live: it falls by itself until it is switched off
+    tab.click("#toggle-live")
+    tab.until("cardan.frame.time > 0.3 ? 1 : 0")
+    tab.click("#toggle-live")
+    wait_until(lambda: bench._drag is None, what="the end of live dynamics")
+    assert is_closed(bench)
+    assert not tab.errors() and not tab.js("cardan.problems")
