@@ -1170,6 +1170,48 @@ class Mechanism:
             found: Diagnosis = _freedom.diagnose(self._with_free(free), state, tolerance)
         return found
 
+    def constraint_equations(
+        self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
+    ) -> ConstraintEquations:
+        """Value, Jacobian and γ of all constraints in a state (the authored one where none is given), or of one joint.
+
+        Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
+        m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
+        """
+        own = self._checked_state("constraint_equations", state)
+        with self._at(own):
+            found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
+        return found
+
+    def jacobian(
+        self,
+        of: Point | Frame | Body,
+        state: State | None = None,
+        *,
+        by: str | Joint | Iterable[str | Joint] = "bodies",
+        sparse: bool | None = None,
+    ) -> Any:
+        """Derivative of the position of a point [m] in world, shape (3, n), or of a frame or body, shape (6, n).
+
+        The last three rows of a frame are its rotation [rad] in world axes.
+        by: "bodies": n = 6·bodies, (δr in world, δθ in body axes) of each body, in the order of m.bodies, whatever the
+        joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
+        that the joints allow, with the other drivers at rest.
+        """
+        own = self._checked_state("jacobian", state)
+        place = of if isinstance(of, Body) else getattr(of, "body", None)
+        if place is not None:
+            self._check_body("jacobian", place)
+        with self._at(own):
+            return _linearise.jacobian(self.system, of, own, by, sparse)
+
+    def _checked_state(self, what: str, state: State | None) -> State:
+        if state is None:
+            return self.system.state()
+        if not isinstance(state, State) or state.names != self.system.names:
+            raise ModelError(f"{what} was given {state!r}; it must be a State of this mechanism, such as result.state")
+        return state
+
     def sensitivity(
         self,
         state: State,
@@ -1270,48 +1312,6 @@ class Mechanism:
         counted = dict.fromkeys([angle for b in bundles for r in b.relations for angle in r.counted_angles])
         system = System(list(self._bodies.values()), bundles, list(counted), None, formulas=self._own_book())
         return system, labels
-
-    def constraint_equations(
-        self, state: State | None = None, joint: str | Joint | None = None, *, sparse: bool | None = None
-    ) -> ConstraintEquations:
-        """Value, Jacobian and γ of all constraints in a state (the authored one where none is given), or of one joint.
-
-        Rows are in the order of m.joints; columns are (δr in world, δθ in body axes) of each body, in the order of
-        m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
-        """
-        own = self._checked_state("constraint_equations", state)
-        with self._at(own):
-            found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
-        return found
-
-    def jacobian(
-        self,
-        of: Point | Frame | Body,
-        state: State | None = None,
-        *,
-        by: str | Joint | Iterable[str | Joint] = "bodies",
-        sparse: bool | None = None,
-    ) -> Any:
-        """Derivative of the position of a point [m] in world, shape (3, n), or of a frame or body, shape (6, n).
-
-        The last three rows of a frame are its rotation [rad] in world axes.
-        by: "bodies": n = 6·bodies, (δr in world, δθ in body axes) of each body, in the order of m.bodies, whatever the
-        joints; or "drivers", or the names of some drivers: one column for each, [per rad or per m], along the motion
-        that the joints allow, with the other drivers at rest.
-        """
-        own = self._checked_state("jacobian", state)
-        place = of if isinstance(of, Body) else getattr(of, "body", None)
-        if place is not None:
-            self._check_body("jacobian", place)
-        with self._at(own):
-            return _linearise.jacobian(self.system, of, own, by, sparse)
-
-    def _checked_state(self, what: str, state: State | None) -> State:
-        if state is None:
-            return self.system.state()
-        if not isinstance(state, State) or state.names != self.system.names:
-            raise ModelError(f"{what} was given {state!r}; it must be a State of this mechanism, such as result.state")
-        return state
 
     # -- values --------------------------------------------------------------------------------------------------------
 

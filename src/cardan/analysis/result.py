@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State

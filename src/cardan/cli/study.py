@@ -60,7 +60,7 @@ def _add_liu2013(studies: Any) -> None:
     )
     parser.add_argument("--samples", type=int, default=table2.SAMPLES, metavar="N", help="starts; default: %(default)s")
     parser.add_argument(
-        "--region", choices=table2.REGIONS, action="append", help="where starts are drawn from; default: box and sphere"
+        "--region", choices=table2.REGIONS, action="append", help="where starts are drawn from; default: all"
     )
     parser.add_argument(
         "--box",
@@ -151,7 +151,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     low = "[0, 1]⁴" if "e" in row.marks and row.low == 0.0 else "[−1, 1]⁴"
     return (
         row.experiment.name,
-        low if row.region == "box" else "sphere",
+        low if row.region == "box" else row.region,
         FORMULAS[row.formula],
         f"{row.converged:,}",
         "–" if math.isnan(row.mean_iterations) else f"{row.mean_iterations:.2f}",
@@ -168,7 +168,7 @@ def _traces(found: Table2) -> dict[tuple[str, str], dict[str, list[Any]]]:
     traces: dict[tuple[str, str], dict[str, list[Any]]] = {}
     formula: Any
     for row in found.rows:
-        if row.formula == "auto":
+        if row.formula in ("auto", table2.PRINTED_22):
             continue
         formula = row.formula
         number = table2.EXPERIMENTS.index(row.experiment)

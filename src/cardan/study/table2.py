@@ -16,24 +16,28 @@ import numpy as np
 from cardan.analysis.options import AUTO
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
-from cardan.study import liu2013
+from cardan.math import euler
+from cardan.study import liu2013, printed_22
 from cardan.study.liu2013 import Settings
 from cardan.system import check
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
 
-Region = Literal["box", "sphere"]
+Region = Literal["box", "angles", "sphere"]
 Box = Literal["reproducing", "printed"]
 
 SAMPLES = 10_000
 MOST_SAMPLES = 1_000_000  # half a gigabyte
-REGIONS: Final = ("box", "sphere")
+REGIONS: Final = ("box", "angles", "sphere")
+STREAMS: Final = {"box": 0, "sphere": 1, "angles": 2}  # of random numbers
+PRINTED_22: Final = "printed_22"
 BOXES: Final = ("reproducing", "printed")
 
 # Methods of the rows, with their labels.
 FORMULAS: dict[str, str] = {
     "euler_parameters": "proposed (8)",
     "virtual_rotation": "Peng (6b)",
+    PRINTED_22: "Peng (22)",
     "manifold": "manifold Newton",
     AUTO: "auto",
 }
@@ -64,7 +68,8 @@ EXPERIMENTS: Final = (
     Experiment(4, 2, "Exam. 3", -1.0),
 )
 
-# Convergent cases of 10,000 and their mean iterations, by printed row name, region and formula.
+# Convergent cases of 10,000 and their mean iterations, by printed row name, region and formula.  The "hyper sphere" of
+# the paper is the region "angles" here.
 PAPER: dict[tuple[str, str, str], tuple[int, float]] = {
     ("Exam. 1, body 2", "box", "euler_parameters"): (10_000, 9.43),
     ("Exam. 1, body 2", "box", "virtual_rotation"): (9_919, 23.38),
@@ -89,13 +94,24 @@ PAPER: dict[tuple[str, str, str], tuple[int, float]] = {
 }
 
 # Rows that could not be reproduced with any sampling; all others agree within sampling error.
-IRREPRODUCIBLE: frozenset[tuple[str, str, str]] = frozenset(
-    key
-    for key in PAPER
-    if (key[0] == "Exam. 1, body 1" and key[2] == "virtual_rotation")
-    or key[0] == "Exam. 2"
-    or (key[0] in ("Exam. 3", "Exam. 4") and key[1] == "sphere")
-)
+IRREPRODUCIBLE: frozenset[tuple[str, str, str]] = frozenset(key for key in PAPER if key[0] == "Exam. 2")
+
+
+def formulas_of(experiment: Experiment) -> list[str]:
+    """Formulas of its rows: (22) is printed for Example 1, body 1; in all others it is (6b)."""
+    return [formula for formula in FORMULAS if formula != PRINTED_22 or experiment.name == "Example 1, body 1"]
+
+
+def key_of(experiment: Experiment, region: str, formula: str) -> tuple[str, str, str] | None:
+    """The row of the paper with which a row must be compared; None if there is none.
+
+    Starts uniform on the sphere, and (6b) where the paper computed with (22), are not in the paper.
+    """
+    if PRINTED_22 in formulas_of(experiment) and formula in ("virtual_rotation", PRINTED_22):
+        formula = "virtual_rotation" if formula == PRINTED_22 else ""
+    key = (experiment.printed, {"box": "box", "angles": "sphere"}.get(region, ""), formula)
+    return key if key in PAPER else None
+
 
 MARKS: dict[str, str] = {
     "a": "v₁′ of Example 1 is printed as (1, 1, 1)/√5; the worked matrix requires (1, 1, 1)/√3, used here",
@@ -108,26 +124,30 @@ MARKS: dict[str, str] = {
     "g": "not reproduced with any sampling; listed next to the paper's result without a claim",
     "h": "the mean iterations of formula (8) are about 0.5 lower than printed",
     "i": "N is not stated; 100 reproduces Peng's counts; with 200, nearly all starts of Example 1, body 2, converge",
-    "j": "at the limit of sampling error: 28.0 % of 100,000 starts converge, 3 σ of a count of 10,000 above 2,666",
+    "j": "the “hyper sphere” of the paper agrees with uniformly random roll, pitch and yaw angles (about fixed axes x, "
+    "y, z, each over a full turn), not with points uniform on the sphere",
+    "k": "the matrix (22) as printed is (6b) on the unit sphere only: it has v′ᵀP̃′ in place of v′ᵀAᵀA P̃′",
 }
 
 
 def marks_of(experiment: Experiment, region: str, formula: str) -> str:
     """Letters of the errata that apply to a row."""
-    key = (experiment.printed, region, formula)
+    key = key_of(experiment, region, formula)
     found = ""
     if experiment.example == 1:
         found += "a"
-    if experiment.example in (3, 4) and key in PAPER:
+    if experiment.example in (3, 4) and key:
         found += "d"
     if experiment.example == 1 and region == "box":
         found += "e"
-    if experiment.example == 2 and key in PAPER:
+    if experiment.example == 2 and key:
         found += "f"
     if key in IRREPRODUCIBLE:
         found += "g"
-    if key == ("Exam. 1, body 1", "sphere", "euler_parameters"):
+    if region == "angles" and key:
         found += "j"
+    if formula == PRINTED_22:
+        found += "k"
     return found
 
 
@@ -152,13 +172,14 @@ class Row:
     @property
     def paper(self) -> tuple[int, float] | None:
         """Convergent cases of 10,000 and mean iterations as printed; None if the paper has no such row."""
-        return PAPER.get((self.experiment.printed, self.region, self.formula))
+        key = key_of(self.experiment, self.region, self.formula)
+        return None if key is None else PAPER[key]
 
     @property
     def reproducible(self) -> bool:
         """Whether the paper's text, with the errata, reproduces the published values."""
-        key = (self.experiment.printed, self.region, self.formula)
-        return key in PAPER and key not in IRREPRODUCIBLE
+        key = key_of(self.experiment, self.region, self.formula)
+        return key is not None and key not in IRREPRODUCIBLE
 
     @property
     def marks(self) -> str:
@@ -228,10 +249,16 @@ class Table2:
 
 
 def starts(region: Region, low: float, samples: int, seed: int, experiment: int) -> FloatArray:
-    """Euler parameters p₀, shape (samples, 4): uniform in the box [low, 1]⁴, or on the unit sphere."""
-    rng = np.random.default_rng([seed, experiment, REGIONS.index(region)])
+    """Euler parameters p₀, shape (samples, 4): uniform in the box [low, 1]⁴, or on the unit sphere.
+
+    "angles": of uniformly random roll, pitch and yaw, A = R_z(yaw) R_y(pitch) R_x(roll), each over a full turn.
+    """
+    rng = np.random.default_rng([seed, experiment, STREAMS[region]])
     if region == "box":
         return rng.uniform(low, 1.0, (samples, 4))
+    if region == "angles":
+        turned = [euler.from_axis_angle(axis, rng.uniform(-math.pi, math.pi, samples)) for axis in np.eye(3)]
+        return np.asarray(euler.multiply(turned[2], euler.multiply(turned[1], turned[0])))
     p: FloatArray = rng.standard_normal((samples, 4))
     p /= np.linalg.norm(p, axis=1, keepdims=True)
     return p
@@ -273,7 +300,7 @@ def table_2(
     settings = settings or Settings()
     began = time.perf_counter()
     chosen = [e for e in EXPERIMENTS if e.example in examples]
-    total = len(chosen) * len(regions) * len(FORMULAS) * samples
+    total = sum(len(formulas_of(experiment)) for experiment in chosen) * len(regions) * samples
     done = 0
     rows = []
     for number, experiment in enumerate(EXPERIMENTS):
@@ -282,7 +309,7 @@ def table_2(
         for region in regions:
             low = experiment.box if box == "reproducing" else -1.0
             p = starts(region, low, samples, seed, number)
-            for formula in FORMULAS:
+            for formula in formulas_of(experiment):
                 report = None if progress is None else (lambda k, _, before=done: progress(before + k, total))
                 rows.append(_row(experiment, region, low, formula, p, settings, seed, workers, report))
                 done += samples
@@ -309,6 +336,12 @@ def _row(
         first = int((batch.ok & (batch.restarts == 0)).sum())
         count, restarts = int(batch.ok.sum()), int(batch.restarts.sum())
         return Row(experiment, region, low, formula, len(p), count, mean, taken, first, restarts)
+    if formula == PRINTED_22:
+        exact = printed_22.algorithm_1(p, settings)
+        if progress is not None:
+            progress(len(p), len(p))
+        own = exact.iterations[exact.ok]
+        return Row(experiment, region, low, formula, len(p), exact.count, exact.mean_iterations, own, exact.count, 0)
     formulation: Formulation = formula
     found = liu2013.algorithm_1(example, movable, formulation, p, settings, workers=workers, progress=progress)
     taken = found.iterations[found.ok]
