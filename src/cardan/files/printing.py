@@ -19,11 +19,7 @@ from cardan.files.formula import CONSTANTS, MOST_CHARACTERS, Formula
 DEEPEST: Final = 24  # nested operations, then a definition
 SAME: Final = 1e-9  # relative: a recorded graph rounds differently
 SUM, PRODUCT, UNARY, POWER, ATOM = range(5)  # precedence
-_MULTIPLES: Final = {
-    math.pi: ("pi", ATOM, 0),
-    2.0 * math.pi: ("2*pi", PRODUCT, 0),
-    0.5 * math.pi: ("pi/2", PRODUCT, 0),
-}
+_MULTIPLES: Final = {math.pi: ("pi", ATOM, 0), 2.0 * math.pi: ("2*pi", PRODUCT, 0), 0.5 * math.pi: ("pi/2", PRODUCT, 0)}
 _SIGNS: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
 
 
