@@ -224,6 +224,13 @@ def test_files_in_other_units_give_the_same_mechanism() -> None:
         assert writer.dumps(made, units={"length": "m", "angle": "rad", "mass": "kg"}) == writer.dumps(m)
 
 
+def test_the_file_of_the_documentation_is_valid() -> None:
+    content = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+    m = loads_toml(content.partition("```toml\n")[2].partition("```")[0])
+    assert m.assemble().ok
+    assert m["rod"].a.origin[0].value == 0.3
+
+
 def test_a_changed_length_is_one_changed_line() -> None:
     for as_json in (False, True):
         lines = []
@@ -239,6 +246,7 @@ def test_a_changed_length_is_one_changed_line() -> None:
 
 EXPRESSIONS = """cardan = 1
 name = "own"
+gravity = [0.0, 0.0, -9.81]
 
 [units]
 length = "mm"
@@ -367,22 +375,22 @@ def test_shapes_are_carried_with_their_mass() -> None:
     ("old", "new", "line", "key", "message"),
     [
         ('b = "crank"', 'b = "crnak"', 27, "joints.A.b", "no frame is named 'crnak'; did you mean 'crank'"),
-        ("[bodies.rod]", "[bodys.rod]", 20, "bodys", "no key here is named 'bodys'; did you mean 'bodies'?"),
+        ("[bodies.rod]", "[bodys.rod]", 21, "bodys", "no key here is named 'bodys'; did you mean 'bodies'"),
         ('kind = "limit"', 'kind = "limits"', 46, "joints.stop.kind", "did you mean 'limit'?"),
         ('kind = "limit"', "", 45, "joints.stop", "no kind of joint is named None"),
         ("lower = -90.0", 'lower = "L*"', 48, "joints.stop.lower", "column 3"),
         ("lower = -90.0", "lowr = -90.0", 48, "joints.stop.lowr", "did you mean 'lower'?"),
-        ("L = 0.5", "L = [1]", 10, "parameters.L", "it must be a number"),
-        ('length = "mm"', 'length = "millimetre"', 4, "units", "no unit of length is named 'millimetre'"),
+        ("L = 0.5", "L = [1]", 11, "parameters.L", "it must be a number"),
+        ('length = "mm"', 'length = "millimetre"', 5, "units", "no unit of length is named 'millimetre'"),
         ('a = "crank.tip"', 'a = "crank.top"', 31, "joints.B.a", "did you mean 'crank.tip'"),
         ('function = "2*pi*t + H"', 'function = "2*pi*s"', 37, "joints.motor.function", "no value is named 's'"),
         ('function = "2*pi*t + H"', "", 34, "joints.motor", "the key 'function' is missing"),
-        ('coordinate = "A"', 'coordinate = "c"', 36, "joints.motor", "comes later in the file"),
-        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 20, "bodies.rod", "has 2 numbers"),
-        ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 21, "bodies.rod.position.1", "must be a number"),
+        ('coordinate = "A"', 'coordinate = "c"', 36, "joints.motor.coordinate", "comes later in the file"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 21, "bodies.rod", "has 2 numbers"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 22, "bodies.rod.position.1", "must be a number"),
         ("cardan = 1", "cardan = 99", 1, "cardan", "update cardan"),
         ("cardan = 1", "", 1, "cardan", "is the version of the format"),
-        ('mass = "2*L"', 'mass = "-L"', 13, "bodies.crank", "must be above zero"),
+        ('mass = "2*L"', 'mass = "-L"', 14, "bodies.crank", "must be above zero"),
     ],
 )  # fmt: skip
 def test_an_error_names_line_key_and_what_is_valid(old: str, new: str, line: int, key: str, message: str) -> None:
@@ -396,7 +404,7 @@ def test_all_errors_are_reported_at_once_and_only_once_each() -> None:
     content = changed(content, "[bodies.rod]", "[bodies.rod]\ncolour = 1")
     found = problems(content)
     assert [p.key for p in found] == ["bodies.crank.mass", "bodies.rod.colour", "joints.stop.kind"]
-    assert [p.line for p in found] == [14, 21, 47]
+    assert [p.line for p in found] == [16, 22, 47]
 
 
 def test_lines_of_json_errors() -> None:
@@ -469,11 +477,12 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
             content = fuzz.mutated(rng, content)
         try:
             found = text._fast(content, float)
+            expected = tomllib.loads(content) if found is not None else None
         except RecursionError:
             continue
         if found is not None:
             fast += 1
-            assert found == tomllib.loads(content), k
+            assert found == expected, k
     assert fast > 300
 
 
@@ -503,7 +512,7 @@ def test_fast_reading_gives_up_where_the_standard_library_must_decide(content: s
 
 
 def test_names_with_any_characters_are_carried() -> None:
-    for name in ("a b", "ä", 'q"uote', "back\\slash", "new\nline", "\t", "del\x7f", "dot.ted", "[x]", "#", "😀", "'"):
+    for name in ("a b", "ä", 'q"uote', "back\\slash", "new\nline", "a\tb", "del\x7f", "dot.ted", "[x]", "#", "😀", "'"):
         m = cd.Mechanism(name)
         body = m.body(name)
         m.revolute(f"{name} joint", m.ground.frame(), body.frame())
@@ -514,44 +523,36 @@ def test_names_with_any_characters_are_carried() -> None:
 
 # -- saving ------------------------------------------------------------------------------------------------------------
 
-SAVER = """
-import sys, cardan as cd
-m = cd.load(sys.argv[1])
-names = ["first", "second"]
-texts = [m.copy(name) for name in names]
-print("ready", flush=True)
-k = 0
-while True:
-    k += 1
-    texts[k % 2].save(sys.argv[2])
-"""
-
 
 def kill_in_saves(count: int, folder: Path) -> None:
     """Kill a process that saves without a pause, and read what it left."""
     m = REGISTRY["hoberman_ring"].build()
-    model, target = folder / "model.cardan.toml", folder / "target.cardan.toml"
-    m.save(model)
-    expected = {writer.dumps(m.copy(name)) for name in ("first", "second")}
+    both = [m.copy(name) for name in ("first", "second")]
+    target = folder / "target.cardan.toml"
+    expected = {writer.dumps(one) for one in both}
+    both[0].save(target)
     rng = random.Random(1)
-    m.copy("first").save(target)
-    done = 0
-    while done < count:
-        process = subprocess.Popen([sys.executable, "-c", SAVER, model, target], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        with process.stdout:
-            process.stdout.readline()
-            time.sleep(rng.uniform(0.0, 0.05))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        assert target.read_text() in expected
+    saved = 0
+    for _ in range(count):
+        before = target.stat().st_mtime_ns
+        child = os.fork()
+        if child == 0:
+            while True:
+                for one in both:
+                    one.save(target)
+        time.sleep(rng.uniform(0.0, 0.2))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert target.read_text(encoding="utf-8") in expected
+        saved += target.stat().st_mtime_ns != before
         for left in folder.glob(".*.tmp"):
             left.unlink()
-        done += 1
+    assert saved > count // 10  # many were killed in, or after, a save
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def test_a_killed_save_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
-    kill_in_saves(5, tmp_path)
+    kill_in_saves(40, tmp_path)
 
 
 @pytest.mark.long
@@ -637,9 +638,9 @@ def test_files_fit_the_schema_and_wrong_ones_do_not() -> None:
     documents = [tomllib.loads(writer.dumps(REGISTRY[name].build())) for name in REGISTRY]
     documents += [tomllib.loads(writer.dumps(fuzz.rich())), tomllib.loads(EXPRESSIONS)]
     for capability, add in CAPABILITIES.items():
-        m = base()
-        add(m)
         if capability not in REFUSED:
+            m = base()
+            add(m)
             documents.append(tomllib.loads(writer.dumps(m)))
     for document in documents:
         assert fits(document, made, made), document["name"]

@@ -113,6 +113,8 @@ def _node(
         own = _SIGNS[operation]
         if operation == "*" and nodes[b][0] == "constant":
             a, b = b, a  # 2*pi * t
+        elif operation == "+" and nodes[a][0] == "constant":
+            a, b = b, a  # t + 1: one order, whichever was recorded first
         return f"{within(a, own)} {operation} {within(b, own + 1)}", own, depth
     name = operation.removeprefix("call ")
     if name == "power":

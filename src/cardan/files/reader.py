@@ -243,7 +243,8 @@ class Reader:
                 return
             table = {"value": value} if type(value) is not dict else value
             self._need(path, table, spec.PARAMETER, ("value",))
-            given = {key: self._number((*path, key), number, "") for key, number in table.items()}
+            where = {key: (*path, key) if table is value else path for key in table}
+            given = {key: self._number(where[key], number, "") for key, number in table.items()}
             self.constants.append((name, self.m.parameter(name, given.pop("value"), **given)))
         except (_Skip, ModelError):
             self.constants.append((name, 1.0))  # so that its uses are not reported too

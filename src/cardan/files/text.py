@@ -211,7 +211,8 @@ def _toml_lines(text: str) -> dict[Path, int]:
                     if text[at - 2 : at] == "]]":
                         arrays[table] = arrays.get(table, -1) + 1
                         table = (*table, arrays[table])
-                    found.setdefault(table, line)
+                    for length in range(1, len(table) + 1):
+                        found.setdefault(table[:length], line)
                     key = []
             elif kind in ("bare", "string"):
                 key.append(_key(kind, token))
