@@ -113,6 +113,7 @@ long: fuzz
 
 fuzz: $(STAMP)
 	@$(BIN)/python fuzz/run.py --cases 20000 --jobs 2
+	@$(BIN)/python fuzz/files.py --cases 5000 --jobs 2
 
 images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'

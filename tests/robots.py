@@ -35,9 +35,7 @@ def mujoco_poses(text: str, values: dict[str, float]) -> dict[str, tuple[np.ndar
     for name, value in values.items():
         data.qpos[model.joint(name).qposadr[0]] = value
     mujoco.mj_kinematics(model, data)
-    return {
-        model.body(k).name: (data.xpos[k].copy(), data.xmat[k].reshape(3, 3).copy()) for k in range(1, model.nbody)
-    }
+    return {model.body(k).name: (data.xpos[k].copy(), data.xmat[k].reshape(3, 3).copy()) for k in range(1, model.nbody)}
 
 
 def held(m: cd.Mechanism, values: dict[str, float]) -> cd.Mechanism:

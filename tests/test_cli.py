@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 
 import cardan
 from cardan.analysis.move import _Path
-from cardan.cli import VERBS, main, output, solve, warmup
+from cardan.cli import VERBS, main, output, parser, solve, warmup
 from cardan.examples import REGISTRY, Example, rsur
 
 Captured = pytest.CaptureFixture[str]
@@ -53,6 +54,141 @@ def test_commands_without_kernels_do_not_load_numba(arguments: list[str]) -> Non
     assert run.returncode == 0, run.stderr
 
 
+def test_every_verb_shows_examples_that_are_valid(capsys: Captured) -> None:
+    """The commands of the help are parsed by the parser itself."""
+    for verb in VERBS:
+        assert main([verb, "--help"]) == 0
+        shown = capsys.readouterr().out.partition("examples:\n")[2]
+        lines = [line.strip() for line in shown.splitlines() if "cardan " in line]
+        assert lines, verb
+        for line in lines:
+            command = re.split(r"\s{2,}|[<>)]", line[line.index("cardan ") :])[0]
+            args = parser(verb).parse_args(shlex.split(command)[1:])
+            assert args.verb.__name__ == f"cardan.cli.{verb}"
+
+
+def test_help_loads_no_verb() -> None:
+    """Help must not wait for the modules of the verbs."""
+    code = "import sys; from cardan.cli import main; main(['--help']); sys.exit('cardan.cli.solve' in sys.modules)"
+    run = run_python(code)
+    assert run.returncode == 0, run.stderr
+
+
+LEVER = """import cardan as cd
+
+print("a script may print")
+
+
+def build():
+    m = cd.Mechanism("lever")
+    lever = m.body("lever", position=(0.3, 0.1, 0.2))
+    m.revolute("hinge", m.ground.frame(), lever.frame())
+    m.distance("rod", lever.point((3, 0, 0)), m.ground.point((5, 0, 0)), 4.0)
+    return m
+
+
+def wrong():
+    return 1 / 0
+
+
+number = 3
+"""
+
+
+def test_files_scripts_and_names_are_solved_alike(tmp_path: Path, capsys: Captured) -> None:
+    script, model = tmp_path / "lever.py", tmp_path / "lever.cardan.toml"
+    script.write_text(LEVER)
+    assert main(["convert", f"{script}:build", "-o", str(model)]) == 0
+    capsys.readouterr()
+    poses = []
+    for target in (f"{script}:build", str(script), str(model)):
+        assert main(["solve", target, "--json"]) == 0
+        document = read_json(capsys)
+        assert document["name"] == "lever"
+        poses.append(document["bodies"])
+    assert poses[0] == poses[1] == poses[2]
+    assert main(["check", str(model), "--dof", "0"]) == 0
+    assert "well posed" in capsys.readouterr().out
+    assert main(["check", str(model), "--dof", "1", "--json"]) == 1
+    assert read_json(capsys)["problems"] == ["it has 0 degrees of freedom, not 1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("lever.py:biuld", "no function of 'lever.py' is named 'biuld'; did you mean 'build'"),
+        ("lever.py:wrong", "the script 'lever.py', line 15: ZeroDivisionError: division by zero"),
+        ("lever.py:number", "gives 3; it must return a cd.Mechanism"),
+        ("none.py:build", "there is no script 'none.py'"),
+        ("none.cardan.toml", "cannot be read: No such file"),
+        ("bad.cardan.toml", "bad.cardan.toml, line 2, bodies.a.mas: no key here is named 'mas'; did you mean 'mass'?"),
+        ("lever.txt", "a file must end in .toml, .json, .urdf or .xml"),
+    ],
+)
+def test_wrong_models_end_with_code_2(
+    target: str, message: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lever.py").write_text(LEVER)
+    Path("lever.txt").write_text("")
+    Path("bad.cardan.toml").write_text("cardan = 1\nbodies.a.mas = 1\n")
+    for verb in ("solve", "check", "move", "simulate", "convert"):
+        assert main([verb, target]) == 2
+        captured = capsys.readouterr()
+        assert message in captured.err, captured.err
+        assert captured.out == ""
+
+
+def test_results_are_written_as_models_tables_and_pictures(tmp_path: Path, capsys: Captured) -> None:
+    rows, picture, model = tmp_path / "a.csv", tmp_path / "a.svg", tmp_path / "a.cardan.toml"
+    options = ["--frames", "3", "--until", "0.5", "--csv", str(rows), "--plot", str(picture), "-o", str(model)]
+    assert main(["move", "slider_crank", *options, "--json"]) == 0
+    document = read_json(capsys)
+    assert len(rows.read_text().splitlines()) == 4
+    assert picture.stat().st_size > 1000
+    reached = cardan.load(model)
+    assert reached.poses["reached"].time == 0.5
+    assert main(["solve", str(model), "--pose", "reached", "--json"]) == 0
+    solved = read_json(capsys)
+    assert solved["iterations"] <= 1
+    assert document["times"][-1] == 0.5
+    assert main(["simulate", str(model), "--pose", "reached", "--duration", "0.1", "--frames", "2", "--json"]) == 0
+    assert read_json(capsys)["times"] == [0.5, 0.6]
+    assert main(["solve", str(model), "--pose", "reachd"]) == 2
+    assert "did you mean 'reached'" in capsys.readouterr().err
+
+
+def test_a_wide_motion_prints_a_summary(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["move", "planetary_gear", "--frames", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[3:])) <= 80
+    assert "first" in lines[3] and "greatest" in lines[3]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_verbs_options_and_the_gallery(shell: str, capsys: Captured) -> None:
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    for word in (*VERBS, "planar_4r", "random-start", "liu2013"):
+        assert word in text
+    if shell == "bash":
+        check = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+        assert check.returncode == 0, check.stderr
+
+
+def test_examples_are_copied_as_files_and_scripts(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["examples", "copy", "rsur"]) == 0
+    assert cardan.load("rsur.cardan.toml") == rsur.build()
+    assert main(["examples", "copy", "rsur", "-o", "rsur.py"]) == 0
+    assert main(["check", "rsur.py"]) == 0
+    assert main(["examples", "copy", "rusr"]) == 2
+    assert "did you mean 'rsur'" in capsys.readouterr().err
+
+
 def test_help_names_every_verb(capsys: Captured) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
@@ -67,7 +203,7 @@ def test_help_names_every_verb(capsys: Captured) -> None:
     [
         ([], "arguments are required: VERB"),
         (["asemble"], "invalid choice: 'asemble'"),
-        (["solve"], "arguments are required: NAME"),
+        (["solve"], "arguments are required: MODEL"),
         (["simulate", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
         (["simulate", "rsur", "--frames", "1"], "--frames is 1; it must be 2 or more"),
         (["simulate", "rsur", "--duration", "nan"], "--duration is nan; it must be finite and positive"),

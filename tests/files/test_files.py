@@ -17,14 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_capabilities import CAPABILITIES, base
+from fuzz import files as fuzz
 
 import cardan as cd
 from cardan.dynamics import loads
 from cardan.examples import REGISTRY
 from cardan.files import reader, schema, spec, text, units, writer
 from cardan.joints import REGISTRY as JOINTS
-from fuzz import files as fuzz
+from cardan.joints.rate_rows import REGISTRY as RATES
+from test_capabilities import CAPABILITIES, base
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "gallery"
@@ -87,13 +88,18 @@ def test_all_kinds_are_among_the_capabilities() -> None:
         add(one)
         made_kinds.update(item.kind.name for item in (*one.joints.values(), *one.loads.values()))
     assert made_kinds >= {*JOINTS, *loads.REGISTRY}
-    assert len(made)
+    made.knife_edge("edge", made["wheel"].frame(), relative_to=made["crank"])
+    assert set(RATES) == {"knife_edge", "constrain_rates"}  # a new kind of rate rows needs a place in files
+    assert loads_toml(writer.dumps(made)) == made
 
 
 made_kinds: set[str] = set()
 
 
-@pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c != "actuator by a function"])
+REFUSED = ("actuator by a function", "constrain_rates")
+
+
+@pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
 @pytest.mark.parametrize("given", [{}, {"length": "mm", "angle": "deg", "mass": "g"}])
 def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str]) -> None:
     m = base()
@@ -106,8 +112,9 @@ def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str])
     assert [j.description()[:3] for j in first.joints.values()] == [j.description()[:3] for j in m.joints.values()]
     a, b = m.assemble(), first.assemble()
     assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
-    x, y = (one.simulate(0.02, step=1e-3) for one in (m, first))
-    assert np.abs(x.state.coordinates - y.state.coordinates).max() <= 1e-12
+    if m.loads:
+        x, y = (one.simulate(0.02, step=1e-3) for one in (m, first))
+        assert np.abs(x.state.coordinates - y.state.coordinates).max() <= 1e-12
 
 
 def test_every_option_of_a_kind_has_a_quantity() -> None:
@@ -118,6 +125,10 @@ def test_every_option_of_a_kind_has_a_quantity() -> None:
 
 
 def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_path: Path) -> None:
+    m = base()
+    CAPABILITIES["constrain_rates"](m)
+    with pytest.raises(cd.ModelError, match="rate row 'new' cannot be saved"):
+        writer.dumps(m)
     m = base()
     CAPABILITIES["actuator by a function"](m)
     file = tmp_path / "a.cardan.toml"
@@ -132,7 +143,7 @@ def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_
 
     m = base()
     m.force("pull", m["wheel"].point(), reads)
-    with pytest.raises(cd.ModelError, match="force 'pull' cannot be saved.*a function of the state cannot be in a file"):
+    with pytest.raises(cd.ModelError, match=r"force 'pull' cannot be saved.*a function of the state"):
         m.save(file)
 
     def kernel(x, c, out):
@@ -145,7 +156,7 @@ def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_
     by_hand = cd.primitive(p="point", q="point", rows=1, derivative=derivative)(kernel)
     m = base()
     m.constrain("own", by_hand, p=m.ground.point(), q=m["wheel"].point())
-    with pytest.raises(cd.ModelError, match="constraint 'own' .* cannot be saved: its primitive is built in or written by"):
+    with pytest.raises(cd.ModelError, match=r"constraint 'own' .* cannot be saved: its primitive is"):
         m.save(file)
 
 
@@ -213,6 +224,13 @@ def test_files_in_other_units_give_the_same_mechanism() -> None:
         assert writer.dumps(made, units={"length": "m", "angle": "rad", "mass": "kg"}) == writer.dumps(m)
 
 
+def test_the_file_of_the_documentation_is_valid() -> None:
+    content = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+    m = loads_toml(content.partition("```toml\n")[2].partition("```")[0])
+    assert m.assemble().ok
+    assert m["rod"].a.origin[0].value == 0.3
+
+
 def test_a_changed_length_is_one_changed_line() -> None:
     for as_json in (False, True):
         lines = []
@@ -228,6 +246,7 @@ def test_a_changed_length_is_one_changed_line() -> None:
 
 EXPRESSIONS = """cardan = 1
 name = "own"
+gravity = [0.0, 0.0, -9.81]
 
 [units]
 length = "mm"
@@ -284,7 +303,69 @@ def test_expressions_names_and_units_of_a_file_survive_a_save() -> None:
     assert m["B"].a.origin == (0.5, 0.0, 0.0)
     assert dict(m["stop"].parameters)["lower"] == pytest.approx(-math.pi / 2, abs=1e-16)
     m["crank"].position = (0.125, 0.1, 0.0)  # an edited value is written as a number
-    assert 'position = [125.0, 100.0, 0.0]' in writer.dumps(m)
+    assert "position = [125.0, 100.0, 0.0]" in writer.dumps(m)
+
+
+def test_parameters_are_carried_with_bounds_and_in_formulas() -> None:
+    m = cd.Mechanism("lever")
+    L, w = m.parameter("L", 3.0, lower=1.0), m.parameter("w", 0.2)
+    lever = m.body("lever", position=(0.3, 0.1, 0.2))
+    m.revolute("hinge", m.ground.frame((0, w, 0), z=(0, w, 1)), lever.frame(z=(0, w, 1)))
+    m.distance("rod", lever.point((L, 0, 0)), m.ground.point((L + 2, 0, 0)), cd.sqrt(L * L + 2 * w) + 1)
+    m.poses["now"] = m.assemble().state
+    first = loads_toml(writer.dumps(m))
+    assert writer.dumps(loads_toml(writer.dumps(first))) == writer.dumps(first)
+    assert first.parameters["L"].lower == 1.0
+    assert first.poses["now"].variables == m.poses["now"].variables
+    for one in (m, first):
+        one.parameters["L"].value = 3.5
+    a, b = (one.assemble() for one in (m, first))
+    assert a.ok and b.ok
+    assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
+    assert "value = 3.5" in writer.dumps(first)
+
+
+def test_an_expression_is_written_only_while_it_gives_the_value() -> None:
+    """Expressions on bodies have the value of the file: a changed parameter does not move them."""
+    m = loads_toml(EXPRESSIONS)
+    m.parameters["L"].value = 0.6
+    content = writer.dumps(m)
+    assert "position = [250.0, 100.0, 0.0]" in content
+    assert 'tip = { origin = ["L", 0.0, 0.0]' in content  # a formula of the parameter
+    assert m["B"].a.feature().value is not None
+    again = loads_toml(content)
+    assert again["crank"].position == (0.25, 0.1, 0.0)
+    driven = [dict(one["motor"].parameters)["function"].value(0.5) for one in (m, again)]
+    assert driven[0] == pytest.approx(driven[1], rel=1e-15)
+
+
+def test_shapes_are_carried_with_their_mass() -> None:
+    shapes = cd.shapes
+    m = cd.Mechanism("look")
+    m.ground.attach(shapes.box(1, 1, 0.1), m.ground.frame((0, 0, -1)))
+    for name, shape in {
+        "box": shapes.box(0.1, 0.2, 0.3),
+        "tube": shapes.tube(0.2, 0.1, 0.3),
+        "ball": shapes.sphere(0.2),
+        "link": shapes.link((0, 0), (1, 0.1), width=0.1, thickness=0.02, hole=0.01),
+        "plate": shapes.plate([(0, 0), (1, 0), (0, 1)], thickness=0.1, radius=0.1, holes=[(0.3, 0.3, 0.05)]),
+        "cone": shapes.extrusion([(0, 0), (1, 0), (0, 1)], 0.1, taper=0.5),
+        "vase": shapes.revolution([(0.1, 0), (0.2, 0), (0.1, 0.3)]),
+        "gear": shapes.gear(0.01, 20, 0.02, bore=0.01),
+        "ring": shapes.gear(0.01, 40, 0.02, internal=True),
+        "mesh": shapes.mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]),
+    }.items():
+        body = m.body(name)
+        body.attach(shape, body.frame((0.1, 0, 0), z=(1, 2, 3)), color="#336699", density=7800.0)
+    for as_json in (False, True):
+        made = reader.read(writer.dumps(m, as_json=as_json), "x", as_json)
+        assert made == m
+        assert [b.mass for b in made.bodies.values()] == [b.mass for b in m.bodies.values()]
+    content = writer.dumps(m)
+    (found,) = problems(changed(content, "radius = 0.2, height", "radius = -0.2, height"))
+    assert "above zero" in found.message
+    (found,) = problems(changed(content, '"sphere"', '"sphear"'))
+    assert "did you mean 'sphere'" in found.message
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -294,22 +375,22 @@ def test_expressions_names_and_units_of_a_file_survive_a_save() -> None:
     ("old", "new", "line", "key", "message"),
     [
         ('b = "crank"', 'b = "crnak"', 27, "joints.A.b", "no frame is named 'crnak'; did you mean 'crank'"),
-        ("[bodies.rod]", "[bodys.rod]", 20, "bodys", "no key here is named 'bodys'; did you mean 'bodies'?"),
+        ("[bodies.rod]", "[bodys.rod]", 21, "bodys", "no key here is named 'bodys'; did you mean 'bodies'"),
         ('kind = "limit"', 'kind = "limits"', 46, "joints.stop.kind", "did you mean 'limit'?"),
         ('kind = "limit"', "", 45, "joints.stop", "no kind of joint is named None"),
         ("lower = -90.0", 'lower = "L*"', 48, "joints.stop.lower", "column 3"),
         ("lower = -90.0", "lowr = -90.0", 48, "joints.stop.lowr", "did you mean 'lower'?"),
-        ("L = 0.5", "L = [1]", 10, "parameters.L", "it must be a number"),
-        ('length = "mm"', 'length = "millimetre"', 4, "units", "no unit of length is named 'millimetre'"),
+        ("L = 0.5", "L = [1]", 11, "parameters.L", "it must be a number"),
+        ('length = "mm"', 'length = "millimetre"', 5, "units", "no unit of length is named 'millimetre'"),
         ('a = "crank.tip"', 'a = "crank.top"', 31, "joints.B.a", "did you mean 'crank.tip'"),
         ('function = "2*pi*t + H"', 'function = "2*pi*s"', 37, "joints.motor.function", "no value is named 's'"),
         ('function = "2*pi*t + H"', "", 34, "joints.motor", "the key 'function' is missing"),
-        ('coordinate = "A"', 'coordinate = "c"', 36, "joints.motor", "comes later in the file"),
-        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 20, "bodies.rod", "has 2 numbers"),
-        ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 21, "bodies.rod.position.1", "must be a number"),
+        ('coordinate = "A"', 'coordinate = "c"', 36, "joints.motor.coordinate", "comes later in the file"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 21, "bodies.rod", "has 2 numbers"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 22, "bodies.rod.position.1", "must be a number"),
         ("cardan = 1", "cardan = 99", 1, "cardan", "update cardan"),
         ("cardan = 1", "", 1, "cardan", "is the version of the format"),
-        ('mass = "2*L"', 'mass = "-L"', 13, "bodies.crank", "must be above zero"),
+        ('mass = "2*L"', 'mass = "-L"', 14, "bodies.crank", "must be above zero"),
     ],
 )  # fmt: skip
 def test_an_error_names_line_key_and_what_is_valid(old: str, new: str, line: int, key: str, message: str) -> None:
@@ -323,7 +404,7 @@ def test_all_errors_are_reported_at_once_and_only_once_each() -> None:
     content = changed(content, "[bodies.rod]", "[bodies.rod]\ncolour = 1")
     found = problems(content)
     assert [p.key for p in found] == ["bodies.crank.mass", "bodies.rod.colour", "joints.stop.kind"]
-    assert [p.line for p in found] == [14, 21, 47]
+    assert [p.line for p in found] == [16, 22, 47]
 
 
 def test_lines_of_json_errors() -> None:
@@ -376,7 +457,7 @@ def test_migrations_are_applied_in_order() -> None:
         return made
 
     steps[2] = last
-    old = 'cardan = 1\n[items.crank]\nposition = [1.0, 2.0, 3.0]\n'
+    old = "cardan = 1\n[items.crank]\nposition = [1.0, 2.0, 3.0]\n"
     assert loads_toml(old, migrations=steps)["crank"].position == (1.0, 2.0, 3.0)
     with pytest.raises(cd.FileError, match="up to 3: update cardan"):
         loads_toml("cardan = 4", migrations=steps)
@@ -396,11 +477,12 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
             content = fuzz.mutated(rng, content)
         try:
             found = text._fast(content, float)
+            expected = tomllib.loads(content) if found is not None else None
         except RecursionError:
             continue
         if found is not None:
             fast += 1
-            assert found == tomllib.loads(content), k
+            assert found == expected, k
     assert fast > 300
 
 
@@ -430,7 +512,7 @@ def test_fast_reading_gives_up_where_the_standard_library_must_decide(content: s
 
 
 def test_names_with_any_characters_are_carried() -> None:
-    for name in ("a b", "ä", 'q"uote', "back\\slash", "new\nline", "tab\t", "del\x7f", "dot.ted", "[x]", "#", "😀", "'"):
+    for name in ("a b", "ä", 'q"uote', "back\\slash", "new\nline", "a\tb", "del\x7f", "dot.ted", "[x]", "#", "😀", "'"):
         m = cd.Mechanism(name)
         body = m.body(name)
         m.revolute(f"{name} joint", m.ground.frame(), body.frame())
@@ -441,44 +523,36 @@ def test_names_with_any_characters_are_carried() -> None:
 
 # -- saving ------------------------------------------------------------------------------------------------------------
 
-SAVER = """
-import sys, cardan as cd
-m = cd.load(sys.argv[1])
-names = ["first", "second"]
-texts = [m.copy(name) for name in names]
-print("ready", flush=True)
-k = 0
-while True:
-    k += 1
-    texts[k % 2].save(sys.argv[2])
-"""
-
 
 def kill_in_saves(count: int, folder: Path) -> None:
     """Kill a process that saves without a pause, and read what it left."""
     m = REGISTRY["hoberman_ring"].build()
-    model, target = folder / "model.cardan.toml", folder / "target.cardan.toml"
-    m.save(model)
-    expected = {writer.dumps(m.copy(name)) for name in ("first", "second")}
+    both = [m.copy(name) for name in ("first", "second")]
+    target = folder / "target.cardan.toml"
+    expected = {writer.dumps(one) for one in both}
+    both[0].save(target)
     rng = random.Random(1)
-    m.copy("first").save(target)
-    done = 0
-    while done < count:
-        process = subprocess.Popen([sys.executable, "-c", SAVER, model, target], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        with process.stdout:
-            process.stdout.readline()
-            time.sleep(rng.uniform(0.0, 0.05))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        assert target.read_text() in expected
+    saved = 0
+    for _ in range(count):
+        before = target.stat().st_mtime_ns
+        child = os.fork()
+        if child == 0:
+            while True:
+                for one in both:
+                    one.save(target)
+        time.sleep(rng.uniform(0.0, 0.2))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert target.read_text(encoding="utf-8") in expected
+        saved += target.stat().st_mtime_ns != before
         for left in folder.glob(".*.tmp"):
             left.unlink()
-        done += 1
+    assert saved > count // 10  # many were killed in, or after, a save
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def test_a_killed_save_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
-    kill_in_saves(5, tmp_path)
+    kill_in_saves(40, tmp_path)
 
 
 @pytest.mark.long
@@ -536,7 +610,10 @@ def fits(value: object, rule: dict, root: dict) -> bool:
     if "enum" in rule and value not in rule["enum"]:
         return False
     types = {"object": dict, "array": list, "string": str, "number": (int, float), "boolean": bool}
-    if "type" in rule and not isinstance(value, types[rule["type"]]):
+    allowed = rule.get("type", [])
+    if allowed and not any(
+        isinstance(value, types[one]) for one in ([allowed] if isinstance(allowed, str) else allowed)
+    ):
         return False
     if rule.get("type") == "number" and isinstance(value, bool):
         return False
@@ -561,9 +638,9 @@ def test_files_fit_the_schema_and_wrong_ones_do_not() -> None:
     documents = [tomllib.loads(writer.dumps(REGISTRY[name].build())) for name in REGISTRY]
     documents += [tomllib.loads(writer.dumps(fuzz.rich())), tomllib.loads(EXPRESSIONS)]
     for capability, add in CAPABILITIES.items():
-        m = base()
-        add(m)
-        if capability != "actuator by a function":
+        if capability not in REFUSED:
+            m = base()
+            add(m)
             documents.append(tomllib.loads(writer.dumps(m)))
     for document in documents:
         assert fits(document, made, made), document["name"]

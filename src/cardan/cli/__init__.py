@@ -112,8 +112,8 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="cardan",
         description="Assembles, diagnoses, moves and simulates mechanisms.\n\n"
-        "MODEL is a file (.cardan.toml, .json, .urdf, .xml of MuJoCo), a function of a script (machine.py:build), or a\n"
-        "name of the gallery.  Exit status: 0 done, 1 the mechanism cannot do it, 2 invalid input, 130 interrupted.",
+        "MODEL is a file (.cardan.toml, .json, .urdf, .xml of MuJoCo), a function of a script (machine.py:build), or\n"
+        "a name of the gallery.  Exit status: 0 done, 1 the mechanism cannot do it, 2 invalid input, 130 interrupted.",
         epilog=EXAMPLES,
         parents=[common],
         **look,

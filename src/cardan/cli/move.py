@@ -139,4 +139,3 @@ def coordinates(mechanism: Mechanism, motion: Motion) -> dict[str, Any]:
             values = [coordinate.value(state) for state in motion.states]
             found[f"{short} [{coordinate.unit}]"] = np.array(values)
     return found
-

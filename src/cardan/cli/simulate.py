@@ -59,9 +59,7 @@ def run(args: argparse.Namespace) -> int:
     first = 0.0 if start is None else start.time
     times = first + np.linspace(0.0, duration, args.frames)
     with Bar("simulate") as bar:
-        simulation = mechanism.simulate(
-            duration, start, step=args.step, rtol=args.rtol, times=times, progress=bar.part
-        )
+        simulation = mechanism.simulate(duration, start, step=args.step, rtol=args.rtol, times=times, progress=bar.part)
     coordinates, efforts = _coordinates(mechanism, simulation), _efforts(mechanism, simulation)
     columns = {**coordinates, **efforts, "energy [J]": simulation.energy.total}
     if rows is not None:
@@ -69,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if picture is not None:
         moving = [joint for joint in mechanism.joints.values() if joint.kind.coordinates]
         figures.save(simulation.plot(*moving), picture)
-    if output is not None and len(simulation.times):
+    if output is not None and simulation.state is not None:
         save_reached(mechanism, simulation.state, output)
     if args.json:
         plain = [{key: value.tolist() for key, value in group.items()} for group in (coordinates, efforts)]

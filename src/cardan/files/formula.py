@@ -65,11 +65,11 @@ class Token(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """Push a number or a value (by index), apply an operator or a function of ``count`` values, or define a name."""
+    """Push a number or a value (by index), apply an operator or a function of ``arity`` values, or define a name."""
 
     do: str  # "number", "value", "call", "define"
     what: Any
-    count: int = 0
+    arity: int = 0
 
 
 def _power(a: Any, b: Any) -> Any:

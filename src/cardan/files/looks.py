@@ -74,7 +74,7 @@ def _loop(loop: Any) -> list[list[Any]]:
 def read(table: Mapping[str, Any], number: Any) -> Shape:
     """The shape of a table, checked; ``number(value)`` gives the float of a value in the file."""
     kind = table.get("kind")
-    if kind not in KEYS:
+    if not isinstance(kind, str) or kind not in KEYS:
         raise check.unknown(kind, "kind of shape", KEYS)
     for key in table:
         if key not in KEYS[kind] and key not in PLACE:

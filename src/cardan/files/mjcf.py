@@ -170,7 +170,9 @@ class _Model:
         else:
             relative = last[1].inverse().then(world)
             self.m.fixed(
-                free_name(self.m, f"{name}_fixed", "joint", self.report), frame(last[0], relative), frame(body, IDENTITY)
+                free_name(self.m, f"{name}_fixed", "joint", self.report),
+                frame(last[0], relative),
+                frame(body, IDENTITY),
             )
         self._children(element, body, name, world, IDENTITY, childclass, depth)
 
@@ -221,11 +223,16 @@ class _Model:
         limited = joint.get("limited", "auto")
         if joint.get("range") is not None and (limited == "true" or (limited == "auto" and self.autolimits)):
             lower, upper = (numbers(joint, "range", 2) * scale).tolist()
-            self.m.limit(free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper)
+            self.m.limit(
+                free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
+            )
         damping = joint.get("damping", "0").split()
         if len(damping) > 1:
             self.report.count("damping that is not linear", name)
-        viscous, coulomb = number(ET.Element("joint", {"damping": damping[0]}), "damping"), number(joint, "frictionloss", 0)
+        viscous, coulomb = (
+            number(ET.Element("joint", {"damping": damping[0]}), "damping"),
+            number(joint, "frictionloss", 0),
+        )
         if viscous or coulomb:
             called = free_name(self.m, f"{name}_friction", "friction", self.report)
             self.m.friction(called, self.m[name], viscous=viscous, coulomb=coulomb)

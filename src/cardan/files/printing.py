@@ -19,11 +19,7 @@ from cardan.files.formula import CONSTANTS, MOST_CHARACTERS, Formula
 DEEPEST: Final = 24  # nested operations, then a definition
 SAME: Final = 1e-9  # relative: a recorded graph rounds differently
 SUM, PRODUCT, UNARY, POWER, ATOM = range(5)  # precedence
-_MULTIPLES: Final = {
-    math.pi: ("pi", ATOM, 0),
-    2.0 * math.pi: ("2*pi", PRODUCT, 0),
-    0.5 * math.pi: ("pi/2", PRODUCT, 0),
-}
+_MULTIPLES: Final = {math.pi: ("pi", ATOM, 0), 2.0 * math.pi: ("2*pi", PRODUCT, 0), 0.5 * math.pi: ("pi/2", PRODUCT, 0)}
 _SIGNS: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
 
 
@@ -117,6 +113,8 @@ def _node(
         own = _SIGNS[operation]
         if operation == "*" and nodes[b][0] == "constant":
             a, b = b, a  # 2*pi * t
+        elif operation == "+" and nodes[a][0] == "constant":
+            a, b = b, a  # t + 1: one order, whichever was recorded first
         return f"{within(a, own)} {operation} {within(b, own + 1)}", own, depth
     name = operation.removeprefix("call ")
     if name == "power":

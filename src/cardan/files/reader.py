@@ -1,7 +1,8 @@
-"""From the values of a file to a Mechanism.  All problems of a file are reported together, each with its line and key."""
+"""From the values of a file to a Mechanism.  All problems are reported together, each with its line and key."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -98,10 +99,8 @@ def read(
         raise FileError(file, [Problem(problem.line, "", str(problem))]) from None
     reader = Reader(migrations, base)
     made = None
-    try:
+    with contextlib.suppress(_Skip):  # its problem has been reported
         made = reader.mechanism(document)
-    except _Skip:
-        pass  # its problem has been reported
     if reader.problems or made is None:
         lines = text.lines_of(content, as_json, [path for path, _ in reader.problems])
         found = [Problem(line, _dotted(path), m) for line, (path, m) in zip(lines, reader.problems, strict=True)]
@@ -129,7 +128,9 @@ def load(path: str | FilePath) -> Mechanism:
     except OSError as error:
         raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise FileError(str(path), [Problem(0, "", f"it is not UTF-8 text: byte {error.start} {error.reason}")]) from None
+        raise FileError(
+            str(path), [Problem(0, "", f"it is not UTF-8 text: byte {error.start} {error.reason}")]
+        ) from None
     return read(content.replace("\r\n", "\n"), str(path), target.suffix.lower() == ".json")
 
 
@@ -242,7 +243,8 @@ class Reader:
                 return
             table = {"value": value} if type(value) is not dict else value
             self._need(path, table, spec.PARAMETER, ("value",))
-            given = {key: self._number((*path, key), number, "") for key, number in table.items()}
+            where = {key: (*path, key) if table is value else path for key in table}
+            given = {key: self._number(where[key], number, "") for key, number in table.items()}
             self.constants.append((name, self.m.parameter(name, given.pop("value"), **given)))
         except (_Skip, ModelError):
             self.constants.append((name, 1.0))  # so that its uses are not reported too
@@ -287,12 +289,14 @@ class Reader:
         table = self._table(path, value)
         try:
             made = looks.read(table, lambda number: self._number(path, number, ""))
-            place = {key: table[key] for key in ("origin", "z", "x") if key in table}
+            place: dict[str, Any] = {key: table[key] for key in ("origin", "z", "x") if key in table}
             frame = self._feature(path, {"body": body.name, **place}, body)
             assert isinstance(frame, Frame)
             color = table.get("color")
             density = self._number((*path, "density"), table["density"], "") if "density" in table else None
-            body.attach(made, frame, color=self._numbers(path, color, "") if type(color) is list else color, density=density)
+            body.attach(
+                made, frame, color=self._numbers(path, color, "") if type(color) is list else color, density=density
+            )
         except ModelError as error:
             self.problem(path, str(error))
 
@@ -470,7 +474,9 @@ class Reader:
             return value
         quantity = option.quantity
         if quantity is None and not self.source.units.are_si:
-            raise ModelError(f"{option.name!r} can be given only in a file in m, rad and kg; its unit is not known here")
+            raise ModelError(
+                f"{option.name!r} can be given only in a file in m, rad and kg; its unit is not known here"
+            )
         if quantity == "coordinate":
             quantity = "length" if on is None or on.unit == "m" else "angle"
         if option.sort == "number":
@@ -500,7 +506,7 @@ class Reader:
             of = table.get("of", "angle")
             ends = [self._end((*path, key), table[key], "frame" if key == "a" or of != "distance" else "point")
                     for key in ("a", "b")]  # fmt: skip
-            return coordinate(*ends, of)
+            return coordinate(ends[0], ends[1], of)
         if "body" not in table:
             self.problem(path, f"the key 'body' is missing; an end is {_ways(takes)}")
             raise _Skip
@@ -526,7 +532,7 @@ class Reader:
                 if word == "point":
                     return body.point(numbers)
                 made = body.vector(numbers)
-                made = Direction(body, tuple(numbers)) if _is_unit(numbers) else made  # type: ignore[arg-type]
+                made = Direction(body, tuple(numbers)) if _is_unit(numbers) else made
                 self._said((*path, word), table[word], made.description()[2])
                 return made
         self._keys(path, table, (*spec.ENDS["frame"], "point", "vector"), ())
@@ -643,7 +649,7 @@ class Reader:
                 return self.source.units.to_si(value, quantity)
             except (ArithmeticError, ValueError):
                 pass  # out of range: the same message as for any other value
-        self.problem(path, f"it is {_short(value)}; it must be a number, or an expression such as \"30*mm\"")
+        self.problem(path, f'it is {_short(value)}; it must be a number, or an expression such as "30*mm"')
         raise _Skip
 
     def _numbers(self, path: Path, value: Any, quantity: str, depth: int = 0, *, formulas: bool = False) -> Any:
@@ -655,9 +661,7 @@ class Reader:
         if depth > 2 or len(value) > 1000:
             self.problem(path, "it is a list of too many numbers, or of lists in lists")
             raise _Skip
-        return [
-            self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)
-        ]
+        return [self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)]
 
 
 def _short(value: Any) -> str:
@@ -687,11 +691,11 @@ def _components(kinds: Mapping[str, str]) -> list[str]:
 def _is_unit(v: Sequence[Any]) -> bool:
     if len(v) != 3 or not all(isinstance(c, float | int) for c in v):
         return False
-    return abs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1.0) <= UNIT
+    return bool(abs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1.0) <= UNIT)
 
 
 def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
-    """The frame; axes that are orthonormal up to rounding are kept as given, so that saved frames are read unchanged."""
+    """The frame; axes that are orthonormal up to rounding are kept as given, so that saved ones are read unchanged."""
     made = Frame.build(body, origin, z, x)
     if not _is_unit(z):
         return made
@@ -717,4 +721,3 @@ def angle_keys(m: Mechanism) -> dict[str, str]:
             if isinstance(end, Coordinate) and end.counted is not None and end.counted.key not in found.values():
                 found[joint.name if k == 0 else f"{joint.name}.{k}"] = end.counted.key
     return found
-

@@ -73,13 +73,15 @@ def parse(path: Any, root: str) -> ET.Element:
     except OSError as error:
         raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise ModelError(f"the file {str(path)!r} declares a document type or entities, which are not read; remove them")
-    parser = ET.XMLPullParser(("start", "end"))
+        raise ModelError(
+            f"the file {str(path)!r} declares a document type or entities, which are not read; remove them"
+        )
+    parser: Any = ET.XMLPullParser(("start", "end"))
     depth = 0
     try:
         parser.feed(content)
         parser.close()
-        element = None
+        element: ET.Element | None = None
         for event, found in parser.read_events():
             element = found
             depth += 1 if event == "start" else -1

@@ -73,7 +73,7 @@ def _kind(kind: spec.Spec) -> dict[str, Any]:
 
 
 def _shape(kind: str) -> dict[str, Any]:
-    values = dict.fromkeys(looks.KEYS[kind], {"type": ["number", "array", "boolean", "string"]})
+    values = {key: {"type": ["number", "array", "boolean", "string"]} for key in looks.KEYS[kind]}
     color = {"type": ["string", "array"], "description": '"#rrggbb", or three or four numbers from 0 to 1'}
     place = {"origin": _list(3), "z": _list(3), "x": _list(3), "color": color, "density": NUMBER}
     return _table({"kind": {"const": kind}, **values, **place}, ["kind"])
@@ -141,7 +141,9 @@ def schema() -> dict[str, Any]:
         "primitives": _map(_table(primitive, ["arguments", "rows"])),
         "joints": _map({"anyOf": [*map(_kind, spec.joint_specs().values()), own]}),
         "rates": _map(
-            _table({"kind": {"const": "knife_edge"}, "frame": _end("frame"), "relative_to": {"type": "string"}}, ["frame"])
+            _table(
+                {"kind": {"const": "knife_edge"}, "frame": _end("frame"), "relative_to": {"type": "string"}}, ["frame"]
+            )
         ),
         "loads": _map({"anyOf": list(map(_kind, spec.load_specs().values()))}),
         "poses": _map(_table(pose, ["bodies"])),

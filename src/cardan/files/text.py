@@ -26,6 +26,7 @@ _KEY: Final = r"[A-Za-z0-9_-]+"
 _LINE: Final = re.compile(
     rf"({_KEY}) = (?:({_VALUE})|(\{{ {_KEY} = {_ITEM}(?:, {_KEY} = {_ITEM})* \}}))|\[({_KEY}(?:\.{_KEY})*)\]"
 )
+_LONG: Final = re.compile(r"\b0[xob][0-9a-fA-F_]{2000}")
 _INNER_KEY: Final = re.compile(rf"(?<=[{{,] )({_KEY}) = ")
 
 
@@ -40,6 +41,8 @@ class SyntaxProblem(ModelError):
 def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     """The document; exact: numbers with a point as decimals."""
     number: Callable[[str], Any] = Decimal if exact else float
+    if not as_json and (long := _LONG.search(text)):  # Python reads it, but refuses to print it
+        raise SyntaxProblem("it has an integer of thousands of digits", text.count("\n", 0, long.start()) + 1)
     try:
         if as_json:
             document = json.loads(text, parse_float=number, object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -208,7 +211,8 @@ def _toml_lines(text: str) -> dict[Path, int]:
                     if text[at - 2 : at] == "]]":
                         arrays[table] = arrays.get(table, -1) + 1
                         table = (*table, arrays[table])
-                    found.setdefault(table, line)
+                    for length in range(1, len(table) + 1):
+                        found.setdefault(table[:length], line)
                     key = []
             elif kind in ("bare", "string"):
                 key.append(_key(kind, token))

@@ -105,7 +105,9 @@ class _Robot:
                 stack.append(child)
                 reached += 1
         if reached != len(self.links):
-            raise ModelError(f"only {reached} of {len(self.links)} links are connected to {roots[0]!r}; joints form a loop")
+            raise ModelError(
+                f"only {reached} of {len(self.links)} links are connected to {roots[0]!r}; joints form a loop"
+            )
         for joint in self.joints.values():
             self._add_mimic(joint)
         self.m._source = self.source
@@ -161,9 +163,7 @@ class _Robot:
         if inertial is None and kind == "fixed":
             self._carry(child, on, at.then(origin))
             return
-        body = add_body(
-            self.m, free_name(self.m, child, "link", self.report), self.world[child], inertial, self.report
-        )
+        body = add_body(self.m, free_name(self.m, child, "link", self.report), self.world[child], inertial, self.report)
         self._carry(child, body, IDENTITY)
         name = self.names[str(joint.get("name"))] = free_name(self.m, str(joint.get("name")), "joint", self.report)
         if kind == "floating":
@@ -190,7 +190,9 @@ class _Robot:
             return
         if kind in ("revolute", "prismatic"):
             lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
-            self.m.limit(free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper)
+            self.m.limit(
+                free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
+            )
         for key in ("effort", "velocity"):
             if limit.get(key) is not None:
                 self.report.count(f"limits of {key}", name)
@@ -241,9 +243,7 @@ class _Robot:
         return Inertial(number(mass, "value"), at.p, at.R @ matrix @ at.R.T)
 
 
-def couple_linearly(
-    m: Mechanism, name: str, first: str, second: str, coefficients: Any, report: Report
-) -> None:
+def couple_linearly(m: Mechanism, name: str, first: str, second: str, coefficients: Any, report: Report) -> None:
     """q₂ = c₀ + c₁ q₁ + c₂ q₁² + …, between the only coordinates of two joints."""
     called = free_name(m, name, "coupling", report)
     kinds = [m[joint].of(next(iter(m[joint].kind.coordinates))).kind for joint in (first, second)]

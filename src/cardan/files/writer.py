@@ -101,7 +101,9 @@ class _Writer:
         ground: dict[str, Any] = {"frames": frames[GROUND]} if GROUND in frames else {}
         if m._ground.attachments:
             ground["shapes"] = self._shapes(m._ground)
-        found["bodies"] = ({GROUND: ground} if ground else {}) | {name: self._body(body, frames.get(name)) for name, body in m._bodies.items()}
+        found["bodies"] = ({GROUND: ground} if ground else {}) | {
+            name: self._body(body, frames.get(name)) for name, body in m._bodies.items()
+        }
         joints = {name: self._joint(joint) for name, joint in m._joints.items()}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
         found["joints"] = joints
@@ -247,7 +249,8 @@ class _Writer:
             parts = printing.traced(function, ("t",), _NoState())
             again = Formulas(tuple(Formula(p, ("t",)) if isinstance(p, str) else p for p in parts))
             same = all(
-                np.allclose(called.vector(t, None), again(t), rtol=printing.SAME, atol=printing.SAME) for t in (0.0, 0.7)
+                np.allclose(called.vector(t, None), again(t), rtol=printing.SAME, atol=printing.SAME)
+                for t in (0.0, 0.7)
             )
         except Exception as error:  # whatever stops the recording
             raise ModelError(
@@ -388,7 +391,6 @@ class _Writer:
         except ModelError:
             raise ModelError(f"{value!r} cannot be written to a file; it must be a number") from None
         return self.units.from_si(plain, quantity)
-
 
     def _formula(self, value: design.Formula) -> str:
         """A formula of parameters, as an expression."""
