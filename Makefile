@@ -26,7 +26,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics fuzz long images clean
+.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry fuzz long images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
@@ -38,6 +38,7 @@ help:
 	@echo "make bench-foundation  time assembly from many starts"
 	@echo "make bench-vocabulary  primitives of the user's own beside the built-in ones"
 	@echo "make bench-dynamics    steps of dynamics beside the installed peers"
+	@echo "make bench-geometry    NURBS and distances beside the installed peers"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, and the laws that take too many cases for make test"
@@ -103,6 +104,9 @@ bench-vocabulary: $(STAMP)
 
 bench-dynamics: $(STAMP)
 	@$(BIN)/python benchmarks/dynamics.py $(BENCH)
+
+bench-geometry: $(STAMP)
+	@$(BIN)/python benchmarks/geometry.py $(BENCH)
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)

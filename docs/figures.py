@@ -337,8 +337,28 @@ def hands() -> None:
     figures.save(hand.picture(stability, costs), IMAGES / "hand.png")
 
 
+def closest_pair() -> None:
+    """A torus above a bumpy sheet, with their closest pair."""
+    x, y = np.meshgrid(np.linspace(-3, 3, 9), np.linspace(-3, 3, 9), indexing="ij")
+    z = np.random.default_rng(4).normal(scale=0.5, size=x.shape)
+    sheet, ring = cd.geometry.Surface(np.stack([x, y, z], axis=-1)), cd.geometry.torus(1.2, 0.35)
+    pose = np.array([0.2, 0.1, 2.0, *euler.from_axis_angle((1.0, 0.4, 0.0), 0.7)])
+    pair = cd.geometry.closest_pair(sheet, ring, pose)
+    axes = plt.figure(figsize=(7, 5)).add_subplot(projection="3d", computed_zorder=False)
+    cd.geometry.plot(sheet, axes, color=COLOURS[0], alpha=0.55, linewidth=0)
+    moved = ring.to_nurbs().transformed(euler.matrix(pose[3:]), pose[:3])
+    cd.geometry.plot(moved, axes, color=COLOURS[4], alpha=0.6, linewidth=0)
+    axes.plot(*pair.points.T, color=COLOURS[6], marker="o", linewidth=2.5, zorder=10)
+    axes.text(*pair.points.mean(axis=0), f"  {pair.distance:.3f} m", color=INK, zorder=11)
+    axes.view_init(12, -60)
+    axes.set_axis_off()
+    plt.savefig(IMAGES / "geometry.png", dpi=110, bbox_inches="tight")
+    plt.close()
+
+
 if __name__ == "__main__":
     gallery()
     contact_sheet()
     descent()
     hands()
+    closest_pair()

@@ -4,7 +4,8 @@ At the centre of the boxes g = ∂f/∂x.  Within them |g_i − g_i(centre)| ≤
 
     |H_ij| ≤ |S_i| |S_j| + D |S_ij|   (the second term for parameters of one shape).
 
-A pair is excluded if some g_i cannot vanish, and cannot have the sign of an active bound that the box touches.
+A pair is excluded if some g_i cannot vanish, and cannot have the sign of an active bound that the box touches, or if
+some H_ii is negative in all of the box.
 The numbers of both nodes are in BOX of the workspace.
 """
 
@@ -63,6 +64,20 @@ def _exclude(op, ints, floats, q, step, out, jacobian, work):
             at_upper = limit[2] == 0.0 and boxes[k][2 * p + 1] >= limit[1]
             if (g > change and not at_lower) or (g < -change and not at_upper):
                 return 1
+            if not at_lower and not at_upper:  # a minimum needs H_ii ≥ 0
+                freedoms = patches[k][abi.P_FREEDOMS]
+                bend = dot(tail(S, 3 + 3 * p), tail(S, 3 + 3 * p))
+                bend += dot(tail(S, 3 * (1 + freedoms + 2 * p)), r) * (1.0 - 2.0 * k)
+                change = 0.0
+                for l in range(2):
+                    for s in range(patches[l][abi.P_FREEDOMS]):
+                        half = 0.5 * (boxes[l][2 * s + 1] - boxes[l][2 * s])
+                        bound = B[2 + 2 * p] * work[BOUNDS_A + (BOUNDS_B - BOUNDS_A) * l + s]
+                        if l == k:
+                            bound += 2.0 * B[2 + p + s] * B[p] + far * B[5 + 2 * p + s]
+                        change += bound * half
+                if bend < -change:
+                    return 1
     return 0
 
 

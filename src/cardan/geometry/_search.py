@@ -698,7 +698,7 @@ def search(job, pose, x, options):
                     apart = 0.0
                     for k in range(4):
                         apart = max(apart, abs(ball[2 + k] - trial[k]) * ball[6 + k])
-                    known = known or apart <= SAME * ball[10]
+                    known = known or apart <= max(SAME * ball[10], 1e-9 * distance)
             if ball_count < abi.BALLS and distance > 0.0 and not known:
                 rho = ball_radius(job, (at_a, at_b), patches, trial, distance, work)
                 if improved:

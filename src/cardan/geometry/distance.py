@@ -41,8 +41,8 @@ class Pair:
     """Two closest points.
 
     distance: [m], zero where the shapes meet; points: on a and on b in the axes of a, shape (2, 3); parameters: of a
-    and of b; margin: no pair is closer than distance − margin [m] (inf for a local search); patches: the smooth parts that
-    they are on.
+    and of b; margin: no pair is closer than distance − margin [m] (inf for a local search); patches: the smooth
+    parts that they are on.
     """
 
     distance: float

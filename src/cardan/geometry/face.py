@@ -132,9 +132,7 @@ class Face:
             parts: list[FloatArray] = []
             for j, curve in enumerate(loop):
                 if not isinstance(curve, Curve) or curve.dimension != 2:
-                    raise ModelError(
-                        f"curve {j} of loop {k} is {curve!r}; it must be a Curve in the plane"
-                    )
+                    raise ModelError(f"curve {j} of loop {k} is {curve!r}; it must be a Curve in the plane")
                 points = flatten(curve, CHORD * self.size)
                 if parts and np.abs(points[0] - parts[-1][-1]).max() > JOIN * self.size:
                     raise ModelError(
@@ -157,9 +155,9 @@ class Face:
             slack = 1e-9 * self.size
             outside = (polygon[:, i] < low - slack) | (polygon[:, i] > high + slack)
             if outside.any():
+                place = polygon[int(np.argmax(outside))]
                 raise ModelError(
-                    f"loop {k} leaves the domain of the surface at {polygon[int(np.argmax(outside))]}; {'uv'[i]} must be "
-                    f"in [{low}, {high}]"
+                    f"loop {k} leaves the domain of the surface at {place}; {'uv'[i]} must be in [{low}, {high}]"
                 )
         if abs(_area(polygon)) <= 1e-14 * self.size**2:
             raise ModelError(f"loop {k} encloses no area: the domain of the face is empty")

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy import empty
 
 from cardan.errors import ModelError
 from cardan.geometry import abi
@@ -60,6 +61,7 @@ class Shape:
         self.periods = tuple(limits[3 * i + 2] for i in range(self.freedoms))
         self._lower = [b[0] if not p else -np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [-np.inf]
         self._upper = [b[1] if not p else np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [np.inf]
+        self._sizes = _SIZES[self.freedoms]
         self._work_size = 4 + int(ints[abi.WORK])
         self._table: IntArray | None = None
         self._table_address = 0
@@ -87,18 +89,18 @@ class Shape:
     def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
         """Point and derivatives up to that order at (u, v), one row each: S, S_u, S_v, S_uu, S_uv, S_vv, …; for a curve
         S, S', S'', S'''.  At most the third."""
-        if not (self._lower[0] <= u <= self._upper[0] and self._lower[1] <= v <= self._upper[1]):
-            self._raise_outside(u, v)
         address = self._table_address
         if not address:
             self._check_order(order)
             self.table  # noqa: B018  (makes the table)
             address = self._table_address
-        work = _scratch.address if _scratch.size >= self._work_size else _scratch.grow(self._work_size)
-        out = np.empty(_SIZES[self.freedoms][order])
-        _batch.evaluate_one(address, order, float(u), float(v), out, work)
-        found = out.reshape(-1, 3)
-        return found if self.dimension == 3 else found[:, : self.dimension]
+        scratch = _scratch
+        work = scratch.address if scratch.size >= self._work_size else scratch.grow(self._work_size)
+        out = empty(self._sizes[order])
+        if _batch.evaluate_one(address, order, float(u), float(v), out, work):
+            self._raise_outside(u, v)
+        out.shape = (-1, 3)
+        return out if self.dimension == 3 else out[:, : self.dimension]
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
         """Points and derivatives at many parameters.

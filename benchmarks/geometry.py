@@ -1,0 +1,408 @@
+"""NURBS evaluation, closest pairs and meshes beside OCP, splinepy, geomdl and trimesh, in one run.
+
+    python benchmarks/geometry.py [--pairs 1000] [--only evaluate,pairs,gaps,faces,meshes,compile]
+
+Peers that are not installed are left out.  Answers are judged by SciPy's splines with dense sampling and polishing
+(tests/distance_judge.py), which shares no code with the library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+import cardan as cd
+import distance_judge as judge
+
+g = cd.geometry
+SECTIONS = ("evaluate", "pairs", "gaps", "faces", "meshes", "compile")
+
+
+def best(function, number, repeat=7):
+    """Least seconds of one of ``number`` calls in a row."""
+    found = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        for _ in range(number):
+            function()
+        found.append(time.perf_counter() - began)
+    return min(found) / number
+
+
+def bumpy(rng):
+    x, y = np.meshgrid(np.linspace(0, 1, 8), np.linspace(0, 1, 8), indexing="ij")
+    return g.Surface(np.stack([x, y, 0.15 * rng.normal(size=(8, 8))], -1), rng.uniform(0.8, 1.25, (8, 8)))
+
+
+def random_pose(rng, reach):
+    p = rng.normal(size=4)
+    p /= np.linalg.norm(p)
+    n = rng.normal(size=3)
+    center = np.array([0.5, 0.5, 0.0])
+    return np.concatenate([center + reach * n / np.linalg.norm(n) - judge.rotation(p) @ center, p])
+
+
+def occ_surface(s, pose=None):
+    from OCP.collections import Array1_double, Array1_int, Array2_double, Array2_gp_Pnt
+    from OCP.Geom import Geom_BSplineSurface
+    from OCP.gp import gp_Pnt
+
+    points = s.points
+    if pose is not None:
+        points = points @ judge.rotation(pose[3:]).T + pose[:3]
+    n, m = points.shape[:2]
+    poles, weights = Array2_gp_Pnt(1, n, 1, m), Array2_double(1, n, 1, m)
+    for i in range(n):
+        for j in range(m):
+            poles.SetValue(i + 1, j + 1, gp_Pnt(*map(float, points[i, j])))
+            weights.SetValue(i + 1, j + 1, float(s.weights[i, j]))
+    axes = []
+    for t in s.knots:
+        values, times = np.unique(t, return_counts=True)
+        a, b = Array1_double(1, len(values)), Array1_int(1, len(values))
+        for k in range(len(values)):
+            a.SetValue(k + 1, float(values[k]))
+            b.SetValue(k + 1, int(times[k]))
+        axes.append((a, b))
+    (ku, mu), (kv, mv) = axes
+    return Geom_BSplineSurface(poles, weights, ku, kv, mu, mv, *s.degrees)
+
+
+def evaluate():
+    s = bumpy(np.random.default_rng(0))
+    uv = np.random.default_rng(1).random((20000, 2))
+    for order in range(3):
+        out = s.evaluate(uv, order)
+        print(f"ours, batched, order {order}: {best(lambda k=order: s.evaluate(uv, k), 1, 30) / len(uv) * 1e6:.3f} µs")
+    assert out.shape == (20000, 6, 3)
+    print(f"ours, one point with second derivatives: {best(lambda: s.derivatives(0.3, 0.4, 2), 20000):.2e} s")
+    try:
+        from OCP.gp import gp_Pnt, gp_Vec
+
+        theirs = occ_surface(s)
+        p, v = gp_Pnt(), [gp_Vec() for _ in range(5)]
+        for name, call in (
+            ("D0", lambda: theirs.D0(0.3, 0.4, p)),
+            ("D1", lambda: theirs.D1(0.3, 0.4, p, v[0], v[1])),
+            ("D2", lambda: theirs.D2(0.3, 0.4, p, *v)),
+        ):
+            print(f"OCP {name}, called from Python: {best(call, 20000) * 1e6:.2f} µs")
+        error = max(
+            abs(np.array([q.X(), q.Y(), q.Z()]) - s(*x)).max() for x in uv[:200] for q in [theirs.Value(*map(float, x))]
+        )
+        print(f"largest difference to OCP: {error:.1e}")
+    except Exception as error:
+        print("OCP:", repr(error)[:200])
+    try:
+        import splinepy
+
+        knots = [t.tolist() for t in s.knots]
+        theirs = splinepy.NURBS(s.degrees, knots, s.points.swapaxes(0, 1).reshape(-1, 3), s.weights.T.reshape(-1, 1))
+        print(f"splinepy, batched, points: {best(lambda: theirs.evaluate(uv), 1) / len(uv) * 1e6:.3f} µs")
+        spent = best(lambda: theirs.derivative(uv, [2, 0]), 1) / len(uv) * 1e6
+        print(f"splinepy, batched, one second derivative: {spent:.3f} µs")
+        print(f"largest difference to splinepy: {np.abs(theirs.evaluate(uv) - s.evaluate(uv)).max():.1e}")
+    except Exception as error:
+        print("splinepy:", repr(error)[:200])
+    try:
+        from geomdl import NURBS
+
+        theirs = NURBS.Surface()
+        theirs.degree_u, theirs.degree_v = s.degrees
+        theirs.ctrlpts_size_u, theirs.ctrlpts_size_v = s.points.shape[:2]
+        h = s.homogeneous
+        theirs.ctrlptsw = h.reshape(-1, 4).tolist()
+        theirs.knotvector_u, theirs.knotvector_v = (t.tolist() for t in s.knots)
+        print(f"geomdl, second derivatives: {best(lambda: theirs.derivatives(0.3, 0.4, 2), 200) * 1e6:.0f} µs")
+    except Exception as error:
+        print("geomdl:", repr(error)[:200])
+
+
+def pairs(count):
+    rng = np.random.default_rng(2024)
+    g.closest_pair(bumpy(rng), bumpy(rng), random_pose(rng, 1.0))
+    fixed = bumpy(rng), bumpy(rng)
+    kept_query = g.Distance(*fixed)
+    copies = tuple(map(judge.judged, fixed))
+    for name in ("seeded pairs", "random poses"):
+        first, kept, extrema, wrong, edges, missed = [], [], [], 0, 0, 0
+        for k in range(count):
+            a, b = (bumpy(rng), bumpy(rng)) if name == "seeded pairs" else fixed
+            pose = random_pose(rng, rng.uniform(0.6, 1.6))
+            began = time.perf_counter()
+            query = g.Distance(a, b) if name == "seeded pairs" else kept_query
+            pair = query.closest(pose)
+            first.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            query.closest(pose)
+            kept.append(time.perf_counter() - began)
+            x = np.concatenate(pair.parameters)
+            edges += bool((np.minimum(x, 1.0 - x) < 1e-12).any())
+            ja, jb = (judge.judged(a), judge.judged(b)) if name == "seeded pairs" else copies
+            truth = judge.closest(ja, jb, pose)
+            if pair.distance > truth + 1e-6 or pair.distance < truth - 1e-6 - (0.02 if truth < 0.02 else 0.0):
+                finer = judge.closest(ja, jb, pose, n=121, starts=20)
+                if abs(pair.distance - finer) > 1e-6:
+                    wrong += 1
+                    print(f"  case {k}: ours {pair.distance:.9f}, judge {finer:.9f}, margin {pair.margin:.1e}")
+            if k < 60:
+                try:
+                    from OCP.GeomAPI import GeomAPI_ExtremaSurfaceSurface
+
+                    one, two = occ_surface(a), occ_surface(b, pose)
+                    began = time.perf_counter()
+                    e = GeomAPI_ExtremaSurfaceSurface(one, two)
+                    found = e.LowerDistance() if e.NbExtrema() else np.inf
+                    extrema.append(time.perf_counter() - began)
+                    missed += found > pair.distance + 1e-6
+                except Exception as error:
+                    if k == 0:
+                        print("OCP:", repr(error)[:200])
+        text = f"{name}: {count - wrong}/{count} right, {edges} on an edge or corner; "
+        text += f"first {np.median(first) * 1e3:.3f} ms, tree kept {np.median(kept) * 1e3:.3f} ms (90 %: {np.quantile(kept, 0.9) * 1e3:.3f})"
+        if extrema:
+            text += f"; OCP Extrema {np.median(extrema) * 1e3:.2f} ms, misses {missed}/{len(extrema)}"
+        print(text)
+    pair = kept_query.closest(random_pose(rng, 1.2))
+    pose = random_pose(rng, 1.2)
+    kept_query.closest(pose)
+    moved = [pose.copy(), pose.copy()]
+    moved[1][:3] += 1e-3 / np.sqrt(3.0)
+    state = {"k": 0}
+
+    def step():
+        state["k"] ^= 1
+        kept_query.track(moved[state["k"]])
+
+    print(f"warm after 1 mm, from Python: {best(step, 5000) * 1e6:.2f} µs")
+
+
+def gaps():
+    """A hill above a hill, turned over, at known gaps: the normals of one point of each are opposed."""
+    rng = np.random.default_rng(5)
+    x, y = np.meshgrid(np.linspace(-1, 1, 8), np.linspace(-1, 1, 8), indexing="ij")
+
+    def hill():
+        z = -0.25 * (x**2 + y**2) + 0.004 * rng.normal(size=x.shape)
+        return g.Surface(np.stack([x, y, z], -1), rng.uniform(0.9, 1.1, x.shape))
+
+    wrong, spent = 0, []
+    sizes = (1e-3, 1e-4, 1e-5, 1e-6, 0.0, -1e-4, -1e-3, -1e-2, -0.05, -0.1)
+    for _ in range(50):
+        a, b = hill(), hill()
+        query = g.Distance(a, b)
+        query.closest((0, 0, 1.0, 0, 1.0, 0, 0), signed=True)
+        q = rng.uniform(0.4, 0.6, (2, 2))
+        na, nb = g.normal(a, *q[0]), g.normal(b, *q[1])
+        R = frame(-na) @ frame(nb).T
+        p = cd.geometry.distance.euler.from_matrix(R)
+        for gap in sizes:
+            pose = np.concatenate([a(*q[0]) + gap * na - R @ b(*q[1]), p])
+            began = time.perf_counter()
+            pair = query.closest(pose, signed=True)
+            spent.append(time.perf_counter() - began)
+            if pair.gap is None or abs(pair.gap - gap) > 1e-7:
+                wrong += 1
+                print(f"  gap {gap}: ours {pair.gap}, distance {pair.distance:.2e}")
+    print(
+        f"gaps 1e-3 … 0 … −0.05 of the size: {50 * len(sizes) - wrong}/{50 * len(sizes)} right; "
+        f"median {np.median(spent) * 1e3:.2f} ms, largest {max(spent) * 1e3:.2f} ms"
+    )
+
+
+def frame(n):
+    t = np.cross(n, (1.0, 0, 0))
+    t /= np.linalg.norm(t)
+    return np.stack([t, np.cross(n, t), n], axis=1)
+
+
+def faces(count):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "geometry"))
+    from scipy.optimize import minimize, minimize_scalar
+    from test_distance import face, in_domain
+
+    f = face()
+    s = judge.judged(f.surface)
+    query = g.Distance(f, (0.0, 0.0, 0.0))
+    rng = np.random.default_rng(8)
+    uv, points = s.grid(401)
+    uv, points = uv[in_domain(uv)], points[in_domain(uv)]
+    side = np.linspace(0.05, 0.95, 4001)
+    turn = np.linspace(0, 2 * np.pi, 4001)
+    borders = [
+        lambda t: np.stack([t, 0 * t + 0.05], -1), lambda t: np.stack([t, 0 * t + 0.95], -1),
+        lambda t: np.stack([0 * t + 0.05, t], -1), lambda t: np.stack([0 * t + 0.95, t], -1),
+        lambda t: np.stack([0.5 + 0.2 * np.cos(t), 0.5 + 0.2 * np.sin(t)], -1),
+        lambda t: np.stack([0.25 + 0.08 * np.cos(t), 0.25 + 0.08 * np.sin(t)], -1),
+    ]  # fmt: skip
+    grids = [side] * 4 + [turn] * 2
+    sampled = [s(border(t)) for border, t in zip(borders, grids, strict=True)]
+    wrong, edges, spent = 0, 0, []
+    for k in range(count):
+        p = rng.uniform((-0.2, -0.2, -0.4), (1.2, 1.2, 0.4))
+        began = time.perf_counter()
+        pair = query.closest(p)
+        spent.append(time.perf_counter() - began)
+        edges += f.edge(pair) is not None
+        truth = np.inf
+        for i in np.argsort(np.linalg.norm(points - p, axis=1))[:40:8]:
+            end = minimize(lambda x, p=p: float(((s(x)[0] - p) ** 2).sum()), uv[i], method="Nelder-Mead",
+                           options={"xatol": 1e-9, "fatol": 1e-16})  # fmt: skip
+            if in_domain(end.x):
+                truth = min(truth, float(np.sqrt(end.fun)))
+        for border, t, q in zip(borders, grids, sampled, strict=True):
+            d = np.linalg.norm(q - p, axis=1)
+            i = int(np.argmin(d))
+            low, high = t[max(i - 1, 0)], t[min(i + 1, len(t) - 1)]
+            cost = lambda x, b=border, p=p: float(np.linalg.norm(s(b(np.array(x)))[0] - p))  # noqa: E731
+            end = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+            truth = min(truth, float(end.fun), float(d[i]))
+        if abs(pair.distance - truth) > 1e-6:
+            wrong += 1
+            print(f"  case {k}: ours {pair.distance:.9f}, judge {truth:.9f}, margin {pair.margin:.1e}")
+    print(
+        f"trimmed face: {count - wrong}/{count} right, {edges} on an edge; median {np.median(spent) * 1e3:.2f} ms, "
+        f"largest {max(spent) * 1e3:.1f} ms"
+    )
+
+
+def torus_mesh(n, m):
+    u, v = np.meshgrid(np.arange(n), np.arange(m), indexing="ij")
+    a, b = 2 * np.pi * u / n, 2 * np.pi * v / m
+    r = 2.0 + 0.7 * np.cos(b) + 0.1 * np.sin(5 * a)
+    p = np.stack([r * np.cos(a), r * np.sin(a), 0.7 * np.sin(b)], -1).reshape(-1, 3)
+    k, right, up, both = (
+        i.ravel() for i in (u * m + v, (u + 1) % n * m + v, u * m + (v + 1) % m, (u + 1) % n * m + (v + 1) % m)
+    )
+    return p, np.concatenate([np.stack([k, right, both], 1), np.stack([k, both, up], 1)])
+
+
+def meshes():
+    p, f = torus_mesh(250, 200)
+    mesh = g.Mesh(p, f)
+    print(f"mesh of {len(f)} faces: build {best(lambda: g.Mesh(p, f), 1, 5):.3f} s")
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(2000, 3)) * 2
+    mesh.closest_point(points[0])
+    began = time.perf_counter()
+    ours = np.array([mesh.closest_point(x).distance for x in points])
+    print(f"closest point: {(time.perf_counter() - began) / len(points) * 1e6:.1f} µs")
+    try:
+        import trimesh
+
+        other = trimesh.Trimesh(p, f, process=False)
+        trimesh.proximity.closest_point(other, points[:2])
+        began = time.perf_counter()
+        theirs = trimesh.proximity.closest_point(other, points)[1]
+        spent = (time.perf_counter() - began) / len(points) * 1e6
+        print(f"trimesh: {spent:.0f} µs, largest difference {np.abs(ours - theirs).max():.1e}")
+    except Exception as error:
+        print("trimesh:", repr(error)[:200])
+    p, f = torus_mesh(100, 50)
+    a = b = g.Mesh(p, f)
+    spent, wrong = [], 0
+    a.closest_pair(b, (9, 0, 0))
+    for _ in range(200):
+        pose = random_pose(rng, rng.uniform(4.5, 8.0))
+        began = time.perf_counter()
+        pair = a.closest_pair(b, pose)
+        spent.append(time.perf_counter() - began)
+        wrong += not same_as_brute_force(a, p @ judge.rotation(pose[3:]).T + pose[:3], f, pair.distance)
+    print(f"mesh–mesh, {len(f)} × {len(f)} faces: {200 - wrong}/200 right, median {np.median(spent) * 1e3:.2f} ms")
+
+
+def same_as_brute_force(a, moved, faces, found):
+    """Every pair of faces whose spheres are near, by NumPy."""
+    from scipy.spatial import cKDTree
+
+    ta, tb = a.vertices[a.faces], moved[faces]
+    ca, cb = ta.mean(axis=1), tb.mean(axis=1)
+    ra, rb = np.linalg.norm(ta - ca[:, None], axis=2).max(), np.linalg.norm(tb - cb[:, None], axis=2).max()
+    tree = cKDTree(cb)
+    near = tree.query_ball_point(ca, found + ra + rb)
+    least = np.inf
+    for i, others in enumerate(near):
+        for j in others:
+            least = min(least, triangles(ta[i], tb[j]))
+    return abs(least - found) < 1e-9 if np.isfinite(least) else False
+
+
+def triangles(s, t):
+    """Distance of two triangles as a small quadratic programme on barycentric coordinates, by active sets of NumPy."""
+    from itertools import product
+
+    least = np.inf
+    for ka, kb in product((1, 2, 3), repeat=2):
+        if ka + kb > 4:
+            continue
+        for a, b in product(subsets(ka), subsets(kb)):
+            p, q = s[list(a)], t[list(b)]
+            A = np.concatenate([p[1:] - p[0], -(q[1:] - q[0])]).T
+            c = p[0] - q[0]
+            x = np.linalg.lstsq(A, -c, rcond=None)[0] if A.size else np.zeros(0)
+            la, lb = x[: ka - 1], x[ka - 1 :]
+            if (x >= -1e-12).all() and la.sum() <= 1 + 1e-12 and lb.sum() <= 1 + 1e-12:
+                least = min(least, float(np.linalg.norm(A @ x + c if A.size else c)))
+    return least
+
+
+def subsets(k):
+    from itertools import combinations
+
+    return list(combinations(range(3), k))
+
+
+COLD = """
+import time, numpy as np, cardan as cd
+from cardan import _jit
+def nothing(op, ints, floats, q, step, out, jacobian, work):
+    return 0
+_jit.evaluator(nothing)  # loads the compiler itself
+g = cd.geometry
+x, y = np.meshgrid(np.linspace(0, 1, 8), np.linspace(0, 1, 8), indexing="ij")
+s = g.Surface(np.stack([x, y, x * y], -1))
+t = time.perf_counter(); s.derivatives(0.3, 0.4, 2); s.evaluate([(0.1, 0.2)], 2); a = time.perf_counter() - t
+t = time.perf_counter(); g.closest_pair(s, s, (0, 0, 1.0)); b = time.perf_counter() - t
+print(f"cold compile: evaluation {a:.1f} s; search {b:.1f} s")
+"""
+
+
+def compile_cold():
+    with tempfile.TemporaryDirectory() as directory:
+        import os
+
+        environment = {**os.environ, "CARDAN_CACHE_DIR": directory}
+        print(
+            subprocess.run(
+                [sys.executable, "-c", COLD], env=environment, capture_output=True, text=True, check=True
+            ).stdout.strip()
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--only", default=",".join(SECTIONS))
+    args = parser.parse_args()
+    for name in args.only.split(","):
+        print(f"== {name}", flush=True)
+        {
+            "evaluate": evaluate,
+            "pairs": lambda: pairs(args.pairs),
+            "gaps": gaps,
+            "faces": lambda: faces(args.pairs),
+            "meshes": meshes,
+            "compile": compile_cold,
+        }[name]()
+
+
+if __name__ == "__main__":
+    main()
