@@ -389,7 +389,7 @@ def _run_hand(args: argparse.Namespace) -> int:
     rates = [check.positive(rate, "--rate") for rate in args.rate or hand.RATES]
     sizes = [check.count(size, "--bodies", 1, 2000) for size in args.bodies or hand.BODIES]
     with Bar("hand") as bar:
-        stability = []
+        stability: list[hand.Stability] = []
         for rate in rates:
             bar.update(len(stability), len(rates) + len(sizes))
             stability.append(hand.measure_stability(rate))

@@ -3,7 +3,7 @@
 With J of the joints (and of the limits that hold), g the gradient of the coordinate c, and P the projector onto J δ = 0
 in the metric of the bodies, c increases fastest along P g.  The path follows P g, combined with the direction of before
 (Polak–Ribière), until the slope g·t changes its sign; there the zero of the slope is found.  At an extreme P g = 0, so
-an error ε of the pose changes c by ε² only.  [Nocedal2006] 5.2
+an error ε of the pose changes c by ε² only.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ class Explorer:
 
     def _moved(self, q: FloatArray, t: FloatArray, step: float, held: dict[int, float]) -> FloatArray | None:
         """The pose after a step, closed; None if it does not close."""
-        return self._closed(self.problem.retract(q, step * t * self.scale), held)
+        found: FloatArray | None = self._closed(self.problem.retract(q, step * t * self.scale), held)
+        return found
 
     def _closed(self, q: FloatArray, held: dict[int, float]) -> Any:
         for _ in range(12):
@@ -189,7 +190,7 @@ class Explorer:
     def _beyond(self, q: FloatArray | None, stop: Any, row: int) -> float:
         assert q is not None
         c = float(self.problem.residual(q)[row])
-        return max(stop.lower - c, c - stop.upper)
+        return float(max(stop.lower - c, c - stop.upper))
 
     def _bound(self, row: int, q: FloatArray) -> float:
         stop = next(s for s, own in self.stops if own == row)

@@ -77,7 +77,7 @@ def chain(bodies: int) -> Mechanism:
         )
         m.spherical(f"joint_{k}", last, link.point())
         last = link.point((1, 0, 0))
-        at = at + (math.cos(angle), math.sin(angle), 0.0)
+        at = at + np.array([math.cos(angle), math.sin(angle), 0.0])
     return m
 
 
@@ -185,7 +185,7 @@ def measure_cost(bodies: int, cycles: int = 100) -> Cost:
             first = hand.point
             seconds = []
             for k in range(cycles):
-                hand.target = first - (1e-4 * k, 0, 0)
+                hand.target = first - np.array([1e-4 * k, 0.0, 0.0])
                 start = time.perf_counter()
                 session.step()
                 seconds.append(time.perf_counter() - start)
