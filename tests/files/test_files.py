@@ -96,7 +96,7 @@ def test_all_kinds_are_among_the_capabilities() -> None:
 made_kinds: set[str] = set()
 
 
-REFUSED = ("actuator by a function", "constrain_rates")
+REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value")
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
@@ -477,12 +477,11 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
             content = fuzz.mutated(rng, content)
         try:
             found = text._fast(content, float)
-            expected = tomllib.loads(content) if found is not None else None
-        except RecursionError:
+            same = found is None or found == tomllib.loads(content)
+        except RecursionError:  # tables in tables, thousands deep
             continue
-        if found is not None:
-            fast += 1
-            assert found == expected, k
+        fast += found is not None
+        assert same, k
     assert fast > 300
 
 
