@@ -96,7 +96,7 @@ def test_all_kinds_are_among_the_capabilities() -> None:
 made_kinds: set[str] = set()
 
 
-REFUSED = ("actuator by a function", "constrain_rates")
+REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value")
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
@@ -300,7 +300,7 @@ def test_expressions_names_and_units_of_a_file_survive_a_save() -> None:
     assert writer.dumps(m) == EXPRESSIONS
     assert m["crank"].position == (0.25, 0.1, 0.0)
     assert m["crank"].mass == 1.0
-    assert m["B"].a.origin == (0.5, 0.0, 0.0)
+    assert m["B"].a.origin[0] == m.parameters["L"]  # still a formula
     assert dict(m["stop"].parameters)["lower"] == pytest.approx(-math.pi / 2, abs=1e-16)
     m["crank"].position = (0.125, 0.1, 0.0)  # an edited value is written as a number
     assert "position = [125.0, 100.0, 0.0]" in writer.dumps(m)
@@ -477,12 +477,11 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
             content = fuzz.mutated(rng, content)
         try:
             found = text._fast(content, float)
-            expected = tomllib.loads(content) if found is not None else None
-        except RecursionError:
+            same = found is None or found == tomllib.loads(content)
+        except RecursionError:  # tables in tables, thousands deep
             continue
-        if found is not None:
-            fast += 1
-            assert found == expected, k
+        fast += found is not None
+        assert same, k
     assert fast > 300
 
 
