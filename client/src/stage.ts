@@ -110,6 +110,7 @@ export class Stage {
   private theme: Theme = THEMES.light;
   private readonly edgeMaterial = new THREE.LineBasicMaterial({ color: 0x27313d, transparent: true, opacity: 0.85 });
   private dirty = true;
+  drawn = { ended: 0, took: 0 }; // [ms]
   private hovered = -1;
   private selected = -1;
   private readonly caster = new THREE.Raycaster();
@@ -362,11 +363,15 @@ export class Stage {
       if (u >= 1) this.glide = null;
       this.dirty = true;
     }
-    if (!this.dirty) return;
+    const began = performance.now();
+    // Half of the time is left for messages, so that slow drawing does not delay a drag.
+    if (!this.dirty || began - this.drawn.ended < this.drawn.took) return;
     this.dirty = false;
     this.onDraw();
     this.renderer.render(this.scene, this.camera);
     this.frames++;
+    const ended = performance.now();
+    this.drawn = { ended, took: ended - began };
   }
 
   // -- camera --------------------------------------------------------------------------------------------------------

@@ -121,7 +121,9 @@ def from_script(path: Path, name: str) -> Mechanism:
 
 def _where(error: BaseException, path: Path) -> str:
     """The script, and the last of its lines in a traceback."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()]
+    lines = [
+        f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()
+    ]
     return f"{str(path)!r}, line {lines[-1]}" if lines else repr(str(path))
 
 

@@ -255,6 +255,7 @@ class Reader:
         table = self._table(path, value)
         known = name == GROUND or name in self.m._bodies  # of a base, in a side file
         self._keys(path, table, ("frames", "shapes") if known else spec.BODY, ())
+        body: Any
         if known:
             body = self.m[name]
         else:

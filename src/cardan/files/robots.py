@@ -171,7 +171,7 @@ def free_name(m: Mechanism, wanted: str, suffix: str, report: Report) -> str:
 
 def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
     """A body with what the file says about its mass; an inertia that no real body has is reported."""
-    where = {"position": at.p, "orientation": at.quaternion()}
+    where: dict[str, Any] = {"position": at.p, "orientation": at.quaternion()}
     if inertial is None:
         report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")
         return m.body(name, **where)
