@@ -875,6 +875,9 @@ class Mechanism:
         ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
         """
         own = _checked_options(options, changes)
+        if not self._parameters and not free and least is None:
+            plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own)
+            return plain_result
         with self._at(start):
             system = self._with_free(free)
             if least is None:

@@ -41,7 +41,7 @@ class Variables(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.free, *self.given)
+        return self.free + self.given
 
 
 class Scales(NamedTuple):
