@@ -167,7 +167,8 @@ def pairs(count):
                     if k == 0:
                         print("OCP:", repr(error)[:200])
         text = f"{name}: {count - wrong}/{count} right, {edges} on an edge or corner; "
-        text += f"first {np.median(first) * 1e3:.3f} ms, tree kept {np.median(kept) * 1e3:.3f} ms (90 %: {np.quantile(kept, 0.9) * 1e3:.3f})"
+        text += f"first {np.median(first) * 1e3:.3f} ms, tree kept {np.median(kept) * 1e3:.3f} ms "
+        text += f"(90 %: {np.quantile(kept, 0.9) * 1e3:.3f})"
         if extrema:
             text += f"; OCP Extrema {np.median(extrema) * 1e3:.2f} ms, misses {missed}/{len(extrema)}"
         print(text)
