@@ -30,13 +30,13 @@ TOLERANCE = 1e-9  # of the size of both shapes: the margin that a search tries t
 BUDGET = 400_000  # pairs of boxes of one search; then the margin says what is left open
 HEAP = 4096
 MOST_HEAP = 1 << 22
-STARTS = 12  # per parameter, of the grid from which a penetrating pair is sought
-CANDIDATES = 12  # starts of Newton's method on that grid
+STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
+CANDIDATES = 6  # starts of Newton's method on that grid
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen, which would take a microsecond more
 class Pair:
     """Two closest points.
 
@@ -93,6 +93,9 @@ class Distance:
         if self._is_bounded(self.a) and self._is_bounded(self.b):
             self._build(np.inf)
         self._last: tuple[int, int] | None = None
+        self._local: tuple[int, int] | None = None  # patches of a local search that is prepared
+        self._plain = all(s.width == s.freedoms for s in (self.a, self.b))
+        self._ends = self.a.freedoms, 2 + self.b.freedoms
 
     @staticmethod
     def _is_bounded(shape: Any) -> bool:
@@ -158,18 +161,20 @@ class Distance:
         return pair
 
     def _pair(self, distance: float, margin: float, patches: tuple[int, int], gap: float | None = None) -> Pair:
-        o, x = self._options, self._x
-        points = o[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3).copy()
-        a = self.a.from_patch(x[:2].copy(), points[0])
+        x = self._x.copy()
+        points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].copy().reshape(2, 3)
+        if self._plain:
+            return Pair(distance, points, (x[: self._ends[0]], x[2 : self._ends[1]]), margin, patches, gap)
         own = points[1]
         if self.b.width != self.b.freedoms:
             shape = self.trees[1].patches[patches[1]].shape
             own = shape._evaluate(x[None, 2:], 0)[0, 0]
-        b = self.b.from_patch(x[2:].copy(), own)
+        a, b = self.a.from_patch(x[:2], points[0]), self.b.from_patch(x[2:], own)
         return Pair(distance, points, (a, b), margin, patches, gap)
 
     def _run(self, pose: FloatArray, mode: int, tolerance: float, budget: float, cut: float) -> int:
         o = self._options
+        self._local = None
         while True:
             self._tick += 1
             o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
@@ -196,11 +201,12 @@ class Distance:
         elif self._last is None:
             return self.closest(p)
         o = self._options
-        whole = self._whole()
-        o[abi.O_MODE] = abi.LOCAL
-        o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
+        if self._local is None:
+            self._local = self._whole()
+            o[abi.O_MODE] = abi.LOCAL
+            o[abi.O_PATCH_A], o[abi.O_PATCH_B] = self._local
         _search.search(self._address, p, self._x, o)
-        return self._pair(float(o[abi.O_DISTANCE]), np.inf, whole)
+        return self._pair(float(o[abi.O_DISTANCE]), np.inf, self._local)
 
     def _whole(self) -> tuple[int, int]:
         """The patches of local searches: the whole domain if a shape has several patches."""
@@ -213,6 +219,7 @@ class Distance:
         return self._last
 
     def _start(self, start: Pair) -> None:
+        self._local = None
         for k, (shape, q) in enumerate(zip((self.a, self.b), start.parameters, strict=True)):
             if shape.width != shape.freedoms:
                 number, q = shape.to_patch(q)
@@ -244,6 +251,7 @@ class Distance:
             if ball[11] < 0.0 or ball[11] >= within:
                 continue
             self._x[:] = ball[2:6]
+            self._local = None
             self._last = int(ball[0]), int(ball[1])
             pair = self.track(p)
             same = abs(pair.distance - ball[11]) <= 1e-9 * max(self.size, pair.distance)
@@ -261,6 +269,7 @@ class Distance:
         self._check_normal()
         self._start(start)
         whole = self._whole()
+        self._local = None
         o = self._options
         o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
         if _regular.regular(self._address, p, self._x, o) != 0:

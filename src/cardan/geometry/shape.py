@@ -94,13 +94,14 @@ class Shape:
             self._check_order(order)
             self.table  # noqa: B018  (makes the table)
             address = self._table_address
-        scratch = _scratch
-        work = scratch.address if scratch.size >= self._work_size else scratch.grow(self._work_size)
-        out = empty(self._sizes[order])
+        scratch = _scratch.__dict__  # an attribute of a threading.local takes twice as long
+        work = scratch["address"] if scratch["size"] >= self._work_size else _scratch.grow(self._work_size)
+        size = self._sizes[order]
+        out = empty(size)
         if _batch.evaluate_one(address, order, float(u), float(v), out, work):
             self._raise_outside(u, v)
-        out.shape = (-1, 3)
-        return out if self.dimension == 3 else out[:, : self.dimension]
+        found = out.reshape(size // 3, 3)
+        return found if self.dimension == 3 else found[:, : self.dimension]
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
         """Points and derivatives at many parameters.
