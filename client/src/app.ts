@@ -16,7 +16,7 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const MOST_LABELS = 40;
 
 export interface Recording {
-  scene: string; // base64
+  scene: string; // compressed, base64
   model: wire.Model;
   clip: wire.ClipHeader & { data: string };
 }
@@ -1263,7 +1263,7 @@ export class App {
 
   private async replay(recording: Recording): Promise<void> {
     const bytes = (text: string) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    this.setScene(wire.readScene(bytes(recording.scene).buffer as ArrayBuffer));
+    this.setScene(wire.readScene((await wire.gunzip(bytes(recording.scene))).buffer as ArrayBuffer));
     this.setModel(recording.model);
     this.gallery.remove();
     this.picker.disabled = true;

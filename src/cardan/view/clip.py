@@ -29,8 +29,8 @@ from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.view.protocol import CLIP
 
-MOST_SERIES: Final = 400  # coordinates, rates, efforts and energies of one clip
-MOST_REACTIONS: Final = 60  # joints whose reactions are in a clip
+MOST_COORDINATES: Final = 60  # whose values and rates are in a clip
+MOST_BODIES: Final = 60  # of a mechanism whose reactions and efforts are in a clip: inverse dynamics takes long
 DIFFERENCE: Final = 1e-6  # [s] along the velocities, for rates of coordinates
 
 
@@ -105,8 +105,7 @@ def from_motion(mechanism: Mechanism, found: Motion | Simulation, *, loop: bool 
         "simulation" if isinstance(found, Simulation) else "motion", np.asarray(found.times), poses, states=states
     )
     clip.text, clip.ok, clip.loop = found.text(), found.ok, loop
-    chosen = list(coordinates(mechanism))
-    for joint, coordinate in chosen:
+    for joint, coordinate in coordinates(mechanism)[:MOST_COORDINATES]:
         of = (
             joint
             if coordinate.name == "angle" or len(mechanism[joint].kind.coordinates) == 1
@@ -126,13 +125,16 @@ def from_motion(mechanism: Mechanism, found: Motion | Simulation, *, loop: bool 
 
 
 def _add(clip: Clip, of: str, what: str, unit: str, values: FloatArray) -> None:
-    if len(clip.series) < MOST_SERIES and np.isfinite(values).all():
+    if np.isfinite(values).all():
         clip.series.append(Series(of, what, unit, values))
 
 
 def _forces(clip: Clip, mechanism: Mechanism, found: Motion | Simulation) -> None:
     """Reactions of joints and efforts of drivers; none where the library refuses them, which the text then says."""
-    named = [joint for joint in mechanism.joints.values() if joint.edge is not None][:MOST_REACTIONS]
+    if len(mechanism.bodies) > MOST_BODIES:
+        clip.text += f"\nno reactions: more than {MOST_BODIES} bodies; use motion.reaction(joint)"
+        return
+    named = [joint for joint in mechanism.joints.values() if joint.edge is not None]
     drivers = [joint for joint in mechanism.joints.values() if joint.kind.name == "drive"]
     try:
         for joint in drivers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 
 from cardan.analysis.motion import Motion
@@ -18,7 +19,7 @@ def html(mechanism: Mechanism, found: Motion | Simulation) -> bytes:
     """The file; it needs no server, no network and no other file."""
     made = clip.from_motion(mechanism, found, loop=True)
     recording = {
-        "scene": base64.b64encode(scene(mechanism, found.states[0]).pack()).decode(),
+        "scene": base64.b64encode(gzip.compress(scene(mechanism, found.states[0]).pack(), 9, mtime=0)).decode(),
         "model": {
             "item": "own",
             "title": mechanism.name,
