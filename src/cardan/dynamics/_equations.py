@@ -241,32 +241,6 @@ def factorise(job, control, work):
 
 
 @inner
-def add_feedback(job, control, q, v, row, x, work):
-    """x[equations] −= D (2α (J v − ġ) + α² f), with α = GAIN [1/s]; the first half of VALUES ← f.  [Baumgarte1972]"""
-    n6 = WIDTH * job[abi.BODIES]
-    n = job[abi.EQUATIONS]
-    gain = control[abi.GAIN]
-    mass = roots(job)
-    pattern = integers_at(job[abi.PATTERN])
-    scales = piece(job, SCALES, work)
-    values = piece(job, VALUES, work)
-    scratch = piece(job, SCRATCH, work)  # M^½ v, then the residual rates
-    missing = tail(scratch, n6)
-    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
-    for i in range(n6):
-        scratch[i] = v[i] * mass[n6 + i]
-    for i in range(n):
-        missing[i] = 0.0
-    add_drivers(job, row, 1, scales, scratch)
-    subtract_times(pattern, piece(job, JACOBIAN, work), scratch, missing)
-    for i in range(n):
-        x[n6 + i] -= 2.0 * gain * missing[i]
-    take_rows(pattern, scales, values, 1.0, missing)
-    for i in range(n):
-        x[n6 + i] -= gain * gain * missing[i]
-
-
-@inner
 def add_soft_rows(job, op, control, v, work):
     """Let soft rows act on the velocity or the acceleration in X."""
     if job[abi.SOFT_SOLVER] != 0:
@@ -288,8 +262,8 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
         x[i] *= mass[2 * n6 + i]
     take_rows(integers_at(job[abi.PATTERN]), scales, tail(values, job[abi.ROWS]), 1.0, tail(x, n6))
     add_drivers(job, row, 2, scales, x)
-    if control[abi.STABILIZATION] == abi.BAUMGARTE:
-        add_feedback(job, control, q, v, row, x, work)
+    if job[abi.FEEDBACK] != 0:
+        call_evaluator(job[abi.FEEDBACK], SOLVE, job, control, q, v, x, row, work)
     call_algebra(job, SOLVE, control, work)
     add_soft_rows(job, ACCELERATION, control, v, work)
     for i in range(n6):

@@ -33,6 +33,7 @@ READ  out ← coordinate, rate, effort, potential energy of each law, at the tim
 Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  SOFT is the address of their
 evaluator, or zero: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.
 SOFT_SOLVER is the address of what lets them act on X, a VELOCITY or an ACCELERATION that solves the equations, or zero.
+FEEDBACK is the address of what adds Baumgarte's terms to the equations of X (:mod:`cardan.dynamics._feedback`), or zero.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     SOFT_FLOATS,
     SOFT_WORK,
     SOFT_SOLVER,
+    FEEDBACK,
     POSE_ALGEBRA,
     POSE_PATTERN,
     POSE_EQUATIONS,
@@ -76,7 +78,7 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     STOP_COUNT,
     RATED,
     PIECES,
-) = range(33)
+) = range(34)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)

@@ -16,6 +16,7 @@ from cardan.system.system import IntArray
 
 _equations = LazyModule("cardan.dynamics._equations")
 _adams = LazyModule("cardan.dynamics._adams")
+_feedback = LazyModule("cardan.dynamics._feedback")
 _runge_kutta = LazyModule("cardan.dynamics._runge_kutta")
 _blocks = LazyModule("cardan.solvers._blocks")
 
@@ -200,6 +201,8 @@ class Integration:
         if e.forces is not None:
             self._arrays |= {abi.LOAD_INTS: e.forces.ints, abi.LOAD_FLOATS: e.forces.floats}
             table[abi.LOADS], table[abi.ASKS] = e.forces.address, int(e.forces.asks)
+        if self.control[abi.STABILIZATION] == abi.BAUMGARTE:
+            table[abi.FEEDBACK] = _feedback.ADD
         table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
         for place, array in self._arrays.items():
             table[place] = address_of(array)
