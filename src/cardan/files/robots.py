@@ -1,4 +1,4 @@
-"""What URDF and MJCF share: XML that is read safely, rotations, and a report of what is not carried."""
+"""What URDF and MJCF share: XML that is read safely, rotations, and a report of what is not converted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ IDENTITY: Final = Transform(np.zeros(3), np.eye(3))
 
 
 class Report:
-    """What a format carries and this library does not, by subject; nothing is dropped silently."""
+    """What a file contains and this library does not convert, by subject; nothing is dropped silently."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -52,14 +52,14 @@ class Report:
         self.lines.append(line)
 
     def count(self, what: str, name: str) -> None:
-        """One more of a kind of thing that is not carried."""
+        """Count one more item of a kind that is not converted."""
         self._counted.setdefault(what, []).append(name)
 
     def text(self) -> list[str]:
         found = list(self.lines)
         for what, names in self._counted.items():
             listed = ", ".join(dict.fromkeys(names[:MOST_LISTED])) + (", …" if len(names) > MOST_LISTED else "")
-            found.append(f"not carried: {what} ({len(names)}: {listed})")
+            found.append(f"not converted: {what} ({len(names)}: {listed})")
         return found
 
 
@@ -170,7 +170,7 @@ def free_name(m: Mechanism, wanted: str, suffix: str, report: Report) -> str:
 
 
 def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
-    """A body with what the file says about its mass; an inertia that no real body has is reported."""
+    """A body with what the file says about its mass; an inertia that is not physically possible is reported."""
     where: dict[str, Any] = {"position": at.p, "orientation": at.quaternion()}
     if inertial is None:
         report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")
@@ -181,7 +181,7 @@ def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, 
     except ModelError as error:
         if "principal moments" not in str(error):
             raise
-        report.say(f"not carried: {error}")
+        report.say(f"not converted: {error}")
         return m.body(name, **values)
 
 

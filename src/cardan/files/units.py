@@ -1,6 +1,6 @@
 """Units of a model file: its numbers are lengths, angles and masses in the units of its header; all else is in SI.
 
-A conversion multiplies decimals exactly and rounds once, so that a number is read as it was saved, to the last bit.
+A conversion multiplies decimals exactly and rounds once, so that a saved number is read back bitwise.
 """
 
 from __future__ import annotations

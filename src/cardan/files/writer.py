@@ -52,7 +52,7 @@ def dumps(m: Mechanism, *, as_json: bool = False, units: Mapping[str, str] | Non
 
 
 def write(target: FilePath, content: str) -> None:
-    """Replace a file by a new one: written beside it, flushed to the disk, then renamed."""
+    """Replace a file by a new one: written next to it, flushed to the disk, then renamed."""
     target = target.resolve()  # a link stays a link
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -165,7 +165,7 @@ class _Writer:
 
     def _rate_row(self, row: Joint) -> dict[str, Any]:
         if row.kind.name != "knife_edge":
-            ways = "a file carries knife edges: keep this mechanism as a Python script"
+            ways = "a file can contain knife edges only: keep this mechanism as a Python script"
             raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
         path: Path = ("rates", row.name)
         found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
@@ -193,7 +193,7 @@ class _Writer:
         for name, value in item.parameters:
             option = kind.options.get(name)
             if option is None:
-                raise ModelError(f"{what} has {name}={value!r}, which a file does not carry")
+                raise ModelError(f"{what} has {name}={value!r}, which a file cannot contain")
             try:
                 written = self._option((*path, name), value, option, on)
             except ModelError as error:
@@ -252,7 +252,7 @@ class _Writer:
                 np.allclose(called.vector(t, None), again(t), rtol=printing.SAME, atol=printing.SAME)
                 for t in (0.0, 0.7)
             )
-        except Exception as error:  # whatever stops the recording
+        except Exception as error:  # the user's function can raise any exception
             raise ModelError(
                 f"its Python function cannot be recorded ({printing._first(error)}); {printing.WAYS}; a function of "
                 "the state cannot be in a file"
@@ -266,7 +266,7 @@ class _Writer:
         primitive: Primitive = parameters.pop("primitive")
         what = f"constraint {joint.name!r} (primitive {primitive.name!r})"
         if not isinstance(primitive.origin, Recipe):
-            ways = "a file carries those that cd.primitive records from a function: keep this one in a Python script"
+            ways = "a file can contain only those that cd.primitive records: keep this one in a Python script"
             raise ModelError(f"{what} cannot be saved: its primitive is built in or written by hand; {ways}")
         name, k = primitive.name, 1
         while name in self.primitives and self.primitives[name].origin != primitive.origin:
@@ -402,7 +402,7 @@ class _Writer:
 
 
 class _NoState:
-    """The state that is passed to a function while it is recorded; a file cannot carry a function that reads it."""
+    """The state that is passed to a function while it is recorded; a file cannot contain a function that reads it."""
 
     def __getattr__(self, name: str) -> Any:
         raise ModelError("it reads the state")
