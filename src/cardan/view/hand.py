@@ -78,7 +78,7 @@ class Drag:
         began = time.perf_counter()
         for _ in range(round(seconds * RATE)):
             if self._session.step() == SessionStatus.FAILED:
-                raise ModelError("the motion became too violent to compute; use undo, or pull more gently")
+                raise ModelError("the motion became too fast to compute; use undo, or pull with less force")
             self._seconds = time.perf_counter() - began
             if self._seconds > seconds:
                 break
