@@ -82,6 +82,7 @@ class _Model:
         self.refs: dict[str, float] = {}
 
     def build(self) -> Mechanism:
+        """The mechanism; what is not converted goes to the report."""
         for element in self.root:
             if element.tag == "worldbody":
                 self._children(element, self.m.ground, "world", IDENTITY, IDENTITY, "", 0)

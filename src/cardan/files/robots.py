@@ -28,12 +28,15 @@ class Transform(NamedTuple):
     R: Array
 
     def then(self, other: Transform) -> Transform:
+        """The pose of what has the pose ``other`` relative to this one: p + R p', R R'."""
         return Transform(self.p + self.R @ other.p, self.R @ other.R)
 
     def inverse(self) -> Transform:
+        """The opposite transform: −Rᵀp, Rᵀ."""
         return Transform(-self.R.T @ self.p, self.R.T)
 
     def quaternion(self) -> tuple[float, float, float, float]:
+        """(w, x, y, z) of R."""
         x, y, z = (tuple(column.tolist()) for column in self.R.T)
         return quaternion_from_columns(x, y, z)
 
@@ -49,6 +52,7 @@ class Report:
         self._counted: dict[str, list[str]] = {}
 
     def say(self, line: str) -> None:
+        """Add a line."""
         self.lines.append(line)
 
     def count(self, what: str, name: str) -> None:
@@ -56,6 +60,7 @@ class Report:
         self._counted.setdefault(what, []).append(name)
 
     def text(self) -> list[str]:
+        """The lines of the report; items of one kind share a line."""
         found = list(self.lines)
         for what, names in self._counted.items():
             listed = ", ".join(dict.fromkeys(names[:MOST_LISTED])) + (", …" if len(names) > MOST_LISTED else "")
@@ -115,30 +120,36 @@ def numbers(element: ET.Element, key: str, count: int, default: Sequence[float] 
 
 
 def number(element: ET.Element, key: str, default: float | None = None) -> float:
+    """One number of an attribute; see :func:`numbers`."""
     return float(numbers(element, key, 1, None if default is None else [default])[0])
 
 
 def describe(element: ET.Element) -> str:
+    """The element with its name, for messages."""
     name = element.get("name")
     return f"<{element.tag} name={name!r}>" if name else f"<{element.tag}>"
 
 
 def rotation_x(a: float) -> Array:
+    """R, shape (3, 3), about the x axis by a [rad]."""
     c, s = math.cos(a), math.sin(a)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def rotation_y(a: float) -> Array:
+    """R, shape (3, 3), about the y axis by a [rad]."""
     c, s = math.cos(a), math.sin(a)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 def rotation_z(a: float) -> Array:
+    """R, shape (3, 3), about the z axis by a [rad]."""
     c, s = math.cos(a), math.sin(a)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def unit(v: Array, what: str) -> Array:
+    """v/|v|; ModelError if v is zero."""
     n = float(np.linalg.norm(v))
     if not n > 0.0:
         raise ModelError(f"{what} is {v.tolist()}; it must not be zero")

@@ -90,6 +90,7 @@ class _Robot:
         return found
 
     def build(self) -> Mechanism:
+        """The mechanism; what is not converted goes to the report."""
         children, parent_of = self._tree()
         roots = [name for name in self.links if name not in parent_of]
         if len(roots) != 1:

@@ -92,6 +92,7 @@ class _Writer:
                 self.derived[name] = text
 
     def document(self) -> dict[str, Any]:
+        """The whole file as plain values."""
         m = self.m
         found: dict[str, Any] = {"cardan": spec.VERSION, "name": m.name}
         found["gravity"] = self.numbers(("gravity",), m.gravity, "")
@@ -372,11 +373,13 @@ class _Writer:
         return said if said is not None and recorded == told else self.numbers(path, value, "")
 
     def numbers(self, path: Path, value: Any, quantity: str) -> Any:
+        """A number, or lists of numbers, in the units of the file."""
         if isinstance(value, list | tuple):
             return [self.numbers((*path, k), item, quantity) for k, item in enumerate(value)]
         return self.number(path, value, quantity)
 
     def number(self, path: Path, value: Any, quantity: str) -> Any:
+        """A number in the units of the file, or the expression that gives it."""
         said, _ = self.source.texts.get(path, (None, None))
         if isinstance(value, design.Formula):
             if said is not None and self.source.texts[path][1] == value.description():

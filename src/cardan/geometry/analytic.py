@@ -113,6 +113,7 @@ class Sphere(Analytic):
     """A sphere or ellipsoid: q = m ∈ S², S = diag(a, b, c) m.  Searches use two stereographic charts."""
 
     def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
+        """ModelError: a sphere has no parameters u, v."""
         raise ModelError(f"a {self.name} has no parameters u, v: give unit vectors m to evaluate(m, order)")
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:

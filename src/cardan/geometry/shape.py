@@ -31,6 +31,7 @@ class _Scratch(threading.local):
         self.grow(_WORK)
 
     def grow(self, size: int) -> int:
+        """Make room for that many floats; returns the new address."""
         self.array = np.empty(max(size, 2 * self.size))
         self.size = self.array.size
         self.address = int(self.array.__array_interface__["data"][0])

@@ -69,6 +69,7 @@ class Bench:
     # -- the network's side --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
+        """Start the thread that solves."""
         self._thread.start()
 
     def put(self, command: Command) -> None:

@@ -109,6 +109,7 @@ class Drag:
         return bool(self._stops)
 
     def release(self) -> None:
+        """Release the grasped part, if there is one."""
         if self._grasp is not None:
             self._grasp.release()
             self._grasp = self._of = None

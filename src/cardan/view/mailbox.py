@@ -40,6 +40,7 @@ class Inbox:
             return self._waiting.popleft() if self._waiting and not self.is_closed else None
 
     def close(self) -> None:
+        """Mark the box as closed, and wake the thread that waits."""
         with self._arrived:
             self.is_closed = True
             self._arrived.notify()
