@@ -17,7 +17,7 @@ LOWEST_SUPPORTED := (3, 11) <= sys.version_info < (3, 13)
 PYTHON           ?= $(call find_python,python3 python python3.14 python3.13 python3.12 python3.11,$(SUPPORTED))
 LOWEST_PYTHON    ?= $(call find_python,python3.11 python3.12 python3 $(BIN)/python,$(LOWEST_SUPPORTED))
 
-# Tests take turns on all cores, each worker with the next ones that nobody has begun; kernels are compiled before.
+# Tests run on all cores: a worker that is idle takes tests from the others. Kernels are compiled before.
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

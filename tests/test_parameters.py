@@ -595,9 +595,9 @@ def test_errors_name_the_parameter_the_value_and_the_way_out():
     for wrong in (math.sin, abs, lambda L: L > 1, float, lambda L: L * "a"):
         with pytest.raises(cd.ModelError, match=r"cd\.sin|combined with"):
             wrong(m["offset"])
-    with pytest.raises(cd.ModelError, match="no parameter can stand here"):
+    with pytest.raises(cd.ModelError, match="a parameter is not allowed here"):
         m.limit("stop", m["A"], lower=m["offset"])
-    with pytest.raises(cd.ModelError, match="no parameter can stand here"):
+    with pytest.raises(cd.ModelError, match="a parameter is not allowed here"):
         m.body("new", position=(m["offset"], 0, 0))
 
 

@@ -737,12 +737,12 @@ export class App {
     else if (!found.motions.length) rows.push(h('p', { class: 'hint' }, 'Nothing can move: it is a structure.'));
     else {
       found.motions.slice(0, 12).forEach((text, k) => {
-        const [first, ...rest] = text.split('; ');
+        const [first] = text.split('; ');
         rows.push(
           h(
             'div',
             { class: 'freedom', title: text },
-            h('span', {}, first, rest.length ? '' : ''),
+            h('span', {}, first),
             h(
               'button',
               { type: 'button', class: 'button small wiggle', click: () => this.send('wiggle', { freedom: k }) },

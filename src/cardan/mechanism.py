@@ -78,7 +78,7 @@ GROUND = "ground"
 
 if TYPE_CHECKING:
 
-    class Item(Body, Joint, Load):  # type: ignore[misc]
+    class Item(Body, Joint, Load):  # type: ignore[misc]  # never made
         """What ``m[name]`` may be: editors then offer the members of bodies, joints and loads."""
 
         a: Any
@@ -202,10 +202,10 @@ class Mechanism:
         return made
 
     def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
-        """Add a design parameter, which may stand wherever a number stands in a joint, point, frame or vector.
+        """Add a design parameter, which can replace any number of a joint, point, frame or vector.
 
         ``L = m.parameter("L", 1.0); crank.point((L, 0, 0)); m.distance("rod", a, b, 2 * L + 0.1)``.  It is held at its
-        value: the mechanism behaves as if the number stood there.  ``L.value = 1.2`` changes the drawing.
+        value: the results are those of the plain number.  ``L.value = 1.2`` changes the drawing.
         lower, upper: bounds that ``assemble(free=…)`` keeps, and that a new value must be within.
         """
         name = self._new_name(name, "a parameter")
@@ -357,7 +357,7 @@ class Mechanism:
         """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
 
         relative_to: a body that the velocity is measured from; None for the ground.
-        It constrains velocities alone: assembly does not know it, all that computes velocities keeps it.
+        It constrains velocities alone: assembly ignores it; everything that computes velocities satisfies it.
         """
         name = self._new_name(name, "a knife edge")
         what = f"knife_edge {name!r}"
@@ -869,8 +869,8 @@ class Mechanism:
         start: a State, or ``{body: (position, quaternion)}`` for some bodies.
         time [s]: of the drivers; that of the start, or 0, where none is given.
         free: parameters to solve for too, within their bounds; their values are in ``result.state.variables``.
-        least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters whose value shall be
-        the least, such as ``L1 + L2``.  Without it some values near the drawn ones are found.
+        least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters to be minimised,
+        such as ``L1 + L2``.  Without it some values near the drawn ones are found.
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
         ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
         """
@@ -1054,10 +1054,10 @@ class Mechanism:
         rate: float = 1000.0,
         hand: str = "constraint",
     ) -> Session:
-        """An operator in the loop: grasp bodies, move targets, and feel the force, cycle by cycle.
+        """An operator in the loop: grasp bodies, move targets, and read the force on the hand, cycle by cycle.
 
         state: where it begins; it is assembled, and the drawing where none is given.
-        mode: "kinematic": the joints are hard and the hands compliant; no time passes, so masses, gravity and loads do
+        mode: "kinematic": the joints are rigid and the hands compliant; no time passes, so masses, gravity and loads do
         not act, and drivers keep the values that they have at the time of the state.  "dynamic": the equations of
         motion, with gravity, loads and drivers.
         rate [Hz]: of the cycles; a cycle of a dynamic session lasts 1/rate.
@@ -1078,7 +1078,9 @@ class Mechanism:
         """
         if self._rate_rows:
             rows = ", ".join(map(repr, self._rate_rows))
-            raise ModelError(f"range does not know rate rows ({rows}), which no pose excludes; explore without them")
+            raise ModelError(
+                f"range cannot consider rate rows ({rows}), because they exclude no pose; explore without them"
+            )
         m = self.copy()
         name = "range"
         while name in m:
@@ -1251,7 +1253,7 @@ class Mechanism:
         distribution: Literal["normal", "uniform"] = "normal",
         workers: int | None = None,
     ) -> Tolerances:
-        """What tolerances ±t of parameters do to outputs: worst case and root of squares, and a Monte Carlo beside it.
+        """What tolerances ±t of parameters do to outputs: worst case, root of squares, and a Monte Carlo.
 
         outputs: as of :meth:`sensitivity`.  tolerances: ``{"L": 0.1e-3, …}``.
         samples: parameters drawn from a normal distribution with σ = t/3, or a uniform one; the mechanism is assembled
@@ -1322,7 +1324,7 @@ class Mechanism:
         """Write the mechanism to a file ``*.cardan.toml`` or ``*.json``, for :func:`cardan.load`.
 
         units: such as ``{"length": "mm", "angle": "deg"}``; those of the file that it was read from, or SI.
-        Functions are written as expressions.  What a file cannot carry raises a ModelError, and nothing is written.
+        Functions are written as expressions.  What a file cannot contain raises a ModelError, and nothing is written.
         An existing file is replaced at once, or not at all.
         """
         _files.save(self, path, units=units)

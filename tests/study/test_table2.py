@@ -179,6 +179,8 @@ def test_angles_are_the_extrinsic_roll_pitch_yaw_of_scipy():
 
 @pytest.mark.long
 def test_all_rows_but_example_2_agree_within_three_sigma_from_100_000_starts():
-    for row in table2.table_2(samples=100_000, examples=(1, 3, 4), regions=("box", "angles")).rows:
-        if row.paper is not None:
-            assert abs(row.deviation) < 3.0, row
+    rows = table2.table_2(samples=100_000, examples=(1, 3, 4), regions=("box", "angles")).rows
+    compared = [row for row in rows if row.paper is not None]
+    assert compared
+    for row in compared:
+        assert abs(row.deviation) < 3.0, row

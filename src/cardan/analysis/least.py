@@ -109,6 +109,7 @@ class _At:
         return found
 
     def multipliers(self, g: FloatArray) -> FloatArray:
+        """λ of least norm that minimises |g + Jᵀλ|, scaled, shape (rows,)."""
         found: FloatArray = -self._u @ ((self._v @ g) / self._s)
         return found
 

@@ -42,7 +42,7 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None) -
         data = drawn.getvalue()
     elif suffix in SHOWN:
         shown = _drawn(result, mechanism)
-        # The layer above is looked up by name: results know no viewer.
+        # Imported by name when it is needed: results must not import the layer above.
         if suffix == ".html":
             data = import_module("cardan.view.share").html(shown, result)
         else:
@@ -103,7 +103,7 @@ def csv_bytes(titled: dict[str, FloatArray]) -> bytes:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: under another name first, then renamed."""
+    """Write a file completely or not at all: under another name first, then renamed."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_bytes(data)

@@ -224,7 +224,7 @@ def combine(
     distribution: str,
     seconds: float,
 ) -> Tolerances:
-    """The linear figures beside those of the samples."""
+    """The linear figures, and those of the samples."""
     t = np.array([tolerances[name] for name in found.parameters])
     parts = found.matrix * t
     squares = (parts * parts).sum(axis=1)

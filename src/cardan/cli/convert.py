@@ -9,7 +9,7 @@ from cardan.cli.target import add_target, check_output, read_target
 from cardan.files import writer
 from cardan.files.units import UNITS
 
-EXAMPLES = """  cardan convert robot.urdf -o robot.cardan.toml      what is not carried is listed on stderr
+EXAMPLES = """  cardan convert robot.urdf -o robot.cardan.toml      what is not converted is listed on stderr
   cardan convert machine.py:build -o machine.cardan.toml
   cardan convert machine.cardan.toml -o machine.json
   cardan convert machine.cardan.toml --length mm --angle deg"""

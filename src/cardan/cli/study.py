@@ -22,7 +22,6 @@ from cardan.system import check
 
 EXAMPLES = """  cardan study liu2013 --samples 1000
   cardan study minima --mechanism robot.cardan.toml --plot minima.png"""
-HELP = "repeat an experiment of the papers, or examine tolerances"
 
 TRACES = 100  # convergent runs drawn per formula
 TITLES = ("experiment", "starts", "formula", "converged", "iterations", "paper", "iterations", "σ", "restarts", "")

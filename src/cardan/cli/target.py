@@ -137,6 +137,7 @@ def start_of(args: argparse.Namespace, mechanism: Mechanism) -> State | None:
 
 
 def add_save(parser: argparse.ArgumentParser) -> None:
+    """The option -o."""
     text = "write the mechanism in the pose reached to a model file (.cardan.toml, .json)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
 

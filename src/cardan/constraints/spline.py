@@ -30,6 +30,7 @@ class Spline:
 
     @property
     def is_periodic(self) -> bool:
+        """Whether it repeats with a period."""
         return self.table[2] > 0.0
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 import cardan as cd
 
-STEEL, RUBBER, FLOOR, BRASS = "#565e69", "#3a3d42", "#a4abb3", "#c9a24b"
+STEEL, RUBBER, BRASS = "#565e69", "#3a3d42", "#c9a24b"
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 

@@ -1,1 +1,1 @@
-"""Model files: ``*.cardan.toml``, JSON of the same schema, and URDF and MJCF in."""
+"""Model files: ``*.cardan.toml``, JSON of the same schema, and the import of URDF and MJCF."""

@@ -59,6 +59,8 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
+    """A number, a name or a sign of an expression; ``column`` counts from 0."""
+
     kind: str
     text: str
     column: int

@@ -1,4 +1,4 @@
-"""Shapes in a file: each by the name of its class and its numbers, so that it is read to the last bit."""
+"""Shapes in a file: each by the name of its class and its numbers, so that it is read back bitwise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLACE: Final = ("kind", "origin", "z", "x", "color", "density")
 
 
 def written(shape: Shape) -> dict[str, Any]:
-    """A shape as plain values, in metres; ModelError for one that a file does not carry."""
+    """A shape as plain values, in metres; ModelError for one that a file cannot contain."""
     match shape:
         case Box(size):
             return {"kind": "box", "size": list(size)}
@@ -52,10 +52,10 @@ def written(shape: Shape) -> dict[str, Any]:
         case Mesh():
             triangles = shape.triangles()
             if len(triangles.vertices) > MOST_VERTICES:
-                ways = f"a file carries {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
+                ways = f"a file can contain {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
                 raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
             return {"kind": "mesh", "vertices": triangles.vertices.tolist(), "faces": triangles.faces.tolist()}
-    raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it carries {', '.join(KEYS)}")
+    raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it can contain {', '.join(KEYS)}")
 
 
 def _loop(loop: Any) -> list[list[Any]]:

@@ -1,7 +1,8 @@
-"""A subset of MuJoCo's MJCF in: bodies, joints, inertials, sites, and equality constraints connect, weld and joint.
+"""Import of a subset of MuJoCo's MJCF: bodies, joints, inertials, sites, and some equality constraints.
 
-A body with several joints becomes a chain of bodies with little mass between them.  What else a file contains is listed
-in the report; elements that would make more bodies (include, replicate, attach, composite, flexcomp) are refused.
+Equality constraints are connect, weld and joint.  A body with several joints becomes a chain of bodies with little mass
+between them.  Everything else in a file is listed in the report; elements that would make more bodies (include,
+replicate, attach, composite, flexcomp) are refused.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ ROTATIONS: Final = {"x": rotation_x, "y": rotation_y, "z": rotation_z}
 
 
 def load(path: str | Path) -> tuple[Mechanism, list[str]]:
-    """The mechanism of an MJCF file, and the report of what it does not carry."""
+    """The mechanism of an MJCF file, and the report of what was not converted."""
     root = parse(path, "mujoco")
     report = Report()
     return _Model(root, report).build(), report.text()
@@ -81,6 +82,7 @@ class _Model:
         self.refs: dict[str, float] = {}
 
     def build(self) -> Mechanism:
+        """The mechanism; what is not converted goes to the report."""
         for element in self.root:
             if element.tag == "worldbody":
                 self._children(element, self.m.ground, "world", IDENTITY, IDENTITY, "", 0)
@@ -150,7 +152,7 @@ class _Model:
         if element.get("gravcomp") or element.get("mocap") == "true":
             self.report.count("gravcomp and mocap of bodies", name)
         joints = [self._with_defaults(child, childclass) for child in element if child.tag in ("joint", "freejoint")]
-        report = Report() if inertial is None else self.report  # said once, above
+        report = Report() if inertial is None else self.report  # reported once, above
         if inertial is None and not any(child.tag == "geom" for child in element):
             report = self.report
         last = parent, at

@@ -46,7 +46,7 @@ def text_of(nodes: Sequence[Plain], row: int, leaves: Mapping[int, str]) -> str:
             made[k] = name, ATOM, 0
     text = "".join(definitions) + made[row][0]
     if len(text) > MOST_CHARACTERS:
-        raise ModelError(f"it has {len(text):,} characters as an expression; a file carries {MOST_CHARACTERS:,}")
+        raise ModelError(f"it has {len(text):,} characters as an expression; at most {MOST_CHARACTERS:,} are allowed")
     return text
 
 
@@ -150,7 +150,7 @@ def signal_text(signal: Signal) -> str | float:
         return function.text if not function.constants else _refused_constants(function)
     try:
         (text,) = traced(function, ("t",))
-    except (Exception, TracingError) as error:  # whatever stops the recording
+    except (Exception, TracingError) as error:  # the user's function can raise any exception
         raise ModelError(f"its Python function cannot be recorded ({_first(error)}); {WAYS}") from None
     again = Signal(signal.name, Formula(text, ("t",)) if isinstance(text, str) else text)
     for time in TRIED:
@@ -174,8 +174,8 @@ def _first(error: BaseException) -> str:
 
 
 WAYS: Final = (
-    "a file carries functions of operators and cd.sin, cd.sqrt, cd.clip, … without if, abs and comparisons: rewrite it "
-    "so, or keep this mechanism as a Python script"
+    "a file can contain functions of operators and cd.sin, cd.sqrt, cd.clip, … without if, abs and comparisons: "
+    "rewrite it so, or keep this mechanism as a Python script"
 )
 
 

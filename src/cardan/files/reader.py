@@ -155,6 +155,7 @@ class Reader:
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
 
     def problem(self, path: Path, message: str) -> None:
+        """Add an error at a key; too many of them end the reading."""
         self.problems.append((path, message))
         if len(self.problems) > 20 * MOST_PROBLEMS:
             raise _Skip
@@ -162,6 +163,7 @@ class Reader:
     # -- the parts of a file -------------------------------------------------------------------------------------------
 
     def mechanism(self, document: dict[str, Any]) -> Mechanism:
+        """The mechanism of a document; errors are collected in ``problems``."""
         document = self._migrated(document)
         self._keys((), document, spec.TOP, ())
         self._header(document)

@@ -1,4 +1,4 @@
-"""What URDF and MJCF share: XML that is read safely, rotations, and a report of what is not carried."""
+"""What URDF and MJCF share: XML that is read safely, rotations, and a report of what is not converted."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ class Transform(NamedTuple):
     R: Array
 
     def then(self, other: Transform) -> Transform:
+        """The pose of what has the pose ``other`` relative to this one: p + R p', R R'."""
         return Transform(self.p + self.R @ other.p, self.R @ other.R)
 
     def inverse(self) -> Transform:
+        """The opposite transform: −Rᵀp, Rᵀ."""
         return Transform(-self.R.T @ self.p, self.R.T)
 
     def quaternion(self) -> tuple[float, float, float, float]:
+        """(w, x, y, z) of R."""
         x, y, z = (tuple(column.tolist()) for column in self.R.T)
         return quaternion_from_columns(x, y, z)
 
@@ -42,24 +45,26 @@ IDENTITY: Final = Transform(np.zeros(3), np.eye(3))
 
 
 class Report:
-    """What a format carries and this library does not, by subject; nothing is dropped silently."""
+    """What a file contains and this library does not convert, by subject; nothing is dropped silently."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._counted: dict[str, list[str]] = {}
 
     def say(self, line: str) -> None:
+        """Add a line."""
         self.lines.append(line)
 
     def count(self, what: str, name: str) -> None:
-        """One more of a kind of thing that is not carried."""
+        """Count one more item of a kind that is not converted."""
         self._counted.setdefault(what, []).append(name)
 
     def text(self) -> list[str]:
+        """The lines of the report; items of one kind share a line."""
         found = list(self.lines)
         for what, names in self._counted.items():
             listed = ", ".join(dict.fromkeys(names[:MOST_LISTED])) + (", …" if len(names) > MOST_LISTED else "")
-            found.append(f"not carried: {what} ({len(names)}: {listed})")
+            found.append(f"not converted: {what} ({len(names)}: {listed})")
         return found
 
 
@@ -115,30 +120,36 @@ def numbers(element: ET.Element, key: str, count: int, default: Sequence[float] 
 
 
 def number(element: ET.Element, key: str, default: float | None = None) -> float:
+    """One number of an attribute; see :func:`numbers`."""
     return float(numbers(element, key, 1, None if default is None else [default])[0])
 
 
 def describe(element: ET.Element) -> str:
+    """The element with its name, for messages."""
     name = element.get("name")
     return f"<{element.tag} name={name!r}>" if name else f"<{element.tag}>"
 
 
 def rotation_x(a: float) -> Array:
+    """R, shape (3, 3), about the x axis by a [rad]."""
     c, s = math.cos(a), math.sin(a)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def rotation_y(a: float) -> Array:
+    """R, shape (3, 3), about the y axis by a [rad]."""
     c, s = math.cos(a), math.sin(a)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 def rotation_z(a: float) -> Array:
+    """R, shape (3, 3), about the z axis by a [rad]."""
     c, s = math.cos(a), math.sin(a)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def unit(v: Array, what: str) -> Array:
+    """v/|v|; ModelError if v is zero."""
     n = float(np.linalg.norm(v))
     if not n > 0.0:
         raise ModelError(f"{what} is {v.tolist()}; it must not be zero")
@@ -170,7 +181,7 @@ def free_name(m: Mechanism, wanted: str, suffix: str, report: Report) -> str:
 
 
 def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, report: Report) -> Body:
-    """A body with what the file says about its mass; an inertia that no real body has is reported."""
+    """A body with what the file says about its mass; an inertia that is not physically possible is reported."""
     where: dict[str, Any] = {"position": at.p, "orientation": at.quaternion()}
     if inertial is None:
         report.say(f"link {name!r} has no mass; 1 kg is assumed, which matters in dynamics alone")
@@ -181,7 +192,7 @@ def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, 
     except ModelError as error:
         if "principal moments" not in str(error):
             raise
-        report.say(f"not carried: {error}")
+        report.say(f"not converted: {error}")
         return m.body(name, **values)
 
 

@@ -1,6 +1,6 @@
 """Units of a model file: its numbers are lengths, angles and masses in the units of its header; all else is in SI.
 
-A conversion multiplies decimals exactly and rounds once, so that a number is read as it was saved, to the last bit.
+A conversion multiplies decimals exactly and rounds once, so that a saved number is read back bitwise.
 """
 
 from __future__ import annotations
@@ -65,16 +65,19 @@ class Units:
 
     @property
     def are_si(self) -> bool:
+        """Whether all units are those of SI."""
         return self == Units()
 
     def as_dict(self) -> dict[str, str]:
+        """Units by quantity, as in the header of a file."""
         return {"length": self.length, "angle": self.angle, "mass": self.mass}
 
     def factor(self, quantity: str) -> Decimal:
+        """SI units in one unit of the file."""
         return UNITS[quantity][getattr(self, quantity)]
 
     def to_si(self, number: Any, quantity: str) -> float:
-        """A number of a file in SI; floats are refused, since their decimals are lost."""
+        """A number of a file in SI.  Pass a decimal or an integer: a float is rounded twice."""
         if quantity not in UNITS or getattr(self, quantity) == SI[quantity]:
             return float(number)
         return float(_EXACT.multiply(Decimal(number), self.factor(quantity)))

@@ -1,6 +1,6 @@
-"""URDF in: links, joints, limits, inertias, mimic joints, damping and friction.
+"""Import of URDF: links, joints, limits, inertias, mimic joints, damping and friction.
 
-A link without mass on a fixed joint becomes a named frame of the link that carries it.  Poses are those of all joint
+A link without mass on a fixed joint becomes a named frame of its parent link.  Poses are those of all joint
 coordinates at zero.  Loops are closed by joints in a side file of the library's own format.
 """
 
@@ -44,7 +44,7 @@ KNOWN: Final = ("link", "joint", "material")  # elements of a robot; a material 
 
 
 def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = False) -> tuple[Mechanism, list[str]]:
-    """The mechanism of a URDF, and the report of what it does not carry.
+    """The mechanism of a URDF, and the report of what was not converted.
 
     floating: the root link is free; else it is fixed to the ground.  loops: a model file with joints (and loads, poses,
     frames) to add, such as those that close loops.
@@ -90,6 +90,7 @@ class _Robot:
         return found
 
     def build(self) -> Mechanism:
+        """The mechanism; what is not converted goes to the report."""
         children, parent_of = self._tree()
         roots = [name for name in self.links if name not in parent_of]
         if len(roots) != 1:

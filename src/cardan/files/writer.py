@@ -52,7 +52,7 @@ def dumps(m: Mechanism, *, as_json: bool = False, units: Mapping[str, str] | Non
 
 
 def write(target: FilePath, content: str) -> None:
-    """Replace a file by a new one: written beside it, flushed to the disk, then renamed."""
+    """Replace a file by a new one: written next to it, flushed to the disk, then renamed."""
     target = target.resolve()  # a link stays a link
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -92,6 +92,7 @@ class _Writer:
                 self.derived[name] = text
 
     def document(self) -> dict[str, Any]:
+        """The whole file as plain values."""
         m = self.m
         found: dict[str, Any] = {"cardan": spec.VERSION, "name": m.name}
         found["gravity"] = self.numbers(("gravity",), m.gravity, "")
@@ -165,7 +166,7 @@ class _Writer:
 
     def _rate_row(self, row: Joint) -> dict[str, Any]:
         if row.kind.name != "knife_edge":
-            ways = "a file carries knife edges: keep this mechanism as a Python script"
+            ways = "a file can contain knife edges only: keep this mechanism as a Python script"
             raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
         path: Path = ("rates", row.name)
         found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
@@ -193,7 +194,7 @@ class _Writer:
         for name, value in item.parameters:
             option = kind.options.get(name)
             if option is None:
-                raise ModelError(f"{what} has {name}={value!r}, which a file does not carry")
+                raise ModelError(f"{what} has {name}={value!r}, which a file cannot contain")
             try:
                 written = self._option((*path, name), value, option, on)
             except ModelError as error:
@@ -252,7 +253,7 @@ class _Writer:
                 np.allclose(called.vector(t, None), again(t), rtol=printing.SAME, atol=printing.SAME)
                 for t in (0.0, 0.7)
             )
-        except Exception as error:  # whatever stops the recording
+        except Exception as error:  # the user's function can raise any exception
             raise ModelError(
                 f"its Python function cannot be recorded ({printing._first(error)}); {printing.WAYS}; a function of "
                 "the state cannot be in a file"
@@ -266,7 +267,7 @@ class _Writer:
         primitive: Primitive = parameters.pop("primitive")
         what = f"constraint {joint.name!r} (primitive {primitive.name!r})"
         if not isinstance(primitive.origin, Recipe):
-            ways = "a file carries those that cd.primitive records from a function: keep this one in a Python script"
+            ways = "a file can contain only those that cd.primitive records: keep this one in a Python script"
             raise ModelError(f"{what} cannot be saved: its primitive is built in or written by hand; {ways}")
         name, k = primitive.name, 1
         while name in self.primitives and self.primitives[name].origin != primitive.origin:
@@ -372,11 +373,13 @@ class _Writer:
         return said if said is not None and recorded == told else self.numbers(path, value, "")
 
     def numbers(self, path: Path, value: Any, quantity: str) -> Any:
+        """A number, or lists of numbers, in the units of the file."""
         if isinstance(value, list | tuple):
             return [self.numbers((*path, k), item, quantity) for k, item in enumerate(value)]
         return self.number(path, value, quantity)
 
     def number(self, path: Path, value: Any, quantity: str) -> Any:
+        """A number in the units of the file, or the expression that gives it."""
         said, _ = self.source.texts.get(path, (None, None))
         if isinstance(value, design.Formula):
             if said is not None and self.source.texts[path][1] == value.description():
@@ -402,7 +405,7 @@ class _Writer:
 
 
 class _NoState:
-    """The state that is passed to a function while it is recorded; a file cannot carry a function that reads it."""
+    """The state that is passed to a function while it is recorded; a file cannot contain a function that reads it."""
 
     def __getattr__(self, name: str) -> Any:
         raise ModelError("it reads the state")

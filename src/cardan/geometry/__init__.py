@@ -1,4 +1,4 @@
-"""Curves, surfaces and meshes: evaluation, distance, derivatives of closest pairs.  Knows no bodies.
+"""Curves, surfaces and meshes: evaluation, distance, derivatives of closest pairs.  Independent of bodies.
 
 Shapes      Curve, Surface (NURBS), line, circle, ellipse, plane, sphere, ellipsoid, cylinder, cone, torus, traced
 Build       revolve, extrude, ruled, loft

@@ -6,6 +6,7 @@ frame of its own: the axis is z, the centre the origin.  Normals S_u × S_v poin
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf, pi
 from typing import Any
 
@@ -54,7 +55,7 @@ class Analytic(Shape):
             limits[3 * i], limits[3 * i + 1] = low, high
             axes.append(np.linspace(low, high, (PARTS if period else 1) + 1))
         axes += [np.zeros(2)] * (2 - self.freedoms)
-        boxes = np.array([(a, b, c, d) for a, b in zip(axes[0], axes[0][1:]) for c, d in zip(axes[1], axes[1][1:])])  # noqa: B905
+        boxes = np.array([(*u, *v) for u in pairwise(axes[0]) for v in pairwise(axes[1])])
         bounds = np.broadcast_to(self._derivative_bounds, (len(boxes), abi.BOUNDS)).copy()
         return [Patch(self, limits, boxes, "cardan.geometry._taylor", bounds)]
 
@@ -112,6 +113,7 @@ class Sphere(Analytic):
     """A sphere or ellipsoid: q = m ∈ S², S = diag(a, b, c) m.  Searches use two stereographic charts."""
 
     def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
+        """ModelError: a sphere has no parameters u, v."""
         raise ModelError(f"a {self.name} has no parameters u, v: give unit vectors m to evaluate(m, order)")
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
@@ -148,7 +150,7 @@ class Sphere(Analytic):
             knots = np.array([-1, -1, -1, 0, 0, 1, 1, 1], dtype=float)
             nets = np.stack([x, y, z], -1) / w[..., None], np.stack([y, x, -z], -1) / w[..., None]
             self._charts = tuple(Surface(net * self.axes, w, knots, knots, degree=2) for net in nets)
-        return self._charts  # type: ignore[return-value]
+        return self._charts  # type: ignore[return-value]  # two of them
 
     def patches(self, extent: float) -> list[Patch]:
         """The two charts; each is smooth across its knots."""
@@ -157,7 +159,7 @@ class Sphere(Analytic):
         return [Patch(chart, limits, boxes) for chart in self.charts()]
 
     def whole_patches(self, extent: float) -> list[Patch]:
-        """The two charts with larger bounds, which are no edges of the sphere."""
+        """The two charts with larger bounds, which are not edges of the sphere."""
         limits = FAR * np.array([-1.0, 1.0, 0.0, -1.0, 1.0, 0.0])
         return [Patch(chart, limits, np.empty((0, 4))) for chart in self.charts()]
 

@@ -27,7 +27,7 @@ _search = LazyModule("cardan.geometry._search")
 _regular = LazyModule("cardan.geometry._regular")
 
 TOLERANCE = 1e-9  # of the size of both shapes: the margin that a search tries to reach
-BUDGET = 400_000  # pairs of boxes of one search; then the margin says what is left open
+BUDGET = 400_000  # pairs of boxes of one search; then it ends with a larger margin
 HEAP = 4096
 MOST_HEAP = 1 << 22
 STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
@@ -75,7 +75,7 @@ def pose_of(value: Any) -> FloatArray:
 
 
 class Distance:
-    """The distance between two shapes; it keeps what a search has computed, so it belongs to one thread.
+    """The distance between two shapes; it stores what a search has computed, so only one thread may use it.
 
     a, b: shapes of this package, or points (two or three numbers).
     """

@@ -36,6 +36,7 @@ class EdgeCurve(Shape):
 
     @property
     def table(self) -> Any:
+        """Addresses as of every shape; those of S and c are written at first use."""
         if self._table is None:
             self.ints.flags.writeable = True
             self.ints[abi.HEADER + 1 : abi.HEADER + 4] = self.surface.table

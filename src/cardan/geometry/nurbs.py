@@ -58,7 +58,7 @@ class _Nurbs(Shape):
         """Smooth parts, for searches."""
         from cardan.geometry.tree import nurbs_patches
 
-        return nurbs_patches(self)  # type: ignore[arg-type]
+        return nurbs_patches(self)  # type: ignore[arg-type]  # a Curve or a Surface
 
     def whole_patches(self, extent: float) -> Any:
         """The whole domain as one part, for local searches across knots."""
@@ -314,7 +314,8 @@ class Surface(_Nurbs):
         if (u is None) == (v is None):
             raise ModelError("give u or v, one of them: the parameter that is constant along the curve")
         axis, value = (0, u) if u is not None else (1, v)
-        N = basis.collocation(self.knots[axis], self.degrees[axis], np.array([float(value)]))[0]  # type: ignore[arg-type]
+        at = np.array([value], dtype=np.float64)
+        N = basis.collocation(self.knots[axis], self.degrees[axis], at)[0]
         h = np.tensordot(N, self._homogeneous, axes=([0], [axis]))
         return Curve(h[:, :3] / h[:, 3:], h[:, 3], self.knots[1 - axis], degree=self.degrees[1 - axis])
 

@@ -31,6 +31,7 @@ class _Scratch(threading.local):
         self.grow(_WORK)
 
     def grow(self, size: int) -> int:
+        """Make room for that many floats; returns the new address."""
         self.array = np.empty(max(size, 2 * self.size))
         self.size = self.array.size
         self.address = int(self.array.__array_interface__["data"][0])
@@ -131,7 +132,7 @@ class Shape:
         out = np.empty((len(q), rows // 3, 3))
         if len(q):
             step = np.array([self.width, rows, len(q)], dtype=np.int64)
-            self.table  # noqa: B018
+            self.table  # noqa: B018  (makes the table)
             work = _scratch.address if _scratch.size >= self._work_size else _scratch.grow(self._work_size)
             _batch.evaluate_many(self._table_address, order, q.reshape(-1), step, out.reshape(-1), work)
         return out

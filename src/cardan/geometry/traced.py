@@ -54,6 +54,7 @@ class Traced(Shape):
 
     @property
     def address(self) -> int:
+        """Address of the evaluator, which is compiled at first use."""
         if not self._address:
             from cardan import _jit
             from cardan.constraints.kernels import load_module

@@ -160,6 +160,6 @@ def call_enclosure(shape: Shape, box: FloatArray, op: int) -> FloatArray:
     q = np.zeros(4)
     for i in range(shape.freedoms):
         q[i], q[2 + i] = 0.5 * (box[2 * i] + box[2 * i + 1]), 0.5 * (box[2 * i + 1] - box[2 * i])
-    shape.table  # noqa: B018
+    shape.table  # noqa: B018  (makes the table)
     _search.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
     return out[:10] if op == 0 else out[: abi.BOUNDS]

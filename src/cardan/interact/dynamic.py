@@ -23,7 +23,7 @@ MOST_PARTS = 200  # steps of one cycle, which events divide
 
 
 class DynamicRun(Integration):
-    """An integration by rk4, one step per cycle.  Every cycle begins anew, because every target is a jump."""
+    """An integration by rk4, one step per cycle.  Each cycle is integrated by itself, since every target is a jump."""
 
     def take(self, soft: IntArray, hands: FloatArray) -> None:
         """Let the hands of a session act: the table of their rows, and their records."""
@@ -33,7 +33,7 @@ class DynamicRun(Integration):
 
         soft[dynamics_abi.SOFT_EXTRA] = address_of(self._spring if self.job[dynamics_abi.ASKS] else self.extra)
         self.job[dynamics_abi.SOFT_SOLVER] = _dynamic.SOLVE
-        assert _adams.ADVANCE and _runge_kutta.ADVANCE  # load all kernels now: no cycle shall wait for them
+        assert _adams.ADVANCE and _runge_kutta.ADVANCE  # load all kernels now, not in the first cycle
         _dynamic.begin_hands(hands, self.q, self.step)
         _dynamic.end_hands(hands, self.q, self.step)
 

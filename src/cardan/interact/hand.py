@@ -1,4 +1,4 @@
-"""A hand of the operator: what it holds, where it wants to be, and what it feels."""
+"""A hand of the operator: the point that it grasps, its target, and the force on it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Hand:
     """A hand on a body; made by :meth:`Session.grasp` and :meth:`Session.push`.
 
-    ``target`` [m] and, of a pose, ``orientation`` (w, x, y, z), in world axes: where the operator wants it.  ``point``
-    [m]: where the grasped point is.  ``force`` [N] and ``torque`` [N m], at the grasped point, world axes: of the
+    ``target`` [m] and, of a pose, ``orientation`` (w, x, y, z), in world axes: set by the operator.  ``point`` [m]:
+    where the grasped point is.  ``force`` [N] and ``torque`` [N m], at the grasped point, world axes: of the
     mechanism on the hand.
     """
 
@@ -37,7 +37,7 @@ class Hand:
 
     @property
     def target(self) -> FloatArray:
-        """Where the operator wants the grasped point [m], shape (3,)."""
+        """Target of the grasped point [m] in world axes, shape (3,)."""
         return self._vector(abi.ASKED) + self._origin
 
     @target.setter
@@ -60,7 +60,7 @@ class Hand:
 
     @property
     def orientation(self) -> FloatArray:
-        """Where the operator wants the body's axes, (w, x, y, z), shape (4,); of a hand that holds a pose."""
+        """Target orientation of the body, (w, x, y, z), shape (4,); only for a hand that holds a pose."""
         self._check_pose()
         return self._row[abi.ASKED + 3 : abi.ASKED + 7].copy()
 
@@ -81,7 +81,7 @@ class Hand:
 
     @property
     def point(self) -> FloatArray:
-        """Where the grasped point is [m], shape (3,)."""
+        """Position of the grasped point [m] in world axes, shape (3,)."""
         return self._vector(abi.NOW) + self._origin
 
     @property
@@ -94,12 +94,15 @@ class Hand:
 
     @property
     def torque(self) -> FloatArray:
-        """Torque of the mechanism on the hand [N m] about the grasped point, world axes, shape (3,); of a pose."""
+        """Torque of the mechanism on the hand [N m] about the grasped point, world axes, shape (3,).
+
+        It is zero unless the hand holds a pose.
+        """
         return self._vector(abi.TORQUE)
 
     @property
     def stiffness(self) -> float:
-        """Of the hand [N/m]; rotations have the stiffness times the square of the body's size [N m/rad]."""
+        """Stiffness of the hand [N/m]; rotations have the stiffness times the square of the body's size [N m/rad]."""
         return float(self._row[abi.STIFFNESS])
 
     @stiffness.setter
@@ -111,7 +114,7 @@ class Hand:
 
     @property
     def damping(self) -> float:
-        """Of a hand that is a spring [N s/m]; rotations have the damping times the square of the body's size."""
+        """Damping of a hand that is a spring [N s/m]; for rotations it is times the square of the body's size."""
         return float(self._row[abi.DAMPING])
 
     @damping.setter
@@ -124,7 +127,7 @@ class Hand:
         self._row[abi.DAMPING], self._row[abi.UNTWIST] = given, given * square
 
     def release(self) -> None:
-        """Let go of the body."""
+        """Release the body; the hand cannot be used afterwards."""
         self._check()
         assert self._session is not None
         self._session._release(self)

@@ -1,7 +1,7 @@
 """The kinematic range of a coordinate: followed along the free motions of a mechanism to where it has an extreme.
 
 With J of the joints (and of the limits that hold), g the gradient of the coordinate c, and P the projector onto J δ = 0
-in the metric of the bodies, c increases fastest along P g.  The path follows P g, combined with the direction of before
+in the metric of the bodies, c increases fastest along P g.  The path follows P g, combined with the previous direction
 (Polak–Ribière), until the slope g·t changes its sign; there the zero of the slope is found.  At an extreme P g = 0, so
 an error ε of the pose changes c by ε² only.
 """
@@ -17,13 +17,13 @@ from cardan.errors import ModelError
 from cardan.system.state import FloatArray
 
 STEP: Final = 0.05  # [rad], and of the extent: of one step along the path
-LEAST_STEP: Final = 1e-9
+LEAST_STEP: Final = 1e-9  # a shorter step means that the joints cannot be closed
 FLAT: Final = 1e-8  # slope of an extreme, relative to |g|
 TURNS: Final = 1.05  # an angle that changes by more whole turns has no end
 FAR: Final = 1e3  # of the extent: a displacement that changes by more has no end
-STEPS: Final = 4000
-ROOT_STEPS: Final = 60
-CLOSED: Final = 1e-13
+STEPS: Final = 4000  # along the path, at most
+ROOT_STEPS: Final = 60  # of the search for a zero, at most
+CLOSED: Final = 1e-13  # residual [rad], or of the extent: rounding
 CUT: Final = 1e-10  # of the largest singular value: smaller ones are redundant rows
 
 
@@ -93,7 +93,7 @@ class Explorer:
                 direction = None
                 pushes = self._pushes(q, sign, held)
                 if not pushes:
-                    return Extreme(self._value(q), f"limit {self._name(passed)}")
+                    return Extreme(self._value(q), f"limit {self._stop(passed).name}")
             if abs(self._value(q) - first) > most:
                 return Extreme(sign * np.inf, "no end")
         raise ModelError(f"no end of the range was found in {STEPS} steps; limit the other freedoms of the mechanism")
@@ -112,9 +112,9 @@ class Explorer:
         crossed = [row for stop, row in self.stops if row not in held and self._beyond(moved, stop, row) > 0.0]
         if crossed:
             row = crossed[0]
-            stop = next(s for s, own in self.stops if own == row)
+            stop = self._stop(row)
             found = self._root(lambda s: self._beyond(self._moved(q, t, s, held), stop, row), step)
-            return self._moved(q, t, found, held), row  # type: ignore[return-value]
+            return self._moved(q, t, found, held), row  # type: ignore[return-value]  # found ≤ step, which closes
         if self._along(moved, t, sign, held) < 0.0:
             found = self._root(lambda s: -self._along(self._moved(q, t, s, held), t, sign, held), step)
             moved = self._moved(q, t, found, held)
@@ -193,12 +193,13 @@ class Explorer:
         return float(max(stop.lower - c, c - stop.upper))
 
     def _bound(self, row: int, q: FloatArray) -> float:
-        stop = next(s for s, own in self.stops if own == row)
+        stop = self._stop(row)
         c = float(self.problem.residual(q)[row])
         return float(stop.lower if abs(c - stop.lower) < abs(c - stop.upper) else stop.upper)
 
-    def _name(self, row: int) -> str:
-        return str(next(s for s, own in self.stops if own == row).name)
+    def _stop(self, row: int) -> Any:
+        """The limit that has a row."""
+        return next(stop for stop, own in self.stops if own == row)
 
     def _pushes(self, q: FloatArray, sign: float, held: dict[int, float]) -> bool:
         """Whether the coordinate can still increase with all limits held."""

@@ -1,4 +1,4 @@
-"""A drag, recorded: what the operator did, cycle by cycle, and the same again."""
+"""A recorded drag: the targets and actions of the operator by cycle, which can be replayed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Action(NamedTuple):
 class Record:
     """Targets and actions from one cycle on; made by :meth:`Session.record`.
 
-    ``cycles``: how many it has.  The same mechanism gives the same bits again (:meth:`replay`).
+    ``cycles``: their number.  :meth:`replay` on the same mechanism gives bitwise identical results.
     """
 
     def __init__(self, session: Session, most: int = MOST) -> None:

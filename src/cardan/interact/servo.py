@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from cardan.errors import SessionError
+from cardan.interact import abi
 from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.state import FloatArray
@@ -28,10 +29,13 @@ FOREVER: Final = 1 << 62
 
 
 class ServoStats(NamedTuple):
-    """Measurements of a servo.  ``cycles``: made; ``missed``: left out, because those before lasted too long;
-    ``overruns``: that ended after the next one was due.  ``in_time``: part of all cycles that ended before.
-    ``step`` and ``lateness`` [s]: median, 99 % and largest, of the time that a cycle takes, and of its start after it
-    was due."""
+    """Measurements of a servo.
+
+    ``cycles``: number of cycles made; ``missed``: of cycles left out, because earlier ones lasted too long;
+    ``overruns``: of cycles that ended after the next one was due.  ``in_time``: fraction of all cycles, missed ones
+    included, that ended before the next one was due.  ``step`` [s]: duration of a cycle; ``lateness`` [s]: from the
+    time at which a cycle was due to its start.  Both as median, 99 % quantile and maximum.
+    """
 
     cycles: int
     missed: int
@@ -92,8 +96,8 @@ class Servo:
 
     @property
     def targets(self) -> FloatArray:
-        """Shared array, shape (8, 66): one record per hand, as :mod:`cardan.interact.abi` lays it out."""
-        return self._session._hand_floats.reshape(-1, self._session._hand_floats.size // 8)
+        """Shared array, shape (MOST_HANDS, HAND): one record per hand, see :mod:`cardan.interact.abi`."""
+        return self._session._hand_floats.reshape(-1, abi.HAND)
 
     def stop(self) -> ServoStats:
         """End the thread; returns its measurements."""
@@ -106,11 +110,11 @@ class Servo:
         return self.stats
 
     def pause(self) -> None:
-        """Let the cycle that runs be the last for now."""
+        """Stop after the current cycle; :meth:`resume` continues."""
         self._clock.numbers[_servo.STOP] = 1
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
         if not self._ends:
             with self._turn:
                 self._clock.numbers[_servo.STOP] = 0
@@ -126,7 +130,7 @@ class Servo:
                 with self._turn:
                     while numbers[_servo.STOP] and not self._ends:
                         self._turn.wait(0.01)
-        except BaseException as error:
+        except BaseException as error:  # raised again by stop()
             self._error = error
 
     def _run(self) -> None:
@@ -153,7 +157,7 @@ class Servo:
 
 
 def idle(rate_hz: float, seconds: float) -> ServoStats:
-    """The same loop with cycles that do nothing: what the machine itself is late by."""
+    """The same loop with cycles that do nothing: the lateness of the machine itself."""
     c = _Clock(rate_hz)
     c.numbers[_servo.MOST] = round(rate_hz * seconds)
     table = np.array([_servo.IDLE], dtype=np.int64)
@@ -163,7 +167,7 @@ def idle(rate_hz: float, seconds: float) -> ServoStats:
 
 
 def _summary(values: FloatArray) -> tuple[float, float, float]:
-    """Median, 99 % and largest [s] of measurements [ns]."""
+    """Median, 99 % quantile and maximum [s] of measurements [ns]."""
     if not values.size:
         return 0.0, 0.0, 0.0
     found = np.percentile(values, [50.0, 99.0, 100.0]) * 1e-9

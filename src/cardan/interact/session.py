@@ -1,4 +1,4 @@
-"""The operator in the loop: hands grasp bodies, the mechanism follows with closed joints, and its force is felt."""
+"""The operator in the loop: hands grasp bodies, the mechanism follows with closed joints and acts on the hands."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ MODES: Final = ("kinematic", "dynamic")
 HAND_KINDS: Final = ("constraint", "spring")
 SUBSTEPS: Final = 8  # of one cycle, at the most
 STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the distance to its target in metres
-FREQUENCY: Final = 30.0  # [rad/s] of all masses on the spring of a hand in a dynamic session, critically damped
+FREQUENCY: Final = 30.0  # [rad/s] of the total mass on the spring of a hand in a dynamic session, critically damped
 PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
 
 
 class SessionStatus(IntEnum):
-    """What a cycle found."""
+    """Result of a cycle."""
 
     IDLE = abi.IDLE  # no hand, and nothing to drive
     REACHED = abi.REACHED  # every hand is at its target
@@ -237,7 +237,7 @@ class Session:
         self._start = [(array, array.copy()) for array in kept]
 
     def restore(self) -> None:
-        """Return to the start of the drag, bit by bit: the pose when a hand last took hold while no other did."""
+        """Return bitwise to the start of the drag: the last pose in which a hand was added while there was no other."""
         with self._exclusive():
             for array, kept in self._start:
                 array[...] = kept
@@ -247,7 +247,7 @@ class Session:
                 self._put(hand, hand._row)
 
     def _reset(self) -> None:
-        """Forget what earlier cycles have left: the next one depends on the pose alone."""
+        """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
         self._control[abi.LINEARIZED] = 0.0
         self._control[abi.SIGMA] = 0.0
         self._control[abi.TRUST] = 1.0
@@ -255,7 +255,7 @@ class Session:
         self._vectors[: self._noise.size] = self._noise
 
     def record(self) -> Record:
-        """Record what the operator does from now on; ``record.replay(m)`` does it again, bit by bit."""
+        """Record what the operator does from now on; ``record.replay(m)`` repeats it bitwise."""
         with self._exclusive():
             if self._recording is not None:
                 raise SessionError("this session is recorded already; stop that record first")
@@ -299,7 +299,7 @@ class Session:
 
     @property
     def target(self) -> Any:
-        """A session has no target of its own: its hands have."""
+        """Raises an error: each hand has its own target."""
         raise SessionError("a session has no target; grasp a body, g = session.grasp(body, point), and set g.target")
 
     @target.setter
@@ -321,7 +321,7 @@ class Session:
         pose: hold the orientation too, six rows instead of three.
 
         Kinematic: stiffness [N/m], 1 where none is given.  Where hands pull against each other or against the joints,
-        the stiffer one is nearer to its target, and the force it feels is stiffness times the distance.
+        the stiffer one is nearer to its target, and the force on it is stiffness times the distance.
         Dynamic: hand="constraint" makes the point follow its target; the force is that of the constraint.  "spring"
         has a stiffness and a damping [N s/m]; where none are given, they are those with which the mass of all bodies
         would swing at 30 rad/s, critically damped.
@@ -435,7 +435,7 @@ class Session:
     # -- range ---------------------------------------------------------------------------------------------------------
 
     def range(self, of: Any, name: str | None = None) -> Range | tuple[Range, Range, Range]:
-        """What a joint's coordinate can be, from here on: explored along the free motions to both ends, and reported.
+        """Range of a joint's coordinate from the current pose, explored along the free motions to both ends.
 
         of: a joint, its name, or a coordinate; name: which coordinate of a joint that has several.  Of a hand: the
         ranges of x, y and z [m] of the grasped point.  The session does not move.
@@ -488,7 +488,7 @@ class Session:
                 self._recording.note("drive", (own, goal))
             self._goals[2 * drivers.index(own)] = goal
 
-    _drive = drive  # of a record
+    _drive = drive  # Record.replay calls _take, _release and _drive
 
     @property
     def residual(self) -> float:
@@ -504,7 +504,7 @@ class Session:
 
     @property
     def events(self) -> list[SessionEvent]:
-        """What happened so far, in order; the last 256 if they are not read for long."""
+        """Events so far, in order.  Of those since the last call, at most the last 256 are kept."""
         count = int(self._control[abi.EVENT_COUNT])
         for k in range(max(self._seen, count - abi.MOST_EVENTS), count):
             at = abi.EVENT * (k % abi.MOST_EVENTS)
@@ -524,12 +524,12 @@ class Session:
 
     @property
     def positions(self) -> FloatArray:
-        """[m], shape (bodies, 3), updated in place."""
+        """Positions of the bodies [m], shape (bodies, 3), updated in place."""
         return self.coordinates[:, :3]
 
     @property
     def quaternions(self) -> FloatArray:
-        """(w, x, y, z), shape (bodies, 4), updated in place."""
+        """Quaternions (w, x, y, z) of the bodies, shape (bodies, 4), updated in place."""
         return self.coordinates[:, 3:]
 
     @property

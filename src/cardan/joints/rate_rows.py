@@ -1,7 +1,7 @@
 """Rate rows: constraints of velocities alone, A(q) v = 0, that no equation of poses replaces (nonholonomic).
 
-They are joints in name and in ends, but the position level does not know them: neither assembly nor verdict, nor the
-projection of poses in a simulation.
+They have names and ends like joints, but only velocities are constrained: assembly, the verdict and the projection of
+poses in a simulation ignore them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a shape is: a solid with a volume, a centre, an inertia, and a surface of triangles.  It knows no bodies."""
+"""What a shape is: a solid with a volume, a centre, an inertia, and a surface of triangles; independent of bodies."""
 
 from __future__ import annotations
 

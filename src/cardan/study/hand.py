@@ -1,9 +1,9 @@
 """The operator in the loop, measured: cost of a servo cycle, and the hand as a constraint against the hand as a spring.
 
-The papers promise these data and do not give them.  A hand may be a constraint (its force is that of the constraint), a
-spring whose force is computed from the last sample and held for a cycle (explicit, as a haptic device does), or the
-implicit spring of a dynamic session.  The dense method solves all equations of the mechanism and the hand as one full
-matrix, as a calibration does: its cost grows with the cube of the number of bodies.
+The papers announce these data, but do not contain them.  A hand may be a constraint (its force is that of the
+constraint), a spring whose force is computed from the last sample and held for a cycle (explicit, as a haptic device
+does), or the implicit spring of a dynamic session.  The dense method solves all equations of the mechanism
+and the hand as one full matrix, as a calibration does: its cost grows with the cube of the number of bodies.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def grasped(name: str) -> tuple[Mechanism, str, tuple[float, float, float]]:
 
 
 def measure_cycle(name: str, cycles: int = CYCLES) -> Cycle:
-    """Time cycles whose targets go to and fro along x and y, 0.1 mm per cycle."""
+    """Time cycles whose targets move back and forth along x and y, 0.1 mm per cycle."""
     m, body, point = grasped(name)
     with m.session() as session:
         hand = session.grasp(body, point)
@@ -180,7 +180,7 @@ def measure_cost(bodies: int, cycles: int = 100) -> Cost:
     m = chain(bodies)
     found = []
     for options in ({"mode": "kinematic"}, {"mode": "dynamic"}, {"mode": "dynamic", "hand": "spring"}):
-        with m.session(rate=1000.0, **options) as session:  # type: ignore[arg-type]
+        with m.session(rate=1000.0, **options) as session:  # type: ignore[arg-type]  # strings
             hand = session.grasp(f"link_{bodies - 1}", (1, 0, 0))
             first = hand.point
             seconds = []

@@ -1,4 +1,4 @@
-"""Tolerances of a mechanism over a motion: linear figures beside a Monte Carlo of re-assembled mechanisms."""
+"""Tolerances of a mechanism over a motion: linear figures and a Monte Carlo of re-assembled mechanisms."""
 
 from __future__ import annotations
 

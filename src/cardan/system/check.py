@@ -25,7 +25,7 @@ def number(value: Any, what: str) -> float:
     if isinstance(value, str | bytes | bool):
         raise ModelError(f"{what} is {value!r}; it must be a number")
     if isinstance(value, Formula):
-        raise ModelError(f"{what} is {value!r}; no parameter can stand here: give its number, {value!r}.value")
+        raise ModelError(f"{what} is {value!r}; a parameter is not allowed here: give its number, {value!r}.value")
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,8 +1,8 @@
-"""Design parameters, and formulas of them that stand where a number stands in a point, a frame or a joint.
+"""Design parameters, and formulas of them in place of numbers of points, frames and joints.
 
 A mechanism has one :class:`Book`: the graph of all its formulas, and their values at the drawn values of the
-parameters.  Formulas are evaluated in the order in which their operations were written, so a parameter gives the same
-bits as the plain number.
+parameters.  Formulas are evaluated in the order in which their operations were written, so the results are
+bitwise those of the plain number.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Book:
 
     ``names``: of the parameters, in the order of the variables x0, x1, … of the graph; None for one that was removed.
     ``values``: of every node of the graph, at the drawn values of the parameters.
-    ``conditions``: for a formula to be valid where it stands.
+    ``conditions``: that formulas must satisfy where they are used.
     """
 
     __slots__ = ("bounds", "conditions", "graph", "names", "nodes", "values")
@@ -189,7 +189,7 @@ def evaluated(node: Scalar, values: Sequence[float]) -> float:
 class Formula:
     """A number that depends on parameters: ``2 * L + 0.1``, ``cd.sqrt(L)``.
 
-    It may stand wherever a number stands in a point, a frame or a vector of a body, and in a joint.
+    It can replace any number of a point, a frame or a vector of a body, and of a joint.
     """
 
     __slots__ = ("book", "index")
@@ -280,11 +280,11 @@ class Formula:
         """A function of it, such as cd.sin."""
         if name not in FUNCTIONS or f"call {name}" not in _OPERATIONS:
             raise ModelError(f"cd.{name} cannot be used in a formula of parameters")
-        return self._made(self.book.graph.call, name, self.node, *map(self._lifted, others))  # type: ignore[arg-type]
+        return self._made(self.book.graph.call, name, self.node, *map(self._lifted, others))  # type: ignore[arg-type]  # lifted
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise ModelError(
-            f"{self!r} is no number: in a formula use operators and cd.sin, cd.sqrt, …; its number is {self!r}.value"
+            f"{self!r} is not a number: in a formula use operators and cd.sin, cd.sqrt, …; its number is {self!r}.value"
         )
 
     __float__ = __int__ = __index__ = __bool__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse

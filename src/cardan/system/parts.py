@@ -95,7 +95,7 @@ class CountedAngle:
 
 
 class Checked(Generic[T]):
-    """An attribute of a body that is checked when it is set; the mechanism is then packed anew."""
+    """An attribute of a body that is checked when it is set; the mechanism is then packed again."""
 
     def __init__(self, checked: Callable[[Any, str], T], text: str) -> None:
         self.checked = checked
@@ -295,7 +295,7 @@ class Body:
         self._hold(tuple(one for one in self._attachments if one is not attachment), attachment)
 
     def _hold(self, attachments: tuple[Attachment, ...], changed: Attachment) -> None:
-        """Take new attachments; if the mass changes, the mechanism is packed anew."""
+        """Take new attachments; if the mass changes, the mechanism is packed again."""
         if changed.density is not None:
             from cardan.system.attachments import mass_of
 

@@ -178,7 +178,7 @@ class System:
         """Pack bodies and the relations between them.
 
         bundles: joints, or what has a name, relations and an edge like them.  angles: those that are counted.
-        references: frames that solvers shall work with, shape (bodies, 7), each an origin [m] and a unit quaternion
+        references: frames for the solvers, shape (bodies, 7), each an origin [m] and a unit quaternion
         body ← reference, in body axes; None for the centroids of joint points and the axes of the bodies.
         rate_rows: constraints of velocities alone, which only :attr:`rated` has in its tables.
         formulas: the book of the design parameters, and their values.

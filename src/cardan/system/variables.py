@@ -153,7 +153,7 @@ class _Program:
                 held = drawn.get(name or "", 0.0)
                 self._nodes.append(self.graph.constant(held) if k is None else self.seeds[k])
             elif node.operation == "constant":
-                self._nodes.append(self.graph.constant(float(node.value)))  # type: ignore[arg-type]
+                self._nodes.append(self.graph.constant(float(node.value)))  # type: ignore[arg-type]  # a number
             else:
                 arguments = tuple(self._nodes[a.index] for a in node.arguments)
                 self._nodes.append(self.graph.node(node.operation, arguments))

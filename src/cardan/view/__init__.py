@@ -1,4 +1,4 @@
-"""The workbench: a mechanism in the browser, under the mouse.  ``cardan.view(mechanism)`` opens it."""
+"""The workbench: a mechanism in the browser, whose parts can be dragged.  ``cardan.view(mechanism)`` opens it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One tab of the workbench: its mechanism, its state, and the thread that solves.
 
 The network's thread only fills the inbox and empties the outbox.  All solving is in this thread, so a slow solve delays
-nobody else, and a tab that is closed ends its thread after the step in hand.
+no other tab.  The thread of a closed tab ends after its current step.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class Bench:
     # -- the network's side --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
+        """Start the thread that solves."""
         self._thread.start()
 
     def put(self, command: Command) -> None:
@@ -103,7 +104,7 @@ class Bench:
         self._end_drag()
 
     def _patience(self, now: float) -> float | None:
-        """How long to wait for a command [s]: for ever, or until the next frame of a live simulation."""
+        """How long to wait for a command [s]: None for no limit, or until the next frame of a live simulation."""
         if not self._is_live:
             return None
         return max(0.0, self._next_tick - now)
@@ -120,7 +121,7 @@ class Bench:
             self._outbox.post(write("progress", part=None))
         except CardanError as error:
             self._problem(f"“{command.do}” was not possible", str(error), ack=command.seq)
-        except Exception as error:
+        except Exception as error:  # an error of the library must not end the thread of the tab
             log.exception("the workbench failed at %r", command.do)
             self._problem(f"“{command.do}” failed", f"{type(error).__name__}: {error}", ack=command.seq)
 

@@ -44,6 +44,7 @@ class Series:
     values: FloatArray
 
     def as_dict(self) -> dict[str, str]:
+        """Its part of the header; values are in the arrays."""
         return {"of": self.of, "what": self.what, "unit": self.unit}
 
 
@@ -62,6 +63,7 @@ class Clip:
     states: Sequence[State] = ()
 
     def header(self) -> dict[str, Any]:
+        """Everything but the arrays, as plain values."""
         return {
             "kind": self.kind,
             "bodies": self.poses.shape[1],

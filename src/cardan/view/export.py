@@ -20,7 +20,7 @@ GIF_SIZE = (640, 480)  # pixels
 MOST_FRAMES = 120  # of a GIF
 LEAST_PAUSE = 0.02  # s: shortest pause between frames that browsers keep
 COLORS = 128  # of the palette of a GIF
-SAMPLED = 16  # poses that decide where the camera stands
+SAMPLED = 16  # poses that the camera must show
 
 
 def to_bytes(suffix: str, mechanism: Mechanism, states: Any, times: FloatArray, coordinates: FloatArray) -> bytes:

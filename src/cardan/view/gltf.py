@@ -1,7 +1,7 @@
 """GLB files: a scene with an animation, as other programs read it.  [glTF2]
 
 The file has one node per part, moved by an animation of translation and rotation; struts are also scaled along z.  A
-root node turns the mechanism so that "up" is the y axis, as glTF demands.
+root node turns the mechanism so that "up" is the y axis, as glTF requires.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _File:
         return len(self.accessors) - 1
 
     def material(self, color: tuple[float, ...]) -> int:
-        """The material of a colour, which is given as on a screen; glTF wants it linear."""
+        """The material of a colour, which is given in sRGB; glTF needs linear values."""
         if color not in self._known:
             linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
             surface = {"baseColorFactor": [*linear, color[3]], "metallicFactor": METAL, "roughnessFactor": ROUGHNESS}

@@ -78,7 +78,7 @@ class Drag:
         began = time.perf_counter()
         for _ in range(round(seconds * RATE)):
             if self._session.step() == SessionStatus.FAILED:
-                raise ModelError("the motion became too violent to compute; use undo, or pull more gently")
+                raise ModelError("the motion became too fast to compute; use undo, or pull with less force")
             self._seconds = time.perf_counter() - began
             if self._seconds > seconds:
                 break
@@ -109,6 +109,7 @@ class Drag:
         return bool(self._stops)
 
     def release(self) -> None:
+        """Release the grasped part, if there is one."""
         if self._grasp is not None:
             self._grasp.release()
             self._grasp = self._of = None

@@ -14,7 +14,7 @@ NEWEST_WINS: Final = ("drag", "drive")  # of these, a newer request replaces one
 
 
 class Inbox:
-    """Commands of one tab.  Of drags and drives only the newest waits."""
+    """Commands of one tab.  Only the newest drag and the newest drive are kept."""
 
     def __init__(self) -> None:
         self._waiting: deque[Command] = deque()
@@ -40,13 +40,14 @@ class Inbox:
             return self._waiting.popleft() if self._waiting and not self.is_closed else None
 
     def close(self) -> None:
+        """Mark the box as closed, and wake the thread that waits."""
         with self._arrived:
             self.is_closed = True
             self._arrived.notify()
 
 
 class Outbox:
-    """Messages to one tab.  Of frames only the newest waits, so a slow page never falls behind."""
+    """Messages to one tab.  Only the newest frame is kept, so a slow page never falls behind."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -14,7 +14,7 @@ PATH = Path(__file__).with_name("page.html")
 def text() -> str:
     """The page, one HTML file; raises ModelError where it or the websockets package is missing."""
     try:
-        import websockets  # noqa: F401
+        import websockets  # noqa: F401  (only whether it is installed)
     except ImportError:
         raise ModelError("the workbench needs websockets; install it with: pip install 'cardan[view]'") from None
     return html()

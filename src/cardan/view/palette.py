@@ -24,7 +24,7 @@ RUBBER = rgb("#3a3d42")
 
 
 def colors_of(mechanism: Mechanism) -> dict[str, Quadruple]:
-    """A colour for each body, unlike those of the bodies it is joined to; the ground is grey.
+    """A colour for each body, different from those of the bodies it is joined to; the ground is grey.
 
     Bodies whose names differ only in numbers have the same colour where they can.
     """

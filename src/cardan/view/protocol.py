@@ -135,7 +135,7 @@ def _any_number(value: Any) -> float:
     return _number(value, -FARTHEST, FARTHEST)
 
 
-# What each command carries, and how it is checked.
+# The fields of each command, and how they are checked.
 COMMANDS: Final[Mapping[str, Mapping[str, Callable[[Any], Any]]]] = {
     "load": {"item": _name},
     "drag": {"body": _index, "point": _place, "target": _place, "push": _flag},

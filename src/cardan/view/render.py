@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ def render(
     return to_pixels(image, FINER)
 
 
-def _shadow(scene: Scene, placed: list, camera: Camera, scale: float, image: NDArray[np.float32]) -> None:  # type: ignore[type-arg]
+def _shadow(scene: Scene, placed: list[Any], camera: Camera, scale: float, image: NDArray[np.float32]) -> None:
     """Darken the floor below the mechanism, if it is seen from above; the mask is blurred."""
     up = np.array(scene.up)
     if camera.axes[2] @ up < 0.15:

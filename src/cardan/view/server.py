@@ -116,7 +116,7 @@ class Server:
         try:
             asyncio.set_event_loop(self._loop)
             self._loop.run_until_complete(self._serve())
-        except BaseException as error:  # told to the thread that started it
+        except BaseException as error:  # start() raises it again
             self._failure = error
         finally:
             self._is_ready.set()
@@ -135,7 +135,7 @@ class Server:
             "server_header": None,
             "logger": logging.getLogger("cardan.view"),
         }
-        logging.getLogger("cardan.view").setLevel(logging.CRITICAL)  # broken handshakes are not news
+        logging.getLogger("cardan.view").setLevel(logging.CRITICAL)  # failed handshakes are not reported
         async with serve(self._tab, sock=self._socket, **options):
             self._is_ready.set()
             await self._stop.wait()
@@ -200,10 +200,10 @@ class Server:
 
 
 def _prepare() -> None:
-    """While the page loads, in a thread of its own; a failure shows again, in words, at the first drag."""
+    """Load the kernels while the page loads, in a thread of its own.  A failure is reported at the first drag."""
     try:
         prepare()
-    except Exception:
+    except Exception:  # compilation can raise any exception
         log.debug("the kernels of a drag could not be prepared", exc_info=True)
 
 
@@ -284,7 +284,7 @@ def run(server: Server, *, browser: bool, wait: bool) -> Server:
 
 
 def open_browser(address: str) -> bool:
-    """Whether a browser was told to open an address."""
+    """Open an address; whether a browser could be started."""
     try:
         return webbrowser.open(address)
     except webbrowser.Error:

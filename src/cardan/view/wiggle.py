@@ -1,4 +1,4 @@
-"""A wiggle: one freedom, shown by a small motion to and fro with every joint closed."""
+"""A wiggle: one freedom, shown by a small motion back and forth with every joint closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cardan.system.state import FloatArray, State
 from cardan.view.clip import Clip
 
 STEPS: Final = 18  # poses on each side
-SECONDS: Final = 1.6  # of one to and fro
+SECONDS: Final = 1.6  # of one motion back and forth
 TURN: Final = 0.3  # [rad] of the body that rotates most,
 SHIFT: Final = 0.08  # and displacement of the body that moves most, of the extent: the smaller motion of the two
 
