@@ -96,7 +96,7 @@ def test_all_kinds_are_among_the_capabilities() -> None:
 made_kinds: set[str] = set()
 
 
-REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value")
+REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value", "a parameter in points")
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
@@ -115,6 +115,27 @@ def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str])
     if m.loads:
         x, y = (one.simulate(0.02, step=1e-3) for one in (m, first))
         assert np.abs(x.state.coordinates - y.state.coordinates).max() <= 1e-12
+
+
+def test_axes_with_parameters_are_kept_as_written_or_refused_by_name() -> None:
+    m = base()
+    CAPABILITIES["a parameter in points"](m)
+    with pytest.raises(cd.ModelError, match="joints.new.a.z cannot be saved: the axis depends"):
+        writer.dumps(m)
+    text = """
+    cardan = 1
+    [parameters]
+    tilt = 0.2
+    [bodies.crank]
+    [joints.A]
+    kind = "revolute"
+    a = "ground"
+    b = { body = "crank", z = ["0", "tilt", "1"] }
+    """
+    first = loads_toml(text)
+    assert loads_toml(writer.dumps(first)) == first
+    assert writer.dumps(loads_toml(writer.dumps(first))) == writer.dumps(first)
+    assert first["A"].ends[1].z[1].value == pytest.approx(0.2 / np.hypot(1.0, 0.2), abs=1e-15)
 
 
 def test_every_option_of_a_kind_has_a_quantity() -> None:

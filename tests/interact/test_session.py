@@ -55,6 +55,21 @@ def test_a_reachable_target_is_reached_and_no_force_is_felt():
         assert is_met(m, ses)
 
 
+@pytest.mark.parametrize("distance", [1.5, 2.0, 2.1, 5.0])
+def test_a_hand_does_not_go_to_and_fro_at_an_unreachable_target(distance):
+    """The curvature of the distance is that of the circle times distance/radius: plain steps overshoot beyond 2."""
+    m = cd.Mechanism("pendulum")
+    bar = m.body("bar")
+    m.revolute("A", m.ground.frame(), bar.frame())
+    with m.session() as ses:
+        g = ses.grasp(bar, (1, 0, 0))
+        g.target = (0, distance, 0)
+        for _ in range(12):
+            status = ses.step()
+        assert status == cd.SessionStatus.SATURATED
+        assert np.allclose(g.point, (0, 1, 0), atol=1e-6)
+
+
 def test_an_unreachable_target_saturates_where_the_distance_is_least():
     m = cd.Mechanism("pendulum")
     bar = m.body("bar")

@@ -31,7 +31,7 @@ SI: Final[Mapping[str, str]] = {"length": "m", "angle": "rad", "mass": "kg"}
 # Quantities of options by their names: those in header units; "" is in SI, or a pure number.  "coordinate": a length or
 # an angle, as the coordinate is.
 OPTIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("length", "pitch", "offset", "radius", "radius_1", "radius_2"), "length"),
+    **dict.fromkeys(("length", "distance", "pitch", "offset", "radius", "radius_1", "radius_2"), "length"),
     **dict.fromkeys(("angle", "phase"), "angle"),
     **dict.fromkeys(("lower", "upper", "rest"), "coordinate"),
     **dict.fromkeys(("ratio", "stiffness", "damping", "viscous", "coulomb", "speed", "f", "function"), ""),

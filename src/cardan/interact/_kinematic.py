@@ -88,6 +88,7 @@ BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
 MOST_CHANGES = 20  # of limits in one cycle
 BASE, READY, MIDDLE, DONE = range(4)  # phases: the factor is not, or is, that of q, or of the middle of a step
 GAIN = 1e-12  # relative: a smaller reduction of the cost is rounding
+SUFFICIENT = 0.4  # of the reduction that the slope predicts; else a step overshoots, and would go to and fro
 
 
 @inner
@@ -511,13 +512,14 @@ def try_steps(table, job, control, q, size, cost, work):
             part *= SHORTER
             continue
         found = write_forces(hands, new_q)
-        if pending or found <= cost * (1.0 - GAIN):
+        slope = control[abi.SLOPE] * part
+        enough = 0.0 if attempts == 1 else SUFFICIENT * slope
+        if pending or found <= min(cost * (1.0 - GAIN), cost + enough):
             return part
         failed = 0.0
         if part * size < NO_STEP:
             break
         # least value of the parabola with this slope and these two values
-        slope = control[abi.SLOPE] * part
         part *= min(0.5, max(0.02, -0.5 * slope / (found - cost - slope) if found - cost - slope > 0.0 else 0.0))
     return failed
 
