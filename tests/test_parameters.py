@@ -623,3 +623,23 @@ def test_a_value_that_a_joint_or_a_frame_cannot_have_is_refused_and_changes_noth
         w.value = 1.0
     with pytest.raises(cd.ModelError, match="removed"):
         body.point((w, 0, 0))
+
+
+def test_a_state_beyond_the_bounds_of_a_parameter_is_refused():
+    m = cd.Mechanism("a")
+    radius = m.parameter("radius", 0.1, lower=0.01, upper=1)
+    m.revolute("A", m.ground.frame(), m.body("b").frame((radius, 0, 0)))
+    with pytest.raises(cd.ModelError, match="parameter 'radius' is 5"):
+        m.assemble(m.state.with_variables({"radius": 5}))
+
+
+def test_freedoms_in_velocity_are_those_in_position_without_rate_rows():
+    m = cd.Mechanism("a")
+    length = m.parameter("length", 0.5)
+    b = m.body("b")
+    m.revolute("A", m.ground.frame(), b.frame())
+    m.distance("rod", b.point((1, 0, 0)), m.ground.point((1, 0.5, 0)), length)
+    state = m.assemble().state
+    for free in ([], ["length"]):
+        found = m.diagnose(state, free=free)
+        assert found.velocity_dof == found.dof == len(free)

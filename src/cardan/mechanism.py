@@ -260,6 +260,8 @@ class Mechanism:
         if self._elsewhere is None or self._elsewhere.drawn != drawn:
             values = self._book.evaluate(drawn)
             try:
+                for name, parameter in self._parameters.items():
+                    _check_bounds(name, drawn[name], parameter.lower, parameter.upper)
                 self._book.check(values, self._nodes())
             except ModelError as error:
                 raise ModelError(f"the parameters of the state are not valid: {error}") from None

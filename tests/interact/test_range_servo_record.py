@@ -194,3 +194,38 @@ def test_a_knife_edge_follows_a_tractrix():
     ses.step()
     x, y = ses.coordinates[0, :2]
     assert (x, y) == pytest.approx((2.0 - np.tanh(2.0), 1.0 / np.cosh(2.0)), abs=2e-5)
+
+
+def test_a_record_contains_a_return_to_the_start_and_outlives_its_session():
+    m = cd.Mechanism("pendulum")
+    bar = m.body("bar")
+    m.revolute("A", m.ground.frame(), bar.frame())
+    with m.session() as ses:
+        rec = ses.record()
+        g = ses.grasp(bar, (1, 0, 0))
+        g.target = (0, 1, 0)
+        for _ in range(5):
+            ses.step()
+        ses.restore()
+        g.target = (0.1, -1, 0)
+        for _ in range(2):
+            ses.step()
+        end = ses.state.coordinates
+    assert np.array_equal(rec.replay(m).state.coordinates, end)
+
+
+def test_a_blade_moves_ahead_after_it_was_pulled_sideways():
+    m = cd.Mechanism("sledge")
+    body = m.body("body")
+    m.planar("plane", m.ground.frame(), body.frame())
+    m.knife_edge("edge", body.frame((0.5, 0, 0), z=(0, 1, 0)))
+    with m.session() as ses:
+        g = ses.grasp(body, (0.5, 0, 0))
+        g.target = (0.5, 1, 0)  # blocked
+        for _ in range(100):
+            ses.step()
+        g.target = (1.5, 0, 0)
+        for _ in range(300):
+            status = ses.step()
+        assert status == cd.SessionStatus.REACHED
+        assert np.allclose(g.point, (1.5, 0, 0), atol=1e-6)

@@ -297,7 +297,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
         nearly=nearly,
         notes=tuple(rings(system)),
         worst=[] if judged.met else violations(system, residuals, bounds),
-        velocity_dof=6 * len(system.names) - (rank if rates is None else rates[0]),
+        velocity_dof=unknowns - (rank if rates is None else rates[0]),
         rate_rows=tuple(dict.fromkeys(system.rate_constraints)),
         redundant_rates=[] if rates is None else rates[1],
         parameters=system.variables.free,

@@ -2,7 +2,7 @@
 
     J v̇ = γ + g̈ − 2α (J v − ġ) − α² f
 
-Compiled only where they are asked for.  Reads J and the scales D at hand; writes X, SCRATCH and the first half of VALUES.
+Compiled only where they are used.  Reads J and the scales D at hand; writes X, SCRATCH, the first half of VALUES.
 """
 
 from cardan._jit import evaluator, integers_at, plain, tail

@@ -33,7 +33,7 @@ READ  out ← coordinate, rate, effort, potential energy of each law, at the tim
 Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._soft`).  SOFT is the address of their
 evaluator, or zero: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.
 SOFT_SOLVER is the address of what lets them act on X, a VELOCITY or an ACCELERATION that solves the equations, or zero.
-FEEDBACK is the address of what adds Baumgarte's terms to the equations of X (:mod:`cardan.dynamics._feedback`), or zero.
+FEEDBACK is the address of what adds Baumgarte's terms to X (:mod:`cardan.dynamics._feedback`), or zero.
 """
 
 from __future__ import annotations

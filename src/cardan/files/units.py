@@ -84,7 +84,7 @@ class Units:
 
     def from_si(self, value: float, quantity: str) -> float | Raw:
         """The shortest decimal that is read as the value."""
-        if quantity not in UNITS or getattr(self, quantity) == SI[quantity] or not math.isfinite(value):
+        if quantity not in UNITS or getattr(self, quantity) == SI[quantity] or not math.isfinite(value) or value == 0.0:
             return value
         factor = self.factor(quantity)
         exact = _EXACT.divide(Decimal(value), factor)

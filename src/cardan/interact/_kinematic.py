@@ -591,6 +591,7 @@ def _cycle(op, table, control, q, first, second, third, work):
                         part = 0.0
                         continue
                     write_forces(hands, q)
+                    control[abi.TRUST] = most_trust if rated else control[abi.TRUST]  # for the next target
                     control[abi.LINEARIZED] = 0.0 if rated else 1.0
                     status = abi.SATURATED if part == 0.0 else abi.STUCK
                     break

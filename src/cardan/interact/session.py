@@ -239,12 +239,18 @@ class Session:
     def restore(self) -> None:
         """Return bitwise to the start of the drag: the last pose in which a hand was added while there was no other."""
         with self._exclusive():
-            for array, kept in self._start:
-                array[...] = kept
-            self._control[dynamics_abi.TIME] = self._start_time
-            self._reset()
-            for hand in self.hands:
-                self._put(hand, hand._row)
+            values = [kept.copy() for _, kept in self._start]
+            if self._recording is not None:
+                self._recording.note("put_back", (values, self._start_time))
+            self._put_back(values, self._start_time)
+
+    def _put_back(self, values: list[FloatArray], time: float) -> None:
+        for (array, _), kept in zip(self._start, values, strict=True):
+            array[...] = kept
+        self._control[dynamics_abi.TIME] = time
+        self._reset()
+        for hand in self.hands:
+            self._put(hand, hand._row)
 
     def _reset(self) -> None:
         """Clear what earlier cycles stored, so that the next one depends on the pose alone."""
@@ -562,9 +568,13 @@ class Session:
         if not self._is_closed:
             if self._servo is not None:
                 self._servo.stop()
-            with self._exclusive():
-                self._is_closed = True
-            self._lock.acquire()  # never released: every later use is refused
+            try:
+                if self._recording is not None:
+                    self._recording.stop()  # raises if it is full
+            finally:
+                with self._exclusive():
+                    self._is_closed = True
+                self._lock.acquire()  # never released: every later use is refused
 
     def __enter__(self) -> Session:
         self._check_open()
