@@ -157,10 +157,11 @@ def with_formulas(kind):
     first = m.body("first", position=(0.1, 0.2, 0.3), orientation=euler.from_rotation_vector((0.2, -0.3, 0.4)))
     second = m.body("second", position=(0.6, -0.2, 0.1), orientation=euler.from_rotation_vector((0.5, 0.1, -0.2)))
     options = {"angle": {"angle": p + r}, "distance": {"length": p * r}, "screw": {"pitch": p, "offset": r}}
+    options |= {"line_distance": {"distance": p * r}, "plane_distance": {"distance": p - r}}
     origin, z, x = (p, p * r, 0.3), (0.2, p, r), (1.0, 0.1, cd.sin(p))
     a = first.frame(origin, z=z, x=x)
     b = second.frame((r, 0.1, cd.exp(-p)), z=(r / p, 0.3, 1.0), x=(1.0, p**2, 0.2))
-    ends = (b, a) if kind in ("point_on_line", "point_in_plane") else (a, b)
+    ends = (b, a) if kind in ("point_on_line", "point_in_plane", "line_distance", "plane_distance") else (a, b)
     getattr(m, kind)("new", *ends, **options.get(kind, {}))
     m.spherical("held", m.ground.point((p, 0, 0)), first.point((0, r, 0)))
     return m

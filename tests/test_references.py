@@ -20,6 +20,8 @@ OPTIONS = {
     "distance": {"length": 1.3, "squared": True},
     "angle": {"angle": 0.7, "cosine": True},
     "screw": {"pitch": 0.4, "offset": 0.1},
+    "line_distance": {"distance": 0.6},
+    "plane_distance": {"distance": -0.6},
 }
 KINDS = [name for name, kind in joints.REGISTRY.items() if set(kind.takes) <= {"frame", "point"} and kind.takes]
 

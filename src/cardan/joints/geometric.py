@@ -98,9 +98,12 @@ def line_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
 
     Coordinate: displacement of a along the axis.
     """
-    value = check.positive(distance, "the distance", zero=True)
-    if value == 0.0:
-        return list(point_on_line.build(a, b))
+    if isinstance(distance, Formula):
+        value = check.positive_quantity(distance, "the distance", instead="for a point on the line, use point_on_line")
+    else:
+        value = check.positive(distance, "the distance", zero=True)
+        if value == 0.0:
+            return list(point_on_line.build(a, b))
     features = b.axis("x"), b.axis("y"), b.feature(), a.feature()
     return [Relation(primitives.radial, features, (value,))]
 
@@ -112,4 +115,4 @@ def plane_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
     Coordinates: x, y of a in the frame.
     """
     features = b.axis("z"), b.feature(), a.feature()
-    return [Relation(primitives.dot_2, features, (check.number(distance, "the distance"),))]
+    return [Relation(primitives.dot_2, features, (check.quantity(distance, "the distance"),))]
