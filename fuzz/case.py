@@ -121,7 +121,12 @@ def snippet(case: Case, notes: list[str]) -> str:
     for p in case.parameters:
         lower, upper = p.get("bounds") or (None, None)
         lines.append(f"{p['name']} = m.parameter({p['name']!r}, {p['value']!r}, lower={lower!r}, upper={upper!r})")
-        lines.append(f"# {p['place']}: replace the number by {p['factor']!r} * {p['name']} + {p['term']!r}")
+        if p["factor"] != 1.0 or p["term"] != 0.0:
+            lines.append(f"{p['name']}_formula = {p['factor']!r} * {p['name']} + {p['term']!r}")
+    if case.parameters:
+        from fuzz.parameters import with_names
+
+        case = with_names(case)
     for b in case.bodies:
         lines.append(f"part[{b.name!r}] = m.body({b.name!r}, position={b.position}, orientation={b.orientation})")
     for joint in case.joints:

@@ -45,7 +45,8 @@ def add_parameters(case, seed, index):
 
 def _places(joint):
     """Places of numbers that are not zero: lengths, angles, pitches, and coordinates of points."""
-    found = [[joint.name, "options", key] for key in ("length", "angle", "pitch", "offset") if joint.options.get(key)]
+    keys = ("length", "angle", "pitch", "offset", "distance")
+    found = [[joint.name, "options", key] for key in keys if joint.options.get(key)]
     for side, end in (("a", joint.a), ("b", joint.b)):
         found += [[joint.name, side, k] for k in range(3) if end.origin[k]]
     return found
@@ -73,6 +74,22 @@ def with_formulas(case, m):
         holder, key = _holder(made, p["place"])
         if holder is not None:
             holder[key] = parameter if p["factor"] == 1.0 and p["term"] == 0.0 else p["factor"] * parameter + p["term"]
+    return made
+
+
+class _Text(str):
+    """A name in a program: written without quotes."""
+
+    __repr__ = str.__str__
+
+
+def with_names(case):
+    """A copy of the case with names of a program in place of numbers."""
+    made = copy.deepcopy(case)
+    for p in case.parameters:
+        holder, key = _holder(made, p["place"])
+        if holder is not None:
+            holder[key] = _Text(p["name"] if p["factor"] == 1.0 and p["term"] == 0.0 else f"{p['name']}_formula")
     return made
 
 

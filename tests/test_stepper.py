@@ -11,6 +11,7 @@ import pytest
 from fuzz import judge
 from fuzz.case import Case, build
 from fuzz.generate import generate
+from fuzz.parameters import with_values
 
 import cardan as cd
 from cardan import examples
@@ -41,6 +42,7 @@ def false_claims(case: Case) -> list[str]:
     if not met:
         return []
     state = stepper.state
+    case = with_values(case, state.variables)  # no parameter is free in a stepper
     found = []
     if not m.diagnose(state).assembled:
         found.append(f"{case.label}: met after {stepper.iterations} steps, residual {m.diagnose(state).residual:.2e}")
