@@ -472,7 +472,8 @@ def test_move_runs_the_duration_of_a_driven_example(capsys: Captured) -> None:
 # -- simulate ----------------------------------------------------------------------------------------------------------
 
 
-def test_simulate_prints_coordinates_efforts_and_energy(capsys: Captured) -> None:
+def test_simulate_prints_coordinates_efforts_and_energy(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # wider than the table: in a narrow terminal a summary is printed
     assert main(["simulate", "slider_crank", "--frames", "3", "--duration", "0.5"]) == 0
     text = capsys.readouterr().out
     assert "done: t = 0 … 0.5 s, 3 times" in text
@@ -593,6 +594,7 @@ def test_move_explains_how_to_add_a_driver(arguments: list[str], fragments: list
     assert not [f for f in fragments if f not in message], message
 
 
-def test_move_prints_zeros_instead_of_rounding_errors(capsys: Captured) -> None:
+def test_move_prints_zeros_instead_of_rounding_errors(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # wider than the table: in a narrow terminal a summary is printed
     assert main(["move", "planetary_gear", "--frames", "3"]) == 0
     assert not re.search(r"\de-(1[3-9]|[2-9]\d)", capsys.readouterr().out.split("t [s]")[1])

@@ -49,13 +49,17 @@ def test_liu2013_prints_rows_beside_the_paper_with_errata_and_the_worked_iterati
     lines = run.stdout.splitlines()
     assert lines[0].startswith("60 starts each, seed 0, N = 100, ε = 1e-14, inverse lu")
     rows = [line for line in lines if line.startswith("Example ")]
-    assert len(rows) == 3 * 2 * 4
+    assert len(rows) == 3 * 3 * 4 + 3  # the printed matrix (22) is of Example 1, body 1, only
     assert sum("10,000" in row for row in rows) == 2  # the paper's number of starts
     assert "  8,250" in run.stdout  # Example 3 compared with the row printed as Example 4
-    for mark in "abcdeghij":
+    for mark in "abcdehijk":
         assert sum(line.startswith(f"{mark}  ") for line in lines) == 1, mark
-    assert not any(line.startswith("f  ") for line in lines)  # a mark of Example 2, which was not requested
-    assert "not reproduced: Example 1, body 1 box Peng (6b); " in run.stdout
+    for mark in "fg":  # marks of Example 2, which was not requested; with (22), Example 1, body 1 is reproduced
+        assert not any(line.startswith(f"{mark}  ") for line in lines), mark
+    assert "not reproduced: " not in run.stdout
+    printed = [row.split() for row in rows if "Peng (22)" in row]
+    assert [row[-4] for row in printed[:2]] == ["30", "238"]  # compared with the paper; (6b) is not
+    assert [row[-1] for row in printed] == ["aek", "ajk", "ak"]
     assert "       6.9282    1.1547    0.0000   -5.7735" in lines
     assert "q₁ =   0.3750   -0.6250   -0.8750    0.1250" in lines
 
@@ -66,11 +70,11 @@ def test_liu2013_as_json(capsys: Captured) -> None:
     document = read_json(capsys.readouterr().out)
     assert (document["samples"], document["seed"], document["N"], document["epsilon"]) == (40, 3, 50, 1e-12)
     assert document["inverse"] == "pseudo"
-    assert len(document["rows"]) == 5 * 4
+    assert len(document["rows"]) == 5 * 4 + 1  # the printed matrix (22)
     assert {row["region"] for row in document["rows"]} == {"sphere"}
     assert all(row["converged"] == 40 for row in document["rows"] if row["formula"] == "auto")
     assert document["worked_iteration"]["q_1"] == pytest.approx([0.375, -0.625, -0.875, 0.125])
-    assert len(document["errata"]) == 10
+    assert len(document["errata"]) == 11
 
 
 def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> None:
@@ -79,8 +83,9 @@ def test_liu2013_writes_csv_and_a_picture(tmp_path: Path, capsys: Captured) -> N
     assert main(["study", "liu2013", *FEW, "--csv", str(table), "--plot", str(picture)]) == 0
     with table.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 24
-    assert {row["formula"] for row in rows} == {"euler_parameters", "virtual_rotation", "manifold", "auto"}
+    assert len(rows) == 39
+    formulas = {"euler_parameters", "virtual_rotation", "printed_22", "manifold", "auto"}
+    assert {row["formula"] for row in rows} == formulas
     assert rows[0]["paper_converged"] == "10000"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 20_000

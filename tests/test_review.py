@@ -133,7 +133,15 @@ def test_a_wrong_call_ends_in_a_clear_error(call):
 
 
 def test_help_shows_what_a_joint_takes():
+    from cardan.joints.registry import REGISTRY
+
     assert list(inspect.signature(cd.Mechanism.distance).parameters) == ["self", "name", "a", "b", "length", "squared"]
+    assert "at=" not in (cd.Mechanism.distance.__doc__ or "")
+    for kind in REGISTRY.values():
+        shown = list(inspect.signature(getattr(cd.Mechanism, kind.name)).parameters)
+        placed = kind.name != "distance" and len(kind.takes) == 2 and set(kind.takes) <= {"frame", "point"}
+        assert (shown[-3:] == ["at", "axis", "x"]) == placed, kind.name
+        assert ("at" in shown) == placed, kind.name
 
 
 def test_poses_compare_by_value_and_half_turns_read_plus_pi():

@@ -125,7 +125,7 @@ def _describe(method: Any, kind: JointKind[Any] | LoadKind[Any], result: type) -
     built = inspect.signature(kind.build)
     first = [inspect.Parameter(word, inspect.Parameter.POSITIONAL_ONLY) for word in ("self", "name")]
     options = [p for p in built.parameters.values() if p.name != "own"]
-    if isinstance(kind, JointKind) and set(kind.takes) <= {"frame", "point"}:
+    if isinstance(kind, JointKind) and placing.takes_place(kind):
         method.__doc__ = f"{method.__doc__}{placing.TEXT}"
         options += [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None) for word in placing.WORDS]
     method.__signature__ = inspect.Signature([*first, *options], return_annotation=result)

@@ -45,6 +45,7 @@ def test_the_pieces_of_a_workspace_hold_what_they_are_for(name):
     bodies, widest, tallest = (int(ints[k]) for k in (layout.BODIES, layout.WIDEST, layout.TALLEST))
     sizes = np.diff([0, *plan])
     needed = [layout.MATRIX * bodies, max(widest, _records.AXES), widest, widest, widest * tallest]
+    needed += [4 * bool(ints[layout.VARIABLES]), ints[layout.EXPANDED]]
     assert (sizes >= needed).all()
 
 

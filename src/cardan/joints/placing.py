@@ -20,9 +20,18 @@ TEXT = """
         """
 
 
+def takes_place(kind: JointKind[Any]) -> bool:
+    """Whether joints of that kind can be placed: between two frames or points that can coincide."""
+    return _is_between_places(kind) and "distance" not in kind.coordinates
+
+
+def _is_between_places(kind: JointKind[Any]) -> bool:
+    return len(kind.takes) == 2 and set(kind.takes) <= {"frame", "point"}
+
+
 def is_placed(kind: JointKind[Any], ends: tuple[Any, ...], given: dict[str, Any]) -> bool:
     """Whether a joint between frames or points was given bodies, or a place in the drawing."""
-    if len(kind.takes) != 2 or not set(kind.takes) <= {"frame", "point"}:
+    if not _is_between_places(kind):
         return False
     return any(word in given for word in WORDS) or (len(ends) == 2 and all(isinstance(end, Body) for end in ends))
 
@@ -37,7 +46,7 @@ def frames(kind: JointKind[Any], a: Any, b: Any, given: dict[str, Any]) -> tuple
     for end in (a, b):
         if not isinstance(end, Body):
             raise ModelError(f"it was given {end!r} with at=; pass the two bodies, or two frames without at=")
-    if "distance" in kind.coordinates:
+    if not takes_place(kind):
         raise ModelError("at= is one place for both bodies; a distance is between two points: a.point(…), b.point(…)")
     if at is None:
         if kind.motion is None or kind.motion.translations or kind.motion.rotation != STILL:

@@ -25,6 +25,7 @@ MOST_TRACED = 40  # iterations drawn per run
 COLORS = {
     "euler_parameters": "#2a78d6",
     "virtual_rotation": "#d6632a",
+    "printed_22": "#8d6a9f",
     "manifold": "#2a9d5c",
     "auto": "#555555",
     "euler_angles": "#d6632a",
