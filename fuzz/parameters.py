@@ -13,6 +13,7 @@ import numpy as np
 SHARE = 0.15  # of all cases have parameters
 SOLVABLE = ("consistent", "redundant", "disconnected")  # families in which parameters may be free
 MOST = 4
+ZERO = 1e-12  # coordinates below this part of the largest are zero but for rounding
 BESIDE = 0.1  # standard deviation of a drawn value, relative to the one that fits
 BOUNDED = 0.3  # share of the free parameters that have bounds
 
@@ -22,7 +23,8 @@ def add_parameters(case, seed, index):
     rng = np.random.default_rng([seed, index, 16])
     if rng.random() >= SHARE:
         return
-    places = [place for joint in case.joints for place in _places(joint)]
+    largest = max([0.0, *(abs(x) for joint in case.joints for end in (joint.a, joint.b) for x in end.origin)])
+    places = [place for joint in case.joints for place in _places(joint, ZERO * largest)]
     if not places:
         return
     may_be_free = case.family in SOLVABLE and "relative" not in case.options.get("formulation", "")
@@ -43,12 +45,12 @@ def add_parameters(case, seed, index):
     case.variant += "+parameters"
 
 
-def _places(joint):
-    """Places of numbers that are not zero: lengths, angles, pitches, and coordinates of points."""
+def _places(joint, zero):
+    """Places of numbers that are not zero: lengths, angles, pitches, and coordinates of points above rounding."""
     keys = ("length", "angle", "pitch", "offset", "distance")
     found = [[joint.name, "options", key] for key in keys if joint.options.get(key)]
     for side, end in (("a", joint.a), ("b", joint.b)):
-        found += [[joint.name, side, k] for k in range(3) if end.origin[k]]
+        found += [[joint.name, side, k] for k in range(3) if abs(end.origin[k]) > zero]
     return found
 
 
