@@ -13,7 +13,9 @@ import numpy as np
 SHARE = 0.15  # of all cases have parameters
 SOLVABLE = ("consistent", "redundant", "disconnected")  # families in which parameters may be free
 MOST = 4
+ZERO = 1e-12  # coordinates below this part of the largest are zero but for rounding
 BESIDE = 0.1  # standard deviation of a drawn value, relative to the one that fits
+ROOM = 0.5  # to each bound, relative to the value that fits: no bound is near zero, where the judge has no scale
 BOUNDED = 0.3  # share of the free parameters that have bounds
 
 
@@ -22,7 +24,8 @@ def add_parameters(case, seed, index):
     rng = np.random.default_rng([seed, index, 16])
     if rng.random() >= SHARE:
         return
-    places = [place for joint in case.joints for place in _places(joint)]
+    largest = max([0.0, *(abs(x) for joint in case.joints for end in (joint.a, joint.b) for x in end.origin)])
+    places = [place for joint in case.joints for place in _places(joint, ZERO * largest)]
     if not places:
         return
     may_be_free = case.family in SOLVABLE and "relative" not in case.options.get("formulation", "")
@@ -35,7 +38,7 @@ def add_parameters(case, seed, index):
         if is_free:
             made["value"] = float(fits * (1.0 + BESIDE * rng.standard_normal()))
             if rng.random() < BOUNDED:
-                made["bounds"] = sorted((made["value"] - abs(fits), made["value"] + abs(fits)))
+                made["bounds"] = [made["value"] - ROOM * abs(fits), made["value"] + ROOM * abs(fits)]
         case.parameters.append({**made, "free": is_free})
     free = [p["name"] for p in case.parameters if p["free"]]
     if free:
@@ -43,12 +46,12 @@ def add_parameters(case, seed, index):
     case.variant += "+parameters"
 
 
-def _places(joint):
-    """Places of numbers that are not zero: lengths, angles, pitches, and coordinates of points."""
+def _places(joint, zero):
+    """Places of numbers that are not zero: lengths, angles, pitches, and coordinates of points above rounding."""
     keys = ("length", "angle", "pitch", "offset", "distance")
     found = [[joint.name, "options", key] for key in keys if joint.options.get(key)]
     for side, end in (("a", joint.a), ("b", joint.b)):
-        found += [[joint.name, side, k] for k in range(3) if end.origin[k]]
+        found += [[joint.name, side, k] for k in range(3) if abs(end.origin[k]) > zero]
     return found
 
 
