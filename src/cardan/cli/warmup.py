@@ -61,6 +61,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         if formulation in formulations.REGISTRY:
             yield f"accelerations in {formulation}", partial(_accelerate, mechanism, formulation)
     yield "built-in primitives", _primitives
+    yield "variables", _variables
     yield "linear algebra of large systems", partial(_factorise, mechanism)
     yield "restarts", partial(_draw, mechanism)
     for method in get_args(Method):
@@ -72,6 +73,10 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "diagnosis", mechanism.diagnose
     yield "simulation", partial(_simulate, mechanism)
     yield "sessions", partial(_sessions, mechanism)
+
+
+def _variables() -> None:
+    from cardan.system import _formulas  # noqa: F401  (compiled when it is imported)
 
 
 def _primitives() -> None:
@@ -122,8 +127,8 @@ def _studies() -> None:
 
 
 def _simulate(mechanism: Mechanism) -> None:
-    """Kernels of every integrator, of both linear algebras, of reactions and of the drift."""
-    from cardan.dynamics import _kkt  # noqa: F401  (compiled when it is imported)
+    """Kernels of every integrator, of both linear algebras, of Baumgarte's terms, of reactions and of the drift."""
+    from cardan.dynamics import _feedback, _kkt  # noqa: F401  (compiled when they are imported)
 
     for method in METHODS:
         simulation = mechanism.simulate(1e-3, step=1e-4, method=method)
