@@ -42,8 +42,10 @@ FLAGS = (  # software rendering, no sandbox (root in containers), no traffic of 
     "--hide-scrollbars",
     "--remote-debugging-port=0",
 )
-START_SECONDS = 60.0
-CALL_SECONDS = 60.0
+# Limits that only a standstill reaches, also on a busy machine.
+START_SECONDS = 300.0
+CALL_SECONDS = 300.0
+WAIT_SECONDS = 300.0
 
 
 def executable() -> str | None:
@@ -51,7 +53,7 @@ def executable() -> str | None:
     return os.environ.get("CARDAN_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "a condition") -> Any:
+def wait_until(condition: Callable[[], Any], seconds: float = WAIT_SECONDS, what: str = "a condition") -> Any:
     """The first true value of a condition; AssertionError after some seconds."""
     deadline = time.monotonic() + seconds
     while True:
@@ -98,7 +100,7 @@ class Browser:
         with contextlib.suppress(Exception):  # the process ends while it answers
             self._own.call("Browser.close")
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -114,7 +116,7 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         self._stack = contextlib.ExitStack()
-        opened = connect(address, max_size=None, compression=None, ping_interval=None)
+        opened = connect(address, max_size=None, compression=None, ping_interval=None, open_timeout=START_SECONDS)
         self._socket: ClientConnection = self._stack.enter_context(opened)
         self._numbers = itertools.count(1)
         self.events: list[dict[str, Any]] = []
@@ -145,6 +147,7 @@ class Tab:
         self._to.call(
             "Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False
         )
+        self._to.call("Emulation.setFocusEmulationEnabled", enabled=True)  # a tab behind another one is drawn too
         if before:
             self._to.call("Page.addScriptToEvaluateOnNewDocument", source=before)
         self._to.call("Page.navigate", url=address)
@@ -155,7 +158,7 @@ class Tab:
         assert "exceptionDetails" not in said, said["exceptionDetails"]
         return said["result"].get("value")
 
-    def until(self, expression: str, seconds: float = 30.0) -> Any:
+    def until(self, expression: str, seconds: float = WAIT_SECONDS) -> Any:
         """The first true value of an expression."""
         return wait_until(lambda: self.js(expression), seconds, expression)
 

@@ -40,7 +40,7 @@ def opened(browser: Browser, server: Server) -> Iterator[Opener]:
         before = set(server._tabs)
         tab = browser.open(f"{server.address.partition('&')[0]}&item={item}", **options)
         tabs.append(tab)
-        tab.until(READY, 120)
+        tab.until(READY)
         (bench,) = wait_until(lambda: set(server._tabs) - before, what="a tab of the server")
         return tab, bench
 

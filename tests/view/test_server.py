@@ -45,7 +45,8 @@ def tab(running: Server, item: str = "rsur", **changes: Any) -> Iterator[ClientC
     token = changes.get("token", running._token)
     origin = changes.get("origin", f"http://127.0.0.1:{running.port}")
     address = f"ws://127.0.0.1:{running.port}/ws?token={token}&item={item}"
-    with connect(address, origin=origin, max_size=None, compression=None) as found:
+    limits: dict[str, Any] = {"open_timeout": SLOW, "close_timeout": SLOW, "ping_interval": None}
+    with connect(address, origin=origin, max_size=None, compression=None, **limits) as found:
         yield found
 
 
