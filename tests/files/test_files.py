@@ -96,7 +96,7 @@ def test_all_kinds_are_among_the_capabilities() -> None:
 made_kinds: set[str] = set()
 
 
-REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value", "a parameter in points")
+REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value")
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
@@ -109,7 +109,8 @@ def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str])
     assert writer.dumps(first) == content
     assert loads_toml(writer.dumps(first)) == first
     assert first.description()[:3] == m.description()[:3]
-    assert [j.description()[:3] for j in first.joints.values()] == [j.description()[:3] for j in m.joints.values()]
+    if capability != "a parameter in points":  # formulas of axes are made of unit length once more
+        assert [j.description()[:3] for j in first.joints.values()] == [j.description()[:3] for j in m.joints.values()]
     a, b = m.assemble(), first.assemble()
     assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
     if m.loads:
@@ -117,11 +118,7 @@ def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str])
         assert np.abs(x.state.coordinates - y.state.coordinates).max() <= 1e-12
 
 
-def test_axes_with_parameters_are_kept_as_written_or_refused_by_name() -> None:
-    m = base()
-    CAPABILITIES["a parameter in points"](m)
-    with pytest.raises(cd.ModelError, match=r"joints\.new\.a\.z cannot be saved: the axis depends"):
-        writer.dumps(m)
+def test_axes_with_parameters_are_kept_as_written() -> None:
     text = """
     cardan = 1
     [parameters]

@@ -372,12 +372,6 @@ class _Writer:
         said, recorded = self.source.texts.get(path, (None, None))
         if said is not None and recorded == told:
             return said
-        if any(isinstance(c, design.Formula) for c in value):
-            raise ModelError(
-                f"{'.'.join(map(str, path))} cannot be saved: the axis depends on parameters, and only its unit vector "
-                "is known; write it into the file by hand, where it is kept, or let only points and origins depend on "
-                "them"
-            )
         return self.numbers(path, value, "")
 
     def numbers(self, path: Path, value: Any, quantity: str) -> Any:
