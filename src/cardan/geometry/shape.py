@@ -67,6 +67,12 @@ class Shape:
         self._table: IntArray | None = None
         self._table_address = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_table": None, "_table_address": 0}  # addresses are valid in this process only
+
+    def __deepcopy__(self, memo: Any) -> Shape:
+        return self
+
     @property
     def address(self) -> int:
         """Address of the evaluator, for ``call_evaluator`` in kernels; valid in this process."""

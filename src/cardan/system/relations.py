@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Final, NamedTuple
 
 from cardan.constraints.registry import Primitive
@@ -28,6 +29,7 @@ class Record(NamedTuple):
 
     ``powers``: of length, per row.  ``signal``, ``size``, ``locations``: as in :class:`Relation`.
     ``bindings``: of every float that is a formula its position, and its node in the book of the mechanism.
+    ``pair``: the shapes of a contact (:class:`cardan.joints.contacts.Pair`); its address is the first parameter.
     """
 
     primitive: Primitive
@@ -38,6 +40,7 @@ class Record(NamedTuple):
     size: float
     locations: tuple[Location, ...]
     bindings: tuple[tuple[int, int], ...] = ()
+    pair: Any = None
 
     def drawn(self, values: Sequence[float]) -> Record:
         """The same with other values of the nodes of the book."""
@@ -81,6 +84,7 @@ class Relation:
         signal: Signal | GivenRate | None = None,
         size: float = 0.0,
         locations: tuple[Location, ...] = (),
+        pair: Any = None,
     ) -> None:
         self.features = features
         self.parameters = parameters
@@ -92,7 +96,8 @@ class Relation:
         for kind, body, value in features:
             if isinstance(body, CountedAngle):
                 self.counted_angles.append(body)
-                laid += (kind, -1, -1, body._serial, column)
+                is_tracked = pair is not None and not primitive.of_rates
+                laid += (kind, -1, layout.TRACKED if is_tracked else -1, body._serial, column)
                 column += 1
                 continue
             if not body.is_ground and body not in self.bodies:
@@ -115,12 +120,21 @@ class Relation:
             max([size, *[abs(number(parameters[k])) for k in lengths if k not in dict(bound)]]),
             locations,
             bound,
+            pair,
         )
 
     @property
     def record(self) -> Record:
         """At the drawn values of the parameters."""
         return self._record if self.book is None else self._record.drawn(self.book.values)
+
+    def followed(self) -> Relation:
+        """The same for motions, in which a contact stays near where it was."""
+        if self._record.pair is None:
+            return self
+        made = copy(self)
+        made._record = self._record._replace(pair=self._record.pair.followed())
+        return made
 
     @property
     def nodes(self) -> list[int]:
