@@ -59,6 +59,7 @@ _contacts = LazyModule("cardan.joints.contacts")
 _equations = LazyModule("cardan.dynamics.equations")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forces = LazyModule("cardan.dynamics.forces")
+_geometry = LazyModule("cardan.geometry")
 _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _linearise = LazyModule("cardan.analysis.linearise")
@@ -439,9 +440,19 @@ class Mechanism:
         options = (("mode", mode), ("side", side))
         return self._add_contact(joints.contact, name, pair, (face_a.frame, face_b.frame), mode, options)
 
-    def point_on_surface(
-        self, name: str, point: Point, face: Attachment, *, side: Literal["outside", "inside"] = "outside"
-    ) -> Joint:
+    def wheel(self, name: str, frame: Frame, radius: float, face: Attachment | None = None) -> Joint:
+        """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
+
+        face: the surface it rolls on; the xy plane of the ground where none is given.  A short form of :meth:`contact`
+        between this face and a circle.
+        """
+        self._check_end(f"wheel {name!r}", "frame", frame)
+        name = self._new_name(name, "a wheel")
+        road = self._ground.attach(_geometry.plane()) if face is None else face
+        disc = frame.body.attach(_geometry.circle(check.positive(radius, f"the radius of wheel {name!r}")), frame)
+        return self.contact(name, road, disc, mode="roll")
+
+    def point_on_surface(self, name: str, point: Point, face: Attachment) -> Joint:
         """A point of a body stays on a surface of another: ``face = body.attach(cd.geometry.torus(1.0, 0.2))``."""
         name = self._new_name(name, "a point on a surface")
         return self._add_point(joints.point_on_surface, name, point, face, 2)
@@ -729,9 +740,9 @@ class Mechanism:
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
             self._joints.pop(f"{key}.range" if not users and mine.kind.name == "couple" else "", None)
-            if not users and mine.kind is joints.contact:
+            if not users and mine.kind.name == "contact":
                 self._rate_rows.pop(f"{key}.roll", None)
-            if mine.kind is joints.rolling:
+            if mine.kind.name == "rolling":
                 raise ModelError(f"{key!r} is the rolling of contact {key.removesuffix('.roll')!r}; remove the contact")
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         elif isinstance(mine, Parameter):

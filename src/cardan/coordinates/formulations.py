@@ -131,8 +131,8 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
             )
         if system.contacts:
             raise ModelError(
-                f"formulation {formulation!r} has no contact coordinates, as contact {system.contacts[0]!r} needs them; "
-                "use a formulation by poses, such as 'manifold'"
+                f"formulation {formulation!r} has no contact coordinates, which contact {system.contacts[0]!r} needs; use "
+                "a formulation by poses, such as 'manifold'"
             )
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]

@@ -145,10 +145,13 @@ class Pair:
     def __reduce__(self) -> tuple[Any, ...]:
         return Pair, (*self.shapes, self.side, self.across, self.spinless, self.exchanged, self.continuous)
 
+    def in_order(self, parameters: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Parameters in the order of the bodies that were named, in the order of the shapes; or the reverse."""
+        return parameters[::-1] if self.exchanged else parameters
+
     def followed(self) -> Pair:
         """The same for motions."""
-        flags = (self.side, self.across, self.spinless, self.exchanged)
-        return Pair(*self.shapes, *flags, continuous=True)
+        return Pair(*self.shapes, self.side, self.across, self.spinless, self.exchanged, continuous=True)
 
     def __deepcopy__(self, memo: Any) -> Pair:
         return self
@@ -245,8 +248,9 @@ def relations(
     touching = Relation(form, features, (0.0,), size=pair.size, pair=pair)
     if mode == "slide":
         return touching, None
-    slips: tuple[Unit, ...] = ("m",) * pair.shapes[0].freedoms
-    rows = (*slips, "rad") if pair.spinless else slips
+    slips: tuple[Unit, ...] = ("m", "m") if pair.shapes[0].freedoms == 2 else ("m",)
+    spin: tuple[Unit, ...] = ("rad",) if pair.spinless else ()
+    rows = (*slips, *spin)
     rolling = primitive_of(Form("rolling", widths, rows, len(rows)))
     return touching, Relation(rolling, features, (0.0,), pair=pair)
 
