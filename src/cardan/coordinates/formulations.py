@@ -131,7 +131,7 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
             )
         if system.contacts:
             raise ModelError(
-                f"formulation {formulation!r} has no contact coordinates, which contact {system.contacts[0]!r} needs; use "
+                f"formulation {formulation!r} has no contact coordinates, which {system.contacts[0]!r} needs; use "
                 "a formulation by poses, such as 'manifold'"
             )
         return relative.problem(system, formulation, length)

@@ -68,7 +68,13 @@ class Shape:
         self._table_address = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_table": None, "_table_address": 0}  # addresses are valid in this process only
+        state = {**self.__dict__, "_table": None, "_table_address": 0}  # addresses are valid in this process only
+        return state | ({"_address": 0} if "_address" in state else {})
+
+    def key(self) -> tuple[Any, ...]:
+        """Everything that defines its points, as plain values that compare."""
+        text = getattr(self, "_text", "")
+        return self.kernel, text, self.ints[: abi.HEADER].tobytes(), self.floats.tobytes()
 
     def __deepcopy__(self, memo: Any) -> Shape:
         return self

@@ -4,10 +4,10 @@ Shapes S¹(s¹) on body a and S²(s²) on body b, all in the axes of the frame o
 
     r = S¹ − S²,   F = (r·T¹ᵢ, N·T²ⱼ) = 0,   gap = n·(S² − S¹),   n = ± N/|N|,
 
-with the tangents Tᵢ = ∂S/∂sᵢ and the normal N of the first shape: T¹₁ × T¹₂ of a surface, (y', −x', 0) of a curve.  At a
-solution r is along n, so the derivative of the gap by s vanishes: its rate is n·u, with the velocity u of the point of
-b relative to a, and  d²gap/dt² = n·(a² − a¹) + gap |ṅ|²,  where a is the acceleration of S with ṡ from  M ṡ = −∂F/∂t,
-M = ∂F/∂s.  These equations do not divide by the gap ([Montana1988] for zero gap).
+with the tangents Tᵢ = ∂S/∂sᵢ and the normal N of the first shape: T¹₁ × T¹₂ of a surface, (y', −x', 0) of a curve.
+At a solution r is along n, so the derivative of the gap by s vanishes: its rate is n·u, with the velocity u of the
+point of b relative to a, and  d²gap/dt² = n·(a² − a¹) + gap |ṅ|²,  where a is the acceleration of S with ṡ from
+M ṡ = −∂F/∂t,  M = ∂F/∂s.  These equations do not divide by the gap ([Montana1988] for zero gap).
 
 x of a contact: origin and orientation of the frame of a, the same of b, contact coordinates; then a workspace, which
 :func:`contact` fills and its curvature reads.  c: address of the table of the pair.
@@ -42,15 +42,15 @@ from cardan.joints.abi import (
     WORK,
 )
 
-ITERATIONS = 30
 SOLVED = 1e-12  # of the size: the longest step at a solution
-EXACT = 2e-15  # of the size: a smaller step is rounding; larger ones are made as long as they become shorter
+EXACT = 2e-14  # of the size: a smaller step is rounding; larger ones are made as long as they become shorter
 LONGEST = 0.5  # of the size: the longest step
-SINGULAR = 1e-9  # a smaller pivot: the shapes touch along a line, or over an area
+SINGULAR = 1e-6  # a smaller pivot of M, scaled to order one: the shapes touch along a line, or over an area
 STARTS = 8  # pairs of samples from which Newton's method is tried
 NONE = 1e300
 
 SECOND, RETRACT = plain(2), abi.RETRACT
+ITERATIONS, TRIED = plain(30), plain(15)  # of Newton's method; from a pair of samples
 SOLVE, RATES = plain(own.SOLVE), plain(own.RATES)
 
 
@@ -135,9 +135,7 @@ def evaluate(table, x, w):
         q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
         rows = tail(w, ROWS_B if k == 1 else ROWS_A)
         ints = integers_at(shape[own.INTS])
-        call_evaluator(
-            shape[own.EVALUATE], SECOND, ints, floats_at(shape[own.FLOATS]), q, q, rows, rows, tail(w, WORK)
-        )
+        call_evaluator(shape[own.EVALUATE], SECOND, ints, floats_at(shape[own.FLOATS]), q, q, rows, rows, tail(w, WORK))
         if k == 1:
             count = 1 if shape[own.FREEDOMS] == 0 else 3 * shape[own.FREEDOMS]
             for i in range(count):
@@ -317,13 +315,13 @@ def other_normal(table, w, out):
 
 
 @inner
-def newton(table, x, w):
+def newton(table, x, w, most):
     """Contact coordinates ← a solution near them; returns its status."""
     size = floats_at(table[own.NUMBERS])[own.SIZE]
     n = table[SHAPE + own.FREEDOMS] + table[SHAPE + B_PART + own.FREEDOMS]
     status = FAR
     previous = NONE
-    for _ in range(ITERATIONS):
+    for _ in range(most):
         evaluate(table, x, w)
         for k in range(n):
             w[HELD + k] = 0.0
@@ -439,7 +437,7 @@ def search(table, x, w, width):
             i = int(w[TOP + 3 * k + 1])
             j = int(w[TOP + 3 * k + 2])
             start_from(table, x, w, i, j)
-            status = newton(table, x, w)
+            status = newton(table, x, w, TRIED)
             value = abs(w[GAP])
             if status == REGULAR and (found != REGULAR or value < best):
                 found = REGULAR
@@ -488,7 +486,7 @@ def _solve(op, table, unused, x, unused_1, unused_2, unused_3, unused_4):
                 for c in range(3):
                     x[at + c] *= f
             at += shape[own.WIDTH]
-        status = newton(table, x, w)
+        status = newton(table, x, w, ITERATIONS)
     if status != REGULAR and (numbers[own.CONTINUOUS] == 0.0 or not (known and finite)):
         status = search(table, x, w, width)
         evaluate(table, x, w)

@@ -36,10 +36,11 @@ Side = Literal["outside", "inside"]
 SAMPLES_2, SAMPLES_1 = 12, 48  # per direction of a surface, and of a curve: starts of a search
 STATUS: Final = {
     abi.REGULAR: "regular",
-    abi.FAR: "no pair of points with opposed normals was found",
-    abi.DEGENERATE: "the shapes do not touch in a point, but along a line or over an area",
+    abi.FAR: "no pair of points with opposed normals was found; draw the bodies nearer to contact",
+    abi.DEGENERATE: "the shapes do not touch in a point, but along a line or over an area; use m.planar, "
+    "m.cylindrical, or their outlines as curves in a plane",
     abi.EDGE: "the contact is at the edge of a shape",
-    abi.OTHER_SIDE: "the shapes touch from the other side",
+    abi.OTHER_SIDE: "the shapes touch from the other side; see side= of m.contact",
 }
 _KINDS = {"plane": abi.ALONG_XY, "line": abi.ALONG_X, "cylinder": abi.ALONG_Z}
 
@@ -91,9 +92,7 @@ class Pair:
         if self._table is None:
             samples = [_samples(shape) for shape in self.shapes]
             sizes = [float(np.ptp(s[:, 3:6], axis=0).max()) for s in samples if len(s) > 1]
-            self._numbers: FloatArray = np.array(
-                [self.side, min(sizes, default=0.0) or 1.0, self.continuous]
-            )
+            self._numbers: FloatArray = np.array([self.side, min(sizes, default=0.0) or 1.0, self.continuous])
             self._samples = samples
             endless = _endless(self.shapes[0])
             table = [_contact.SOLVE_PAIR, address_of(self._numbers), int(self.across), int(self.spinless), endless]
@@ -133,7 +132,7 @@ class Pair:
 
     def description(self) -> tuple[Any, ...]:
         """Everything that defines it, as plain values."""
-        told = tuple((s.kernel, s.ints[: shape_abi.HEADER].tobytes(), s.floats.tobytes()) for s in self.shapes)
+        told = tuple(shape.key() for shape in self.shapes)
         return told, self.side, self.across, self.spinless, self.exchanged, self.continuous
 
     def __eq__(self, other: object) -> bool:
@@ -191,7 +190,10 @@ def _samples(shape: Shape) -> FloatArray:
 
 def is_planar(shape: Shape) -> bool:
     """Whether a curve is in the xy plane of its frame."""
-    return shape.dimension == 2 or getattr(shape, "name", "") in ("circle", "ellipse", "line")
+    if shape.dimension == 2 or _endless(shape) != abi.BOUNDED:
+        return True
+    rows = shape._evaluate(shape.sample(SAMPLES_1), 1)
+    return not rows[..., 2].any()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import abi
 from cardan.geometry.shape import Shape as Geometry
 from cardan.shapes.shape import SEGMENTS, FloatArray, Properties, Shape, Triangles
 
@@ -54,15 +53,11 @@ class Curved(Shape):
         low, high = self.geometry.bounds[i]
         return max(low, -UNBOUNDED), min(high, UNBOUNDED) if not np.isfinite(high) else high
 
-    def _key(self) -> tuple[Any, ...]:
-        g = self.geometry
-        return g.kernel, g.ints[: abi.HEADER].tobytes(), g.floats.tobytes()
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Curved) and self._key() == other._key()
+        return isinstance(other, Curved) and self.geometry.key() == other.geometry.key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self.geometry.key())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Curved, (self.geometry,)
