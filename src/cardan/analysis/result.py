@@ -103,6 +103,8 @@ class AssemblyResult:
         if not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
             found, nearly = self._causes(), self._nearly()
+            if any(cause.startswith("contact ") for cause in found):
+                nearly = ""  # a larger tolerance does not make shapes touch in a point
             lines += [f"  {cause}" for cause in found]
             if not (found if self.status is Status.CONFLICT else nearly):
                 lines.append(f"  {_ADVICE[self.status]}")
@@ -138,9 +140,11 @@ class AssemblyResult:
 
         found = causes(self._system, self.state.time)
         for name, touch in self._system.index.contacts.items():
-            status = touch.read(self.state).status
-            if status != "regular":
-                found.append(f"contact {name!r}: {status}")
+            for state, where in ((self._system.state(), " (as drawn)"), (self.state, "")):
+                status = touch.read(state).status
+                if status != "regular":
+                    found.append(f"contact {name!r}{where}: {status}")
+                    break
         if not found and self.status is Status.CONFLICT and self._system.signals:
             from cardan.analysis.without_drivers import contradictory_drivers
 
