@@ -89,14 +89,16 @@ def test_all_kinds_are_among_the_capabilities() -> None:
         made_kinds.update(item.kind.name for item in (*one.joints.values(), *one.loads.values()))
     assert made_kinds >= {*JOINTS, *loads.REGISTRY}
     made.knife_edge("edge", made["wheel"].frame(), relative_to=made["crank"])
-    assert set(RATES) == {"knife_edge", "constrain_rates"}  # a new kind of rate rows needs a place in files
+    rates = {"knife_edge", "constrain_rates", "rolling"}
+    assert set(RATES) == rates  # a new kind of rate rows needs a place in files, or is refused
     assert loads_toml(writer.dumps(made)) == made
 
 
 made_kinds: set[str] = set()
 
 
-REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value")
+CONTACTS = tuple(c for c in CAPABILITIES if c.startswith(("contact", "point_on_curve", "point_on_surface")))
+REFUSED = ("actuator by a function", "constrain_rates", "constrain_rates with a value", *CONTACTS)
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
@@ -140,6 +142,14 @@ def test_every_option_of_a_kind_has_a_quantity() -> None:
     for kind in (*spec.joint_specs().values(), *spec.load_specs().values()):
         for option in kind.options.values():
             assert option.sort in ("flag", "word") or option.quantity is not None, (kind.name, option.name)
+
+
+@pytest.mark.parametrize("capability", CONTACTS)
+def test_a_file_refuses_contacts_by_name(capability: str) -> None:
+    m = base()
+    CAPABILITIES[capability](m)
+    with pytest.raises(cd.ModelError, match=r"a shape of body '(carriage|wheel)' cannot be saved: .* of contacts"):
+        writer.dumps(m)
 
 
 def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.shapes import Shape, makers
+from cardan.shapes.curved import Curved
 from cardan.shapes.gears import Gear
 from cardan.shapes.mesh import Mesh, mesh
 from cardan.shapes.region import Arc, Involute, Line, Region, loop_points
@@ -55,6 +56,9 @@ def written(shape: Shape) -> dict[str, Any]:
                 ways = f"a file can contain {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
                 raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
             return {"kind": "mesh", "vertices": triangles.vertices.tolist(), "faces": triangles.faces.tolist()}
+    if isinstance(shape, Curved):
+        ways = "keep this mechanism as a Python script"
+        raise ModelError(f"{shape!r:.80} is a curve or surface of contacts, which a file does not have yet; {ways}")
     raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it can contain {', '.join(KEYS)}")
 
 
