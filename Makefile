@@ -23,6 +23,8 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Without bytecode on disk every process compiles the sources of numba, numpy and scipy again: half of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
