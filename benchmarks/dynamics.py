@@ -13,6 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +28,7 @@ import numpy as np
 import adapter
 import cardan as cd
 import problems
+from cardan.lazy import TieredModule
 from peers import load
 
 ROTATION = -1.01551837352  # [rad] of the crank at 1 s, on which independent programs agree
@@ -161,6 +166,31 @@ def step_cost(m: cd.Mechanism, steps: int) -> float:
     return (seconds[1] - seconds[0]) / steps
 
 
+FIRST = """
+import time
+began = time.perf_counter()
+from cardan.examples import REGISTRY
+assert REGISTRY["rsur"].build().simulate(0.05, step=1e-3).ok
+print(time.perf_counter() - began)
+"""
+
+
+def first_simulation() -> dict[str, float]:
+    """Seconds of a first simulation in a new process, with an empty cache of kernels and with a filled one."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    found = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for name, own in (
+            ("bytecode", {}),
+            ("cold", {"CARDAN_CACHE_DIR": cache}),
+            ("warm", {"CARDAN_CACHE_DIR": cache}),
+        ):
+            run = [sys.executable, "-c", FIRST]
+            out = subprocess.run(run, env={**kept, **own}, capture_output=True, text=True, check=True)
+            found[name] = float(out.stdout)
+    return {"cold": found["cold"], "warm": found["warm"]}
+
+
 def load_or_none(key: str) -> Any:
     try:
         return load(key)
@@ -177,6 +207,7 @@ def main() -> None:
     parser.add_argument("--json", help="write the figures to this file")
     parser.add_argument("--plot", type=Path, help="draw the diagram of work and precision (needs the extra plot)")
     options = parser.parse_args()
+    TieredModule.patience = 0  # as after `cardan warmup`
     rows = rsur(options.rounds)
     print(f"{'RSUR, 1 s from rest':28}{'ms':>10}{'error [rad]':>14}{'open [m]':>12}")
     for row in rows:
@@ -192,6 +223,8 @@ def main() -> None:
     others |= {f"hub with {count} arms": step_cost(hub(count), 20) for count in options.hubs}
     for name, seconds in others.items():
         print(f"{name}: {1e3 * seconds:.3f} ms a step")
+    first = first_simulation()
+    print(f"first simulation of a process: {first['cold']:.1f} s, with cached kernels {first['warm']:.2f} s")
     if options.quick:
         return
     import precision  # it imports this module
@@ -202,7 +235,14 @@ def main() -> None:
         precision.draw(found, options.plot)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            found = {"rsur": rows, "driven": ratio, "chains": chains, "others": others, "precision": found}
+            found = {
+                "rsur": rows,
+                "driven": ratio,
+                "chains": chains,
+                "others": others,
+                "first": first,
+                "precision": found,
+            }
             json.dump(found, file, indent=1)
 
 
