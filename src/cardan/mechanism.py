@@ -1346,6 +1346,7 @@ class Mechanism:
         return (
             self.name,
             self._gravity,
+            self._display,
             tuple(one.description() for one in self._ground.attachments),
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),
