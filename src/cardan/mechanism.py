@@ -1019,7 +1019,8 @@ class Mechanism:
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
 
-        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0}``.
+        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0,
+        "pin.angle": 1.0}``.
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
@@ -1031,7 +1032,7 @@ class Mechanism:
     def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
         driven = self.copy()
         for key, rate in given.items():
-            joint = self[key] if isinstance(key, str) else key
+            joint = self._by_key(key) if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
             name += f".{chosen.name}" if name in driven else ""
@@ -1040,6 +1041,11 @@ class Mechanism:
         equations, _ = driven._equations()
         found: State = _solve_rates.solve_rates(self.system, equations, state)
         return found
+
+    def _by_key(self, key: str) -> Any:
+        """A joint by its name, or a coordinate by "joint.coordinate"."""
+        of, _, word = key.rpartition(".")
+        return self._joints[of].of(word) if key not in self._joints and of in self._joints else self[key]
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume; kept with the system, if there are no loads."""

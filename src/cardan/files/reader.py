@@ -47,7 +47,8 @@ def read(
     made = None
     with _no_collection():
         document = _parsed(content, file, as_json)
-        with contextlib.suppress(Skip):  # its problem has been reported
+        # numbers that overflow are refused with an error, and a Skip has been reported
+        with np.errstate(all="ignore"), contextlib.suppress(Skip):
             made = reader.mechanism(document)
     if reader.problems or made is None:
         lines = text.lines_of(content, as_json, [path for path, _ in reader.problems])

@@ -322,7 +322,7 @@ def _tables(path: tuple[str, ...], table: Mapping[str, Any], lines: list[str]) -
 
 def _is_table(path: tuple[str, ...], value: Any) -> bool:
     """Whether a table has a header of its own."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or path[0] == "parameters":  # which stay in their order
         return False
     return len(path) == 2 or (len(path) == 3 and (path[0], path[2]) in (("bodies", "frames"), ("poses", "bodies")))
 
