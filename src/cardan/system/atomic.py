@@ -16,6 +16,9 @@ def write(path: Path, data: bytes) -> None:
 
     The new file is flushed to the disk before it is renamed, so that a crash leaves the old or the new one.
     """
+    if path.exists() and not path.is_file():  # a pipe or a device
+        _write_into(path, data)
+        return
     target = path.resolve()  # a link stays a link
     beside = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_native_id()}.tmp")
     try:
@@ -27,8 +30,7 @@ def write(path: Path, data: bytes) -> None:
             shutil.copymode(target, beside)
         os.replace(beside, target)
     except OSError as error:
-        reason = error.strerror or error
-        raise ModelError(f"the file {str(path)!r} cannot be written: {reason}; choose another place") from None
+        raise _refused(path, error) from None
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
@@ -38,3 +40,17 @@ def write(path: Path, data: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    """Write to what cannot be replaced."""
+    try:
+        path.write_bytes(data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: OSError) -> ModelError:
+    return ModelError(f"the file {str(path)!r} cannot be written: {error.strerror or error}; choose another place")
