@@ -20,6 +20,8 @@ Build
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
     geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
+    load_step, m.add    the parts of a STEP file, as bodies; cad proposes joints (docs/cad.md)
+    solve_cadquery      solves an assembly of CadQuery
 
 Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
@@ -91,12 +93,14 @@ from cardan.system.state import Pose, State
 from cardan.system.system import System
 
 if TYPE_CHECKING:
-    from cardan import geometry, shapes
+    from cardan import cad, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.cad.cadquery import from_cadquery, solve_cadquery
+    from cardan.cad.step import load_step
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.files.reader import FileError, load
     from cardan.interact.hand import Hand
@@ -127,11 +131,14 @@ _LAZY = {
     "Simulation": "cardan.analysis.simulation",
     "SimulationStatus": "cardan.analysis.simulation",
     "Tolerances": "cardan.analysis.sensitivity",
+    "from_cadquery": "cardan.cad.cadquery",
+    "load_step": "cardan.cad.step",
+    "solve_cadquery": "cardan.cad.cadquery",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("geometry", "shapes", "view"):
+    if name in ("cad", "geometry", "shapes", "view"):
         return import_module(f"cardan.{name}")
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
@@ -183,36 +190,40 @@ __all__ = [
     "UnknownNameError",
     "Violation",
     "__version__",
-    "coordinate",
-    "deg",
-    "inch",
-    "mm",
-    "load",
-    "geometry",
-    "primitive",
-    "rate_primitive",
-    "shapes",
-    "view",
     "acos",
     "angular_velocity",
     "asin",
     "atan",
     "atan2",
+    "cad",
     "clip",
+    "coordinate",
     "cos",
     "cosh",
     "cross",
+    "deg",
     "dot",
     "exp",
+    "from_cadquery",
+    "geometry",
+    "inch",
+    "load",
+    "load_step",
     "log",
+    "mm",
     "norm",
     "pi",
+    "primitive",
     "rate",
+    "rate_primitive",
     "rotation_vector",
+    "shapes",
     "sin",
     "sinh",
+    "solve_cadquery",
     "spline",
     "sqrt",
     "tan",
     "tanh",
+    "view",
 ]
