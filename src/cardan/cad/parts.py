@@ -251,13 +251,19 @@ class Part:
         return Picks([self._face(k, one) for k, one in enumerate(self._data["faces"])], f"faces of part {self.name!r}")
 
     def _face(self, number: int, data: Mapping[str, Any]) -> Face:
-        origin, z, x = (None, None, None) if data["frame"] is None else map(np.array, data["frame"])
-        is_reversed = bool(data["reversed"])
-        if data["kind"] == "plane" and is_reversed:
-            z = -z
-        own = (number, data["kind"], data["area"], np.array(data["center"]), origin, z, x, tuple(data["numbers"]))
-        is_hole = is_reversed and data["kind"] != "plane"
-        return Face(self, *own, is_hole, np.array(data["box"]).reshape(2, 3), tuple(data["limits"]), data["nurbs"])
+        frame: list[Any] = [None] * 3 if data["frame"] is None else [np.array(one) for one in data["frame"]]
+        is_plane, is_reversed = data["kind"] == "plane", bool(data["reversed"])
+        if is_plane and is_reversed:
+            frame[1] = -frame[1]
+        own = {"box": np.array(data["box"]).reshape(2, 3), "limits": tuple(data["limits"]), "_nurbs": data["nurbs"]}
+        common = self._common(number, data, data["area"], np.array(data["center"]), frame)
+        return Face(**common, **own, is_hole=is_reversed and not is_plane)
+
+    def _common(self, number: int, data: Mapping[str, Any], size: float, center: Any, frame: list[Any]) -> Any:
+        """What faces and edges have in common."""
+        axes = dict(zip(("origin", "z", "x"), frame, strict=True))
+        own = {"part": self, "number": number, "kind": data["kind"], "size": size, "center": center}
+        return {**own, **axes, "numbers": tuple(data["numbers"])}
 
     @property
     def edges(self) -> Picks[Edge]:
@@ -267,11 +273,9 @@ class Part:
 
     def _edge(self, number: int, data: Mapping[str, Any]) -> Edge:
         ends = np.array(data["ends"])
-        origin, z, x = (None, None, None) if data["frame"] is None else data["frame"]
-        frame = [None if one is None else np.array(one) for one in (origin, z, x)]
-        center = ends.mean(axis=0) if data["kind"] in ("line", "nurbs") else np.array(origin)
-        own = (number, data["kind"], data["length"], center, *frame, tuple(data["numbers"]))
-        return Edge(self, *own, ends, data.get("nurbs"))
+        frame: list[Any] = [None if one is None else np.array(one) for one in data["frame"] or (None, None, None)]
+        center = ends.mean(axis=0) if data["kind"] in ("line", "nurbs") else frame[0]
+        return Edge(**self._common(number, data, data["length"], center, frame), ends=ends, _nurbs=data.get("nurbs"))
 
     @property
     def vertices(self) -> Picks[Pick]:

@@ -22,7 +22,7 @@ from cardan.errors import ModelError
 from cardan.math import euler
 
 if TYPE_CHECKING:
-    from cardan.joints.joint import Joint
+    from cardan.joints import Joint
     from cardan.mechanism import Mechanism
 
 FIT = 1e-5  # of the size of the assembly: distances of faces that fit; and radians
