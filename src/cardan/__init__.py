@@ -20,6 +20,8 @@ Build
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
     geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
+    load_step, m.add    the parts of a STEP file, as bodies; cad proposes joints (docs/cad.md)
+    solve_cadquery      solves an assembly of CadQuery
 
 Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
@@ -54,7 +56,7 @@ from math import pi
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cardan import geometry, shapes
+    from cardan import cad, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.cad.cadquery import from_cadquery, solve_cadquery
+    from cardan.cad.step import load_step
     from cardan.constraints.functions import (
         acos,
         angular_velocity,
@@ -117,6 +121,8 @@ _MODULES = {
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.simulation": "Simulation SimulationStatus",
+    "cad.cadquery": "from_cadquery solve_cadquery",
+    "cad.step": "load_step",
     "constraints.functions": "acos angular_velocity asin atan atan2 clip cos cosh cross dot exp log norm rate "
     "rotation_vector sin sinh sqrt tan tanh",
     "constraints.jets": "Jet",
@@ -143,7 +149,7 @@ _HOME = {name: f"cardan.{module}" for module, names in _MODULES.items() for name
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("geometry", "shapes", "view"):
+    if name in ("cad", "geometry", "shapes", "view"):
         return import_module(f"cardan.{name}")
     if name in _HOME:
         found = globals()[name] = getattr(import_module(_HOME[name]), name)
@@ -196,36 +202,40 @@ __all__ = [
     "UnknownNameError",
     "Violation",
     "__version__",
-    "coordinate",
-    "deg",
-    "inch",
-    "mm",
-    "load",
-    "geometry",
-    "primitive",
-    "rate_primitive",
-    "shapes",
-    "view",
     "acos",
     "angular_velocity",
     "asin",
     "atan",
     "atan2",
+    "cad",
     "clip",
+    "coordinate",
     "cos",
     "cosh",
     "cross",
+    "deg",
     "dot",
     "exp",
+    "from_cadquery",
+    "geometry",
+    "inch",
+    "load",
+    "load_step",
     "log",
+    "mm",
     "norm",
     "pi",
+    "primitive",
     "rate",
+    "rate_primitive",
     "rotation_vector",
+    "shapes",
     "sin",
     "sinh",
+    "solve_cadquery",
     "spline",
     "sqrt",
     "tan",
     "tanh",
+    "view",
 ]

@@ -201,6 +201,17 @@ class Mechanism:
             self._fix(made, True)
         return made
 
+    def add(self, item: Any, name: str | None = None, *, density: Any = None, **options: Any) -> Any:
+        """Add a part of a CAD file as a body, or an assembly as bodies, at their placements in the file.
+
+        item: a part or an assembly of :func:`cardan.load_step`.  name: of the body; that of the part if None.
+        density [kg/m³]: gives mass, centre and inertia; otherwise give them as to :meth:`body`.
+        options: of :meth:`body`.  Returns the body, or the list of bodies.
+        """
+        if not hasattr(item, "add_to"):
+            raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
+        return item.add_to(self, name, density, **options)
+
     def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
         """Add a design parameter, which can replace any number of a joint, point, frame or vector.
 
