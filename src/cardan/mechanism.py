@@ -1167,8 +1167,12 @@ class Mechanism:
         return points
 
     def _connections(self) -> dict[str, Connection]:
-        """Where each constraint is attached."""
-        return {name: _reactions.connection(joint) for name, joint in (self._joints | self._rate_rows).items()}
+        """Where each constraint is attached; kept with the system."""
+        constraints = (self._joints | self._rate_rows).items()
+        found: dict[str, Connection] = self.system.cached(
+            "connections", lambda: {name: _reactions.connection(joint) for name, joint in constraints}
+        )
+        return found
 
     def _model(self) -> Model:
         """What reactions need in addition to the system, as plain values."""
