@@ -33,7 +33,7 @@ export class Plots {
   private clip: ClipData | null = null;
   private times: number[] = [];
   private live = new Map<string, number[]>();
-  private due = 0;
+  private stale = false;
   private start = 0;
   time = 0;
 
@@ -130,7 +130,7 @@ export class Plots {
   /** The time shown by a clip. */
   seek(time: number): void {
     this.time = time;
-    this.update(false);
+    this.stale = true;
   }
 
   /** Values at a moment of a drag [s]. */
@@ -147,15 +147,15 @@ export class Plots {
       this.times.shift();
       for (const values of this.live.values()) values.shift();
     }
-    this.update(true);
+    this.stale = true;
   }
 
-  private update(data: boolean): void {
-    const now = performance.now();
-    if (!this.plot || now < this.due) return;
-    this.due = now + 50; // poses at full rate, plots at 20 Hz
-    if (data) this.plot.setData(this.data());
-    else this.plot.redraw(false, false);
+  /** Draw what has changed. */
+  update(): void {
+    if (!this.plot || !this.stale) return;
+    this.stale = false;
+    if (this.clip) this.plot.redraw(false, false);
+    else this.plot.setData(this.data());
   }
 
   /** How many values each line has; for tests. */

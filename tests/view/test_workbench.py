@@ -74,6 +74,7 @@ def settle(tab: Tab) -> None:
     tab.js(two_frames)
     tab.until("!cardan.link.flying && !cardan.link.waiting ? 1 : 0")
     tab.js(two_frames)
+    tab.until("cardan.stage.settled ? 1 : 0")
 
 
 def rest(tab: Tab) -> np.ndarray:
@@ -179,9 +180,14 @@ def test_a_limit_stops_the_drag_and_the_arrow_stretches(browser: Browser) -> Non
         assert tab.js("cardan.frame.flags & 4"), "the target is not reached"
         length = tab.js("cardan.stage.arrow.from.distanceTo(cardan.stage.arrow.to)")
         assert length > 0.1
-        assert tab.js("document.querySelector('#force').textContent").endswith("N")
+        force, words = tab.js("document.querySelector('#force').textContent").split("\n")
+        assert force.endswith(" N")
+        bound = "upper limit, 17.19°" if angle > 0 else "lower limit, −11.46°"
+        assert words == f"hinge angle is at its {bound} (stop)"
+        tab.until(f"document.querySelector('#stops').textContent === {json.dumps(words)} ? 1 : 0")
         tab.screenshot(SHOTS / "limit.png")
         tab.mouse("Released", x, y)
+        tab.until("document.querySelector('#stops').hidden ? 1 : 0")
         tab.close()
 
 
