@@ -27,6 +27,14 @@ export const scaleOf = (unit: string): [number, string] =>
         ? [1000, 'mm']
         : [1, unit];
 
+/** The range of an axis: with a margin, and never so narrow that rounding looks like motion. */
+export function widened(low: number | null, high: number | null): [number, number] {
+  if (low === null || high === null) return [-1, 1];
+  const least = Math.max(1e-3, 1e-6 * Math.max(Math.abs(low), Math.abs(high)));
+  const margin = high - low < least ? Math.max(1, 0.1 * Math.abs(high)) : 0.08 * (high - low);
+  return [low - margin, high + margin];
+}
+
 export class Plots {
   private plot: uPlot | null = null;
   private lines: Line[] = [];
@@ -66,7 +74,12 @@ export class Plots {
         legend: { show: false },
         pxAlign: 0,
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { x: { time: false, ...(clip ? {} : { range: () => this.span() }) } },
+        scales: {
+          x: { time: false, ...(clip ? {} : { range: () => this.span() }) },
+          ...Object.fromEntries(
+            units.map((unit) => [unit, { range: (_: uPlot, a: number, b: number) => widened(a, b) }]),
+          ),
+        },
         axes: [
           { ...axis, size: 26, gap: 2 },
           ...units.slice(0, 2).map((unit, k) => ({

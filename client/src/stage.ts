@@ -414,7 +414,23 @@ export class Stage {
     this.project();
   }
 
+  /** What the panels leave free of the canvas [CSS pixels]: its size, and how far its middle is from the middle. */
+  private free(): { width: number; height: number; right: number; down: number } {
+    const { width, height } = this.size;
+    const [left, right, top, bottom] = width > 900 ? [284, 350, 64, 110] : [0, 0, 64, 130];
+    const low = Math.max(0.4 * height, height - top - bottom);
+    return {
+      width: Math.max(0.4 * width, width - left - right),
+      height: low,
+      right: 0.5 * (left - right),
+      down: low > 0.4 * height ? 0.5 * (top - bottom) : 0,
+    };
+  }
+
   private project(): void {
+    const { width, height } = this.size;
+    const { right, down } = this.free();
+    this.camera.setViewOffset(width, height, -right, -down, width, height);
     const aspect = this.size.width / this.size.height;
     const distance = this.camera.position.distanceTo(this.orbit.target);
     if (this.camera instanceof THREE.PerspectiveCamera) {
@@ -449,9 +465,8 @@ export class Stage {
     if (right.lengthSq() < 1e-9) right.crossVectors(Y, toward);
     right.normalize();
     const upward = new THREE.Vector3().crossVectors(toward, right);
-    // What the panels leave free of the canvas.
-    const { width, height } = this.size;
-    const free = { x: Math.max(0.5 * width, width - 640) / height, y: Math.max(0.6 * height, height - 190) / height };
+    const { height } = this.size;
+    const free = { x: (0.94 * this.free().width) / height, y: (0.94 * this.free().height) / height };
     const tan = Math.tan((FOV * Math.PI) / 360);
     let distance = 0;
     let half = 0;

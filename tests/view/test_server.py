@@ -373,7 +373,8 @@ def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) 
 
 def test_a_function_of_a_script_is_shown(tmp_path: Any) -> None:
     script = tmp_path / "lift.py"
-    script.write_text("import cardan as cd\n\ndef make():\n    m = cd.Mechanism('lift')\n    m.body('cage')\n    return m\n")
+    lines = ("import cardan as cd", "def make():", "    m = cd.Mechanism('lift')", "    m.body('cage')", "    return m")
+    script.write_text("\n".join(lines))
     command = [sys.executable, "-m", "cardan", "view", f"{script}:make", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -114,8 +114,24 @@ def test_every_mechanism_of_the_gallery_is_drawn_as_it_was_solved(opened) -> Non
             if bench._model[joint].of(word).unit == "rad":
                 away = np.arctan2(np.sin(away), np.cos(away))
             assert abs(away) < 1e-3, (name, joint, word)
+        tab.until("cardan.stage.settled ? 1 : 0")
+        left, right, top, bottom = tab.js(SEEN)
+        panels = "['#tree', '#side', '#tools', '#transport'].map(s => document.querySelector(s).getBoundingClientRect())"
+        tree, side, tools, transport = tab.js(f"{panels}.map(r => [r.left, r.right, r.top, r.bottom])")
+        assert tree[1] < left and right < side[0], f"{name}: a part is behind a panel"
+        assert tools[3] < top and bottom < transport[2], f"{name}: a part is behind a panel"
         tab.screenshot(SHOTS / f"{name}.png")
     assert not tab.errors()
+
+
+SEEN = """(() => { const s = cardan.stage, box = [Infinity, -Infinity, Infinity, -Infinity];
+for (const part of s.parts) for (const mesh of part.faces) {
+  const p = mesh.geometry.getAttribute('position');
+  for (let k = 0; k < p.count; k += 7) {
+    const [x, y] = s.screen(s.camera.position.clone().fromBufferAttribute(p, k).applyMatrix4(mesh.matrixWorld));
+    box[0] = Math.min(box[0], x); box[1] = Math.max(box[1], x); box[2] = Math.min(box[2], y); box[3] = Math.max(box[3], y);
+  } }
+return box; })()"""  # left, right, top, bottom [pixels] of everything that is drawn
 
 
 @pytest.mark.parametrize(
@@ -299,6 +315,27 @@ def test_what_cannot_be_assembled_is_said_in_words(browser: Browser) -> None:
         tab.until("cardan.stage.parts.length === 2 ? 1 : 0")
         tab.screenshot(SHOTS / "impossible.png")
         tab.close()
+
+
+@pytest.mark.parametrize("item", ["rsur", "planar_4r"])  # z is up, y is up
+def test_a_face_of_the_view_cube_turns_towards_the_viewer_and_reads_upright(opened, item: str) -> None:
+    """After a click on a face the view is along its normal, and the face is drawn without a rotation."""
+    tab, _ = opened(item)
+    for face in ("top", "front", "right", "back", "left", "under"):
+        tab.js(f"[...document.querySelectorAll('#cube button')].find(b => b.innerText === '{face}').click()")
+        tab.until("!cardan.stage.glide && cardan.stage.settled ? 1 : 0")
+        turned = tab.js(
+            f"""(() => {{ const b = [...document.querySelectorAll('#cube button')].find(b => b.innerText === '{face}');
+            const m = new DOMMatrix(b.parentElement.style.transform).multiply(new DOMMatrix(b.style.transform));
+            return [m.m11, m.m12, m.m13, m.m21, m.m22, m.m23, m.m31, m.m32, m.m33]; }})()"""
+        )
+        assert np.abs(np.array(turned).reshape(3, 3) - np.eye(3)).max() < 5e-3, face
+    up = np.array(tab.js("cardan.stage.up.toArray()"))
+    tab.js("[...document.querySelectorAll('#cube button')].find(b => b.innerText === 'top').click()")
+    tab.until("!cardan.stage.glide && cardan.stage.settled ? 1 : 0")
+    away = tab.js("cardan.stage.camera.position.clone().sub(cardan.stage.orbit.target).normalize().toArray()")
+    assert np.array(away) @ up > 1.0 - 1e-4
+    tab.screenshot(SHOTS / f"top_{item}.png")
 
 
 def test_two_tabs_are_independent(opened) -> None:

@@ -494,7 +494,9 @@ def without_drivers(mechanism: Mechanism) -> Mechanism:
 
 def nearest(mechanism: Mechanism, first: AssemblyResult, before: State) -> AssemblyResult:
     """The assembly that is reached from the poses of an earlier state; the first one if there is none."""
-    kept = {name: (before[name].position, before[name].quaternion) for name in first.state.names if name in before.names}
+    kept = {
+        name: (before[name].position, before[name].quaternion) for name in first.state.names if name in before.names
+    }
     found = mechanism.assemble(first.state.moved(kept), max_seconds=LONGEST_SOLVE)
     return found if found.ok else first
 

@@ -94,10 +94,7 @@ class Drag:
     def _frame(self) -> Frame:
         session = self._session
         frame = Frame(
-            session.coordinates,
-            time=session.time,
-            residual=float(session.residual),
-            milliseconds=1e3 * self._seconds,
+            session.coordinates, time=session.time, residual=float(session.residual), milliseconds=1e3 * self._seconds
         )
         self._hear()
         if self._grasp is None:
