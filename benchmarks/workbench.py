@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "view")]
 
 import test_server as server_tests  # noqa: E402
-import test_workbench as page_tests  # noqa: E402
 
 from chromium import Browser  # noqa: E402
+from pointer import screen  # noqa: E402
 
 NO_DRAWING = (
     "for (const k of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'drawArraysInstanced'])"
@@ -39,7 +39,7 @@ def page_milliseconds(item: str, part: str) -> list[float]:
         assert server.stdout is not None
         tab = browser.open(server.stdout.readline().split()[1], before=NO_DRAWING)
         tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0", 120)
-        x, y = page_tests.screen(tab, part)
+        x, y = screen(tab, part)
         tab.mouse("Moved", x, y)
         tab.mouse("Pressed", x, y)
         tab.mouse("Moved", x + 5, y, held=True)

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -531,11 +532,8 @@ def test_a_soak_leaves_no_memory_thread_or_file(running: Server) -> None:
                     until(one, lambda m, k=k: is_frame(m) and struct.unpack_from("<I", m, 4)[0] == k)
 
     def round_of(events: int) -> None:
-        threads = [threading.Thread(target=visit, args=(events,)) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(visit, [events] * 4))  # raises what a tab raised
 
     for _ in range(3):
         round_of(500)  # caches fill

@@ -16,6 +16,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -167,7 +168,7 @@ class Server:
             await self._stop.wait()
             if watcher is not None:
                 watcher.cancel()
-        await asyncio.gather(*(asyncio.to_thread(tab.join, JOIN_SECONDS) for tab in list(self._tabs)))
+        await asyncio.gather(*(_ended(tab) for tab in list(self._tabs)))
 
     async def _watch(self) -> None:
         """Follow the files of the user's own mechanism."""
@@ -246,7 +247,7 @@ class Server:
             sender.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await sender
-            await asyncio.to_thread(bench.join, JOIN_SECONDS)
+            await _ended(bench)
             self._tabs.discard(bench)
 
 
@@ -256,6 +257,13 @@ def _prepare() -> None:
         prepare()
     except Exception:  # compilation can raise any exception
         log.debug("the kernels of a drag could not be prepared", exc_info=True)
+
+
+async def _ended(bench: Bench) -> None:
+    """Wait for the thread of a closed tab; without a thread of our own, which the executor would keep."""
+    deadline = time.monotonic() + JOIN_SECONDS
+    while not bench.join(0.0) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
 
 
 async def _send(connection: ServerConnection, outbox: Outbox) -> None:
