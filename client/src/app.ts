@@ -15,6 +15,7 @@ const TITLE = (name: string) =>
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const MOST_LABELS = 40;
 const TEXTS = 80; // ms between changes of the numbers that people read
+const SEEN = 3; // pixels: a shorter arrow is not seen, so its force is not shown either
 const LATE = 100; // ms after which they are shown although nothing is drawn
 
 export interface Recording {
@@ -1047,11 +1048,12 @@ export class App {
     const from = this.stage.toWorld(grab.part, grab.local);
     this.stage.arrow.set(from, grab.target, this.stage.pixel(from));
     const { frame } = this;
-    const isShort = Boolean(frame && frame.flags & wire.SHORT);
+    const isFar = from.distanceTo(grab.target) > SEEN * this.stage.pixel(from);
+    const isShort = isFar && Boolean(frame && frame.flags & wire.SHORT);
     const force = frame && frame.flags & wire.GRASPED ? Math.hypot(...frame.force) : 0;
     this.stage.arrow.color(isShort && !grab.push && !this.live ? 0xd23b45 : 0xf2711c);
     const at = this.stage.screen(grab.target);
-    this.forceTip.hidden = !at || !(force > 0 || this.stops.length);
+    this.forceTip.hidden = !at || !((isFar && force > 0) || this.stops.length);
     this.forceTip.classList.toggle('short', isShort && !grab.push && !this.live);
     setText(this.forceTip, [`${coordinates.quantity(force)} N`, ...this.stops].join('\n'));
     if (at) this.forceTip.style.transform = `translate(${at[0] + 16}px, ${at[1] - 30}px)`;
