@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from cardan.cli import target
@@ -36,7 +37,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         server.run(made, browser=not args.no_browser, wait=True)
     except KeyboardInterrupt:
-        print()
+        print(flush=True)
+        if made.is_working():
+            os._exit(0)  # a thread compiles kernels: it cannot be stopped, and Python would end under it with a crash
     return 0
 
 

@@ -31,6 +31,7 @@ from cardan.view.wiggle import wiggle
 
 log = logging.getLogger("cardan")
 
+THREAD: Final = "cardan workbench"  # name of the thread of a tab
 FRAMES_PER_SECOND: Final = 60
 MOST_FRAMES: Final = 1200  # of a clip
 MOST_UNDO: Final = 100
@@ -67,7 +68,7 @@ class Bench:
         self._clip: Clip | None = None
         self._clips = 0
         self._residual = math.nan
-        self._thread = threading.Thread(target=self._run, name="cardan workbench", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
 
     # -- the network's side --------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from cardan.errors import CardanError, ModelError
 from cardan.examples import REGISTRY
 from cardan.mechanism import Mechanism
 from cardan.view import page
-from cardan.view.bench import Bench, Source
+from cardan.view.bench import THREAD, Bench, Source
 from cardan.view.hand import prepare
 from cardan.view.mailbox import Outbox
 from cardan.view.protocol import MOST_BYTES, Command, Refused, read, write
@@ -46,6 +46,7 @@ MOST_REFUSALS: Final = 1000  # messages of one tab that are refused before it is
 JOIN_SECONDS: Final = 5.0
 WATCH_SECONDS: Final = 0.2  # between two looks at the files of the user's own mechanism
 OWN: Final = "own"
+WORKERS: Final = (THREAD, "cardan workbench kernels")  # names of the threads that solve and compile
 
 POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
@@ -116,7 +117,7 @@ class Server:
         self._is_ready.wait()
         if self._failure is not None:
             raise self._failure
-        threading.Thread(target=_prepare, name="cardan workbench kernels", daemon=True).start()
+        threading.Thread(target=_prepare, name=WORKERS[1], daemon=True).start()
         return self
 
     def close(self) -> None:
@@ -124,6 +125,10 @@ class Server:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
+
+    def is_working(self) -> bool:
+        """Whether a thread still compiles kernels, or solves for a tab that was closed."""
+        return any(thread.is_alive() for thread in threading.enumerate() if thread.name in WORKERS)
 
     def wait(self) -> None:
         """Serve until the process is interrupted."""
