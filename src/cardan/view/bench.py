@@ -49,11 +49,18 @@ class Stopped(Exception):
 
 
 class Bench:
-    """items: what may be loaded, by name: a title, a function that builds it, and the duration of its motion [s]."""
+    """items: what may be loaded, by name: a title, a function that builds it, and the duration of its motion [s].
+    when_loaded: called when the first mechanism is shown, in the thread of the tab."""
 
-    def __init__(self, items: dict[str, tuple[str, Source, float]], first: str, outbox: Outbox) -> None:
+    def __init__(
+        self,
+        items: dict[str, tuple[str, Source, float]],
+        first: str,
+        outbox: Outbox,
+        when_loaded: Callable[[], None] = lambda: None,
+    ) -> None:
         self.inbox = Inbox()
-        self._items, self._outbox = items, outbox
+        self._items, self._outbox, self._when_loaded = items, outbox, when_loaded
         self._cancel = threading.Event()
         self._item = first
         self._mechanism: Mechanism | None = None
@@ -107,6 +114,7 @@ class Bench:
         listed = [{"name": name, "title": title} for name, (title, _, _) in self._items.items()]
         self._outbox.post(write("gallery", items=listed))
         self._attempt(Command("load", 0, {"item": self._item}))
+        self._when_loaded()
         while not self.inbox.is_closed:
             began = time.perf_counter()
             command = self.inbox.take(self._patience(began))

@@ -99,6 +99,8 @@ class Server:
         self._stop = asyncio.Event()
         self._is_ready = threading.Event()
         self._failure: BaseException | None = None
+        self._lock = threading.Lock()
+        self._is_prepared = False
         self._thread = threading.Thread(target=self._run, name="cardan workbench server", daemon=True)
 
     def _take(self, mechanism: Mechanism) -> None:
@@ -117,8 +119,14 @@ class Server:
         self._is_ready.wait()
         if self._failure is not None:
             raise self._failure
-        threading.Thread(target=_prepare, name=WORKERS[1], daemon=True).start()
         return self
+
+    def _prepare_once(self) -> None:
+        """Load the kernels of a drag, when the first tab shows its mechanism: compiling them would delay that."""
+        with self._lock:
+            if not self._is_prepared:
+                self._is_prepared = True
+                threading.Thread(target=_prepare, name=WORKERS[1], daemon=True).start()
 
     def close(self) -> None:
         """Close every tab and the port."""
@@ -230,7 +238,7 @@ class Server:
         assert connection.request is not None
         wanted = parse_qs(urlsplit(connection.request.path).query).get("item", [""])[0]
         outbox = Outbox(self._loop)
-        bench = Bench(self._items, wanted if wanted in self._items else self._first, outbox)
+        bench = Bench(self._items, wanted if wanted in self._items else self._first, outbox, self._prepare_once)
         self._tabs.add(bench)
         bench.start()
         sender = asyncio.create_task(_send(connection, outbox))
@@ -257,7 +265,7 @@ class Server:
 
 
 def _prepare() -> None:
-    """Load the kernels while the page loads, in a thread of its own.  A failure is reported at the first drag."""
+    """Load the kernels in a thread of their own.  A failure is reported at the first drag."""
     try:
         prepare()
     except Exception:  # compilation can raise any exception
