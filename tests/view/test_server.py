@@ -312,6 +312,27 @@ def test_a_hand_reaches_a_target_that_does_not_move(running: Server, monkeypatch
     assert np.abs(np.array(point) - target).max() < 1e-3
 
 
+def test_a_pull_that_fails_is_told_once(running: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tab(running) as one:
+        until(one, told("freedoms"))
+        good, steps = hand.Drag.step, []
+
+        def step(self: hand.Drag) -> protocol.Frame:
+            steps.append(1)
+            if len(steps) > 1:
+                raise cd.CardanError("lost")
+            found = good(self)
+            self.is_moving = True
+            return found
+
+        monkeypatch.setattr(hand.Drag, "step", step)
+        one.send(drag(1, (0.4, 0.1, 0.1)))
+        assert until(one, told("problem"))["text"] == "lost"
+        one.send('{"do":"keep","name":"end","seq":2}')
+        until(one, told("poses"))  # a second problem would fail
+    assert len(steps) == 2
+
+
 def test_a_limit_that_is_reached_is_told_in_words() -> None:
     m = cd.Mechanism("drawer")
     m.body("drawer")

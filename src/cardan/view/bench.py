@@ -286,7 +286,9 @@ class Bench:
 
     def _do_pull(self, _: Command) -> None:
         """Go on towards the target of the last request."""
+        until, self._pulled_until = self._pulled_until, 0.0  # a failure ends it
         self._send_drag()
+        self._pulled_until = until
 
     def _send_drag(self) -> None:
         assert self._drag is not None

@@ -198,7 +198,7 @@ class Server:
             seen = now
             try:
                 self._take(await asyncio.to_thread(self._own.build))
-            except CardanError as error:
+            except (CardanError, OSError) as error:
                 for tab in self._tabs:
                     tab.tell("The changed file cannot be read; the last version is shown", str(error))
             else:
