@@ -811,7 +811,7 @@ export class App {
         const field = h('input', {
           type: 'number',
           step: 'any',
-          value: (driver.value * scale).toFixed(2),
+          value: coordinates.fixed(driver.value * scale),
           'data-driver-value': driver.name,
           'aria-label': `${driver.name} in ${unit}`,
           change: () => {
@@ -827,7 +827,7 @@ export class App {
             {},
             driver.name,
             ' ',
-            h('span', { class: 'hint' }, driver.of === driver.name ? '' : `drives ${driver.of}`),
+            h('span', { class: 'hint' }, !driver.of || driver.of === driver.name ? '' : `drives ${driver.of}`),
           ),
           h('label', { class: 'field' }, field, unit),
           range,
@@ -840,7 +840,7 @@ export class App {
     const scale = driver.unit === 'rad' ? 180 / Math.PI : 1000;
     for (const [key, value] of [
       ['data-driver', driver.value * scale],
-      ['data-driver-value', (driver.value * scale).toFixed(2)],
+      ['data-driver-value', coordinates.fixed(driver.value * scale)],
     ]) {
       const element = this.driverList.querySelector<HTMLInputElement>(`[${key}=${JSON.stringify(driver.name)}]`);
       if (element && element !== document.activeElement) element.value = String(value);

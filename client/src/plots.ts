@@ -2,6 +2,7 @@
 
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { widened } from './axis';
 import type { ClipData } from './wire';
 
 const COLORS = ['#2a78d6', '#e0703a', '#2a9d6f', '#8a63c9', '#c29a00', '#c2417c'];
@@ -26,14 +27,6 @@ export const scaleOf = (unit: string): [number, string] =>
       : unit === 'm'
         ? [1000, 'mm']
         : [1, unit];
-
-/** The range of an axis: with a margin, and never so narrow that rounding looks like motion. */
-export function widened(low: number | null, high: number | null): [number, number] {
-  if (low === null || high === null) return [-1, 1];
-  const least = Math.max(1e-3, 1e-6 * Math.max(Math.abs(low), Math.abs(high)));
-  const margin = high - low < least ? Math.max(1, 0.1 * Math.abs(high)) : 0.08 * (high - low);
-  return [low - margin, high + margin];
-}
 
 export class Plots {
   private plot: uPlot | null = null;
