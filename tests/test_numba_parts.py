@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import logging
 import re
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -399,3 +400,21 @@ def test_every_part_is_listed_with_a_test_of_this_file():
     elsewhere = {path.stem for path in Path(__file__).parent.rglob("test_*.py")}
     assert named - here - elsewhere == set()
     assert here - named - {"test_every_part_is_listed_with_a_test_of_this_file"} == set()
+
+
+def test_the_first_kernel_does_not_load_blas():
+    """And BLAS can be used in a kernel all the same."""
+    code = """
+import sys
+import numpy as np
+import numba
+from cardan import _jit
+double = _jit.by_hand(lambda x: 2.0 * x)
+assert double(1.0) == 2.0
+assert "scipy.linalg" not in sys.modules, "SciPy was loaded"
+product = numba.njit(lambda a, b: np.dot(a, b))
+assert np.array_equal(product(np.eye(3), np.ones((3, 3))), np.ones((3, 3)))
+assert numba.np.arraymath._HAVE_BLAS
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -40,6 +40,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,6 +64,28 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 JIT_DISABLED = bool(config.DISABLE_JIT)
+
+
+def _load_without_blas() -> None:
+    """Load the part of Numba that asks at its import whether SciPy has BLAS, without importing SciPy for this.
+
+    Numba loads that part with the first kernel, and scipy.linalg would take a fifth of the time of a first solve.  A
+    kernel that uses BLAS imports it when it is compiled.
+    """
+    from numba.np import linalg
+
+    ask = getattr(linalg, "ensure_blas", None)
+    if ask is None:
+        return
+    linalg.ensure_blas = lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = ask
+
+
+if not JIT_DISABLED:
+    _load_without_blas()
 
 _INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
 EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)

@@ -201,6 +201,17 @@ class Mechanism:
             self._fix(made, True)
         return made
 
+    def add(self, item: Any, name: str | None = None, *, density: Any = None, **options: Any) -> Any:
+        """Add a part of a CAD file as a body, or an assembly as bodies, at their placements in the file.
+
+        item: a part or an assembly of :func:`cardan.load_step`.  name: of the body; that of the part if None.
+        density [kg/m³]: gives mass, centre and inertia; otherwise give them as to :meth:`body`.
+        options: of :meth:`body`.  Returns the body, or the list of bodies.
+        """
+        if not hasattr(item, "add_to"):
+            raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
+        return item.add_to(self, name, density, **options)
+
     def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
         """Add a design parameter, which can replace any number of a joint, point, frame or vector.
 
@@ -1019,7 +1030,8 @@ class Mechanism:
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
 
-        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0}``.
+        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0,
+        "pin.angle": 1.0}``.
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
@@ -1031,7 +1043,7 @@ class Mechanism:
     def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
         driven = self.copy()
         for key, rate in given.items():
-            joint = self[key] if isinstance(key, str) else key
+            joint = self._by_key(key) if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
             name += f".{chosen.name}" if name in driven else ""
@@ -1040,6 +1052,11 @@ class Mechanism:
         equations, _ = driven._equations()
         found: State = _solve_rates.solve_rates(self.system, equations, state)
         return found
+
+    def _by_key(self, key: str) -> Any:
+        """A joint by its name, or a coordinate by "joint.coordinate"."""
+        of, _, word = key.rpartition(".")
+        return self._joints[of].of(word) if key not in self._joints and of in self._joints else self[key]
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume; kept with the system, if there are no loads."""
@@ -1346,6 +1363,7 @@ class Mechanism:
         return (
             self.name,
             self._gravity,
+            self._display,
             tuple(one.description() for one in self._ground.attachments),
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.geometry.distance import pose_of
 from cardan.math import euler
 from distance_judge import closest, judged, rotation
 
@@ -230,3 +231,10 @@ def test_meshes_are_those_of_brute_force():
         assert np.linalg.norm(pair.points[0] - pair.points[1]) == pytest.approx(pair.distance, abs=1e-12)
     assert a.closest_pair(b, (0.9, 0, 0)).distance == 0.0
     assert a.mass_properties().volume == pytest.approx(4.19, rel=0.1)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("pose", [(0.0, np.nan, 0.0), np.full((4, 4), np.inf), (0, 0, 0, np.nan, 0, 0, 0)])
+def test_a_pose_that_is_not_finite_is_refused_as_such(pose):
+    with pytest.raises(cd.ModelError, match=r"the pose is .*; it(s numbers)? must be finite"):
+        pose_of(pose)

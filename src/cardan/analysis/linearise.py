@@ -146,6 +146,11 @@ def jacobian(system: System, of: Any, state: State, by: Any, sparse: bool | None
         return own if is_sparse else own.toarray()
     names = list(rates.driver_rows(system))
     if isinstance(by, str) and by == "drivers":
+        if not names:
+            raise ModelError(
+                "jacobian was asked for by='drivers', but the mechanism has none; add one with m.drive(…), or take "
+                "by='bodies'"
+            )
         by = names
     wanted = [by] if isinstance(by, str | Joint) else list(by)
     drivers = [one.name if isinstance(one, Joint) else one for one in wanted]

@@ -63,6 +63,8 @@ def pose_of(value: Any) -> FloatArray:
     if value is None:
         return IDENTITY
     p = np.asarray(value, dtype=float)
+    if p.shape in ((4, 4), (3,)) and not np.isfinite(p).all():
+        raise ModelError(f"the pose is {p.tolist()}; its numbers must be finite")
     if p.shape == (4, 4):
         return np.concatenate([p[:3, 3], euler.from_matrix(p[:3, :3])])
     if p.shape == (3,):
