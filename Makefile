@@ -136,6 +136,7 @@ images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
+	@$(BIN)/python docs/recording.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)

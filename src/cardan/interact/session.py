@@ -509,6 +509,11 @@ class Session:
         return int(self._control[abi.CYCLES])
 
     @property
+    def time(self) -> float:
+        """Time [s]; it passes in a dynamic session."""
+        return float(self._run.time)
+
+    @property
     def events(self) -> list[SessionEvent]:
         """Events so far, in order.  Of those since the last call, at most the last 256 are kept."""
         count = int(self._control[abi.EVENT_COUNT])
