@@ -57,7 +57,7 @@ class Judge:
         self.session, self.loop = session, loop
         self.reports = self._reports()
         self.branch = self._branch()
-        self.unreported = self.false = self.passages = self.judged = 0
+        self.counts: Counter[str] = Counter()
 
     def _reports(self) -> int:
         return sum(event.what == "bifurcation" for event in self.session.events)
@@ -72,10 +72,10 @@ class Judge:
         reports, self.reports = self.reports, self._reports()
         new = self.reports - reports
         if self.branch is not None:
-            self.judged += 1
-            self.passages += branch != self.branch
-            self.unreported += branch != self.branch and new == 0
-            self.false += branch == self.branch and new % 2
+            self.counts["judged cycles"] += 1
+            self.counts["passages"] += branch != self.branch
+            self.counts["unreported"] += branch != self.branch and new == 0
+            self.counts["false reports"] += branch == self.branch and new % 2
         self.branch = branch
 
     def start(self) -> None:
@@ -102,7 +102,6 @@ def drag(session: cd.Session, names: list[str], judge: Judge, rng: np.random.Gen
         else:
             session.grasp(body, point, pose=bool(rng.random() < 0.3), stiffness=10 ** rng.uniform(-1, 1))
     start = session.coordinates.copy()
-    judge.start()
     goal = None if judge.loop is None else judge.loop.goal(session.state, rng)
     for _ in range(CYCLES):
         for hand in session.hands:
@@ -119,6 +118,7 @@ def drag(session: cd.Session, names: list[str], judge: Judge, rng: np.random.Gen
     if rng.random() < 0.2:
         session.restore()
         exact = bool(np.array_equal(start, session.coordinates))
+        judge.start()
     for hand in session.hands:
         hand.release()
     return exact
@@ -129,19 +129,16 @@ def run_one(m: cd.Mechanism, loop: Loop | None, drags: int, rng: np.random.Gener
     counts: Counter[str] = Counter()
     with m.session() as session:
         length = m.system.judged_length
+        judge = Judge(session, loop)
         for _ in range(drags):
-            judge = Judge(session, loop)
+            before = judge.counts["judged cycles"]
             counts["inexact"] += not drag(session, list(m.bodies), judge, rng)
             counts["drags"] += 1
             state = session.state
             is_wrong = is_open(m, state, length) or not m.diagnose(state, tolerance=BAR).assembled
             counts["open"] += is_wrong
-            counts["judged drags"] += judge.judged > 0
-            counts["judged cycles"] += judge.judged
-            counts["passages"] += judge.passages
-            counts["unreported"] += judge.unreported
-            counts["false reports"] += judge.false > 0
-    return counts
+            counts["judged drags"] += judge.counts["judged cycles"] > before
+    return counts + judge.counts
 
 
 def run(drags: int, seed: int = 0, verbose: bool = False) -> Counter[str]:
@@ -156,7 +153,8 @@ def run(drags: int, seed: int = 0, verbose: bool = False) -> Counter[str]:
         m = example.build()
         count = max(1, few // 10) if len(m.bodies) > LARGE else few
         cases += [(name, m, count), (name, free(m), count)]
-    for name, m, count in cases:
+    for k in rng.permutation(len(cases)):  # so that a run that is stopped has some of each
+        name, m, count = cases[k]
         loop = LOOPS[name](rng) if m is None else gallery_loop(name, m)
         found = run_one(m or loop.mechanism, loop, count, rng)  # type: ignore[union-attr]
         if verbose:

@@ -13,7 +13,9 @@ free motions tells, found by power iterations on s − P ∇²L P; if it is nega
 
 A sign tells whether a singular pose was passed.  With u, v the singular vectors of the least singular value σ of Ĵ at
 the last pose, σ' = uᵀ Ĵ' v at the next one changes continuously, and is negative beyond a pose where σ is zero.  A step
-that reduces σ' much is shortened; below LEAST_STEP it is made, and its sign reported.
+that reduces σ' much is shortened; below LEAST_STEP it is made.  Where |σ'| is less than ZONE, u and v are kept until it
+is larger again.  If σ' is negative then, a singular pose was passed.  Another branch may have been taken there with
+σ' > 0: its tangent has a component along v, that of the old branch has none.  So the displacement along v tells.
 
 Reads the tables of a session (:mod:`cardan.interact.abi`); writes q, poses, hands, events, control.
 """
@@ -84,7 +86,15 @@ BENT = 0.5  # of a sub-step: a larger correction leaves the branch
 ATTEMPTS = 10
 SHORTER = 0.4  # factor on a sub-step that was refused
 LEFT = 0.3  # of σ: a step that leaves less is shortened
-LEAST_SIGMA = 1e-3  # σ of a pose whose singular vectors can be a reference
+LEAST_SIGMA = 1e-3  # with a smaller σ solutions are refined
+MOST_ZONE = 5e-3  # σ of a pose whose singular vectors can be a reference, at the most
+ZONE_PART = 0.2  # of σ in the first pose: the same, where σ is always small
+KEPT = 0.5  # of σ: length of a sub-step [rad], and of the extent, which changes σ by less
+STRIDE = 0.02  # [rad], and of the extent: a sub-step that is always tried, since σ of long chains is always small
+TAKEN = 0.1  # of the path in the zone: a larger displacement along v is on another branch
+FIRM = 2e-3  # of the extent: displacement along v that settles it
+ROUNDS = 2  # inverse iterations after each sub-step
+MIXED = 0.1  # of a vector: random part, so that another one can become the least
 MIDDLES = 3  # evaluations in the middle of a sub-step with rate rows; each reduces the slip by a power of the step
 WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
 RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
@@ -231,6 +241,42 @@ def signed_sigma(table, job, work):
 
 
 @inner
+def take_off(table, job, control, q, new_q, sigma):
+    """Add up ACROSS, TRAVEL: displacements along v, and of all bodies, where σ is too small to renew v.
+
+    Returns whether a singular pose was passed, when σ is large again or another branch was taken; then they are zero.
+    """
+    mass = tail(roots(job), WIDTH * job[dynamics_abi.BODIES])
+    v = floats_at(table[abi.FIRST_V])
+    across = 0.0
+    square = 0.0
+    for b in range(job[dynamics_abi.BODIES]):
+        one = tail(q, POSE * b)
+        two = tail(new_q, POSE * b)
+        for i in range(WIDTH):
+            e = two[i] - one[i]
+            if i == 3:
+                e = 2.0 * (one[3] * two[4] - one[4] * two[3] - one[5] * two[6] + one[6] * two[5])
+            elif i == 4:
+                e = 2.0 * (one[3] * two[5] - one[5] * two[3] - one[6] * two[4] + one[4] * two[6])
+            elif i == 5:
+                e = 2.0 * (one[3] * two[6] - one[6] * two[3] - one[4] * two[5] + one[5] * two[4])
+            e *= mass[WIDTH * b + i]
+            across += e * v[WIDTH * b + i]
+            square += e * e
+    control[abi.ACROSS] += across
+    control[abi.TRAVEL] += sqrt(square)
+    taken = abs(control[abi.ACROSS]) > TAKEN * control[abi.TRAVEL]
+    firm = taken and abs(control[abi.ACROSS]) > FIRM * control[dynamics_abi.LENGTH]
+    if abs(sigma) <= control[abi.ZONE] and not firm:
+        return False
+    passed = sigma < 0.0 or taken
+    control[abi.ACROSS] = 0.0
+    control[abi.TRAVEL] = 0.0
+    return passed
+
+
+@inner
 def refresh_sigma(table, job, control, rounds, work):
     """u, v ← singular vectors of the least singular value, by inverse iterations v ← Ĵᵀ(ĴĴᵀ)⁻² Ĵ v."""
     n = job[dynamics_abi.EQUATIONS]
@@ -240,10 +286,11 @@ def refresh_sigma(table, job, control, rounds, work):
     u = floats_at(table[abi.FIRST_U])
     noise = floats_at(table[abi.NOISE])
     step = piece(job, SHIFT, work)
+    mixed = MIXED / sqrt(float(n6))
     refine(control, 0.0)
     for _ in range(rounds):
         for i in range(n6):
-            step[i] = v[i] + 1e-2 * noise[i]
+            step[i] = v[i] + mixed * noise[i]
         times_jacobian(job, step, u, work)
         for _ in range(2):
             for i in range(n6):
@@ -684,6 +731,8 @@ def _cycle(op, table, control, q, first, second, third, work):
     size = 0.0
     while True:
         control[abi.TRUST] = min(control[abi.TRUST], most_trust)
+        if control[abi.SIGMA] > 0.0:
+            control[abi.TRUST] = min(control[abi.TRUST], max(STRIDE, KEPT * control[abi.SIGMA]))
         if phase == BASE:
             middles = 0
             for i in range(count):
@@ -766,6 +815,9 @@ def _cycle(op, table, control, q, first, second, third, work):
             phase = READY
             if control[abi.SIGMA] == 0.0 and n > 0:
                 refresh_sigma(table, job, control, 30, work)
+                control[abi.ZONE] = min(MOST_ZONE, ZONE_PART * control[abi.SIGMA])
+                control[abi.ACROSS] = 0.0
+                control[abi.TRAVEL] = 0.0
             continue
         if n > 0 and control[abi.SIGMA] > 0.0:
             sigma = signed_sigma(table, job, work)
@@ -775,11 +827,11 @@ def _cycle(op, table, control, q, first, second, third, work):
                     set_drivers(table, job, 0.0)
                 phase = BASE
                 continue
-            if sigma < 0.0:
+            near = abs(sigma) <= control[abi.ZONE]
+            if (near or sigma < 0.0 or control[abi.TRAVEL] > 0.0) and take_off(table, job, control, q, new_q, sigma):
                 note_event(table, control, abi.BIFURCATION, 0.0, sigma)
-                control[abi.PASSED] += 1.0
-            if sigma < 0.0 or sigma > LEAST_SIGMA:
-                refresh_sigma(table, job, control, 1, work)
+            if not near or control[abi.TRAVEL] == 0.0:
+                refresh_sigma(table, job, control, ROUNDS, work)
         moved = True
         nudged = False
         if part * size > LEAST_STEP:

@@ -64,14 +64,15 @@ FREE, POINT, POSE, PUSH = range(4)  # values of KIND
     EVENT_COUNT,
     CLOSED_BAR,
     PENDING,
-    FAR,
     RECORDED,
-    PASSED,
     SLOPE,
     PROBED,
     REFINED,
+    ZONE,
+    ACROSS,
+    TRAVEL,
     CONTROL,
-) = range(dynamics_abi.CONTROL, dynamics_abi.CONTROL + 17)
+) = range(dynamics_abi.CONTROL, dynamics_abi.CONTROL + 18)
 
 FARTHEST: Final = 1e90  # [m]: of a target, so that its square is a number
 

@@ -17,7 +17,7 @@ from cardan.view.protocol import GRASPED, SHORT, STOPPED, Frame
 log = logging.getLogger("cardan")
 
 MOST_STEPS: Final = 20  # of one request; each closes the joints, so a frame may be sent after any
-MOST_SECONDS: Final = 4e-3  # the same
+MOST_SECONDS: Final = 3e-3  # the same; a step that would probably end later is left to the next request
 STIFFNESS: Final = 1000.0  # [N/m] of a hand in kinematics: 1 N for each millimetre that the target is away
 RATE: Final = 480.0  # [Hz] of the cycles of dynamics
 REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the stretched arrow
@@ -63,11 +63,12 @@ class Drag:
         """The state that follows the target."""
         session = self._session
         if not self.is_dynamic:
-            began = time.perf_counter()
+            began, self._seconds = time.perf_counter(), 0.0
             for _ in range(MOST_STEPS):
+                before = self._seconds
                 status = session.step()
                 self._seconds = time.perf_counter() - began
-                if status != SessionStatus.MOVING or self._seconds > MOST_SECONDS:
+                if status != SessionStatus.MOVING or 2.0 * self._seconds - before > MOST_SECONDS:
                     break
             if status in (SessionStatus.STUCK, SessionStatus.FAILED):
                 log.debug("drag: %s", SessionStatus(status).name)
