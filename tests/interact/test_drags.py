@@ -12,11 +12,13 @@ def check(count: int, seed: int) -> None:
     assert found["open"] == 0
     assert found["inexact"] == 0
     assert found["unreported"] == 0
-    assert found["false reports"] <= 1e-3 * found["judged branches"]
+    assert found["false reports"] <= 1e-3 * found["judged drags"]
+    assert found["judged drags"] > 0.4 * count
+    assert found["passages"] > 0
 
 
 def test_some_random_drags():
-    check(300, 1)
+    check(200, 1)
 
 
 @pytest.mark.long

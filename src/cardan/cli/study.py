@@ -438,7 +438,11 @@ def _run_hand(args: argparse.Namespace) -> int:
 
 def _hand_text(stability: Sequence[hand.Stability], costs: Sequence[hand.Cost]) -> str:
     first = [
-        (f"{s.rate:g}", f"{s.explicit:.3g}", f"{s.implicit:.3g}", f"{s.constraint_error:.0e}", f"{s.spring_error:.0e}")
+        (
+            f"{s.rate:g}",
+            *(f"{value:.3g}" for value in (s.explicit, hand.explicit_limit(s.rate), s.implicit)),
+            *(f"{value:.0e}" for value in (s.constraint_error, s.spring_error)),
+        )
         for s in stability
     ]
     second = [
@@ -447,8 +451,8 @@ def _hand_text(stability: Sequence[hand.Stability], costs: Sequence[hand.Cost]) 
     ]
     return "\n".join(
         [
-            "largest stable stiffness [N/m] of a hand on 1 kg, and relative error of its force at rest",
-            table(("rate [Hz]", "explicit", "implicit", "constraint", "spring"), first),
+            "largest stable stiffness [N/m] of a hand on a damped mass, and relative error of its force at rest",
+            table(("rate [Hz]", "explicit", "closed form", "implicit", "constraint", "spring"), first),
             "",
             "one cycle of a chain [µs]",
             table(("bodies", "kinematic", "constraint", "spring", "dense"), second),
