@@ -148,6 +148,8 @@ def search(job, pose, x, options):
     polishes = pair_count = iterations = 0
     status = abi.FOUND
     lower = 0.0
+    # minima outside a trimmed domain do not count, so that polishes from the smallest boxes are needed
+    trimmed = integers_at(job[abi.T_PATCHES])[abi.P_LOOPS] != 0 or integers_at(other[abi.T_PATCHES])[abi.P_LOOPS] != 0
     begin = mode == abi.WARM or mode == abi.LOCAL
     scanned = False
     at_a = at_b = 0
@@ -203,7 +205,7 @@ def search(job, pose, x, options):
                 if call_evaluator(job[abi.J_EXCLUDE], abi.ENCLOSE, job, T, T, T, work, work, work) != 0:
                     continue
             size = boxes_a[abi.NODE * i + abi.N_SIZE] + boxes_b[abi.NODE * j + abi.N_SIZE]
-            often = mode != abi.ALL and POLISH_PAIRS * polishes > pair_count + POLISH_FIRST
+            often = not trimmed and mode != abi.ALL and POLISH_PAIRS * polishes > pair_count + POLISH_FIRST
             if size < POLISH_DEEPER * deepest or (size < POLISH_AGAIN * tried and not often):
                 polishing = True
                 tried = size
