@@ -263,6 +263,20 @@ def test_a_mesh_keeps_its_answers_in_a_copy():
     assert copied.closest_point((1, 2, 3)).distance == mesh.closest_point((1, 2, 3)).distance
 
 
+def test_full_trees_forget_earlier_searches_and_stay_right(monkeypatch):
+    monkeypatch.setattr(g.distance, "FORGET", 1000)
+    rng = np.random.default_rng(3)
+    a, b = bumpy(rng), bumpy(rng)
+    query = g.Distance(a, b)
+    most = 0
+    for _ in range(40):
+        pose = random_pose(rng, rng.uniform(0.6, 1.2))
+        assert query.closest(pose).distance == pytest.approx(g.Distance(a, b).closest(pose).distance, abs=1e-9)
+        assert query.closest(pose).margin < 1e-7
+        most = max(most, *(int(tree.count[0]) for tree in query.trees))
+    assert most > 500 and max(tree.capacity for tree in query.trees) <= 4000
+
+
 def test_queries_that_share_memory_do_not_share_results():
     rng = np.random.default_rng(3)
     shapes, pose = [bumpy(rng) for _ in range(4)], random_pose(rng, 1.2)

@@ -29,6 +29,7 @@ _regular = LazyModule("cardan.geometry._regular")
 
 TOLERANCE = 1e-9  # of the size of both shapes: the margin that a search tries to reach
 BUDGET = 400_000  # pairs of boxes of one search; then it ends with a larger margin
+FORGET = 60_000  # a tree with so many nodes that is full forgets those of earlier searches before it grows
 HEAP = 4096
 MOST_HEAP = 1 << 22
 STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
@@ -186,13 +187,19 @@ class Distance:
     def _run(self, pose: FloatArray, mode: int, tolerance: float, budget: float, cut: float) -> int:
         o = self._options
         self._local = None
+        has_old = any(tree.count[0] > tree.roots for tree in self.trees)
         while True:
             self._tick += 1
             o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
             o[abi.O_CUT], o[abi.O_TICK] = cut, self._tick
             status: int = _search.search(self._address, pose, *self._state)
             if status == abi.NODES_FULL:
-                if not (self.trees[0].enlarge() and self.trees[1].enlarge()):
+                full = [tree for tree in self.trees if tree.is_full]
+                if has_old and any(tree.capacity >= FORGET for tree in full):
+                    has_old = False
+                    for tree in self.trees:
+                        tree.forget()
+                elif not all(tree.enlarge() for tree in full):
                     return status
             elif status == abi.HEAP_FULL:
                 if self._heap >= MOST_HEAP:

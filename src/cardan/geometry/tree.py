@@ -192,6 +192,16 @@ class Tree:
         bounds = limits + 8 * len(self.patches) * abi.P_LIMITS
         self.table = [patches, limits, ints + 8, boxes, bounds, ints, self.capacity, self.roots]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for the children of a node."""
+        return bool(self.count[0] + 4 > self.capacity)
+
+    def forget(self) -> None:
+        """Remove all nodes but the roots."""
+        self.count[0] = self.roots
+        self.nodes[: self.roots, abi.N_CHILD] = -1
+
     def enlarge(self) -> bool:
         """Make room for more nodes; False at the limit."""
         if self.capacity * ENLARGE > MOST_NODES:
