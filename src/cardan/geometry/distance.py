@@ -305,7 +305,7 @@ class Distance:
         """Unit normal S_u × S_v of a surface, (y', −x', 0) of a curve in a plane."""
         shape = self.trees[k].patches[patch].shape
         S = shape._evaluate(x[None, 2 * k : 2 * k + shape.width], 1)[0]
-        return _unit_normals(S[None], shape.freedoms)[0]
+        return np.asarray(_unit_normals(S[None], shape.freedoms)[0])
 
     def _with_gap(self, pose: FloatArray, pair: Pair, eps: float) -> Pair:
         """The pair with its signed gap; where the shapes meet, the regular pair of least penetration."""
