@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from cardan import geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
-    from cardan.analysis.options import AssemblyOptions
+    from cardan.analysis.options import AssemblyOptions, SpringOptions
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
     from cardan.diagnosis.freedom import Diagnosis
@@ -113,6 +113,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "AssemblyOptions": "cardan.analysis.options",
+    "SpringOptions": "cardan.analysis.options",
     "BatchResult": "cardan.analysis.batch_result",
     "ConstraintEquations": "cardan.analysis.linearise",
     "Diagnosis": "cardan.diagnosis.freedom",
@@ -176,6 +177,7 @@ __all__ = [
     "Simulation",
     "SimulationStatus",
     "Spline",
+    "SpringOptions",
     "State",
     "Status",
     "System",

@@ -312,13 +312,15 @@ def next_chunk(control):
 @inner
 def current(job, control):
     """The row of DRIVE that was written to the floats last."""
-    return tail(floats_at(job[abi.DRIVE]), max(0, 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1)))
+    return tail(
+        floats_at(job[abi.DRIVE]), max(0, 3 * (job[abi.DRIVEN] + job[abi.TIMED]) * (int(control[abi.DRIVE_AT]) - 1))
+    )
 
 
 @inner
 def lacks_drivers(job, control):
     """Whether Python must fill DRIVE for the time ASK_TIME first."""
-    return job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
+    return job[abi.DRIVEN] + job[abi.TIMED] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
 
 
 @inner

@@ -77,8 +77,10 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ASKS,
     STOP_COUNT,
     RATED,
+    TIMED,
+    TIMED_PLACES,
     PIECES,
-) = range(34)
+) = range(36)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
