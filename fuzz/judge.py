@@ -266,7 +266,7 @@ def judge(case, *, diagnose=False):
             return verdict
         for p in case.parameters:
             lower, upper = p.get("bounds") or (-np.inf, np.inf)
-            if verdict.ok and not lower - 1e-9 * abs(lower) <= values[p["name"]] <= upper + 1e-9 * abs(upper):
+            if verdict.ok and not lower <= values[p["name"]] <= upper:
                 verdict.failures.append((FALSE_OK, f"{p['name']} is {values[p['name']]}, beyond {lower}, {upper}"))
             if not p["free"] and values[p["name"]] != p["value"]:
                 verdict.failures.append((REPORT, f"{p['name']} is held, but has changed to {values[p['name']]}"))

@@ -15,7 +15,7 @@ SOLVABLE = ("consistent", "redundant", "disconnected")  # families in which para
 MOST = 4
 ZERO = 1e-12  # coordinates below this part of the largest are zero but for rounding
 BESIDE = 0.1  # standard deviation of a drawn value, relative to the one that fits
-ROOM = 0.5  # to each bound, relative to the value that fits: no bound is near zero, where the judge has no scale
+ROOM = (0.5, 1.5)  # least and most to each bound, relative to the value that fits; some bounds are near zero
 BOUNDED = 0.3  # share of the free parameters that have bounds
 
 
@@ -38,7 +38,8 @@ def add_parameters(case, seed, index):
         if is_free:
             made["value"] = float(fits * (1.0 + BESIDE * rng.standard_normal()))
             if rng.random() < BOUNDED:
-                made["bounds"] = [made["value"] - ROOM * abs(fits), made["value"] + ROOM * abs(fits)]
+                room = float(rng.uniform(*ROOM)) * abs(fits)
+                made["bounds"] = [made["value"] - room, made["value"] + room]
         case.parameters.append({**made, "free": is_free})
     free = [p["name"] for p in case.parameters if p["free"]]
     if free:

@@ -644,3 +644,16 @@ def test_freedoms_in_velocity_are_those_in_position_without_rate_rows():
     for free in ([], ["length"]):
         found = m.diagnose(state, free=free)
         assert found.velocity_dof == found.dof == len(free)
+
+
+def test_a_parameter_at_a_bound_near_zero_is_not_beyond_it():
+    m = cd.Mechanism("short")
+    part = m.body("part", position=(0.5, 0, 0))
+    length = m.parameter("length", 1e-3, lower=1.7e-4, upper=1.0)
+    m.prismatic("slide", m.ground.frame((0, 0, 1), z=X, x=Z), part.frame((0, 0, 1), z=X, x=Z))
+    m.distance("rod", m.ground.point((0, 0, 0)), part.point(), length)
+    m.drive("there", m["slide"], 1.7e-4 - 3e-13)
+    result = m.assemble(free=["length"])
+    assert result.ok and result.state.variables["length"] == 1.7e-4
+    several = m.assemble_many([m.state, m.state], free=["length"])
+    assert several.ok.all() and (several.variable("length") == 1.7e-4).all()

@@ -1278,7 +1278,7 @@ class Mechanism:
             system, labels = self._outputs(outputs)
             seen = system.with_variables((), tuple(given))
         angles = batch._system.counted_angles
-        keys = {key: batch.angles[:, len(batch._system.variables.names) + k] for k, key in enumerate(angles)}
+        keys = {key: batch.angles[:, len(batch._system.variable_names) + k] for k, key in enumerate(angles)}
         near = [np.full(count, state.angles.get(key, 0.0)) for key in seen.counted_angles]
         tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
         poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 import cardan as cd
@@ -18,7 +20,7 @@ def random_loop(seed):
     rng = np.random.default_rng(seed)
     m = cd.Mechanism()
     bodies = [m.ground, *[m.body(f"b{k}", position=(k + 1, 0, 0)) for k in range(rng.integers(3, 8))], m.ground]
-    for k, (a, b) in enumerate(zip(bodies[:-1], bodies[1:], strict=True)):
+    for k, (a, b) in enumerate(pairwise(bodies)):
         z = rng.normal(size=3)
         kind = KINDS[rng.integers(len(KINDS))]
         frames = [body.frame(rng.normal(size=3), z=z, x=np.cross(z, (1, 2, 3))) for body in (a, b)]

@@ -53,7 +53,7 @@ def assemble_many(
     for name, values in given.items():
         if len(values) != len(coordinates):
             raise ModelError(f"values has {len(values)} numbers for {name!r}, but there are {len(coordinates)} starts")
-        near[:, system.variables.names.index(name)] = values
+        near[:, system.variable_names.index(name)] = values
     deadline = None if options.max_seconds is None else began + options.max_seconds
     task = Task(options, deadline, moment)
     ends = []

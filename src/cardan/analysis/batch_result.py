@@ -52,9 +52,9 @@ class BatchResult:
     def variable(self, parameter: Any) -> FloatArray:
         """Values of a parameter, shape (n,)."""
         name = getattr(parameter, "name", parameter)
-        names = self._system.variables.names
+        names = self._system.variable_names
         if name in names:
-            return self.angles[:, names.index(name)]
+            return self._system.rounded_to_bounds(self.angles[:, : len(names)])[:, names.index(name)]
         if name not in self._system.values:
             raise check.unknown(name, "parameter of this mechanism", self._system.values)
         return np.full(len(self), self._system.values[name])

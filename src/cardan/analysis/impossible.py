@@ -90,7 +90,7 @@ def _records(system: System, floats: list[float]) -> list[tuple[str, list[Node],
     """Name of the primitive, features and parameters of every record."""
     ints = system.ints.tolist()
     found: list[tuple[str, list[Node], list[float]]] = []
-    names = set(system.variables.names)  # a proof must hold for all their values
+    names = set(system.variable_names)  # a proof must hold for all their values
     book = system._source.book
     at_variables = [
         bool(names and book and book.parameters_of([node for _, node in record.bindings]) & names)

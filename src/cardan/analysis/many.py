@@ -214,7 +214,7 @@ class _Shared(_OneByOne):
         table[k.T_SIZE] = size
         table[k.T_BODIES] = len(self.piece.names)
         table[k.T_ANGLES] = len(self.piece.counted_angles)
-        table[k.T_VARIABLES] = len(self.piece.variables.names)
+        table[k.T_VARIABLES] = len(self.piece.variable_names)
         table[k.T_CONTROL] = abi.CONTROL
         table[k.T_DRIVER_COUNT] = self.drivers.size
         table[k.T_PIECES :] = offsets

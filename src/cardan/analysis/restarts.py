@@ -31,7 +31,7 @@ class Restarts:
         self.authored = authored
         poses = authored[: 7 * len(system.names)].reshape(-1, 7)
         self.center: FloatArray = np.zeros(3) if system.grounded else poses[:, :3].mean(axis=0)
-        names = system.variables.names
+        names = system.variable_names
         others = [*(f"parameter:{name}" for name in names), *(f"turn:{key}" for key in system.counted_angles)]
         drawn = [*system.names, *others]
         digests = [hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest() for name in drawn]

@@ -47,7 +47,7 @@ def start_time(start: Any, at_time: Any) -> float:
 
 def start_angles(system: System, start: Any) -> FloatArray:
     """Initial variables and counted angles [rad], shape (variables + angles,): of a state, or as drawn and zero."""
-    names = system.variables.names
+    names = system.variable_names
     if not system.counted_angles and not names:
         return _NO_ANGLES
     found = tail_of(system, start)
@@ -64,7 +64,7 @@ def tail_of(system: System, start: Any) -> FloatArray:
     """As :func:`start_angles`, not checked."""
     known = start.angles if isinstance(start, State) else {}
     values = {**system.values, **start.variables} if isinstance(start, State) else system.values
-    variables = [values[name] for name in system.variables.names]
+    variables = [values[name] for name in system.variable_names]
     return np.array([*variables, *[known.get(key, 0.0) for key in system.counted_angles]])
 
 

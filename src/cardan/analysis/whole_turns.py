@@ -70,7 +70,7 @@ def with_whole_turns(system: System, q: FloatArray, length: float, time: float) 
     if not turn_rows[0]:
         return q
     p = formulations.problem(system, "manifold", length, time)
-    first, moved = layout.POSE * len(system.names) + len(system.variables.names), q.copy()
+    first, moved = layout.POSE * len(system.names) + len(system.variable_names), q.copy()
     spare, before = np.empty_like(q), np.empty(len(system.counted_angles))
     rows, work = np.empty(p.rows), np.empty(int(p.structure[abi.WORK]))
     _whole_turns.update_turns(p.table(), turn_rows, first, moved, spare, before, rows, work)

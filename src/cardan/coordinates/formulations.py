@@ -125,8 +125,8 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 def _problem(system: System, formulation: str, length: float) -> Problem:
     if projects(formulation):
         system.refuse_timed(f"formulation {formulation!r}")
-        if system.variables.names:
-            names = ", ".join(map(repr, system.variables.names))
+        if system.variable_names:
+            names = ", ".join(map(repr, system.variable_names))
             raise ModelError(
                 f"formulation {formulation!r} cannot solve for parameters or take them from each start, as {names} "
                 "here; use a formulation by poses, such as 'manifold'"
@@ -236,7 +236,7 @@ def to_reference(system: System, coordinates: FloatArray, near: FloatArray | Non
     Behind the poses come the variables and the counted angles [rad]: those of ``near``, the angles within half a turn;
     None for the drawn values and zero.
     """
-    if not system.counted_angles and not system.variables.names:
+    if not system.counted_angles and not system.variable_names:
         q: FloatArray = np.array(coordinates, dtype=np.float64).ravel()
     else:
         q = np.concatenate([np.asarray(coordinates, dtype=np.float64).ravel(), system.tail if near is None else near])

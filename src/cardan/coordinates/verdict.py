@@ -84,7 +84,7 @@ def judge(
         found,
         piece.judged_powers(),
         coordinates.reshape(-1),
-        _NONE if angles is None else angles[len(piece.variables.names) :],
+        _NONE if angles is None else angles[len(piece.variable_names) :] if piece.variable_names else angles,
         piece.reference_frames.reshape(-1),
         piece.origin,
         _bounds(piece, tolerance),
@@ -115,7 +115,7 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         own, length = piece.system, piece.system.judged_length
         points = (piece.take(coordinates)[:, :3], own.reference_points, own.origin)
         far = max(float(np.abs(table).max(initial=0.0)) for table in points)
-        counted = piece.take_angles(angles)[len(own.variables.names) :]
+        counted = piece.take_angles(angles)[len(own.variable_names) :]
         largest = max(1.0, float(np.abs(counted).max(initial=0.0)))
         of_lengths = max(tolerance, min(ROUNDING * max(1.0, far / length), ROUNDING_MOST))
         powers = own.judged_powers()
@@ -143,7 +143,7 @@ class Judge:
         self.bounds = _bounds(piece, tolerance)
         arrays = (p.ints, p.floats, piece.judged_powers(), piece.reference_frames.reshape(-1), piece.origin)
         bodies, angles = len(piece.names), len(piece.counted_angles)
-        variables = len(piece.variables.names)
+        variables = len(piece.variable_names)
         size = layout.POSE * bodies + variables + angles
         _, unknowns, _, _, evaluation = p.sizes
         offsets = [0, *accumulate((size, size, size, unknowns, p.rows, evaluation))]
@@ -186,6 +186,6 @@ def update_angles(piece: System, q: FloatArray) -> None:
     zeros, moved = np.zeros(problem.unknowns), np.empty(q.shape[1])
     work = np.empty(int(problem.structure[abi.WORK]))
     flat = q.reshape(-1)  # a view: rows of q are whole
-    first = layout.POSE * len(piece.names) + len(piece.variables.names)
+    first = layout.POSE * len(piece.names) + len(piece.variable_names)
     tables = problem.evaluate, problem.ints, problem.floats
     _judging.update_angles_of_many(*tables, first, flat, len(q), moved, zeros, work)

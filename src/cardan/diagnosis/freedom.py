@@ -250,7 +250,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     if state.names != system.names:
         coordinates = coordinates[[state.names.index(name) for name in system.names]]
     values = {**system.values, **state.variables}
-    variables = [values[name] for name in system.variables.names]
+    variables = [values[name] for name in system.variable_names]
     near = np.array([*variables, *[state.angles.get(key, 0.0) for key in system.counted_angles]])
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
     bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)

@@ -31,9 +31,9 @@ class Hand:
         self._row = row
         self._floats: Any = row.data  # faster than an array, number by number
         self._origin: tuple[float, float, float] = tuple(session._origin.tolist())
-        self.body = body
-        self.local = local
-        self.kind = kind
+        self.body: str = body
+        self.local: Any = local
+        self.kind: str = kind
 
     @property
     def target(self) -> FloatArray:

@@ -38,7 +38,7 @@ class Piece:
         if bodies is None or relations is None or angles is None:
             self.system = whole
             return
-        names = whole.variables.names
+        names = whole.variable_names
         chosen = variables or []
         free = tuple([names[k] for k in chosen if k < len(whole.variables.free)])
         given = tuple([names[k] for k in chosen if k >= len(whole.variables.free)])
@@ -58,7 +58,7 @@ class Piece:
     @property
     def angles(self) -> IntArray:
         """Numbers of its variables and counted angles in the whole."""
-        return _numbers(self._angles, len(self.system.variables.names) + len(self.system.counted_angles))
+        return _numbers(self._angles, len(self.system.variable_names) + len(self.system.counted_angles))
 
     @property
     def rows(self) -> IntArray:

@@ -73,9 +73,10 @@ class Relation:
     ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
     Limits have none, since a bound may be arbitrarily far away; nor have drivers, whose values change.
     ``locations``: name of a body ("" for the ground) and position on it [m] of frames that only give it directions.
+    ``template``: its record, in which formulas have the values that they had when it was made.
     """
 
-    __slots__ = ("_record", "bodies", "book", "counted_angles", "features", "parameters")
+    __slots__ = ("bodies", "book", "counted_angles", "features", "parameters", "template")
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class Relation:
         record = (primitive.code, 0, primitive.rows, 0, len(floats), number_of, len(slots), column, count, 0, 0, 0)
         lengths = primitive.lengths if signal is None or signal.is_constant else ()
         lengths = tuple([k for k in lengths if k not in chosen])
-        self._record = Record(
+        self.template = Record(
             primitive,
             array("q", [*record, *slots, *laid]).tobytes(),
             array("d", plain(floats) if bound else floats).tobytes(),
@@ -138,26 +139,26 @@ class Relation:
     @property
     def record(self) -> Record:
         """At the drawn values of the parameters."""
-        return self._record if self.book is None else self._record.drawn(self.book.values)
+        return self.template if self.book is None else self.template.drawn(self.book.values)
 
     @property
     def nodes(self) -> list[int]:
         """Nodes of the book that it reads."""
         counted = [bindings((*angle.x, *angle.y, *angle.v)) for angle in self.counted_angles]
-        return [node for bound in (self._record.bindings, *counted) for _, node in bound]
+        return [node for bound in (self.template.bindings, *counted) for _, node in bound]
 
     @property
     def primitive(self) -> Primitive:
-        return self._record.primitive
+        return self.template.primitive
 
     @property
     def signal(self) -> Signal | GivenRate | None:
-        return self._record.signal
+        return self.template.signal
 
     @property
     def is_timed(self) -> bool:
         """Whether a parameter is a function of time."""
-        return bool(self._record.timed)
+        return bool(self.template.timed)
 
 
 class Motion(NamedTuple):

@@ -41,7 +41,9 @@ ROUNDED = 1e-14
 # drawn at the origin; and a spread of the bodies, if lengths also come from such points, drivers, limits or users'
 # functions.
 LEAST_SPREAD = 1e-12
-AT_BOUND = 1e-11  # of a bound: a free parameter that is beyond by less is there, since rows are met to 1e-12
+# A free parameter that is beyond a bound by less than this share of the bound or of its scale is at the bound: rows are
+# met to 1e-12.
+AT_BOUND = 1e-11
 LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
 
 
@@ -134,7 +136,8 @@ class System:
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
     ``timed``: for each parameter that is a function of time the position of its value, rate and acceleration in
     ``floats``, the number of its relation, and the signal that gives them.
-    ``values``: of the design parameters, by name.  ``variable_scales``, ``variable_leader``: see :mod:`.variables`.
+    ``values``: of the design parameters, by name.  ``variables``: those that have a place in q, ``variable_names`` in
+    its order; ``variable_scales``, ``variable_leader``: see :mod:`.variables`.
     """
 
     __slots__ = (
@@ -162,7 +165,9 @@ class System:
         "timed",
         "values",
         "variable_leader",
+        "variable_names",
         "variable_scales",
+        "variables",
     )
 
     _packed: Source
@@ -193,15 +198,17 @@ class System:
             tuple([body._serial for body in bodies]),
             authored.reshape(len(bodies), layout.POSE),
             tuple([bundle.name for bundle in bundles for _ in bundle.relations]),
-            tuple([relation.record for bundle in bundles for relation in bundle.relations]),
-            tuple([angle.record() for angle in angles]),
+            tuple([r.template if r.book is None else r.record for bundle in bundles for r in bundle.relations]),
+            tuple([angle.record() for angle in angles]) if angles else (),
             {bundle.name: bundle.edge for bundle in bundles if bundle.edge is not None},
             None if references is None else np.array(references, dtype=np.float64),
-            None,
-            tuple([bundle.name for bundle in rate_rows for _ in bundle.relations]),
-            tuple([relation.record for bundle in rate_rows for relation in bundle.relations]),
             display=display,
         )
+        if rate_rows:
+            source = source._replace(
+                rate_constraints=tuple([bundle.name for bundle in rate_rows for _ in bundle.relations]),
+                rate_records=tuple([relation.record for bundle in rate_rows for relation in bundle.relations]),
+            )
         if formulas is not None:
             book, drawn = formulas
             edges = {name: edge.drawn(book.values) for name, edge in source.edges.items()}
@@ -239,7 +246,7 @@ class System:
             setattr(made, slot, getattr(self, slot))
         made._packed, made._nodes = self._packed, values
         made.values = drawn
-        made.variable_scales, made.variable_leader = None, ()
+        made.variable_names, made.variable_scales, made.variable_leader = self.variable_names, None, ()
         own = self._cache
         made._cache = {key: own[key] for key in own if key[0] in _SHARED or key in _SHARED}
         drawing: tuple[FloatArray, list[tuple[int, int]]] = made.cached("drawing", self._drawing)
@@ -273,31 +280,36 @@ class System:
         self._packed, self._nodes = source, None
         self._cache: dict[Any, Any] = {}
         self.values = source.drawn
+        self.variables = source.variables
+        self.variable_names = source.variables.names
         angles = source.angles
         self.names = source.names
         self.index = dict(zip(self.names, range(len(self.names)), strict=True))
         self.authored = source.authored
-        primitives, ints, floats, powers, signals, *_ = zip(*source.records, strict=True) if source.records else _EMPTY
+        columns = zip(*source.records, strict=True) if source.records else _EMPTY
+        primitives, ints, floats, powers, signals, *_, timed = columns
         self.primitives: tuple[Primitive, ...] = primitives
         self.counted_angles = tuple([angle.key for angle in angles])
-        fields = (len(self.names), len(primitives), 0, 0, len(angles), *[0] * (layout.HEADER - layout.ANGLES - 1))
-        header = array("q", fields).tobytes()
+        header = array("q", (len(self.names), len(primitives), 0, 0, len(angles))).tobytes() + _REST_OF_HEADER
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
         self.floats: FloatArray = _joined([*floats, *[angle.floats for angle in angles]], np.float64)
         self.powers: IntArray = _joined(powers, np.int64)
         rounded = self._measure()
-        driven = [k for k, signal in enumerate(signals) if signal is not None]
         # the value of a driver is its last parameter; that of a rate row comes behind its parameters
-        counts = [len(primitives[k].parameters) - (not primitives[k].of_rates) for k in driven]
-        values = [int(self.ints[self.starts[k] + layout.PAR]) + n for k, n in zip(driven, counts, strict=True)]
-        self.signals = tuple(zip(values, [signals[k] for k in driven], strict=True))
-        first = ints_at(self, layout.PAR)
-        functions = [(first[k] + at, k, f) for k, record in enumerate(source.records) for at, f in record.timed]
-        self.timed: tuple[tuple[int, int, Signal], ...] = tuple(functions)
+        driven = [(k, signal, primitives[k]) for k, signal in enumerate(signals) if signal is not None]
+        self.signals = tuple(
+            [
+                (int(self.ints[self.starts[k] + layout.PAR]) + len(kind.parameters) - (not kind.of_rates), signal)
+                for k, signal, kind in driven
+            ]
+        )
+        functions = [(k, at, f) for k, own in enumerate(timed) if own for at, f in own]
+        places = [(int(self.ints[self.starts[k] + layout.PAR]) + at, k, f) for k, at, f in functions]
+        self.timed: tuple[tuple[int, int, Signal], ...] = tuple(places)
         self._finish(rounded)
         self.variable_scales: Scales | None = None
         self.variable_leader: tuple[int, ...] = ()
-        if source.variables.names:
+        if self.variable_names:
             variables.extend(self)
 
     def with_variables(self, free: tuple[str, ...], given: tuple[str, ...] = ()) -> System:
@@ -311,15 +323,9 @@ class System:
         return found
 
     @property
-    def variables(self) -> Variables:
-        """The parameters that have a place in q."""
-        return self._packed.variables
-
-    @property
     def tail(self) -> FloatArray:
         """What follows the poses in q, as drawn: the variables, and counted angles of zero."""
-        names = self._packed.variables.names
-        return np.array([self.values[name] for name in names] + [0.0] * len(self.counted_angles))
+        return np.array([self.values[name] for name in self.variable_names] + [0.0] * len(self.counted_angles))
 
     def _finish(self, rounded: bool) -> None:
         """Reference frames that were given, and the length where joint points have none."""
@@ -340,15 +346,16 @@ class System:
         count, constraints = len(self.names), len(self.primitives)
         numbers = _NONE
         if packed is None:
-            numbers = _numbers(self._source.serials, [angle.serial for angle in self._source.angles])
+            numbers = _numbers(self._packed.serials, [angle.serial for angle in self._packed.angles])
         tables: IntArray = np.empty(constraints + 1 + 2 * count, dtype=np.int64)
         if packed is not None:
             tables[: constraints + 1] = packed.starts
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        rated = [record.primitive for record in self._packed.rate_records]
-        absolute = any([primitive.absolute for primitive in (*self.primitives, *rated)])
+        absolute = any([primitive.absolute for primitive in self.primitives])
+        if self._packed.rate_records and not absolute:
+            absolute = any([record.primitive.absolute for record in self._packed.rate_records])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
@@ -525,10 +532,10 @@ class System:
         return found
 
     def _addressed(self) -> IntArray:
-        if all([primitive.inline for primitive in self.primitives]) and not self.variables.names:
+        if all([primitive.inline for primitive in self.primitives]) and not self.variable_names:
             return self.ints
         ints = self.ints.copy()
-        if self.variables.names:
+        if self.variable_names:
             ints[layout.EXPAND] = _formulas.EXPAND
         ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self.primitives]
         return ints
@@ -670,20 +677,36 @@ class System:
         """
         if coordinates is None:
             coordinates = self.authored.copy()
-        names = self.variables.names
+        if angles is None:
+            return State(self.names, self.index, coordinates, time=time, variables=self.values)
+        names = self.variable_names
         wanted = (len(names) + len(self.counted_angles),)
-        if angles is not None and angles.shape != wanted:
+        if angles.shape != wanted:
             raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {wanted}")
-        numbers = [] if angles is None else angles.tolist()
-        counted = dict(zip(self.counted_angles, numbers[len(names) :], strict=True)) if numbers else None
+        counted = dict(zip(self.counted_angles, angles[len(names) :].tolist(), strict=True))
         values = self.values
         if names:
-            book = self._packed.book
-            assert book is not None
-            bounds = {name: book.bounds[book.names.index(name)] for name in names}
-            found = dict(zip(names, numbers, strict=False))
-            values = {**values, **{name: _rounded(value, *bounds[name]) for name, value in found.items()}}
+            found = self.rounded_to_bounds(angles[: len(names)]).tolist()
+            values = {**values, **dict(zip(names, found, strict=True))}
         return State(self.names, self.index, coordinates, angles=counted, time=time, variables=values)
+
+    def rounded_to_bounds(self, values: FloatArray) -> FloatArray:
+        """Values of the variables, shape (…, variables), in which those beyond a bound by rounding are at the bound."""
+        lower, upper, scales = self.cached("bounds", self._bounds)
+        at_bound = np.clip(values, lower, upper)
+        room = AT_BOUND * np.maximum(np.abs(at_bound), scales)
+        found: FloatArray = np.where(np.abs(values - at_bound) <= room, at_bound, values)
+        return found
+
+    def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of every variable the bounds and the scale; shape (variables,) each."""
+        book = self._packed.book
+        assert book is not None
+        assert self.variable_scales is not None
+        bounds = np.array([book.bounds[book.names.index(name)] for name in self.variable_names])
+        scales = np.zeros(len(bounds))
+        scales[: len(self.variables.free)] = self.variable_scales.at(self.judged_length)
+        return bounds[:, 0], bounds[:, 1], scales
 
     def cached(self, key: Any, make: Any) -> Any:
         """What make() returned the first time: derived tables, shared by all callers."""
@@ -720,14 +743,6 @@ class System:
         return f"<System of {len(self.names)} bodies, {self.equations} equations, L = {self.length:.4g} m>"
 
 
-def _rounded(value: float, lower: float, upper: float) -> float:
-    """A value that is beyond a bound by rounding is at the bound."""
-    for bound in (lower, upper):
-        if abs(value - bound) <= AT_BOUND * abs(bound) and not lower <= value <= upper:
-            return bound
-    return value
-
-
 def _extent(points: FloatArray) -> float:
     """Twice the largest distance [m] of a point from their centroid."""
     apart = points - points.mean(axis=0)
@@ -751,10 +766,14 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
-_UNCHANGED = ("authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed")
+_UNCHANGED = (
+    *("authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed"),
+    "variables",
+)
 _SHARED = (*("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count"), "judged powers")
 _DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
 _RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)
+_REST_OF_HEADER = array("q", [0] * (layout.HEADER - layout.ANGLES - 1)).tobytes()
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 
