@@ -77,7 +77,7 @@ class Shares:
 
 def can_share(system: System, formulation: str) -> bool:
     """Whether the step of a system can be divided; otherwise one thread makes it."""
-    return formulation in FORMULATIONS and not system.variables.names and bool(system.ints[layout.CONSTRAINTS])
+    return formulation in FORMULATIONS and not system.variable_names and bool(system.ints[layout.CONSTRAINTS])
 
 
 def shares(system: System, formulation: str, problem: Problem, workers: int) -> Shares | None:
@@ -192,9 +192,9 @@ class _Threads:
                 out = self.r, self.jacobian, self.sums, work
                 _shares.evaluate_groups(*tables, *shared, first, last, poses, *out)
             else:
-                tables = p.evaluate, header, t.starts, t.pulls
+                own = p.evaluate, header, t.starts, t.pulls
                 arrays = self.q, self.moved, self.r, self.jacobian, self.direction, self.step, self.bound
-                _shares.move_groups(*tables, *shared, first, last, *arrays, self.slopes, self.gathers, p.floats, work)
+                _shares.move_groups(*own, *shared, first, last, *arrays, self.slopes, self.gathers, p.floats, work)
 
         return share
 

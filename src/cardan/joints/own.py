@@ -57,7 +57,7 @@ def resolved(
                 f"{argument.name!r} is on body {end.body.name!r}, but must be on that of {argument.of!r}, "
                 f"{ends[argument.of].body.name!r}"
             )
-    parameters = []
+    parameters: list[Any] = []
     defaults = dict(primitive.defaults)
     for name in primitive.parameters:
         if name not in given and name not in defaults:
