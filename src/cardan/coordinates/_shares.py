@@ -110,10 +110,13 @@ def fill_pulls(structure, starts, pulls):
 
 
 @exact
-def evaluate_groups(
-    evaluate, parts, places, members, floats, structure, scales, control, first, last, q, r, jacobian, sums, work
-):
-    """r and J, scaled, of the groups of constraints first … last − 1 in the poses q, and their sums."""
+def evaluate_groups(tables, shared, first, last, q, r, jacobian, sums, work):
+    """r and J, scaled, of the groups of constraints first … last − 1 in the poses q, and their sums.
+
+    tables: evaluator, integers, places and bodies of all groups, floats.  shared: structure, scales, control.
+    """
+    evaluate, parts, places, members, floats = tables
+    structure, scales, control = shared
     places = pointer(places)
     structure = pointer(structure)
     jacobian = pointer(jacobian)
@@ -148,14 +151,18 @@ def evaluate_groups(
 
 
 @exact
-def move_groups(
-    evaluate, header, starts, pulls, structure, scales, control, first, last, q, moved, r, jacobian, direction, step,
-    bound, slopes, gathers, floats, work,
-):  # fmt: skip
+def move_groups(tables, shared, first, last, poses, equations, steps, gathers, work):
     """moved ← q with the bodies of the groups first … last − 1 moved by a spring step.
 
-    gathers ≠ 0: their directions are computed before, and their slopes.  header: of a table without constraints.
+    gathers ≠ 0: their directions are computed before, and their slopes.  tables: evaluator, header of a table without
+    constraints, constraints of each body, floats.  shared: structure, scales, control.  poses: q, moved.  equations: r,
+    J.  steps: directions, steps, bounds, slopes.
     """
+    evaluate, header, starts, pulls, floats = tables
+    structure, scales, control = shared
+    q, moved = poses
+    r, jacobian = equations
+    direction, step, bound, slopes = steps
     structure = pointer(structure)
     direction = pointer(direction)
     offsets = tail(structure, structure[abi.OFFSETS])

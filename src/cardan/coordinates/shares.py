@@ -184,17 +184,18 @@ class _Threads:
         p, t, job = self.job.problem, self.job.tables, self.job
         work, header = np.empty(t.work), t.header.copy()
         shared = p.structure, job.scales, job.control
+        tables = p.evaluate, t.parts, t.places, t.members, p.floats
+        own = p.evaluate, header, t.starts, t.pulls, p.floats
+        steps = self.direction, self.step, self.bound, self.slopes
 
         def share(first: int, last: int) -> None:
             if self.phase == EVALUATE:
                 poses = self.q if job.control[abi.SLOPE] < 0.0 else self.moved
-                tables = p.evaluate, t.parts, t.places, t.members, p.floats
-                out = self.r, self.jacobian, self.sums, work
-                _shares.evaluate_groups(*tables, *shared, first, last, poses, *out)
+                _shares.evaluate_groups(tables, shared, first, last, poses, self.r, self.jacobian, self.sums, work)
             else:
-                own = p.evaluate, header, t.starts, t.pulls
-                arrays = self.q, self.moved, self.r, self.jacobian, self.direction, self.step, self.bound
-                _shares.move_groups(*own, *shared, first, last, *arrays, self.slopes, self.gathers, p.floats, work)
+                equations = self.r, self.jacobian
+                pair = self.q, self.moved
+                _shares.move_groups(own, shared, first, last, pair, equations, steps, self.gathers, work)
 
         return share
 
