@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
-    from cardan.analysis.options import AssemblyOptions
+    from cardan.analysis.options import AssemblyOptions, SpringOptions
     from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
@@ -117,7 +117,7 @@ _MODULES = {
     "analysis.batch_result": "BatchResult",
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
-    "analysis.options": "AssemblyOptions",
+    "analysis.options": "AssemblyOptions SpringOptions",
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.simulation": "Simulation SimulationStatus",
@@ -195,6 +195,7 @@ __all__ = [
     "Simulation",
     "SimulationStatus",
     "Spline",
+    "SpringOptions",
     "State",
     "Status",
     "System",

@@ -355,10 +355,11 @@ class Mechanism:
                 self._check_body(what, body)
         if not relation.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
-        if len({feature.body for feature in relation.features if isinstance(feature.body, Body)}) == 1:
+        on_bodies = {feature.body for feature in relation.features if isinstance(feature.body, Body)}
+        if len(on_bodies) == 1 and kind.indifferent:
             raise ModelError(
-                f"{what} is on body {relation.bodies[0].name!r} alone; a constraint needs two different bodies, of "
-                "which one may be the ground"
+                f"{what} is on body {relation.bodies[0].name!r} alone, and no motion of this body changes it; a "
+                "constraint needs two different bodies, of which one may be the ground"
             )
         for value in relation.parameters:
             if isinstance(value, Formula):
@@ -874,6 +875,7 @@ class Mechanism:
         time: float | None = None,
         free: Iterable[str | Parameter] = (),
         least: Any = None,
+        workers: int | None = None,
         options: AssemblyOptions | None = None,
         **changes: Unpack[OptionArguments],
     ) -> AssemblyResult:
@@ -885,16 +887,18 @@ class Mechanism:
         least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters to be minimised,
         such as ``L1 + L2``.  Without it some values near the drawn ones are found.
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
-        ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
+        ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``, ``spring``.
+        workers: threads that share each spring step of the methods ``"gradient"`` and ``"hybrid"``; 1 if it is not
+        given.  The result does not depend on it, to the last bit.
         """
         own = _checked_options(options, changes)
         if not self._parameters and not free and least is None:
-            plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own)
+            plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own, workers)
             return plain_result
         with self._at(start):
             system = self._with_free(free)
             if least is None:
-                result: AssemblyResult = _assemble.assemble(system, start, time, own)
+                result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
             elif system.variables.free:
                 result = _assemble.assemble_least(system, start, time, own, least)
             else:

@@ -167,7 +167,7 @@ def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
     signals = run.equations.system.signals
     if signals:
         e = run.equations
-        forces = ConstraintForces(e, run.q[None], np.zeros((1, e.equations.size)), redundant=True)
+        forces = ConstraintForces(e, np.array([run.time]), run.q[None], np.zeros((1, e.equations.size)), redundant=True)
         shared = [signal.name for _, signal in signals if forces.is_shared(signal.name)]
         if shared:
             names = ", ".join(map(repr, shared))

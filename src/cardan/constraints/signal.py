@@ -25,14 +25,18 @@ class UndefinedError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """The function of a driver, and the driver's name: a callable evaluated with jets, or a constant number."""
+    """The function of a driver, and the driver's name: a callable evaluated with jets, or a constant number.
+
+    ``kind``: what has the name: a driver, or a parameter of a constraint.
+    """
 
     name: str
     function: Callable[[Jet], Any] | float
+    kind: str = "driver"
 
     def jet(self, time: float) -> Jet:
         """Value, rate and acceleration at a time [s]."""
-        what = f"driver {self.name!r} at t = {time:g} s"
+        what = f"{self.kind} {self.name!r} at t = {time:g} s"
         if not callable(self.function):
             result: Any = self.function
         else:
@@ -110,8 +114,8 @@ class Signal:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        check_picklable(f"driver {self.name!r}", self.function)
-        return Signal, (self.name, self.function)
+        check_picklable(f"{self.kind} {self.name!r}", self.function)
+        return Signal, (self.name, self.function, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +182,13 @@ def check_picklable(what: str, function: Any) -> None:
 class Remembered:
     """A signal with cached values, for a motion, which evaluates it repeatedly at few times."""
 
-    __slots__ = ("_jets", "_signal", "name")
+    __slots__ = ("_jets", "_signal", "kind", "name")
 
     MOST = 64
 
     def __init__(self, signal: Signal) -> None:
         self.name = signal.name
+        self.kind = getattr(signal, "kind", "driver")
         self._signal = signal
         self._jets: dict[float, Jet] = {}
 

@@ -259,7 +259,7 @@ def next_chunk(control):
 @inner
 def lacks_drivers(job, control):
     """Whether Python must fill DRIVE for the time ASK_TIME first."""
-    return job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
+    return job[abi.DRIVEN] + job[abi.TIMED] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
 
 
 @inner

@@ -42,7 +42,8 @@ DIVERGED = 1e3  # relative to the extent, or in radians: a larger shift does not
 @inner
 def current(job, control):
     """The row of DRIVE that was written to the floats last."""
-    return tail(floats_at(job[abi.DRIVE]), max(0, 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1)))
+    width = 3 * (job[abi.DRIVEN] + job[abi.TIMED])
+    return tail(floats_at(job[abi.DRIVE]), max(0, width * (int(control[abi.DRIVE_AT]) - 1)))
 
 
 @inner

@@ -81,6 +81,8 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ASKS,
     STOP_COUNT,
     RATED,
+    TIMED,
+    TIMED_PLACES,
     PIECES,
 ) = range(36)
 

@@ -131,7 +131,7 @@ def _on_ground(system: System) -> NDArray[np.bool_]:
     owner = np.repeat(np.arange(records.size), counts)
     first = records + layout.RECORD + system.ints[records + layout.SLOTS]
     features = first[owner] + layout.FEATURE * _within(counts)
-    ground = (system.ints[features + layout.BODY] < 0) & (system.ints[features + layout.KIND] != layout.ANGLE)
+    ground = (system.ints[features + layout.BODY] < 0) & (system.ints[features + layout.KIND] < layout.ANGLE)
     found: NDArray[np.bool_] = np.bincount(owner[ground], minlength=records.size) > 0
     return found
 

@@ -114,7 +114,7 @@ class Integration:
         self.q, self.v = q.copy(), v.copy()
         n, n6 = e.equations.size, WIDTH * len(e.system.names)
         self.floats = e.problem.floats.copy()
-        drivers = e.drivers.size // 2
+        drivers = e.drivers.size // 2 + e.timed.size
         self._ahead = max(LEAST_AHEAD, AHEAD // max(1, drivers))
         self.drive: FloatArray = np.zeros(max(1, 3 * self._ahead * drivers))
         self.extra: FloatArray = np.zeros(n6)
@@ -175,6 +175,8 @@ class Integration:
             w.SCALES: n,
             w.POSE_SCALES: e.poses.equations.size if e.poses else 0,
             w.POSE_MATRIX: e.poses.algebra.matrix if e.poses else 0,
+            w.DRIFT: rows + e.timed.size if e.timed.size else 0,
+            w.REST: n6 if e.timed.size else 0,
         }
         return [0, *accumulate(sizes[k] for k in range(len(sizes)))]
 
@@ -190,6 +192,7 @@ class Integration:
             abi.MASSES: e.values,
             abi.DRIVERS: e.drivers,
             abi.DRIVE: self.drive,
+            abi.TIMED_PLACES: e.timed,
             abi.TIMES: self.times,
             abi.EXTRA: self.extra,
             abi.ACTIVE: self.active,
@@ -215,7 +218,7 @@ class Integration:
             table[place] = address_of(array)
         table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), e.coordinates, p.rows
         table[abi.EQUATIONS], table[abi.DRIVEN] = e.equations.size, e.drivers.size // 2
-        table[abi.STOP_COUNT] = len(e.stops)
+        table[abi.STOP_COUNT], table[abi.TIMED] = len(e.stops), e.timed.size
         self.job: IntArray = np.array(table, dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -389,10 +392,11 @@ class Integration:
         """Value, rate and acceleration of every driver at the times of :meth:`_asked`."""
         c = self.control
         times = self._asked()
-        signals = self.equations.system.signals
-        table = self.drive[: 3 * len(signals) * len(times)].reshape(len(times), -1)
-        for k, (_, signal) in enumerate(signals):
-            table[:, 3 * k : 3 * k + 3] = signal.jets(times)
+        system = self.equations.system
+        functions = [signal for _, signal in system.signals] + [function for _, _, function in system.timed]
+        table = self.drive[: 3 * len(functions) * len(times)].reshape(len(times), -1)
+        for k, function in enumerate(functions):
+            table[:, 3 * k : 3 * k + 3] = function.jets(times)
         c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
 
     def _asked(self) -> FloatArray:

@@ -79,6 +79,12 @@ class _Writer:
         found["bodies"] = ({GROUND: ground} if ground else {}) | {
             name: self._body(body, frames.get(name)) for name, body in m._bodies.items()
         }
+        for name, joint in m._joints.items():
+            if any(relation.is_timed for relation in joint.relations):
+                raise ModelError(
+                    f"{name!r}: one of its parameters is a function of time, which a file cannot contain; give a "
+                    "number, or drive a coordinate with m.drive"
+                )
         ranges = self._ranges()
         joints = {name: self._joint(joint) for name, joint in m._joints.items() if name not in ranges}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}

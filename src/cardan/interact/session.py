@@ -95,6 +95,7 @@ class Session:
         equations: of motion, or, in a kinematic session, with a size of each body for its mass.
         probe: gives the equations with one more coordinate, for its range.
         """
+        system.refuse_timed("a session")
         self._probed = probe
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)

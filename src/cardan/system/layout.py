@@ -64,6 +64,7 @@ POINT: Final = 0  # values of KIND
 ORIENTATION: Final = 2
 ANGLE: Final = 3
 SCALAR: Final = 4
+TIMED: Final = 5  # a number that is a function of time: its value, rate and acceleration
 
 # table of variables
 T_NODES, T_OUTPUTS, T_TANGENTS, T_FLOATS, TABLE = range(5)
