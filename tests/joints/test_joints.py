@@ -250,7 +250,9 @@ def same_angle(a, b):
 def test_every_registered_joint_has_a_builder_a_judge_and_a_method():
     between_frames = {name for name, kind in joints.REGISTRY.items() if set(kind.takes) & {"frame", "point"}}
     assert set(BUILDERS) == set(JUDGES) == set(EQUATIONS) == between_frames
-    assert set(joints.REGISTRY) - between_frames == {"gear", "rack", "belt", "couple", "drive", "limit", "constrain"}
+    others = {"gear", "rack", "belt", "couple", "drive", "limit", "constrain"}
+    contacts = {"contact", "point_on_curve", "point_on_surface"}  # tests/joints/test_contacts.py
+    assert set(joints.REGISTRY) - between_frames == others | contacts
     assert all(callable(getattr(cd.Mechanism, kind)) for kind in joints.REGISTRY)
 
 

@@ -38,6 +38,7 @@ class MotionStatus(StrEnum):
     NOT_ASSEMBLED = "not assembled"  # no assembly at the first time
     DEAD_POINT = "dead point"  # the drivers cannot move the mechanism any further
     LIMIT = "limit"  # a coordinate reached its limit
+    CONTACT = "contact"  # a contact reached the edge of a shape
     LOST = "lost"  # no pose was found near the last one
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"

@@ -29,6 +29,7 @@ from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limit
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradicting_drivers, contradiction, locked, out_of_range
+from cardan.analysis.touching import lost_contacts
 from cardan.analysis.undriven import LeastVelocity, undriven
 from cardan.analysis.within import RETRY, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
@@ -480,6 +481,9 @@ class _Path:
         if undefined:
             text = f"{where} the angle {', '.join(map(repr, undefined))} is undefined"
             return MotionStatus.LOST, f"{text}: its vector is parallel to its axis, and turns cannot be counted"
+        lost = lost_contacts(self.system, self.q)
+        if lost:
+            return MotionStatus.CONTACT, f"{where} {lost}"
         soon = float(np.copysign(SOON * self._span, rejected - self.time))
         outside = out_of_range(self.system, self.time, soon)
         if outside:

@@ -137,6 +137,10 @@ class AssemblyResult:
         from cardan.diagnosis.causes import causes
 
         found = causes(self._system, self.state.time)
+        for name, touch in self._system.index.contacts.items():
+            status = touch.read(self.state).status
+            if status != "regular":
+                found.append(f"contact {name!r}: {status}")
         if not found and self.status is Status.CONFLICT and self._system.signals:
             from cardan.analysis.without_drivers import contradictory_drivers
 

@@ -14,6 +14,7 @@ from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction
 from cardan.analysis.simulation import Simulation, SimulationStatus
+from cardan.analysis.touching import lost_contacts
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations
 from cardan.diagnosis import freedom
@@ -220,6 +221,8 @@ def _go_on(
         if names:
             verb = "has" if len(names) == 1 else "have"
             words += f", because {', '.join(map(repr, names))} {verb} no finite force"
+        elif lost := lost_contacts(run.equations.system, run.q, run.v, 2.0 * float(c[abi.STEP])):
+            status, words = SimulationStatus.CONTACT, f"a contact ends: {lost};"
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     if status in UNREACHED:
         reason += _driver_reason(run) or _singular_reason(run)

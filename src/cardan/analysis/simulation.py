@@ -41,6 +41,7 @@ class SimulationStatus(StrEnum):
     NOT_FINITE = "not finite"  # an acceleration overflowed
     STEP_TOO_LARGE = "step too large"  # the joints could not be kept closed, or the error of a step is large
     LIMIT = "limit"  # a driver pushes a coordinate against its limit
+    CONTACT = "contact"  # a contact reached the edge of a shape
     STEP_TOO_SMALL = "step too small"  # no step met rtol
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"

@@ -146,6 +146,8 @@ def _readers(system: System) -> list[Reader]:
     drivers = {signal.name for _, signal in system.signals}
     found = []
     for at, (name, primitive, start) in zip(system.starts[:-1].tolist(), system.rows, strict=True):
+        if primitive.is_contact:
+            continue
         record = system.ints[at : system.ints[at + layout.NEXT]].tolist()
         features = record[layout.RECORD + record[layout.SLOTS] :]
         places = range(0, len(features), layout.FEATURE)

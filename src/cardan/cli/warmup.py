@@ -12,6 +12,7 @@ from typing import get_args
 
 import numpy as np
 
+from cardan import geometry
 from cardan.analysis.options import Method
 from cardan.analysis.simulate import METHODS
 from cardan.cli.output import print_json
@@ -69,6 +70,7 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"{method} from many starts", many
     yield "many starts with counted angles", _count_turns
     yield "loads", _loads
+    yield "contacts", _contacts
     yield "studies", _studies
     yield "diagnosis", mechanism.diagnose
     yield "simulation", partial(_simulate, mechanism)
@@ -77,6 +79,14 @@ def groups(mechanism: Mechanism) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _variables() -> None:
     from cardan.system import _formulas  # noqa: F401  (compiled when it is imported)
+
+
+def _contacts() -> None:
+    """Kernels of a contact that rolls, and of a surface and a curve that it needs."""
+    m = Mechanism("ball")
+    ball = m.body("ball", position=(0.0, 0.0, 0.1), mass=1.0, inertia=0.004 * np.eye(3))
+    m.contact("on", m.ground.attach(geometry.plane()), ball.attach(geometry.sphere(0.1)), mode="roll")
+    m.simulate(1e-3, step=1e-3)
 
 
 def _primitives() -> None:

@@ -18,6 +18,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Hashable
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,6 +72,8 @@ def _function(primitive: Primitive, suffix: str) -> tuple[Callable[..., int], bo
         from cardan.constraints import _generated
 
         return getattr(_generated, primitive.name + suffix), True
+    if primitive.is_contact:
+        return getattr(import_module(primitive.origin.module), primitive.origin.function + suffix), True
     if not primitive.is_traced:
         return _by_hand(primitive, suffix), False
     namespace, has_file = load_module(primitive.text)

@@ -128,6 +128,11 @@ class Primitive:
         """Whether its kernels are generated from a graph; otherwise they are written by hand."""
         return not hasattr(self.origin, "derivative")
 
+    @property
+    def is_contact(self) -> bool:
+        """Whether it reads contact coordinates, which are solved for and not counted."""
+        return hasattr(self.origin, "module")
+
     def judged(self) -> Primitive:
         """The primitive that verdicts judge it by."""
         if self.judged_as == self.name:

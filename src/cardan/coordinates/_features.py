@@ -130,7 +130,10 @@ def update_primitive(code, x, c, f, df):
 
 @inner
 def update_counted_angles(ints, floats, q, out, work):
-    """Counted angles in out ← those of its poses that are within half a turn of the counted angles in q."""
+    """Counted angles in out ← those of its poses that are within half a turn of the counted angles in q.
+
+    Contact coordinates are among them: near those in q (:mod:`._tracking`).
+    """
     if ints[layout.ANGLES] > 0:
         update_matrices(ints[layout.BODIES], out, work)
         floats = expand(ints, floats, out, work)
@@ -148,3 +151,5 @@ def update_counted_angles(ints, floats, q, out, work):
             cosine += axes[i] * axes[6 + i]
             sine += axes[3 + i] * axes[6 + i]
         found[k] = unwrapped(sine, cosine, known[k])
+    if ints[layout.TRACK] != 0:
+        call_evaluator(ints[layout.TRACK], 0, ints, floats, q, q, out, work, work)

@@ -28,6 +28,7 @@ _blocks = LazyModule("cardan.solvers._blocks")
 _records = LazyModule("cardan.coordinates._records")
 _structure = TieredModule("cardan.coordinates._structure")
 _tables = TieredModule("cardan.system._tables")
+_tracking = LazyModule("cardan.coordinates._tracking")
 
 Formulation = Literal[
     "manifold", "euler_parameters", "virtual_rotation", "euler_angles", "relative", "relative_euler_parameters"
@@ -131,6 +132,11 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
                 f"formulation {formulation!r} cannot solve for parameters or take them from each start, as {names} "
                 "here; use a formulation by poses, such as 'manifold'"
             )
+        if system.contacts:
+            raise ModelError(
+                f"formulation {formulation!r} has no contact coordinates, which {system.contacts[0]!r} needs; use "
+                "a formulation by poses, such as 'manifold'"
+            )
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
@@ -141,7 +147,10 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
         scales = np.concatenate([scales, system.variable_scales.at(length)])
     table = structure(system, kind)
     linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
-    return Problem(kind.evaluate(), system.addressed, system.floats, table, scales, linear)
+    ints = system.addressed
+    if system.contacts:
+        ints[layout.TRACK] = _tracking.TRACK
+    return Problem(kind.evaluate(), ints, system.floats, table, scales, linear)
 
 
 def with_springs(system: System, formulation: str, found: Problem, length: float, workers: int = 1) -> Problem:

@@ -113,7 +113,7 @@ def _load(kind: LoadKind[Any]) -> Spec:
 
 def joint_specs() -> dict[str, Spec]:
     """Every kind of joint, coupling, driver and limit; those made of a primitive are described by it."""
-    return {name: _joint(kind) for name, kind in JOINTS.items() if name != "constrain"}
+    return {name: _joint(kind) for name, kind in JOINTS.items() if kind.takes}
 
 
 def load_specs() -> dict[str, Spec]:

@@ -148,7 +148,8 @@ class _Writer:
     def _rate_row(self, row: Joint) -> dict[str, Any]:
         if row.kind.name != "knife_edge":
             ways = "a file can contain knife edges only: keep this mechanism as a Python script"
-            raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
+            what = "it belongs to a contact" if row.kind.name == "rolling" else "it has a primitive of your own"
+            raise ModelError(f"rate row {row.name!r} cannot be saved: {what}; {ways}")
         path: Path = ("rates", row.name)
         found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
         if len(row.ends) == 2:
@@ -160,7 +161,8 @@ class _Writer:
         if joint.kind.name == "constrain":
             return self._constrain(joint, path)
         if joint.kind.name not in self.joints:
-            raise ModelError(f"{joint.kind.name} {joint.name!r} is of a kind that a file does not have")
+            ways = "keep this mechanism as a Python script"
+            raise ModelError(f"{joint.kind.name} {joint.name!r} is of a kind that a file does not have yet; {ways}")
         return self._item(joint, path, self.joints[joint.kind.name])
 
     def _load(self, load: Any) -> dict[str, Any]:

@@ -68,6 +68,18 @@ class Shape:
         self._table: IntArray | None = None
         self._table_address = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_table": None, "_table_address": 0}  # addresses are valid in this process only
+        return state | ({"_address": 0} if "_address" in state else {})
+
+    def key(self) -> tuple[Any, ...]:
+        """Everything that defines its points, as plain values that compare."""
+        text = getattr(self, "_text", "")
+        return self.kernel, text, self.ints[: abi.HEADER].tobytes(), self.floats.tobytes()
+
+    def __deepcopy__(self, memo: Any) -> Shape:
+        return self
+
     @property
     def address(self) -> int:
         """Address of the evaluator, for ``call_evaluator`` in kernels; valid in this process."""

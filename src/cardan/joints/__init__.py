@@ -25,8 +25,8 @@ from cardan.joints.lower_pairs import (
     spherical,
     universal,
 )
-from cardan.joints.own import constrain
-from cardan.joints.rate_rows import constrain_rates, knife_edge
+from cardan.joints.own import constrain, contact, point_on_curve, point_on_surface
+from cardan.joints.rate_rows import constrain_rates, knife_edge, rolling
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "constant_velocity",
     "constrain",
     "constrain_rates",
+    "contact",
     "coordinate",
     "couple",
     "coupling_kind",
@@ -61,10 +62,13 @@ __all__ = [
     "planar",
     "plane_distance",
     "point_in_plane",
+    "point_on_curve",
     "point_on_line",
+    "point_on_surface",
     "prismatic",
     "rack",
     "revolute",
+    "rolling",
     "screw",
     "spherical",
     "universal",

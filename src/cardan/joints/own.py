@@ -86,11 +86,17 @@ def _feature(argument: Argument, value: Any) -> Feature:
 
 
 def _build(*_: Any) -> list[Relation]:
-    raise AssertionError("Mechanism.constrain builds this from its primitive")
+    raise AssertionError("Mechanism builds this")
 
 
-constrain: JointKind[Any] = JointKind("constrain", _build, {}, (), (), False)
-REGISTRY["constrain"] = constrain
+def _kind(name: str) -> JointKind[Any]:
+    made: JointKind[Any] = JointKind(name, _build, {}, (), (), False)
+    REGISTRY[name] = made
+    return made
+
+
+constrain = _kind("constrain")
+contact, point_on_curve, point_on_surface = map(_kind, ("contact", "point_on_curve", "point_on_surface"))
 
 
 def checked(primitive: Any, what: str, of_rates: bool = False) -> Primitive:

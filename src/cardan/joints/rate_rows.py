@@ -72,4 +72,5 @@ def _build(*_: Any) -> list[Relation]:
 
 knife_edge = RateKind("knife_edge", _build, {}, (), (), False)
 constrain_rates = RateKind("constrain_rates", _build, {}, (), (), False)
-REGISTRY |= {kind.name: kind for kind in (knife_edge, constrain_rates)}
+rolling = RateKind("rolling", _build, {}, (), (), False)
+REGISTRY |= {kind.name: kind for kind in (knife_edge, constrain_rates, rolling)}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cardan.errors import ModelError
+from cardan.geometry import shape as geometry
+from cardan.shapes.curved import Curved
 from cardan.shapes.shape import Shape, combined
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
@@ -41,6 +43,8 @@ class Attachment:
 
 def checked_shape(given: Any, what: str) -> Shape:
     """A shape."""
+    if isinstance(given, geometry.Shape):
+        return Curved(given)
     if not isinstance(given, Shape):
         raise ModelError(f"{what} was given {given!r:.120}; it must be a shape, such as cd.shapes.box(x, y, z)")
     return given

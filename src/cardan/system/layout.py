@@ -4,7 +4,7 @@ Integers:
 
 ====== ===========================================================================================================
 header BODIES CONSTRAINTS ROWS_TOTAL BLOCKS ANGLES ANGLE_TABLE WIDEST TALLEST
-       VARIABLES FREE VARIABLE_TABLE EXTRAS EXPAND EXPANDED
+       VARIABLES FREE VARIABLE_TABLE EXTRAS EXPAND EXPANDED TRACK
 record one per constraint: CODE ROW ROWS BLOCK PAR FEATURES SLOTS COMPONENTS NEXT EXTRA WIDE LINKS,
        then SLOTS body numbers (the movable bodies that it depends on, ascending),
        then per feature KIND BODY SLOT SOURCE COLUMN (BODY, SLOT = −1 on the ground)
@@ -20,7 +20,8 @@ Floats: parameters at PAR, local coordinates of features at SOURCE; of a counted
 nine floats.
 
 CODE is a primitive's code in a system's own table; in the table of a problem it is an address for all but the inline
-primitives.  A feature of KIND ANGLE has the number of its counted angle as SOURCE.
+primitives.  A feature of KIND ANGLE has the number of its counted angle as SOURCE.  A contact coordinate is such a
+feature whose SLOT is TRACKED.
 
 Coordinates q: POSE floats per body, then the variables, of which the first FREE are unknowns, then the counted angles:
 their values when last accepted, whole turns included.
@@ -52,7 +53,8 @@ VARIABLE_TABLE: Final = 10
 EXTRAS: Final = 11  # Σ rows × free variables
 EXPAND: Final = 12  # address of the kernel that evaluates formulas; in the table of a problem only
 EXPANDED: Final = 13  # floats that this kernel writes
-HEADER: Final = 14
+TRACK: Final = 14  # address of the kernel that follows contact coordinates, or zero; in the table of a problem only
+HEADER: Final = 15
 
 # record
 CODE, ROW, ROWS, BLOCK, PAR, FEATURES, SLOTS, COMPONENTS, NEXT, EXTRA, WIDE, LINKS, RECORD = range(13)
@@ -65,6 +67,8 @@ ORIENTATION: Final = 2
 ANGLE: Final = 3
 SCALAR: Final = 4
 TIMED: Final = 5  # a number that is a function of time: its value, rate and acceleration
+
+TRACKED: Final = -2  # SLOT of a contact coordinate
 
 # table of variables
 T_NODES, T_OUTPUTS, T_TANGENTS, T_FLOATS, TABLE = range(5)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Final, NamedTuple
 
 from cardan.constraints.promotion import promoted
@@ -30,6 +31,7 @@ class Record(NamedTuple):
     ``powers``: of length, per row.  ``signal``, ``size``, ``locations``: as in :class:`Relation`.
     ``bindings``: of every float that is a formula its position, and its node in the book of the mechanism.
     ``timed``: of every parameter that is a function of time the position of its value, rate and acceleration.
+    ``pair``: the shapes of a contact (:class:`cardan.joints.contacts.Pair`); its address is the first parameter.
     """
 
     primitive: Primitive
@@ -41,6 +43,7 @@ class Record(NamedTuple):
     locations: tuple[Location, ...]
     bindings: tuple[tuple[int, int], ...] = ()
     timed: tuple[tuple[int, Signal], ...] = ()
+    pair: Any = None
 
     def drawn(self, values: Sequence[float]) -> Record:
         """The same with other values of the nodes of the book."""
@@ -86,6 +89,7 @@ class Relation:
         signal: Signal | GivenRate | None = None,
         size: float = 0.0,
         locations: tuple[Location, ...] = (),
+        pair: Any = None,
     ) -> None:
         self.features = features
         chosen = tuple([k for k, value in enumerate(parameters) if isinstance(value, Signal)])
@@ -102,7 +106,8 @@ class Relation:
         for kind, body, value in features:
             if isinstance(body, CountedAngle):
                 self.counted_angles.append(body)
-                laid += (kind, -1, -1, body._serial, column)
+                is_tracked = pair is not None and not primitive.of_rates
+                laid += (kind, -1, layout.TRACKED if is_tracked else -1, body._serial, column)
                 column += 1
                 continue
             if not body.is_ground and body not in self.bodies:
@@ -134,12 +139,21 @@ class Relation:
             locations,
             bound,
             tuple(timed),
+            pair,
         )
 
     @property
     def record(self) -> Record:
         """At the drawn values of the parameters."""
         return self.template if self.book is None else self.template.drawn(self.book.values)
+
+    def followed(self) -> Relation:
+        """The same for motions, in which a contact stays near where it was."""
+        if self._record.pair is None:
+            return self
+        made = copy(self)
+        made._record = self._record._replace(pair=self._record.pair.followed())
+        return made
 
     @property
     def nodes(self) -> list[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,32 @@ class Pose:
 GROUND_POSE = Pose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
 for _array in (GROUND_POSE.position, GROUND_POSE.quaternion, GROUND_POSE._known_rates()):
     _array.setflags(write=False)
+
+
+class Index(dict[str, int]):
+    """Numbers of bodies by name; ``contacts``: by name, what reads them in a state (:class:`Touch`)."""
+
+    contacts: Mapping[str, Touch] = MappingProxyType({})
+
+
+class Touch(NamedTuple):
+    """The shapes of a contact, the frames they are in, and the keys of its coordinates in a state.
+
+    ``places``, shape (2, 7): origin [m] and quaternion in body axes, on the bodies of these names ("" for the ground).
+    """
+
+    pair: Any
+    bodies: tuple[str, str]
+    places: FloatArray
+    keys: tuple[str, ...]
+
+    def read(self, state: State) -> Any:
+        poses = np.empty((2, layout.POSE))
+        for k, (name, place) in enumerate(zip(self.bodies, self.places, strict=True)):
+            pose = state[name] if name else GROUND_POSE
+            poses[k, :3] = pose.point(place[:3])
+            poses[k, 3:] = euler.multiply(pose.quaternion, place[3:])
+        return self.pair.read(poses, np.array([state.angles.get(key, 0.0) for key in self.keys]))
 
 
 class State(Mapping[str, Pose]):
@@ -165,6 +192,14 @@ class State(Mapping[str, Pose]):
         if not hasattr(joint, "coordinate"):
             raise ModelError(f"coordinate was given {joint!r}; it must be a joint or a coordinate, such as m['A']")
         return float(joint.coordinate(self, of))
+
+    def contact(self, name: Any) -> Any:
+        """A contact of the mechanism, by name: point and normal in world, gap, parameters; see :class:`Contact`."""
+        contacts = getattr(self._index, "contacts", {})
+        key = getattr(name, "name", name)
+        if key not in contacts:
+            raise check.unknown(key, "contact of this state", contacts)
+        return contacts[key].read(self)
 
     def table(self) -> dict[str, Any]:
         """The poses as columns by title, one row per body, for ``pandas.DataFrame(state.table())``."""
@@ -257,7 +292,9 @@ class State(Mapping[str, Pose]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         rates = self.velocities, self.accelerations
-        return _rebuild, (self.names, np.array(self.coordinates), *rates, self.angles, self.time, self.variables)
+        contacts = dict(getattr(self._index, "contacts", {}))
+        given = (self.angles, self.time, self.variables, contacts)
+        return _rebuild, (self.names, np.array(self.coordinates), *rates, *given)
 
     def __repr__(self) -> str:
         return f"<State of {len(self.names)} bodies at t = {self.time:g} s>"
@@ -271,8 +308,10 @@ def _rebuild(
     angles: dict[str, float],
     time: float,
     variables: dict[str, float] | None = None,
+    contacts: dict[str, Touch] | None = None,
 ) -> State:
-    index = {name: k for k, name in enumerate(names)}
+    index = Index({name: k for k, name in enumerate(names)})
+    index.contacts = contacts or {}
     rates = {"velocities": velocities, "accelerations": accelerations}
     return State(names, index, coordinates, **rates, angles=angles, time=time, variables=variables)
 

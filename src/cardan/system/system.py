@@ -24,7 +24,7 @@ from cardan.system.formulas import Book
 from cardan.system.parts import AngleRecord, Body, CountedAngle
 from cardan.system.pieces import Piece, split
 from cardan.system.relations import Bundle, Edge, Record
-from cardan.system.state import FloatArray, State
+from cardan.system.state import FloatArray, Index, State, Touch
 from cardan.system.variables import Scales, Variables
 
 _tables = TieredModule("cardan.system._tables")
@@ -284,7 +284,9 @@ class System:
         self.variable_names = source.variables.names
         angles = source.angles
         self.names = source.names
-        self.index = dict(zip(self.names, range(len(self.names)), strict=True))
+        self.index = Index(zip(self.names, range(len(self.names)), strict=True))
+        if any([record.pair is not None for record in source.records]):
+            self.index.contacts = _touches(source)
         self.authored = source.authored
         columns = zip(*source.records, strict=True) if source.records else _EMPTY
         primitives, ints, floats, powers, signals, *_, timed = columns
@@ -307,6 +309,10 @@ class System:
         places = [(int(self.ints[self.starts[k] + layout.PAR]) + at, k, f) for k, at, f in functions]
         self.timed: tuple[tuple[int, int, Signal], ...] = tuple(places)
         self._finish(rounded)
+        pairs = [record for record in source.records if record.pair is not None]
+        if pairs:  # their kernels work behind x
+            room = max([record.primitive.components + record.pair.work for record in pairs])
+            self.ints[layout.WIDEST] = max(int(self.ints[layout.WIDEST]), room)
         self.variable_scales: Scales | None = None
         self.variable_leader: tuple[int, ...] = ()
         if self.variable_names:
@@ -336,6 +342,19 @@ class System:
             self._set_origin(source.origin)
         if not self.length:
             self._measure_points(rounded)
+        for at, record in self._contacts():
+            self.floats[self.ints[at + layout.PAR]] = record.pair.address
+
+    def _contacts(self) -> list[tuple[int, Record]]:
+        """Where the records of contacts begin, and these."""
+        pairs = zip(self.starts[:-1].tolist(), self._packed.records, strict=True)
+        return [(at, record) for at, record in pairs if record.pair is not None]
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """Names of the constraints with contact coordinates."""
+        records = zip(self._packed.constraints, self._packed.records, strict=True)
+        return tuple(dict.fromkeys([name for name, record in records if record.pair is not None]))
 
     def _measure(self, packed: System | None = None) -> bool:
         """Pack the templates; centroids, body extents, characteristic length and connection to the ground.
@@ -733,7 +752,13 @@ class System:
             return False
         if self.counted_angles != other.counted_angles:
             return False
-        pairs = ((self.ints, other.ints), (self.floats, other.floats), (self.authored, other.authored))
+        if [record.pair for record in mine.records] != [record.pair for record in theirs.records]:
+            return False
+        floats = [system.floats.copy() for system in (self, other)]
+        for at, _ in self._contacts():  # addresses
+            for own in floats:
+                own[self.ints[at + layout.PAR]] = 0.0
+        pairs = ((self.ints, other.ints), (floats[0], floats[1]), (self.authored, other.authored))
         frames = ((self.reference_frames, other.reference_frames), (self.origin, other.origin))
         return all(bool(np.array_equal(a, b)) for a, b in (*pairs, *frames))
 
@@ -777,6 +802,23 @@ _REST_OF_HEADER = array("q", [0] * (layout.HEADER - layout.ANGLES - 1)).tobytes(
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 
+def _touches(source: Source) -> dict[str, Touch]:
+    """By the name of each contact, what reads it in a state."""
+    names = dict(zip(source.serials, source.names, strict=True)) | {-1: ""}
+    keys = {angle.serial: angle.key for angle in source.angles}
+    found: dict[str, Touch] = {}
+    for name, record in zip(source.constraints, source.records, strict=True):
+        if record.pair is not None and not record.primitive.of_rates:
+            ints, floats = array("q", record.ints).tolist(), array("d", record.floats)
+            first = layout.RECORD + ints[layout.SLOTS]
+            ends = [ints[at : at + layout.FEATURE] for at in range(first, len(ints), layout.FEATURE)]
+            places = [floats[end[layout.SOURCE] :][: layout.POSE] for end in ends[:4:2]]
+            bodies = names[ends[0][layout.BODY]], names[ends[2][layout.BODY]]
+            own = tuple(keys[end[layout.SOURCE]] for end in ends[4:])
+            found[name] = Touch(record.pair, bodies, np.array(places), own)
+    return found
+
+
 def ints_at(system: System, field: int) -> list[int]:
     """One field of every record."""
     found: list[int] = system.ints[system.starts[:-1] + field].tolist()
@@ -786,7 +828,7 @@ def ints_at(system: System, field: int) -> list[int]:
 def _with_angles_marked(system: System) -> IntArray:
     powers = system.powers.copy()
     for _, primitive, start in system.rows:
-        if FeatureKind.ANGLE in primitive.features:
+        if FeatureKind.ANGLE in primitive.features and not primitive.is_contact:
             rows = powers[start : start + primitive.rows]
             rows[rows == 0] = -1
     return powers
