@@ -84,7 +84,7 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     TIMED,
     TIMED_PLACES,
     PIECES,
-) = range(36)
+) = range(38)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
