@@ -35,9 +35,9 @@ def test_an_eccentric_cam_lifts_a_flat_follower_by_its_closed_form():
 def discs(by_contact: bool) -> cd.Mechanism:
     """Two discs on eccentric pivots that touch, or the four-bar of their centres."""
     m = cd.Mechanism("discs")
-    a, b = m.body("a"), m.body("b", position=(1.2, 0, 0), orientation=("xyz", (0, 0, 2.4)))
+    a, b = m.body("a"), m.body("b", position=(1.0, 0, 0), orientation=("xyz", (0, 0, 2.4)))
     shaft = m.revolute("A", m.ground.frame(), a.frame())
-    m.revolute("B", m.ground.frame((1.2, 0, 0)), b.frame())
+    m.revolute("B", m.ground.frame((1.0, 0, 0)), b.frame())
     if by_contact:
         first, second = a.attach(G.circle(0.3), a.frame((0.15, 0, 0))), b.attach(G.circle(0.5), b.frame((0.4, 0, 0)))
         m.contact("touch", first, second)

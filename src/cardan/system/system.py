@@ -144,6 +144,7 @@ class System:
         "_cache",
         "_nodes",
         "_packed",
+        "_touching",
         "authored",
         "centroids",
         "counted_angles",
@@ -285,12 +286,14 @@ class System:
         angles = source.angles
         self.names = source.names
         self.index = Index(zip(self.names, range(len(self.names)), strict=True))
-        if any([record.pair is not None for record in source.records]):
-            self.index.contacts = _touches(source)
         self.authored = source.authored
         columns = zip(*source.records, strict=True) if source.records else _EMPTY
-        primitives, ints, floats, powers, signals, *_, timed = columns
+        primitives, ints, floats, powers, signals, _, _, _, timed, pairs = columns
         self.primitives: tuple[Primitive, ...] = primitives
+        self._touching: tuple[int, ...] = ()
+        if pairs.count(None) < len(pairs):
+            self._touching = tuple(k for k, pair in enumerate(pairs) if pair is not None)
+            self.index.contacts = _touches(source)
         self.counted_angles = tuple([angle.key for angle in angles])
         header = array("q", (len(self.names), len(primitives), 0, 0, len(angles))).tobytes() + _REST_OF_HEADER
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
@@ -309,9 +312,8 @@ class System:
         places = [(int(self.ints[self.starts[k] + layout.PAR]) + at, k, f) for k, at, f in functions]
         self.timed: tuple[tuple[int, int, Signal], ...] = tuple(places)
         self._finish(rounded)
-        pairs = [record for record in source.records if record.pair is not None]
-        if pairs:  # their kernels work behind x
-            room = max([record.primitive.components + record.pair.work for record in pairs])
+        if self._touching:  # their kernels work behind x
+            room = max([primitives[k].components + pairs[k].work for k in self._touching])
             self.ints[layout.WIDEST] = max(int(self.ints[layout.WIDEST]), room)
         self.variable_scales: Scales | None = None
         self.variable_leader: tuple[int, ...] = ()
@@ -342,19 +344,13 @@ class System:
             self._set_origin(source.origin)
         if not self.length:
             self._measure_points(rounded)
-        for at, record in self._contacts():
-            self.floats[self.ints[at + layout.PAR]] = record.pair.address
-
-    def _contacts(self) -> list[tuple[int, Record]]:
-        """Where the records of contacts begin, and these."""
-        pairs = zip(self.starts[:-1].tolist(), self._packed.records, strict=True)
-        return [(at, record) for at, record in pairs if record.pair is not None]
+        for k in self._touching:
+            self.floats[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.address
 
     @property
     def contacts(self) -> tuple[str, ...]:
         """Names of the constraints with contact coordinates."""
-        records = zip(self._packed.constraints, self._packed.records, strict=True)
-        return tuple(dict.fromkeys([name for name, record in records if record.pair is not None]))
+        return tuple(dict.fromkeys([self._packed.constraints[k] for k in self._touching]))
 
     def _measure(self, packed: System | None = None) -> bool:
         """Pack the templates; centroids, body extents, characteristic length and connection to the ground.
@@ -755,9 +751,9 @@ class System:
         if [record.pair for record in mine.records] != [record.pair for record in theirs.records]:
             return False
         floats = [system.floats.copy() for system in (self, other)]
-        for at, _ in self._contacts():  # addresses
+        for k in self._touching:  # addresses
             for own in floats:
-                own[self.ints[at + layout.PAR]] = 0.0
+                own[self.ints[self.starts[k] + layout.PAR]] = 0.0
         pairs = ((self.ints, other.ints), (floats[0], floats[1]), (self.authored, other.authored))
         frames = ((self.reference_frames, other.reference_frames), (self.origin, other.origin))
         return all(bool(np.array_equal(a, b)) for a, b in (*pairs, *frames))
@@ -792,7 +788,7 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
 _UNCHANGED = (
-    *("authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed"),
+    *("_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed"),
     "variables",
 )
 _SHARED = (*("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count"), "judged powers")
