@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from fuzz import drags
 
-
 REGULAR = ("four_bar", "slider_crank", "five_bar", "spatial")  # loops without singular poses
 
 
