@@ -220,7 +220,7 @@ def spatial(rng: np.random.Generator) -> Loop:
     m.spherical("B", one.point((a, 0, 0)), two.point())
     m.universal("C", two.frame((b, 0, 0), z=Z), three.frame((c, 0, 0), z=Z))
     m.revolute("D", m.ground.frame(D, z=axis), three.frame())
-    return Loop(m, lambda state: sign_of(rocker_slope(state, a, c, D, axis)), "crank")
+    return Loop(m, lambda state: spatial_branch(state, a, c, D, axis), "crank")
 
 
 def frame_of(x: Any, z: Any) -> Any:
@@ -230,6 +230,13 @@ def frame_of(x: Any, z: Any) -> Any:
     z = z - (z @ x) * x
     z /= np.linalg.norm(z)
     return euler.from_matrix(np.column_stack([x, np.cross(z, x), z]))
+
+
+def spatial_branch(state: cd.State, a: float, c: float, D: Any, axis: Any) -> Hashable:
+    """Signs of the rocker, and of the coupler's rotation about itself, which the universal joint leaves two of."""
+    x, _, z = state["coupler"].matrix.T
+    signs = sign_of(rocker_slope(state, a, c, D, axis)), sign_of(float(z @ np.cross(x, axis)))
+    return None if None in signs else signs
 
 
 def rocker_slope(state: cd.State, a: float, c: float, D: Any, axis: Any) -> float:
@@ -245,7 +252,7 @@ def gallery_loop(name: str, m: cd.Mechanism) -> Loop | None:
         return Loop(m, lambda state: sign_of(float(state["rod"].matrix[0, 0])), "crank")
     if name == "rsur":
         D, axis = np.array(rsur.D), np.array(rsur.ROCKER_AXIS, dtype=float)
-        return Loop(m, lambda state: sign_of(rocker_slope(state, rsur.CRANK, rsur.ROCKER, D, axis)), "crank")
+        return Loop(m, lambda state: spatial_branch(state, rsur.CRANK, rsur.ROCKER, D, axis), "crank")
     return None
 
 
