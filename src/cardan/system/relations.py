@@ -149,10 +149,10 @@ class Relation:
 
     def followed(self) -> Relation:
         """The same for motions, in which a contact stays near where it was."""
-        if self._record.pair is None:
+        if self.template.pair is None:
             return self
         made = copy(self)
-        made._record = self._record._replace(pair=self._record.pair.followed())
+        made.template = self.template._replace(pair=self.template.pair.followed())
         return made
 
     @property
