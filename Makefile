@@ -2,6 +2,7 @@
 
 VENV   := .venv
 LOWEST := .venv-lowest
+CADQUERY := .venv-cadquery
 BIN    := $(VENV)/bin
 
 # The environment is renewed when pyproject.toml or the version changes: an editable install records the version.
@@ -23,10 +24,12 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Without bytecode on disk every process compiles the sources of numba, numpy and scipy again: half of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry fuzz long images clean
+.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry cad fuzz long images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
@@ -40,6 +43,7 @@ help:
 	@echo "make bench-dynamics    steps of dynamics beside the installed peers"
 	@echo "make bench-geometry    NURBS and distances beside the installed peers"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
+	@echo "make cad               assemblies of CadQuery, solved beside its own solver in an environment of its own"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, and the laws that take too many cases for make test"
 	@echo "make images            the pictures of the documents"
@@ -108,6 +112,15 @@ bench-dynamics: $(STAMP)
 bench-geometry: $(STAMP)
 	@$(BIN)/python benchmarks/geometry.py $(BENCH)
 
+# CadQuery has dependencies of its own, so it gets an environment of its own.
+cad: $(CADQUERY)/.installed
+	@$(CADQUERY)/bin/python -m pytest -q -s -p no:cacheprovider tests/cad/in_cadquery.py
+
+$(CADQUERY)/.installed: pyproject.toml
+	@$(PYTHON) -m venv $(CADQUERY)
+	@$(CADQUERY)/bin/python -m pip install -qq 'cadquery>=2.8' 'pytest>=8.3,<10' -e .
+	@touch $@
+
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
 
@@ -123,6 +136,7 @@ images: $(STAMP)
 	@$(BIN)/python -m pip install -qq -e '.[plot]'
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
+	@$(BIN)/python docs/recording.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)

@@ -20,16 +20,24 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "view")]
 
 import test_server as server_tests  # noqa: E402
-import test_workbench as page_tests  # noqa: E402
 
+from cardan.mechanism import Mechanism  # noqa: E402
+from cardan.study.hand import chain  # noqa: E402
 from chromium import Browser  # noqa: E402
+from pointer import screen  # noqa: E402
 
 NO_DRAWING = (
     "for (const k of ['drawElements', 'drawArrays', 'drawElementsInstanced', 'drawArraysInstanced'])"
     "WebGL2RenderingContext.prototype[k] = function () {}"
 )
-ITEMS = {"jansen_leg": "crank", "strandbeest": "right_1_lower_rod"}
+CHAIN = f"{__file__}:chain_of_200"  # without redundant equations
+ITEMS = {"jansen_leg": "crank", "strandbeest": "right_1_lower_rod", CHAIN: "link_100"}
 SECONDS = 5.0
+
+
+def chain_of_200() -> Mechanism:
+    """A planar chain of 200 links, for `cardan view`."""
+    return chain(200)
 
 
 def page_milliseconds(item: str, part: str) -> list[float]:
@@ -39,7 +47,7 @@ def page_milliseconds(item: str, part: str) -> list[float]:
         assert server.stdout is not None
         tab = browser.open(server.stdout.readline().split()[1], before=NO_DRAWING)
         tab.until("window.cardan && cardan.frame && cardan.freedoms ? 1 : 0", 120)
-        x, y = page_tests.screen(tab, part)
+        x, y = screen(tab, part)
         tab.mouse("Moved", x, y)
         tab.mouse("Pressed", x, y)
         tab.mouse("Moved", x + 5, y, held=True)
@@ -62,7 +70,7 @@ def main() -> None:
         for item, part in ITEMS.items():
             found = page_milliseconds(item, part)
             print(
-                f"page, pointer event to poses applied, {item}: {np.median(found):.1f} ms median, "
+                f"page, pointer event to poses applied, {item.rpartition(':')[2]}: {np.median(found):.1f} ms median, "
                 f"{np.percentile(found, 95):.1f} ms 95 %, {len(found)} requests"
             )
 

@@ -1,8 +1,9 @@
-"""Random drags over the gallery: jumps, targets out of reach, poses, pushes, limits; judged by formulas of their own.
+"""Random drags over the gallery and random loops: jumps, targets out of reach, poses, pushes, limits, singular poses.
 
-``python -m fuzz.drags --drags 10000``.  Every drag is of some cycles with one or two hands, from the pose that the last
-one left.  After it, joints are judged by the formulas of :mod:`fuzz.judge` in NumPy, couplings, drivers and limits by
-the library's verdict, and the branches of four-bars by a closed-form sign.
+``python -m fuzz.drags --drags 10000``.  A drag is of some cycles with one or two hands, from the pose that the last one
+left.  After it, joints are judged by the formulas of :mod:`fuzz.judge` in NumPy, couplings, drivers and limits by the
+library's verdict.  After every cycle the branch of those mechanisms that have one in closed form is judged
+(:mod:`fuzz.branches`).
 """
 
 from __future__ import annotations
@@ -15,42 +16,13 @@ import numpy as np
 
 import cardan as cd
 from cardan.examples import REGISTRY
+from fuzz.branches import LOOPS, Loop, gallery_loop
 from fuzz.judge import MISSES, poses_of
 
 BAR = 1e-9  # of the extent, or in radians
 CYCLES = 12
-
-
-def four_bar(rng: np.random.Generator) -> tuple[cd.Mechanism, bool]:
-    """A random crank–rocker or double rocker, drawn closed; whether it is of Grashof's kind, with two circuits."""
-    while True:
-        a, b, c, d = rng.uniform(0.5, 3.0, 4)
-        x = (d * d + b * b - c * c - a * a) / (2 * (d - a))
-        if abs(x - a) < 0.9 * b and abs(d - a) > 0.1:
-            break
-    y = np.sqrt(b * b - (x - a) ** 2) * rng.choice([-1.0, 1.0])
-    m = cd.Mechanism("four_bar")
-
-    def turned(angle: float) -> tuple[float, float, float, float]:
-        return (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))
-
-    crank = m.body("crank")
-    coupler = m.body("coupler", position=(a, 0, 0), orientation=turned(np.arctan2(y, x - a)))
-    rocker = m.body("rocker", position=(d, 0, 0), orientation=turned(np.arctan2(y, x - d)))
-    m.revolute("A", m.ground.frame(), crank.frame())
-    m.revolute("B", crank.frame((a, 0, 0)), coupler.frame())
-    m.revolute("C", coupler.frame((b, 0, 0)), rocker.frame((c, 0, 0)))
-    m.revolute("D", m.ground.frame((d, 0, 0)), rocker.frame())
-    lengths = sorted((a, b, c, d))
-    gap = lengths[1] + lengths[2] - lengths[0] - lengths[3]
-    # with the crank the shortest, the angle between coupler and rocker never passes 0 or π on a circuit
-    return m, gap > 0.05 and a == lengths[0]
-
-
-def branch_sign(state: cd.State) -> float:
-    """Sign of the sine of the angle between coupler and rocker."""
-    one, two = state["coupler"].matrix[:, 0], state["rocker"].matrix[:, 0]
-    return float(np.sign(np.cross(one, two)[2]))
+LARGE = 100  # bodies: of a larger mechanism fewer drags are made
+OWN = 0.6  # of the drags are of random loops
 
 
 def is_open(m: cd.Mechanism, state: cd.State, length: float) -> bool:
@@ -74,7 +46,52 @@ def _world(end: Any, poses: Any) -> Any:
     return p + R @ np.array(end.origin), R @ np.column_stack([end.x, end.y, end.z])
 
 
-def drag(session: cd.Session, names: list[str], rng: np.random.Generator) -> bool:
+class Judge:
+    """Compares the branch of a loop with the bifurcations that a session reports, cycle by cycle.
+
+    In a pose that is too near to a singular one the branch is unknown; then the next known one is compared.  Two
+    passages between known branches may end on the first one.
+    """
+
+    def __init__(self, session: cd.Session, loop: Loop | None) -> None:
+        self.session, self.loop = session, loop
+        self.reports = self._reports()
+        self.branch = self._branch()
+        self.counts: Counter[str] = Counter()
+
+    def _reports(self) -> int:
+        return sum(event.what == "bifurcation" for event in self.session.events)
+
+    def _branch(self) -> Any:
+        return None if self.loop is None else self.loop.branch(self.session.state)
+
+    def look(self) -> None:
+        """After a cycle."""
+        if self.loop is None or (branch := self._branch()) is None:
+            return
+        reports, self.reports = self.reports, self._reports()
+        new = self.reports - reports
+        if self.branch is not None:
+            self.counts["judged cycles"] += 1
+            self.counts["passages"] += branch != self.branch
+            self.counts["unreported"] += branch != self.branch and new == 0
+            self.counts["false reports"] += branch == self.branch and new % 2
+        self.branch = branch
+
+    def start(self) -> None:
+        """Anew from the pose now, as after a restore."""
+        self.reports, self.branch = self._reports(), self._branch()
+
+
+def free(m: cd.Mechanism) -> cd.Mechanism:
+    """A copy without drivers."""
+    copy = m.copy()
+    for name in [joint.name for joint in m.joints.values() if joint.kind.name == "drive"]:
+        copy.remove(name)
+    return copy
+
+
+def drag(session: cd.Session, names: list[str], judge: Judge, rng: np.random.Generator) -> bool:
     """One drag; returns whether restore was exact (True where it was not tried)."""
     length = session._system.judged_length
     for _ in range(int(rng.integers(1, 3))):
@@ -85,52 +102,73 @@ def drag(session: cd.Session, names: list[str], rng: np.random.Generator) -> boo
         else:
             session.grasp(body, point, pose=bool(rng.random() < 0.3), stiffness=10 ** rng.uniform(-1, 1))
     start = session.coordinates.copy()
+    goal = None if judge.loop is None else judge.loop.goal(session.state, rng)
     for _ in range(CYCLES):
         for hand in session.hands:
             if rng.random() < 0.5:
                 hand.target = hand.point + rng.normal(size=3) * length * 10 ** rng.uniform(-3, 1)
+            if goal is not None and hand.body == goal[0]:
+                hand.target = goal[1](hand.local)
             if hand.kind == "pose" and rng.random() < 0.3:
                 p = rng.normal(size=4)
                 hand.orientation = p / np.linalg.norm(p)
         session.step()
+        judge.look()
     exact = True
     if rng.random() < 0.2:
         session.restore()
         exact = bool(np.array_equal(start, session.coordinates))
+        judge.start()
     for hand in session.hands:
         hand.release()
     return exact
 
 
-def run(drags: int, seed: int = 0) -> Counter[str]:
-    """Counts of what was found; "open", "inexact", "unreported" and "false reports" must be none, or rare."""
-    rng = np.random.default_rng(seed)
+def run_one(m: cd.Mechanism, loop: Loop | None, drags: int, rng: np.random.Generator) -> Counter[str]:
+    """Drags in one session of a mechanism."""
     counts: Counter[str] = Counter()
-    names = [*REGISTRY, *["four_bar"] * 10]
-    each = max(1, drags // len(names))
-    for name in names:
-        m, grashof = four_bar(rng) if name == "four_bar" else (REGISTRY[name].build(), False)
-        with m.session() as session:
-            for _ in range(max(1, each // 5) if len(m.bodies) > 100 else each):
-                before = branch_sign(session.state) if grashof else 0.0
-                reported = sum(event.what == "bifurcation" for event in session.events)
-                counts["inexact"] += not drag(session, list(m.bodies), rng)
-                counts["drags"] += 1
-                state = session.state
-                counts["open"] += is_open(m, state, m.system.judged_length)
-                counts["open"] += not m.diagnose(state, tolerance=BAR).assembled
-                if grashof:
-                    now = sum(event.what == "bifurcation" for event in session.events)
-                    changed = branch_sign(session.state) != before
-                    counts["judged branches"] += 1
-                    counts["unreported"] += changed and now == reported
-                    counts["false reports"] += not changed and now > reported
-    return counts
+    with m.session() as session:
+        length = m.system.judged_length
+        judge = Judge(session, loop)
+        for _ in range(drags):
+            before = judge.counts["judged cycles"]
+            counts["inexact"] += not drag(session, list(m.bodies), judge, rng)
+            counts["drags"] += 1
+            state = session.state
+            is_wrong = is_open(m, state, length) or not m.diagnose(state, tolerance=BAR).assembled
+            counts["open"] += is_wrong
+            counts["judged drags"] += judge.counts["judged cycles"] > before
+    return counts + judge.counts
+
+
+def run(drags: int, seed: int = 0, verbose: bool = False, kinds: tuple[str, ...] = tuple(LOOPS)) -> Counter[str]:
+    """Counts of what was found; "open", "inexact" and "unreported" must be none, "false reports" rare."""
+    rng = np.random.default_rng(seed)
+    total: Counter[str] = Counter()
+    loops = 10 * len(kinds) if drags >= 1000 else len(kinds)
+    each = max(1, round(OWN * drags / loops))
+    cases: list[tuple[str, Any, int]] = [(kind, None, each) for kind in kinds for _ in range(loops // len(kinds))]
+    few = max(1, round((1 - OWN) * drags / (2 * len(REGISTRY))))
+    for name, example in REGISTRY.items():
+        m = example.build()
+        count = max(1, few // 10) if len(m.bodies) > LARGE else few
+        cases += [(name, m, count), (name, free(m), count)]
+    for k in rng.permutation(len(cases)):  # so that a run that is stopped has some of each
+        name, m, count = cases[k]
+        loop = LOOPS[name](rng) if m is None else gallery_loop(name, m)
+        found = run_one(m or loop.mechanism, loop, count, rng)  # type: ignore[union-attr]
+        if verbose:
+            print(name, dict(found), flush=True)
+        total += found
+    for key in ("open", "inexact", "unreported", "false reports"):
+        total[key] += 0
+    return total
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drags", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="print each mechanism")
     args = parser.parse_args()
-    print(dict(run(args.drags, args.seed)))
+    print(dict(run(args.drags, args.seed, args.verbose)))

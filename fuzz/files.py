@@ -17,6 +17,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import PPoly
 
 import cardan as cd
 from cardan.examples import REGISTRY
@@ -72,6 +73,10 @@ def rich() -> cd.Mechanism:
     p = m.cylindrical("P", m.ground.frame((0, 0, 2), z=(1, 0, 0)), carriage.frame(z=(1, 0, 0)))
     m.gear("g", a, w, ratio=-2.0, phase=0.1)
     m.couple("c", a, p.of("displacement"), lambda q: 0.3 * cd.sin(q) + q**3)
+    m.couple("cs", a, p.of("displacement"), cd.spline((-9.0, -1.0, 0.5, 2.0, 9.0), (0.0, 0.1, 0.3, 0.2, 0.5)))
+    m.couple("cp", w, p.of("displacement"), PPoly([[0.0, 0.0], [1.0, -1.0], [0.0, 2.0], [0.0, 1.0]], [0, 1, 3]))
+    m.drive("ds", p.of("displacement"), ((0.0, 1.0, 2.0), (0.0, 0.4, 0.1)))
+    m.display = cd.Display(length="inch")
     m.drive("d", a, lambda t: 0.2 * cd.clip(t, 0.0, 2.0))
     m.limit("l", cd.coordinate(m.ground.frame(), wheel.frame(), "angle"), lower=-2.0)
     m.constrain("k", equal_height, i=m.ground.point(), j=carriage.point((0.2, 0, 0)), up=m.ground.vector(0, 1, 0.5))

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from cardan.cli import VERBS, main, output, parser, solve, warmup
 from cardan.examples import REGISTRY, Example, rsur
 
 Captured = pytest.CaptureFixture[str]
+GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -67,11 +69,101 @@ def test_every_verb_shows_examples_that_are_valid(capsys: Captured) -> None:
             assert args.verb.__name__ == f"cardan.cli.{verb}"
 
 
-def test_help_loads_no_verb() -> None:
-    """Help must not wait for the modules of the verbs."""
-    code = "import sys; from cardan.cli import main; main(['--help']); sys.exit('cardan.cli.solve' in sys.modules)"
+def test_help_loads_no_verb_and_no_numpy() -> None:
+    """Help must not wait for the modules of the verbs, or for large packages."""
+    code = (
+        "import sys; from cardan.cli import main; main(['--help']); "
+        "sys.exit(str({'cardan.cli.solve', 'cardan.mechanism', 'numpy', 'scipy', 'numba'} & set(sys.modules) or ''))"
+    )
+    run = run_python(code)
+    assert run.stderr.strip() == "", run.stderr
+
+
+def test_a_solve_of_a_file_does_not_load_linear_algebra_of_scipy() -> None:
+    """It takes a third of the time of a command with kernels in the cache."""
+    code = (
+        f"import sys; from cardan.cli import main; code = main(['solve', {str(GALLERY / 'planar_4r.cardan.toml')!r}]); "
+        "sys.exit(code or ('SciPy was loaded' if 'scipy.linalg' in sys.modules else 0))"
+    )
     run = run_python(code)
     assert run.returncode == 0, run.stderr
+
+
+def processor_seconds(*arguments: str) -> float:
+    """Of one command in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run = subprocess.run([sys.executable, "-m", "cardan", *arguments], capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert run.returncode == 0, run.stderr
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.long
+def test_help_and_a_solve_are_fast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Processor time; compiled modules are kept, as they are after an installation by pip."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
+    solve_file = ("solve", str(GALLERY / "planar_4r.cardan.toml"))
+    for arguments in (("--help",), solve_file):
+        processor_seconds(*arguments)
+    assert min(processor_seconds("--help") for _ in range(3)) < 0.3
+    assert min(processor_seconds(*solve_file) for _ in range(3)) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("solve", ()),
+        ("check", ()),
+        ("move", ("--frames", "2", "--until", "0.05")),
+        ("simulate", ("--frames", "2", "--duration", "0.01", "--step", "0.005")),
+    ],
+)
+def test_json_is_one_document_for_files_scripts_and_names(
+    verb: str, options: tuple[str, ...], tmp_path: Path, capsys: Captured
+) -> None:
+    """Equal documents but for the time, and nothing else on stdout."""
+    script = tmp_path / "crank.py"
+    script.write_text("print('noise')\nfrom cardan.examples.slider_crank import build\n")
+    found = []
+    for model in ("slider_crank", f"{script}:build", str(GALLERY / "slider_crank.cardan.toml")):
+        assert main([verb, model, *options, "--json"]) == 0
+        document = read_json(capsys)
+        found.append({key: value for key, value in document.items() if key not in ("name", "seconds", "timings")})
+    assert found[0].keys() == found[1].keys() == found[2].keys()
+    for key in ("dof", "ok", "status", "times"):
+        assert found[0].get(key) == found[1].get(key) == found[2].get(key)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
+def test_an_interrupted_simulation_keeps_what_it_has(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from cardan.cli import main; "
+        "from cardan.cli import simulate; from cardan.cli.progress import Bar\n"
+        "def part(self, done):\n"
+        "    if done > 0.001: signal.raise_signal(signal.SIGINT)\n"
+        "Bar.part = part\n"
+        f"sys.exit(main(['simulate', 'planar_4r', '--duration', '10000', '--frames', '100001', '--step', '1e-3', "
+        f"'--json', '--csv', {str(rows)!r}]))"
+    )
+    run = run_python(code)
+    assert run.returncode == 130, run.stderr
+    assert run.stderr.endswith("cardan: interrupted\n")
+    document = json.loads(run.stdout)
+    assert document["status"] == "interrupted"
+    assert 1 <= len(document["times"]) < 100001
+    assert len(rows.read_text().splitlines()) == 1 + len(document["times"])
+
+
+def test_rows_go_to_a_pipe_that_is_not_replaced(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "cardan", "solve", "planar_4r", "--csv", "/dev/stdout", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("body,x [m]")
+    assert Path("/dev/stdout").is_symlink()
 
 
 LEVER = """import cardan as cd

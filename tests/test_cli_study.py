@@ -17,7 +17,7 @@ import cardan
 from cardan.analysis import chunks
 from cardan.cli import bench, main, progress
 from cardan.examples import REGISTRY
-from cardan.study import figures, minima, parallel
+from cardan.study import figures, minima, parallel, table2
 
 Captured = pytest.CaptureFixture[str]
 
@@ -249,6 +249,27 @@ def test_rows_can_go_to_a_pipe() -> None:
     assert run.returncode == 0, run.stderr
     run = shell(f"{QUICK} --csv /dev/stdout | cat")
     assert "example,movable" in run.stdout.replace("\r", "") or "experiment" in run.stdout
+
+
+def test_an_interrupted_study_prints_the_rows_it_has(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = table2._row, []
+
+    def row(*arguments: Any) -> Any:
+        calls.append(None)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(table2, "_row", row)
+    rows = tmp_path / "rows.csv"
+    quick = ["--samples", "2", "--example", "3", "--region", "box"]
+    assert main(["study", "liu2013", *quick, "--json", "--csv", str(rows)]) == 130
+    captured = capsys.readouterr()
+    assert captured.err == "cardan: interrupted\n"
+    assert len(read_json(captured.out)["rows"]) == 2
+    assert len(rows.read_text().splitlines()) == 3
 
 
 def test_repeated_options_are_processed_once(capsys: Captured) -> None:

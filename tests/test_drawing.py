@@ -46,7 +46,9 @@ def test_a_joint_placed_in_the_drawing_is_that_by_frames_and_reads_zero(kind):
         placed, by_frames = (two_bodies(np.random.default_rng(seed)) for _ in range(2))
         m, a, b = placed
         first = m.ground if seed % 3 == 0 else a
-        made = getattr(m, kind)("it", first, b, **OPTIONS.get(kind, {}), at=at, axis=3.0 * z, x=x + 0.5 * z)
+        made = getattr(m, kind)(
+            "it", first, b, **OPTIONS.get(kind, {}), at=at, axis=3.0 * z, x=x if crossed else x + 0.5 * z
+        )
         n = by_frames[0]
         axes = ((z, x), (x, z) if crossed else (z, x))
         ends = [
@@ -321,3 +323,46 @@ def test_texts_are_in_the_units_of_the_display_and_arrays_in_si():
         cd.Display(length="mile")
     with pytest.raises(cd.ModelError, match="Display"):
         m.display = "mm"
+
+
+@pytest.mark.parametrize("kind", ["universal", "perpendicular"])
+def test_a_second_axis_that_is_not_perpendicular_is_refused(kind):
+    m, a, b = two_bodies(np.random.default_rng(7))
+    with pytest.raises(cd.ModelError, match=rf"{kind} 'it': x= is \(1, 1, 0\), at 45° from axis= .* perpendicular"):
+        getattr(m, kind)("it", a, b, at=(0, 0, 0), axis=(1, 0, 0), x=(1, 1, 0))
+    typed = (-0.444444, 0.888889, 0.0)  # six digits
+    made = getattr(m, kind)("it", a, b, at=(0, 0, 0), axis=(0.888889, 0.444444, 0), x=typed)
+    assert made.ends[0].body is a
+
+
+def test_state_at_does_not_move_a_fixed_body():
+    m = cd.Mechanism("fixed")
+    a, b = m.body("a", fixed=True), m.body("b", position=(1, 0, 0))
+    m.revolute("A", m.ground, a, at=(0, 0, 0))
+    m.revolute("B", a, b, at=(1, 0, 0))
+    with pytest.raises(cd.ModelError, match="'a' is a fixed body, which stays where it is drawn; free it"):
+        m.state_at({"a": ((1, 0, 0), (1, 0, 0, 0))})
+    with pytest.raises(cd.ModelError, match="'A' closes a loop, and the fixed bodies"):
+        m.state_at({"A": 0.3})
+    assert m.state_at({"A": 0.0, "B": 0.5})["a"].position.tolist() == [0, 0, 0]
+    a.fixed = False
+    assert abs(m["A"].of("angle").value(m.state_at({"A": 0.3})) - 0.3) <= 1e-15
+
+
+def test_solve_rates_takes_coordinates_by_name():
+    m = cd.Mechanism("pin")
+    pin = m.cylindrical("p", m.ground, m.body("b"), at=(0, 0, 0))
+    state = m.assemble().state
+    by_name = m.solve_rates(state, {"p.angle": 2.0, "p.displacement": 0.5})
+    by_coordinate = m.solve_rates(state, {pin.of("angle"): 2.0, pin.of("displacement"): 0.5})
+    assert np.array_equal(by_name.velocities, by_coordinate.velocities)
+    assert np.allclose(by_name.velocities[0], [0, 0, 0.5, 0, 0, 2.0], atol=1e-12)
+    with pytest.raises(cd.ModelError, match="turning"):
+        m.solve_rates(state, {"p.turning": 1.0})
+
+
+def test_a_jacobian_by_drivers_needs_drivers():
+    m = cd.Mechanism("bare")
+    body = m.body("b")
+    with pytest.raises(cd.ModelError, match="but the mechanism has none; add one with m"):
+        m.jacobian(body.point(), m.state, by="drivers")

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import logging
 import re
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -265,6 +266,36 @@ def test_inner_functions_have_no_wrappers():
         assert (re.search(r"define [^\n]*@cfunc\.", code) is not None) == expected
 
 
+def test_inner_functions_become_machine_code_in_their_callers_alone():
+    """JITCodeLibrary, Compiler, pipeline_class: machine code of an inner function itself would never be executed."""
+    inner = _jit.inner(long_function)
+
+    @_jit.jit
+    def kernel(x):
+        return inner(x, 2)
+
+    assert kernel(0.1) == pytest.approx(long_function(0.1, 2), rel=1e-12)
+    for compiled, expected in ((inner, False), (kernel, True)):
+        (result,) = compiled.overloads.values()
+        assert (result.library._compiled_object is not None) == expected
+
+
+def test_without_the_classes_of_libraries_inner_functions_are_compiled_as_by_numba(monkeypatch, cache, caplog):
+    source = Path(_jit.__file__).read_text().replace("from numba.core.codegen import", "from numba.core.none import")
+    module = type(_jit)("cardan._jit")
+    module.__file__ = _jit.__file__
+    with caplog.at_level(logging.INFO, "cardan"):
+        exec(compile(source, _jit.__file__, "exec"), module.__dict__)
+    assert "pipeline_class" not in module._INLINE and "machine code" in caplog.text
+    inner = module.inner(long_function)
+
+    @_jit.jit
+    def kernel(x):
+        return inner(x, 2)
+
+    assert kernel(0.1) == pytest.approx(long_function(0.1, 2), rel=1e-12)
+
+
 def test_kernels_count_no_references():
     """_nrt: kernels own no array, and counting would cost time to compile and to run."""
 
@@ -399,3 +430,21 @@ def test_every_part_is_listed_with_a_test_of_this_file():
     elsewhere = {path.stem for path in Path(__file__).parent.rglob("test_*.py")}
     assert named - here - elsewhere == set()
     assert here - named - {"test_every_part_is_listed_with_a_test_of_this_file"} == set()
+
+
+def test_the_first_kernel_does_not_load_blas():
+    """And BLAS can be used in a kernel all the same."""
+    code = """
+import sys
+import numpy as np
+import numba
+from cardan import _jit
+double = _jit.by_hand(lambda x: 2.0 * x)
+assert double(1.0) == 2.0
+assert "scipy.linalg" not in sys.modules, "SciPy was loaded"
+product = numba.njit(lambda a, b: np.dot(a, b))
+assert np.array_equal(product(np.eye(3), np.ones((3, 3))), np.ones((3, 3)))
+assert numba.np.arraymath._HAVE_BLAS
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -14,6 +14,9 @@ const TITLE = (name: string) =>
   name === 'rsur' ? 'RSUR' : name.replace(/_/g, ' ').replace(/^./, (c) => c.toUpperCase());
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 const MOST_LABELS = 40;
+const TEXTS = 80; // ms between changes of the numbers that people read
+const SEEN = 3; // pixels: a shorter arrow is not seen, so its force is not shown either
+const LATE = 100; // ms after which they are shown although nothing is drawn
 
 export interface Recording {
   scene: string; // compressed, base64
@@ -49,15 +52,20 @@ export class App {
   private mode: 'move' | 'simulate' = 'move';
   private duration = 2;
   private lines: Line[] = [];
+  private readonly ofJoint = new Map<string, number[]>(); // numbers of the coordinates of a joint
+  private byKey = new Map<string, number>(); // number of a coordinate by the key of its line
   private pins = new Set<number>();
   private kept: string[] = [];
   private live = false;
+  private keepsCamera = false; // the next scene is another version of this one
+  private stops: string[] = []; // limits that hold, in words
   private reactionsShown = false;
   private labelsShown = false;
   private restoring: { item: string; poses: number[] } | null = null;
   private pickPoint: THREE.Vector3 | null = null;
   private last = performance.now();
   private nextValues = 0;
+  private cubeLook = '';
   private largestReaction = 0;
   private theme: 'light' | 'dark';
   private hovered = -1;
@@ -101,6 +109,7 @@ export class App {
   private readonly dofText = h('span', { id: 'dof' });
   private readonly residualText = h('span', { id: 'residual' });
   private readonly stepText = h('span', { id: 'step' });
+  private readonly stopText = h('span', { id: 'stops', hidden: true });
   private readonly playButton = iconButton('play', 'Play (space)', () => this.togglePlay(), { id: 'play' });
   private readonly stopButton = iconButton('stop', 'Back to the pose before', () => this.endClip(), {
     id: 'end',
@@ -281,7 +290,7 @@ export class App {
     }
     for (const speed of SPEEDS)
       this.speedField.append(h('option', { value: speed, selected: speed === 1 }, `${speed}×`));
-    this.status.append(this.lamp, this.dofText, this.residualText, this.stepText);
+    this.status.append(this.lamp, this.dofText, this.residualText, this.stepText, this.stopText);
     this.lamp.hidden = recorded;
     this.progressCard.append(
       'Computing',
@@ -430,6 +439,9 @@ export class App {
 
   private receive(message: Record<string, unknown>): void {
     switch (message.is) {
+      case 'reloading':
+        this.keepsCamera = true;
+        break;
       case 'gallery':
         this.fillGallery(message.items as { name: string; title: string }[]);
         break;
@@ -452,6 +464,10 @@ export class App {
       case 'poses':
         this.kept = message.names as string[];
         this.showPoses();
+        break;
+      case 'stops':
+        this.stops = message.texts as string[];
+        this.stage.redraw();
         break;
       case 'progress':
         this.setProgress(message.part as number | null);
@@ -500,8 +516,9 @@ export class App {
     this.pins.clear();
     this.kept = [];
     this.select(-1, null);
-    this.stage.unfit();
-    this.stage.build(scene);
+    if (!this.keepsCamera) this.stage.unfit();
+    this.stage.build(scene, this.keepsCamera);
+    this.keepsCamera = false;
     this.stage.marksShown = this.toggles.joints.getAttribute('aria-pressed') === 'true';
     this.poses = scene.poses.slice(7);
     for (const message of [...document.querySelectorAll('.message:not(.lost)')]) message.remove();
@@ -513,6 +530,11 @@ export class App {
     this.model = model;
     this.item = model.item;
     this.values = [];
+    this.ofJoint.clear();
+    model.coordinates.forEach((c, k) => {
+      this.ofJoint.set(c.joint, [...(this.ofJoint.get(c.joint) ?? []), k]);
+    });
+    this.byKey = new Map(model.coordinates.map((c, k) => [keyOf(this.nameOf(c), c.kind), k]));
     document.title = `${TITLE(model.item === 'own' ? model.title : model.item)} · Cardan`;
     this.picker.replaceChildren(
       h('b', {}, TITLE(model.item === 'own' ? model.title : model.item)),
@@ -551,8 +573,7 @@ export class App {
     this.link?.answered(frame.ack);
     if (frame.ack && this.hand.retarget()) this.drag(this.hand.grab!, performance.now());
     this.stage.growTraces();
-    this.showForce();
-    this.showNumbers();
+    this.stage.redraw(); // which shows the force and the numbers
     if (this.model && !this.player) this.plots.push(performance.now() / 1000, (key) => this.liveValue(key));
   }
 
@@ -565,13 +586,13 @@ export class App {
   private liveValue(key: string): number | undefined {
     if (key === 'hand|force')
       return this.frame && this.frame.flags & wire.GRASPED ? Math.hypot(...this.frame.force) : 0;
-    const found = this.model!.coordinates.findIndex((c) => keyOf(this.nameOf(c), c.kind) === key);
-    if (found < 0) return undefined;
+    const found = this.byKey.get(key);
+    if (found === undefined) return undefined;
     return coordinates.value(this.model!.coordinates[found], this.poses, this.values[found]);
   }
 
   private nameOf(coordinate: wire.CoordinateData): string {
-    const several = this.model!.coordinates.filter((c) => c.joint === coordinate.joint).length > 1;
+    const several = this.ofJoint.get(coordinate.joint)!.length > 1;
     return several && coordinate.name !== 'angle' ? `${coordinate.joint}.${coordinate.name}` : coordinate.joint;
   }
 
@@ -790,7 +811,7 @@ export class App {
         const field = h('input', {
           type: 'number',
           step: 'any',
-          value: (driver.value * scale).toFixed(2),
+          value: coordinates.fixed(driver.value * scale),
           'data-driver-value': driver.name,
           'aria-label': `${driver.name} in ${unit}`,
           change: () => {
@@ -806,7 +827,7 @@ export class App {
             {},
             driver.name,
             ' ',
-            h('span', { class: 'hint' }, driver.of === driver.name ? '' : `drives ${driver.of}`),
+            h('span', { class: 'hint' }, !driver.of || driver.of === driver.name ? '' : `drives ${driver.of}`),
           ),
           h('label', { class: 'field' }, field, unit),
           range,
@@ -819,7 +840,7 @@ export class App {
     const scale = driver.unit === 'rad' ? 180 / Math.PI : 1000;
     for (const [key, value] of [
       ['data-driver', driver.value * scale],
-      ['data-driver-value', (driver.value * scale).toFixed(2)],
+      ['data-driver-value', coordinates.fixed(driver.value * scale)],
     ]) {
       const element = this.driverList.querySelector<HTMLInputElement>(`[${key}=${JSON.stringify(driver.name)}]`);
       if (element && element !== document.activeElement) element.value = String(value);
@@ -968,6 +989,11 @@ export class App {
   // -- the hand ------------------------------------------------------------------------------------------------------
 
   private hover(part: number, x: number, y: number): void {
+    for (const [row, over] of [
+      [this.hovered, false],
+      [part, true],
+    ] as const)
+      this.partRows.children[row]?.classList.toggle('over', over);
     this.hovered = part;
     this.stage.hover(part);
     this.canvas.classList.toggle('over', part > 0 && Boolean(this.link));
@@ -976,7 +1002,6 @@ export class App {
       this.tip.textContent = this.stage.parts[part].name;
       this.tip.style.transform = `translate(${x + 14}px, ${y + 16}px)`;
     }
-    this.markRows();
   }
 
   private select(part: number, point: THREE.Vector3 | null): void {
@@ -989,6 +1014,7 @@ export class App {
   }
 
   private grab(grab: Grab): void {
+    this.stage.busy = true;
     this.tip.hidden = true;
     this.stage.hover(grab.part);
   }
@@ -999,12 +1025,12 @@ export class App {
       { do: 'drag', body: grab.part - 1, point: grab.local.toArray(), target: grab.target.toArray(), push: grab.push },
       stamp,
     );
-    this.showForce();
     this.stage.redraw();
   }
 
   private drop(grab: Grab): void {
     this.link?.clear();
+    this.stage.busy = false;
     if (grab.moved) this.send('drop');
     this.stage.arrow.hide();
     this.forceTip.hidden = true;
@@ -1022,13 +1048,14 @@ export class App {
     const from = this.stage.toWorld(grab.part, grab.local);
     this.stage.arrow.set(from, grab.target, this.stage.pixel(from));
     const { frame } = this;
-    const isShort = Boolean(frame && frame.flags & wire.SHORT);
+    const isFar = from.distanceTo(grab.target) > SEEN * this.stage.pixel(from);
+    const isShort = isFar && Boolean(frame && frame.flags & wire.SHORT);
     const force = frame && frame.flags & wire.GRASPED ? Math.hypot(...frame.force) : 0;
     this.stage.arrow.color(isShort && !grab.push && !this.live ? 0xd23b45 : 0xf2711c);
     const at = this.stage.screen(grab.target);
-    this.forceTip.hidden = !at || !(force > 0);
+    this.forceTip.hidden = !at || !((isFar && force > 0) || this.stops.length);
     this.forceTip.classList.toggle('short', isShort && !grab.push && !this.live);
-    this.forceTip.textContent = `${coordinates.quantity(force)} N`;
+    setText(this.forceTip, [`${coordinates.quantity(force)} N`, ...this.stops].join('\n'));
     if (at) this.forceTip.style.transform = `translate(${at[0] + 16}px, ${at[1] - 30}px)`;
   }
 
@@ -1182,10 +1209,16 @@ export class App {
         this.showPlayer();
       }
     }
-    if (now >= this.nextValues) {
-      this.nextValues = now + 80;
-      this.showValues();
-    }
+    if (now >= this.nextValues + LATE) this.showTexts(now);
+  }
+
+  /** Values, numbers and plots: at most every 80 ms, in frames that are drawn anyway; at rest without a drawing. */
+  private showTexts(now: number): void {
+    if (now < this.nextValues) return;
+    this.nextValues = now + (this.stage.software && this.stage.busy ? 3 : 1) * TEXTS;
+    this.showValues();
+    this.showNumbers();
+    this.plots.update();
   }
 
   private scrubbed(): void {
@@ -1276,17 +1309,15 @@ export class App {
 
   private showNumbers(): void {
     const { freedoms, frame } = this;
-    const bold = (text: string) => h('b', {}, text);
     this.status.hidden = !this.link;
-    this.dofText.replaceChildren(
-      bold(freedoms ? String(freedoms.dof) : '–'),
-      freedoms?.dof === 1 ? ' degree of freedom' : ' degrees of freedom',
+    setText(this.dofText, freedoms ? plural(freedoms.dof, 'degree of freedom', 'degrees of freedom') : '–');
+    setText(
+      this.residualText,
+      `residual ${frame && Number.isFinite(frame.residual) ? frame.residual.toExponential(1) : '–'}`,
     );
-    this.residualText.replaceChildren(
-      'residual ',
-      bold(frame && Number.isFinite(frame.residual) ? frame.residual.toExponential(1) : '–'),
-    );
-    this.stepText.replaceChildren('step ', bold(frame?.milliseconds ? `${frame.milliseconds.toFixed(2)} ms` : '–'));
+    setText(this.stepText, `step ${frame?.milliseconds ? `${frame.milliseconds.toFixed(2)} ms` : '–'}`);
+    setText(this.stopText, this.stops.join('; '));
+    this.stopText.hidden = !this.stops.length;
   }
 
   private showValues(): void {
@@ -1296,8 +1327,8 @@ export class App {
       this.values[k] = coordinates.value(c, this.poses, this.values[k]);
     });
     for (const driver of this.link ? model.drivers : []) {
-      const own = model.coordinates.flatMap((c, k) => (c.joint === driver.of ? [this.values[k]] : []));
-      if (own.length === 1 && !this.player) this.updateDriver({ ...driver, value: own[0] });
+      const own = this.ofJoint.get(driver.of) ?? [];
+      if (own.length === 1 && !this.player) this.updateDriver({ ...driver, value: this.values[own[0]] });
     }
     if (!this.jointRows.hidden) {
       this.scene!.joints.forEach((joint, k) => {
@@ -1312,7 +1343,8 @@ export class App {
   }
 
   private valuesOf(joint: string): string {
-    return this.model!.coordinates.map((c, k) => (c.joint === joint ? coordinates.show(this.values[k], c.unit) : ''))
+    return (this.ofJoint.get(joint) ?? [])
+      .map((k) => coordinates.show(this.values[k], this.model!.coordinates[k].unit))
       .filter(Boolean)
       .join(', ');
   }
@@ -1341,8 +1373,10 @@ export class App {
     const turn = new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 0, 1), this.stage.up);
     const view = new THREE.Matrix4().makeRotationFromQuaternion(camera.quaternion.clone().invert().multiply(turn));
     const e = view.elements; // CSS has y down
-    this.cube.style.transform = `matrix3d(${[e[0], -e[1], e[2], 0, -e[4], e[5], -e[6], 0, e[8], -e[9], e[10], 0, 0, 0, 0, 1].join(',')})`;
+    const look = `matrix3d(${[e[0], -e[1], e[2], 0, -e[4], e[5], -e[6], 0, e[8], -e[9], e[10], 0, 0, 0, 0, 1].join(',')})`;
+    if (look !== this.cubeLook) this.cube.style.transform = this.cubeLook = look;
     this.showForce();
+    this.showTexts(performance.now());
   }
 
   private setProgress(part: number | null): void {
@@ -1373,6 +1407,11 @@ const FACES: [string, wire.Triple, string][] = [
   ['top', [0, -0.001, 1], ''],
   ['under', [0, -0.001, -1], 'rotateX(180deg)'],
 ];
+
+/** Change a text only where it differs: each change costs a layout. */
+function setText(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
 
 const plural = (n: number, one: string, many: string) => `${n} ${n === 1 ? one : many}`;
 

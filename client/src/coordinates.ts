@@ -32,6 +32,11 @@ export function value(coordinate: CoordinateData, poses: Float32Array, near?: nu
   return near === undefined ? angle : angle + 2 * Math.PI * Math.round((near - angle) / (2 * Math.PI));
 }
 
+/** Two digits after the point; rounding does not show as −0. */
+export function fixed(x: number): string {
+  return x.toFixed(2).replace(/^-(0\.00)$/, '$1');
+}
+
 /** For people: degrees or millimetres. */
 export function show(x: number, unit: string): string {
   if (!Number.isFinite(x)) return '–';

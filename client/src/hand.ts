@@ -27,6 +27,7 @@ export class Hand {
   private start = { x: 0, y: 0 };
   private readonly plane = new THREE.Plane();
   private ray = new THREE.Ray();
+  private readonly raw: (event: Event) => void;
   private background: { x: number; y: number } | null = null;
 
   constructor(
@@ -37,6 +38,8 @@ export class Hand {
     // In the capture phase, before the camera's controls see the press.
     canvas.addEventListener('pointerdown', (event) => this.press(event), { capture: true });
     canvas.addEventListener('pointermove', (event) => this.move(event));
+    // Raw events come at once; moves wait for the next frame. Not every browser has them.
+    this.raw = (event) => this.move(event as PointerEvent);
     canvas.addEventListener('pointerup', (event) => this.release(event));
     canvas.addEventListener('pointercancel', (event) => this.release(event));
     canvas.addEventListener('lostpointercapture', (event) => this.release(event));
@@ -45,18 +48,13 @@ export class Hand {
     addEventListener('blur', () => this.cancel());
   }
 
-  private at(event: PointerEvent): [number, number] {
-    const box = this.stage.canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
   private press(event: PointerEvent): void {
     if (event.button !== 0) return;
     if (this.grab) {
       event.stopImmediatePropagation(); // a second finger while one drags
       return;
     }
-    const [x, y] = this.at(event);
+    const [x, y] = this.stage.at(event);
     this.start = { x, y };
     const hit = this.stage.pick(x, y);
     if (!hit || !this.events.canDrag(hit.part)) {
@@ -68,6 +66,7 @@ export class Hand {
     this.stage.canvas.focus({ preventScroll: true });
     this.pointer = event.pointerId;
     this.stage.canvas.setPointerCapture(event.pointerId);
+    this.stage.canvas.addEventListener('pointerrawupdate', this.raw);
     this.stage.orbit.enabled = false;
     this.grab = {
       part: hit.part,
@@ -81,7 +80,7 @@ export class Hand {
   }
 
   private move(event: PointerEvent): void {
-    const [x, y] = this.at(event);
+    const [x, y] = this.stage.at(event);
     if (!this.grab) {
       if (!event.buttons) this.events.hover(this.stage.pick(x, y)?.part ?? -1, x, y);
       return;
@@ -113,7 +112,7 @@ export class Hand {
       if (!grab.moved) this.events.select(grab.part, this.stage.toWorld(grab.part, grab.local));
       this.events.drop(grab);
     } else if (this.background && event.type === 'pointerup') {
-      const [x, y] = this.at(event);
+      const [x, y] = this.stage.at(event);
       if (Math.hypot(x - this.background.x, y - this.background.y) < CLICK) {
         const hit = this.stage.pick(x, y);
         this.events.select(hit ? hit.part : -1, hit ? hit.point : null);
@@ -135,6 +134,7 @@ export class Hand {
     const { pointer } = this;
     this.grab = null;
     this.pointer = -1;
+    canvas.removeEventListener('pointerrawupdate', this.raw);
     this.stage.orbit.enabled = true;
     canvas.classList.remove('grabbing');
     if (canvas.hasPointerCapture(pointer)) canvas.releasePointerCapture(pointer);

@@ -2,6 +2,7 @@
 
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { widened } from './axis';
 import type { ClipData } from './wire';
 
 const COLORS = ['#2a78d6', '#e0703a', '#2a9d6f', '#8a63c9', '#c29a00', '#c2417c'];
@@ -33,7 +34,7 @@ export class Plots {
   private clip: ClipData | null = null;
   private times: number[] = [];
   private live = new Map<string, number[]>();
-  private due = 0;
+  private stale = false;
   private start = 0;
   time = 0;
 
@@ -66,7 +67,12 @@ export class Plots {
         legend: { show: false },
         pxAlign: 0,
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { x: { time: false, ...(clip ? {} : { range: () => this.span() }) } },
+        scales: {
+          x: { time: false, ...(clip ? {} : { range: () => this.span() }) },
+          ...Object.fromEntries(
+            units.map((unit) => [unit, { range: (_: uPlot, a: number, b: number) => widened(a, b) }]),
+          ),
+        },
         axes: [
           { ...axis, size: 26, gap: 2 },
           ...units.slice(0, 2).map((unit, k) => ({
@@ -130,7 +136,7 @@ export class Plots {
   /** The time shown by a clip. */
   seek(time: number): void {
     this.time = time;
-    this.update(false);
+    this.stale = true;
   }
 
   /** Values at a moment of a drag [s]. */
@@ -147,15 +153,15 @@ export class Plots {
       this.times.shift();
       for (const values of this.live.values()) values.shift();
     }
-    this.update(true);
+    this.stale = true;
   }
 
-  private update(data: boolean): void {
-    const now = performance.now();
-    if (!this.plot || now < this.due) return;
-    this.due = now + 50; // poses at full rate, plots at 20 Hz
-    if (data) this.plot.setData(this.data());
-    else this.plot.redraw(false, false);
+  /** Draw what has changed. */
+  update(): void {
+    if (!this.plot || !this.stale) return;
+    this.stale = false;
+    if (this.clip) this.plot.redraw(false, false);
+    else this.plot.setData(this.data());
   }
 
   /** How many values each line has; for tests. */

@@ -5,6 +5,7 @@ import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
 import type { Color, JointData, MeshData, Place, SceneData, Triple } from './wire';
 
 const FOV = 32;
+const REST = 50; // ms without drawing between two slow drawings of a drag, at most
 const HOVER = 0x1c2f45;
 const SELECTED = 0x2f6fb5;
 const JOINT_COLORS: Record<string, number> = {
@@ -57,6 +58,7 @@ export interface PartView {
   faces: THREE.Mesh[];
   edges: THREE.LineSegments[];
   material: THREE.MeshLambertMaterial | THREE.MeshStandardMaterial;
+  isShared: boolean; // its material, with other parts
   color: Color;
   visible: boolean;
   ghost: boolean;
@@ -110,11 +112,14 @@ export class Stage {
   private theme: Theme = THEMES.light;
   private readonly edgeMaterial = new THREE.LineBasicMaterial({ color: 0x27313d, transparent: true, opacity: 0.85 });
   private dirty = true;
-  drawn = { ended: 0, took: 0 }; // [ms]
+  busy = false; // while answers of the server are awaited: they go before drawing
+  private drawn = { began: 0, ended: 1, took: 0 }; // [ms]; ended: 0 until the frame is finished
+  private readonly after = new MessageChannel();
   private hovered = -1;
   private selected = -1;
   private readonly caster = new THREE.Raycaster();
   private size = { width: 1, height: 1 };
+  private corner = { x: 0, y: 0 };
   private center = new THREE.Vector3();
   private radius = 1;
   private glide: { from: THREE.Vector3; to: THREE.Vector3; began: number } | null = null;
@@ -138,6 +143,11 @@ export class Stage {
     this.scene.add(this.hemisphere, this.sun, this.sun.target, this.world, this.floor, this.marks, this.overlay);
     this.marks.visible = false;
     this.shadows = !this.software;
+    // A task that runs when the browser has finished the frame: layout, painting and the transfer of the canvas too.
+    this.after.port1.onmessage = () => {
+      const ended = performance.now();
+      this.drawn = { ...this.drawn, ended, took: ended - this.drawn.began };
+    };
     const loop = (now: number) => {
       requestAnimationFrame(loop);
       this.tick(now);
@@ -147,21 +157,26 @@ export class Stage {
 
   // -- building ------------------------------------------------------------------------------------------------------
 
-  build(data: SceneData): void {
+  /** keepsCamera: of another version of the same mechanism. */
+  build(data: SceneData, keepsCamera = false): void {
     this.clear();
     this.extent = data.extent;
     this.up.fromArray(data.up);
     const geometries = new Map<string, { faces: THREE.BufferGeometry; edges: THREE.BufferGeometry | null }>();
+    const shared = new Map<number, PartView['material']>(); // one material is set once for all parts that have it
     data.parts.forEach((part, index) => {
       const node = new THREE.Group();
       const color: Color = part.meshes[0]?.[1] ?? [0.6, 0.65, 0.7, 1];
-      const material = this.material(Math.min(1, ...part.meshes.map(([, c]) => c[3])));
+      const opacity = Math.min(1, ...part.meshes.map(([, c]) => c[3]));
+      const material = shared.get(opacity) ?? this.material(opacity);
+      shared.set(opacity, material);
       const view: PartView = {
         name: part.name,
         node,
         faces: [],
         edges: [],
         material,
+        isShared: true,
         color,
         visible: true,
         ghost: false,
@@ -177,10 +192,12 @@ export class Stage {
         mesh.castShadow = true;
         mesh.receiveShadow = true;
         mesh.userData.part = index;
+        mesh.matrixAutoUpdate = false; // it does not move in its part
         view.faces.push(mesh);
         node.add(mesh);
         if (geometry.edges) {
           const lines = new THREE.LineSegments(geometry.edges, this.edgeMaterial);
+          lines.matrixAutoUpdate = false;
           view.edges.push(lines);
           node.add(lines);
         }
@@ -208,6 +225,8 @@ export class Stage {
       if (!place || part === undefined) continue;
       const node = glyph(joint.kind, 0.035 * this.extent);
       pose(node, place);
+      node.updateMatrix();
+      node.matrixAutoUpdate = false;
       this.parts[part].node.add(node);
       node.visible = this.marks.visible;
       this.joints.push({ data: joint, node, part });
@@ -216,7 +235,8 @@ export class Stage {
     this.measure();
     this.ground();
     this.setTheme(this.theme);
-    this.fit();
+    if (keepsCamera) this.project();
+    else this.fit();
   }
 
   private clear(): void {
@@ -364,14 +384,24 @@ export class Stage {
       this.dirty = true;
     }
     const began = performance.now();
-    // Half of the time is left for messages, so that slow drawing does not delay a drag.
-    if (!this.dirty || began - this.drawn.ended < this.drawn.took) return;
+    if (!this.dirty || (this.busy && !this.isRested(began))) return;
     this.dirty = false;
+    this.drawn = { ...this.drawn, began, ended: 0 };
     this.onDraw();
     this.renderer.render(this.scene, this.camera);
     this.frames++;
-    const ended = performance.now();
-    this.drawn = { ended, took: ended - began };
+    this.after.port2.postMessage(0);
+  }
+
+  /** Whether time was left for messages since the last drawing, so that slow drawing does not delay a drag. */
+  private isRested(now: number): boolean {
+    const { ended, took } = this.drawn;
+    return ended > 0 && now - ended >= Math.min(2 * took, REST);
+  }
+
+  /** Whether everything that changed is drawn. */
+  get settled(): boolean {
+    return !this.dirty;
   }
 
   // -- camera --------------------------------------------------------------------------------------------------------
@@ -379,10 +409,28 @@ export class Stage {
   resize(width: number, height: number): void {
     this.size = { width: Math.max(1, width), height: Math.max(1, height) };
     this.renderer.setSize(this.size.width, this.size.height, false);
+    const box = this.canvas.getBoundingClientRect();
+    this.corner = { x: box.left, y: box.top };
     this.project();
   }
 
+  /** What the panels leave free of the canvas [CSS pixels]: its size, and how far its middle is from the middle. */
+  private free(): { width: number; height: number; right: number; down: number } {
+    const { width, height } = this.size;
+    const [left, right, top, bottom] = width > 900 ? [284, 350, 64, 110] : [0, 0, 64, 130];
+    const low = Math.max(0.4 * height, height - top - bottom);
+    return {
+      width: Math.max(0.4 * width, width - left - right),
+      height: low,
+      right: 0.5 * (left - right),
+      down: low > 0.4 * height ? 0.5 * (top - bottom) : 0,
+    };
+  }
+
   private project(): void {
+    const { width, height } = this.size;
+    const { right, down } = this.free();
+    this.camera.setViewOffset(width, height, -right, -down, width, height);
     const aspect = this.size.width / this.size.height;
     const distance = this.camera.position.distanceTo(this.orbit.target);
     if (this.camera instanceof THREE.PerspectiveCamera) {
@@ -417,9 +465,8 @@ export class Stage {
     if (right.lengthSq() < 1e-9) right.crossVectors(Y, toward);
     right.normalize();
     const upward = new THREE.Vector3().crossVectors(toward, right);
-    // What the panels leave free of the canvas.
-    const { width, height } = this.size;
-    const free = { x: Math.max(0.5 * width, width - 640) / height, y: Math.max(0.6 * height, height - 190) / height };
+    const { height } = this.size;
+    const free = { x: (0.94 * this.free().width) / height, y: (0.94 * this.free().height) / height };
     const tan = Math.tan((FOV * Math.PI) / 360);
     let distance = 0;
     let half = 0;
@@ -498,6 +545,11 @@ export class Stage {
 
   // -- picking -------------------------------------------------------------------------------------------------------
 
+  /** The place of a pointer event on the canvas [CSS pixels]. */
+  at(event: PointerEvent): [number, number] {
+    return [event.clientX - this.corner.x, event.clientY - this.corner.y];
+  }
+
   aim(x: number, y: number): THREE.Ray {
     const ndc = new THREE.Vector2((x / this.size.width) * 2 - 1, 1 - (y / this.size.height) * 2);
     this.caster.setFromCamera(ndc, this.camera);
@@ -528,9 +580,20 @@ export class Stage {
     this.tint(part);
   }
 
+  /** A material of its own, for a part that shall look different. */
+  private own(view: PartView): PartView['material'] {
+    if (view.isShared) {
+      view.material = view.material.clone();
+      view.isShared = false;
+      for (const mesh of view.faces) mesh.material = view.material;
+    }
+    return view.material;
+  }
+
   private tint(part: number): void {
     const view = this.parts[part];
     if (!view) return;
+    this.own(view);
     view.material.emissive.setHex(part === this.selected ? SELECTED : part === this.hovered ? HOVER : 0);
     view.material.emissiveIntensity = part === this.selected ? 0.45 : 0.9;
     this.redraw();
@@ -546,6 +609,7 @@ export class Stage {
   ghost(part: number, on: boolean): void {
     const view = this.parts[part];
     view.ghost = on;
+    this.own(view);
     view.material.transparent = on || view.color[3] < 1;
     view.material.opacity = on ? 0.22 : view.color[3];
     view.material.depthWrite = !on;

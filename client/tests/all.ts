@@ -1,3 +1,4 @@
 import './coordinates.test';
 import './player.test';
+import './plots.test';
 import './wire.test';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quantity, show, value, world } from '../src/coordinates';
+import { fixed, quantity, show, value, world } from '../src/coordinates';
 import type { CoordinateData, Feature } from '../src/wire';
 
 const half = Math.SQRT1_2;
@@ -45,4 +45,9 @@ test('numbers for people', () => {
   assert.equal(quantity(12.345), '12.3');
   assert.equal(quantity(0), '0');
   assert.equal(quantity(1234567), '1.2e+6');
+});
+
+test('rounding is not shown as minus zero', () => {
+  assert.equal(fixed(-1e-16), '0.00');
+  assert.equal(fixed(-0.01), '-0.01');
 });

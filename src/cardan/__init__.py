@@ -20,6 +20,8 @@ Build
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
     geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
+    load_step, m.add    the parts of a STEP file, as bodies; cad proposes joints (docs/cad.md)
+    solve_cadquery      solves an assembly of CadQuery
 
 Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
@@ -53,88 +55,105 @@ from importlib import import_module
 from math import pi
 from typing import TYPE_CHECKING, Any
 
-from cardan.analysis.motion import Motion, MotionStatus
-from cardan.analysis.result import AssemblyResult, Status
-from cardan.constraints.functions import (
-    acos,
-    angular_velocity,
-    asin,
-    atan,
-    atan2,
-    clip,
-    cos,
-    cosh,
-    cross,
-    dot,
-    exp,
-    log,
-    norm,
-    rate,
-    rotation_vector,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
-from cardan.constraints.jets import Jet
-from cardan.constraints.spline import Spline, spline
-from cardan.constraints.user import primitive, rate_primitive
-from cardan.dynamics.loads import Load
-from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
-from cardan.joints import Coordinate, Joint, coordinate
-from cardan.mechanism import Mechanism
-from cardan.system.display import ANGLES, LENGTHS, Display
-from cardan.system.parts import Body, Direction, Frame, Point
-from cardan.system.residuals import Violation
-from cardan.system.state import Pose, State
-from cardan.system.system import System
-
 if TYPE_CHECKING:
-    from cardan import geometry, shapes
+    from cardan import cad, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.linearise import ConstraintEquations
-    from cardan.analysis.options import AssemblyOptions
+    from cardan.analysis.motion import Motion, MotionStatus
+    from cardan.analysis.options import AssemblyOptions, SpringOptions
+    from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.cad.cadquery import from_cadquery, solve_cadquery
+    from cardan.cad.step import load_step
+    from cardan.constraints.functions import (
+        acos,
+        angular_velocity,
+        asin,
+        atan,
+        atan2,
+        clip,
+        cos,
+        cosh,
+        cross,
+        dot,
+        exp,
+        log,
+        norm,
+        rate,
+        rotation_vector,
+        sin,
+        sinh,
+        sqrt,
+        tan,
+        tanh,
+    )
+    from cardan.constraints.jets import Jet
+    from cardan.constraints.spline import Spline, spline
+    from cardan.constraints.user import primitive, rate_primitive
     from cardan.diagnosis.freedom import Diagnosis
-    from cardan.files.reader import FileError, load
+    from cardan.dynamics.loads import Load
+    from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
+    from cardan.files.problems import FileError
+    from cardan.files.reader import load
     from cardan.interact.hand import Hand
     from cardan.interact.session import Session, SessionStatus
+    from cardan.joints import Coordinate, Joint, coordinate
+    from cardan.mechanism import Mechanism
     from cardan.system.attachments import Attachment
+    from cardan.system.display import Display, deg, inch, mm
     from cardan.system.formulas import Parameter
+    from cardan.system.parts import Body, Direction, Frame, Point
+    from cardan.system.residuals import Violation
+    from cardan.system.state import Pose, State
+    from cardan.system.system import System
 
     view: Any  # the package cardan.view, which can be called
 
-mm, inch = LENGTHS["mm"], LENGTHS["inch"]
-deg = ANGLES["deg"]
-
 __version__ = "0.1.0"
 
-_LAZY = {
-    "AssemblyOptions": "cardan.analysis.options",
-    "BatchResult": "cardan.analysis.batch_result",
-    "ConstraintEquations": "cardan.analysis.linearise",
-    "Diagnosis": "cardan.diagnosis.freedom",
-    "FileError": "cardan.files.reader",
-    "load": "cardan.files.reader",
-    "Attachment": "cardan.system.attachments",
-    "Hand": "cardan.interact.hand",
-    "Session": "cardan.interact.session",
-    "SessionStatus": "cardan.interact.session",
-    "Parameter": "cardan.system.formulas",
-    "Sensitivity": "cardan.analysis.sensitivity",
-    "Simulation": "cardan.analysis.simulation",
-    "SimulationStatus": "cardan.analysis.simulation",
-    "Tolerances": "cardan.analysis.sensitivity",
+# The modules of the names above.  They are imported when a name is first used, so that `cardan --help` need not wait.
+_MODULES = {
+    "analysis.batch_result": "BatchResult",
+    "analysis.linearise": "ConstraintEquations",
+    "analysis.motion": "Motion MotionStatus",
+    "analysis.options": "AssemblyOptions SpringOptions",
+    "analysis.result": "AssemblyResult Status",
+    "analysis.sensitivity": "Sensitivity Tolerances",
+    "analysis.simulation": "Simulation SimulationStatus",
+    "cad.cadquery": "from_cadquery solve_cadquery",
+    "cad.step": "load_step",
+    "constraints.functions": "acos angular_velocity asin atan atan2 clip cos cosh cross dot exp log norm rate "
+    "rotation_vector sin sinh sqrt tan tanh",
+    "constraints.jets": "Jet",
+    "constraints.spline": "Spline spline",
+    "constraints.user": "primitive rate_primitive",
+    "diagnosis.freedom": "Diagnosis",
+    "dynamics.loads": "Load",
+    "errors": "CardanError ModelError SessionError UnknownNameError",
+    "files.problems": "FileError",
+    "files.reader": "load",
+    "interact.hand": "Hand",
+    "interact.session": "Session SessionStatus",
+    "joints": "Coordinate Joint coordinate",
+    "mechanism": "Mechanism",
+    "system.attachments": "Attachment",
+    "system.display": "Display deg inch mm",
+    "system.formulas": "Parameter",
+    "system.parts": "Body Direction Frame Point",
+    "system.residuals": "Violation",
+    "system.state": "Pose State",
+    "system.system": "System",
 }
+_HOME = {name: f"cardan.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("geometry", "shapes", "view"):
+    if name in ("cad", "geometry", "shapes", "view"):
         return import_module(f"cardan.{name}")
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+    if name in _HOME:
+        found = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return found
     raise AttributeError(f"module 'cardan' has no attribute {name!r}")
 
 
@@ -176,6 +195,7 @@ __all__ = [
     "Simulation",
     "SimulationStatus",
     "Spline",
+    "SpringOptions",
     "State",
     "Status",
     "System",
@@ -183,36 +203,40 @@ __all__ = [
     "UnknownNameError",
     "Violation",
     "__version__",
-    "coordinate",
-    "deg",
-    "inch",
-    "mm",
-    "load",
-    "geometry",
-    "primitive",
-    "rate_primitive",
-    "shapes",
-    "view",
     "acos",
     "angular_velocity",
     "asin",
     "atan",
     "atan2",
+    "cad",
     "clip",
+    "coordinate",
     "cos",
     "cosh",
     "cross",
+    "deg",
     "dot",
     "exp",
+    "from_cadquery",
+    "geometry",
+    "inch",
+    "load",
+    "load_step",
     "log",
+    "mm",
     "norm",
     "pi",
+    "primitive",
     "rate",
+    "rate_primitive",
     "rotation_vector",
+    "shapes",
     "sin",
     "sinh",
+    "solve_cadquery",
     "spline",
     "sqrt",
     "tan",
     "tanh",
+    "view",
 ]

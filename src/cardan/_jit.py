@@ -40,6 +40,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,6 +64,28 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 JIT_DISABLED = bool(config.DISABLE_JIT)
+
+
+def _load_without_blas() -> None:
+    """Load the part of Numba that asks at its import whether SciPy has BLAS, without importing SciPy for this.
+
+    Numba loads that part with the first kernel, and scipy.linalg would take a fifth of the time of a first solve.  A
+    kernel that uses BLAS imports it when it is compiled.
+    """
+    from numba.np import linalg
+
+    ask = getattr(linalg, "ensure_blas", None)
+    if ask is None:
+        return
+    linalg.ensure_blas = lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = ask
+
+
+if not JIT_DISABLED:
+    _load_without_blas()
 
 _INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
 EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
@@ -212,6 +235,52 @@ _OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt"
 
 
 _INLINE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
+
+try:  # private, needed only for shorter compilation
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+except ImportError:
+    log.info("Numba %s: inner functions are compiled to machine code, which is not needed", numba.__version__)
+else:
+
+    class _NoEnvironments:
+        """The code generator, without the environments of functions, which only Python objects in kernels need."""
+
+        def __init__(self, generator: Any) -> None:
+            self._generator = generator
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._generator, name)
+
+        def set_env(self, name: str, environment: Any) -> None:
+            """Nothing: without machine code the environment has no address."""
+
+    class _Inlined(JITCodeLibrary):  # type: ignore[misc]
+        """Code of a function that is always inlined: it is optimised and becomes machine code only in its callers."""
+
+        @property
+        def codegen(self) -> Any:
+            return _NoEnvironments(self._codegen)
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0  # as for any function without a wrapper
+
+    class _InlineCompiler(Compiler):  # type: ignore[misc]
+        """Numba's compiler with :class:`_Inlined` as library."""
+
+        def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
+            library = _Inlined(target.codegen(), "inner")
+            library.enable_object_caching()
+            super().__init__(typing, target, library, *others)
+
+    _INLINE["pipeline_class"] = _InlineCompiler
 
 _thread = threading.local()
 

@@ -204,6 +204,17 @@ class Mechanism:
             self._fix(made, True)
         return made
 
+    def add(self, item: Any, name: str | None = None, *, density: Any = None, **options: Any) -> Any:
+        """Add a part of a CAD file as a body, or an assembly as bodies, at their placements in the file.
+
+        item: a part or an assembly of :func:`cardan.load_step`.  name: of the body; that of the part if None.
+        density [kg/m³]: gives mass, centre and inertia; otherwise give them as to :meth:`body`.
+        options: of :meth:`body`.  Returns the body, or the list of bodies.
+        """
+        if not hasattr(item, "add_to"):
+            raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
+        return item.add_to(self, name, density, **options)
+
     def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
         """Add a design parameter, which can replace any number of a joint, point, frame or vector.
 
@@ -347,10 +358,11 @@ class Mechanism:
                 self._check_body(what, body)
         if not relation.bodies:
             raise ModelError(f"{what} is on the ground alone; at least one feature must be on a movable body")
-        if len({feature.body for feature in relation.features if isinstance(feature.body, Body)}) == 1:
+        on_bodies = {feature.body for feature in relation.features if isinstance(feature.body, Body)}
+        if len(on_bodies) == 1 and kind.indifferent:
             raise ModelError(
-                f"{what} is on body {relation.bodies[0].name!r} alone; a constraint needs two different bodies, of "
-                "which one may be the ground"
+                f"{what} is on body {relation.bodies[0].name!r} alone, and no motion of this body changes it; a "
+                "constraint needs two different bodies, of which one may be the ground"
             )
         for value in relation.parameters:
             if isinstance(value, Formula):
@@ -954,6 +966,7 @@ class Mechanism:
         time: float | None = None,
         free: Iterable[str | Parameter] = (),
         least: Any = None,
+        workers: int | None = None,
         options: AssemblyOptions | None = None,
         **changes: Unpack[OptionArguments],
     ) -> AssemblyResult:
@@ -965,16 +978,18 @@ class Mechanism:
         least: where many values fit: ``"nearest"`` to the drawn values, or a formula of parameters to be minimised,
         such as ``L1 + L2``.  Without it some values near the drawn ones are found.
         options: a :class:`cardan.AssemblyOptions`.  Its fields may also be given one by one: ``method``,
-        ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``.
+        ``formulation``, ``tolerance``, ``max_iterations``, ``max_seconds``, ``restarts``, ``seed``, ``spring``.
+        workers: threads that share each spring step of the methods ``"gradient"`` and ``"hybrid"``; 1 if it is not
+        given.  The result does not depend on it, to the last bit.
         """
         own = _checked_options(options, changes)
         if not self._parameters and not free and least is None:
-            plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own)
+            plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own, workers)
             return plain_result
         with self._at(start):
             system = self._with_free(free)
             if least is None:
-                result: AssemblyResult = _assemble.assemble(system, start, time, own)
+                result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
             elif system.variables.free:
                 result = _assemble.assemble_least(system, start, time, own, least)
             else:
@@ -1110,7 +1125,8 @@ class Mechanism:
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.
 
-        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0}``.
+        given: rates [rad/s] or [m/s] by joint (its name, if it has one coordinate) or coordinate: ``{"A": 2.0,
+        "pin.angle": 1.0}``.
         What they leave free has the least kinetic energy.  Raises ModelError, with names, if rates contradict each
         other.
         """
@@ -1122,7 +1138,7 @@ class Mechanism:
     def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
         driven = self.copy()
         for key, rate in given.items():
-            joint = self[key] if isinstance(key, str) else key
+            joint = self._by_key(key) if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
             name += f".{chosen.name}" if name in driven else ""
@@ -1131,6 +1147,11 @@ class Mechanism:
         equations, _ = driven._equations()
         found: State = _solve_rates.solve_rates(self.system, equations, state)
         return found
+
+    def _by_key(self, key: str) -> Any:
+        """A joint by its name, or a coordinate by "joint.coordinate"."""
+        of, _, word = key.rpartition(".")
+        return self._joints[of].of(word) if key not in self._joints and of in self._joints else self[key]
 
     def _equations(self) -> tuple[Equations, list[str]]:
         """The equations of motion, and what they assume; kept with the system, if there are no loads."""
@@ -1242,8 +1263,12 @@ class Mechanism:
         return points
 
     def _connections(self) -> dict[str, Connection]:
-        """Where each constraint is attached."""
-        return {name: _reactions.connection(joint) for name, joint in (self._joints | self._rate_rows).items()}
+        """Where each constraint is attached; kept with the system."""
+        constraints = (self._joints | self._rate_rows).items()
+        found: dict[str, Connection] = self.system.cached(
+            "connections", lambda: {name: _reactions.connection(joint) for name, joint in constraints}
+        )
+        return found
 
     def _model(self) -> Model:
         """What reactions need in addition to the system, as plain values."""
@@ -1438,6 +1463,7 @@ class Mechanism:
         return (
             self.name,
             self._gravity,
+            self._display,
             tuple(one.description() for one in self._ground.attachments),
             tuple(body.description() for body in self._bodies.values()),
             tuple(joint.description() for joint in self._joints.values()),

@@ -442,6 +442,10 @@ def fine(i, j):
     return i.x - j.x
 
 
+def apart(i, j):
+    return cd.norm(i - j) - 1.0
+
+
 KIND = "must be one of 'point', 'vector', 'orientation'"
 OPTION = "is an option of cd.primitive"
 
@@ -460,8 +464,8 @@ DECLARATIONS = {
     "of two": (lambda: declare(fine, kinds={"i": "point", "j": "vector of i of i"}), "comes before it"),
     "of a coordinate": (lambda: declare(fine, kinds={"i": "angle", "j": "vector of i"}), "on two bodies"),
     "a coordinate of": (lambda: declare(fine, kinds={"i": "point", "j": "angle of i"}), "on two bodies"),
-    "one body": (lambda: declare(lambda i: i, kinds={"i": "point"}), "on one body only"),
-    "one body in two words": (lambda: declare(fine, kinds={"i": "point", "j": "point of i"}), "on one body only"),
+    "one body": (lambda: declare(lambda i: cd.norm(i) - 1.0, kinds={"i": "vector"}), "on one body only"),
+    "one body in two words": (lambda: declare(apart, kinds={"i": "point", "j": "point of i"}), "on one body only"),
     "a name that is none": (lambda: declare(fine, kinds={"i": "point", "j k": "point"}), "cannot be the name"),
     "another order": (lambda: declare(lambda j, i: i - j), r"takes the features \['j', 'i'\]"),
     "another name": (lambda: declare(lambda i, k: i - k), "are declared"),
@@ -837,7 +841,14 @@ USES = {
     "a parameter that is infinite": ({"c": math.inf}, "parameter 'c' is inf; it must be finite"),
     "a parameter that is complex": ({"c": 1j}, "parameter 'c' is 1j; it must be a number"),
     "a parameter that is a list": ({"c": [1.0]}, r"parameter 'c' is \[1.0\]; it must be a number"),
-    "a parameter that is a function": ({"c": lambda context: math.sin}, "parameter 'c' is .*; it must be a number"),
+    "a function of no jets": (
+        {"c": lambda context: math.sin},
+        "parameter 'c' at t = 0 s: its function raised TypeError",
+    ),
+    "a function of text": (
+        {"c": lambda context: lambda t: "x"},
+        "parameter 'c' at t = 0 s gives 'x'; it must be a number",
+    ),
     "a body for a point": ({"j": lambda context: context["body"]}, "'j' was given <Body 'body'>; it must be a point"),
     "a tuple for a point": ({"j": (1, 2, 3)}, r"'j' was given \(1, 2, 3\); it must be a point"),
     "a vector for a point": ({"j": lambda context: context["body"].vector(1, 0, 0)}, "'j' was given .*must be a point"),
@@ -845,7 +856,6 @@ USES = {
     "a body of another mechanism": ({"j": elsewhere}, "of another mechanism"),
     "a body that was removed": ({"j": removed}, "'gone', which was removed"),
     "all on the ground": ({"j": lambda context: context["m"].ground.point()}, "on the ground alone"),
-    "all on one body": ({"i": lambda context: context["body"].point((1, 0, 0))}, "on body 'body' alone"),
 }
 USES_OF_ALL_KINDS = {
     "a point for a vector": ({"v": lambda context: context["body"].point()}, "'v' was given .*must be a vector"),
@@ -877,6 +887,14 @@ def test_invalid_arguments_of_constrain_raise_clear_errors(case):
     message = said(lambda: used(made, **options))
     assert re.search(cause, message), message
     assert message.startswith("constraint 'own' (primitive 'hostile')"), message
+
+
+def test_a_constraint_that_no_motion_of_its_only_body_changes_is_refused():
+    """One that depends on the axes of the world may be on one body."""
+    on_one = {"i": lambda context: context["body"].point((1, 0, 0))}
+    assert used(declare(parametrised), **on_one).equations == 1
+    message = said(lambda: used(declare(lambda i, j, *, c: cd.norm(i - j) - c), **on_one))
+    assert "on body 'body' alone, and no motion of this body changes it" in message
 
 
 @pytest.mark.parametrize("case", list(USES_OF_ALL_KINDS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -851,6 +852,29 @@ def test_springs_and_bushings_conserve_energy_in_a_linkage():
     sim = m.simulate(1.0, step=5e-4)
     total = sim.energy.total
     assert sim.ok and np.ptp(total) < 1e-7 * np.ptp(sim.energy.kinetic)
+
+
+@pytest.mark.parametrize("options", [{"step": 1e-2}, {"rtol": 1e-6}, {"step": 1e-2, "method": "rk4"}], ids=str)
+@pytest.mark.parametrize("how", ["recorded", "called", "vector"])
+def test_a_load_that_becomes_infinite_stops_the_run_and_earlier_results_are_kept(how, options):
+    """From t = .5 s on the load has no finite force; until then it is almost zero, and the block moves at 1 m/s."""
+
+    def add(m, rail, block):
+        if how == "recorded":
+            m.actuator("servo", rail, lambda t, x, rate: 1e-20 * cd.sqrt(0.5 - t))
+        elif how == "called":
+            m.actuator("servo", rail, lambda t, x, rate: math.nan if t > 0.5 else 0.0)
+        else:
+            m.force("servo", block.point(), lambda t, state: (0.0, 0.0, math.inf if t > 0.5 else 0.0))
+
+    m = oscillator(add)
+    m._gravity = (0.0, 0.0, 0.0)
+    start = m.state.with_rates(np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]))
+    run = m.simulate(1.0, start, **options)
+    assert run.status == "not finite" and "servo" in run.reason and "earlier results are kept" in run.reason
+    stopped = float(re.search(r"t = ([\d.]+) s", run.reason)[1])
+    assert 0.4 < run.times[-1] <= 0.5 and run.times[-1] <= stopped <= 0.6
+    assert np.abs(np.diff(run.positions("block")[:, 2]) - np.diff(run.times)).max() < 1e-12
 
 
 def test_a_simulation_names_a_load_that_fails():

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fuzz import files as fuzz
+from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 
 import cardan as cd
 from cardan.dynamics import loads
@@ -25,6 +26,7 @@ from cardan.examples import REGISTRY
 from cardan.files import reader, schema, spec, text, units, writer
 from cardan.joints import REGISTRY as JOINTS
 from cardan.joints.rate_rows import REGISTRY as RATES
+from cardan.system import atomic
 from test_capabilities import CAPABILITIES, base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,8 +113,7 @@ def test_every_kind_is_carried_by_a_file(capability: str, given: dict[str, str])
     assert writer.dumps(first) == content
     assert loads_toml(writer.dumps(first)) == first
     assert first.description()[:3] == m.description()[:3]
-    if capability != "a parameter in points":  # formulas of axes are made of unit length once more
-        assert [j.description()[:3] for j in first.joints.values()] == [j.description()[:3] for j in m.joints.values()]
+    assert [j.description()[:3] for j in first.joints.values()] == [j.description()[:3] for j in m.joints.values()]
     a, b = m.assemble(), first.assemble()
     assert np.abs(a.state.coordinates - b.state.coordinates).max() <= 1e-12
     if m.loads:
@@ -135,6 +136,126 @@ def test_axes_with_parameters_are_kept_as_written() -> None:
     assert loads_toml(writer.dumps(first)) == first
     assert writer.dumps(loads_toml(writer.dumps(first))) == writer.dumps(first)
     assert first["A"].ends[1].z[1].value == pytest.approx(0.2 / np.hypot(1.0, 0.2), abs=1e-15)
+
+
+ANGLES = np.linspace(0.0, 2.0 * np.pi, 13)
+LIFTS = 0.1 + 0.03 * np.cos(ANGLES)
+LIFTS[-1] = LIFTS[0]
+SPLINES = {
+    "a table": (ANGLES, LIFTS),
+    "cd.spline": cd.spline(ANGLES, LIFTS),
+    "a periodic spline": cd.spline(ANGLES, LIFTS, periodic=True),
+    "CubicSpline": CubicSpline(ANGLES, LIFTS, bc_type="natural"),
+    "periodic CubicSpline": CubicSpline(ANGLES, LIFTS, bc_type="periodic"),
+    "PchipInterpolator": PchipInterpolator(ANGLES, LIFTS),
+    "BSpline": make_interp_spline(ANGLES, LIFTS, k=4),
+}
+
+
+def cam(profile, motor) -> cd.Mechanism:
+    """A cam on a shaft and a follower on a slide."""
+    m = cd.Mechanism("cam")
+    turn = m.revolute("shaft", m.ground, m.body("cam"), at=(0, 0, 0))
+    lift = m.prismatic("slide", m.ground, m.body("follower"), at=(0, 0, 0), axis=(0, 1, 0))
+    m.couple("profile", turn, lift, profile)
+    m.drive("motor", turn, motor)
+    return m
+
+
+@pytest.mark.parametrize("name", SPLINES)
+@pytest.mark.parametrize("given", [{}, {"length": "mm", "angle": "deg"}])
+def test_splines_of_couplings_and_drivers_are_carried_to_the_last_bit(name: str, given: dict[str, str]) -> None:
+    m = cam(SPLINES[name], SPLINES[name])
+    for as_json in (False, True):
+        content = writer.dumps(m, units=given, as_json=as_json)
+        made = reader.read(content, "x", as_json)
+        assert made == m
+        assert made["profile"].relations[0].parameters == m["profile"].relations[0].parameters
+        assert writer.dumps(made, as_json=as_json) == content
+    assert ("breaks" in content) == (name[0].isupper() or "CubicSpline" in name)
+
+
+def test_points_of_a_spline_are_in_the_units_of_the_file() -> None:
+    content = writer.dumps(cam(((0, 90 * cd.deg, 180 * cd.deg), (0.0, 0.01, 0.03)), ((0, 1), (0.0, 0.5 * np.pi))),
+                           units={"length": "mm", "angle": "deg"})  # fmt: skip
+    assert "function = { x = [0.0, 90.0, 180.0], y = [0.0, 10.0, 30.0] }" in content
+    assert "function = { x = [0.0, 1.0], y = [0.0, 90.0] }" in content
+
+
+def test_a_coupling_by_a_spline_is_refused_without_its_range() -> None:
+    m = cam((ANGLES, LIFTS), 0.3)
+    m.remove("profile.range")
+    with pytest.raises(cd.ModelError, match=r"couple 'profile' cannot be saved: its limit 'profile.range' was removed"):
+        writer.dumps(m)
+    m.limit("profile.range", m["shaft"], lower=0.0, upper=1.0)
+    with pytest.raises(cd.ModelError, match=r"changed.*restore it \(lower=0, upper=6.28319\)"):
+        writer.dumps(m)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("{ x = [0, 1], y = [0, 1, 2] }", "same length"),
+        ("{ x = [1, 0], y = [0, 1] }", "must increase"),
+        ("{ x = [0, 1] }", "key 'y' is missing"),
+        ("{ x = [0, 1], y = [0, 1], period = 1 }", "did you mean 'periodic'"),
+        ("{ x = 3, y = [0, 1] }", "must be lists"),
+        ("{ x = [0, 1, 2], y = [0, 1e308, -1e308] }", "spline"),
+        ("{ x = [0, 1, 2], y = [0, 1, 3], periodic = true }", "repeat the first"),
+        ("{ x = [0, 1], y = [0, 1], periodic = 1 }", "True or False"),
+        ("{ breaks = [0, 1, 2], coefficients = [[1, 0]] }", "coefficients must be 2 lists"),
+        ("{ breaks = [0, 1, 2], coefficients = [[1, 0], [1, 5]] }", "jump of its value at 1"),
+        ("{ breaks = [0, 2, 1], coefficients = [[1, 0], [1, 1]] }", "must increase"),
+        ("{ breaks = [0, 1], coefficients = [[1, 0, nan]] }", "each finite"),
+        ("{ breaks = [0, 1], coefficients = [[[1], 0]] }", "number"),
+    ],
+)
+def test_wrong_splines_are_refused_with_their_place(function: str, message: str) -> None:
+    content = writer.dumps(cam(lambda q: 0.1 * q, 0.0))
+    line = next(k for k, text in enumerate(content.splitlines(), 1) if text.startswith("function = 0.0"))
+    (found,) = problems(changed(content, "function = 0.0", f"function = {function}"))
+    assert message in found.message
+    assert found.line == line
+    assert found.key.startswith("joints.motor.function")
+
+
+def test_the_units_of_texts_are_carried_and_compared() -> None:
+    m = REGISTRY["planar_4r"].build()
+    plain = m.copy()
+    m.display = cd.Display(length="inch", angle="rad")
+    assert m != plain
+    content = writer.dumps(m)
+    assert '[display]\nlength = "inch"\nangle = "rad"' in content
+    made = loads_toml(content)
+    assert made == m
+    assert made.display == m.display
+    assert "display" not in writer.dumps(plain)
+    (found,) = problems(changed(content, '"inch"', '"furlong"'))
+    assert found.key == "display" and "furlong" in found.message
+
+
+def test_formulas_compare_by_value_whichever_way_they_were_written() -> None:
+    def rod(length) -> cd.Mechanism:
+        m = cd.Mechanism("rod")
+        a, b = m.parameter("a", 1.0), m.parameter("b", 0.3)
+        m.distance("rod", m.ground.point(), m.body("end").point(), length(a, b))
+        return m
+
+    assert rod(lambda a, b: 2 * a + b * 0.25) == rod(lambda a, b: 0.25 * b + a * 2)
+    assert rod(lambda a, b: a / b) != rod(lambda a, b: b / a)
+    assert rod(lambda a, b: a + 0.1234567 * b) != rod(lambda a, b: a + 0.12345671 * b)
+
+
+def test_axes_with_parameters_are_equal_from_the_first_load_on() -> None:
+    m = cd.Mechanism("axes")
+    tall, wide = m.parameter("tall", 0.4), m.parameter("wide", -2.0)
+    a, b = m.body("a"), m.body("b")
+    m.revolute("A", m.ground.frame((tall, 0, 0), z=(wide, tall, 1), x=(1, 0, 0)), a.frame(z=(0.1, 3, tall * wide)))
+    m.spherical("S", a.frame(z=(0, 0, 2), x=(tall, wide, 0)), b.frame((0, 0, 1)))
+    first = loads_toml(writer.dumps(m))
+    assert first == m
+    assert writer.dumps(first) == writer.dumps(m)
+    assert loads_toml(writer.dumps(m.copy())) == m
 
 
 def test_every_option_of_a_kind_has_a_quantity() -> None:
@@ -552,29 +673,35 @@ def test_names_with_any_characters_are_carried() -> None:
 
 
 def kill_in_saves(count: int, folder: Path) -> None:
-    """Kill a process that saves without a pause, and read what it left."""
+    """Kill a process that saves without a pause, and read what it left.
+
+    Half of the processes only write, so that most of these are killed between the new file and its renaming.
+    """
     m = REGISTRY["hoberman_ring"].build()
     both = [m.copy(name) for name in ("first", "second")]
     target = folder / "target.cardan.toml"
     expected = {writer.dumps(one) for one in both}
     both[0].save(target)
     rng = random.Random(1)
-    saved = 0
-    for _ in range(count):
+    texts = [text.encode() for text in expected]
+    saved = halfway = 0
+    for number in range(count):
         before = target.stat().st_mtime_ns
         child = os.fork()
         if child == 0:
             while True:
-                for one in both:
-                    one.save(target)
-        time.sleep(rng.uniform(0.0, 0.2))
+                for one, text in zip(both, texts, strict=True):
+                    one.save(target) if number % 2 else atomic.write(target, text)
+        time.sleep(rng.uniform(0.0, 0.1))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         assert target.read_text(encoding="utf-8") in expected
         saved += target.stat().st_mtime_ns != before
         for left in folder.glob(".*.tmp"):
             left.unlink()
-    assert saved > count // 10  # many were killed in, or after, a save
+            halfway += 1
+    assert saved > count // 10, saved  # many were killed after a save
+    assert halfway > count // 10, halfway  # and many in the middle of one
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")

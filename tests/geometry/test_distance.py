@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
+import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 import cardan as cd
+import distance_judge as judge
+from cardan.geometry.distance import pose_of
 from cardan.math import euler
-from distance_judge import closest, judged, rotation
+from distance_judge import judged, random_pose, rotation
 
 g = cd.geometry
 KNOTS = (0, 0, 0, 0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1)
 
 
 def bumpy(rng):
-    """A bicubic patch over the unit square, 8×8 control points, heights of ± 0.15."""
-    x, y = np.meshgrid(np.linspace(0, 1, 8), np.linspace(0, 1, 8), indexing="ij")
-    return g.Surface(np.stack([x, y, 0.15 * rng.normal(size=(8, 8))], -1), rng.uniform(0.8, 1.25, (8, 8)))
+    return g.Surface(*judge.bumps(rng))
 
 
-def random_pose(rng, reach):
-    p = rng.normal(size=4)
-    p /= np.linalg.norm(p)
-    n = rng.normal(size=3)
-    center = np.array([0.5, 0.5, 0.0])
-    return np.concatenate([center + reach * n / np.linalg.norm(n) - rotation(p) @ center, p])
+def verdict(a, b, pose, pair):
+    return judge.pair_verdict(judged(a), judged(b), pose, pair)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -35,11 +32,42 @@ def test_the_closest_pair_of_bumpy_patches_is_that_of_brute_force(seed):
     a, b = bumpy(rng), bumpy(rng)
     pose = random_pose(rng, rng.uniform(0.6, 1.6))
     pair = g.closest_pair(a, b, pose)
-    expected = closest(judged(a), judged(b), pose)
-    assert pair.distance == pytest.approx(expected, abs=2e-7 if expected < 1e-3 else 1e-8)
+    assert verdict(a, b, pose, pair) is None
     assert pair.margin < 1e-7
-    found = np.linalg.norm(a(*pair.parameters[0]) - rotation(pose[3:]) @ b(*pair.parameters[1]) - pose[:3])
-    assert found == pytest.approx(pair.distance, abs=1e-12)
+
+
+@pytest.mark.long
+def test_a_thousand_pairs_and_a_thousand_poses_are_those_of_brute_force():
+    rng = np.random.default_rng(2024)
+    fixed = bumpy(rng), bumpy(rng)
+    kept = g.Distance(*fixed)
+    faults, places = [], set()
+    for k in range(2000):
+        a, b = (bumpy(rng), bumpy(rng)) if k < 1000 else fixed
+        pose = random_pose(rng, rng.uniform(0.6, 1.6))
+        pair = (g.Distance(a, b) if k < 1000 else kept).closest(pose)
+        places |= {(k < 1000, int((np.minimum(q, 1.0 - q) < 1e-12).sum())) for q in pair.parameters}
+        fault = verdict(a, b, pose, pair)
+        faults += [f"case {k}: {fault}"] if fault else []
+    assert not faults
+    assert len(places) == 6  # inside, edges and corners, of both
+
+
+def test_the_judge_refutes_a_pair_that_is_not_the_closest():
+    refuted = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        a, b = bumpy(rng), bumpy(rng)
+        pose = random_pose(rng, rng.uniform(0.6, 1.6))
+        query = g.Distance(a, b)
+        best = query.closest(pose)
+        for x in rng.uniform(0.1, 0.9, (4, 4)):
+            local = query.track(pose, g.Pair(0.0, best.points, (x[:2], x[2:]), 0.0, best.patches))
+            assert (verdict(a, b, pose, local) is None) == (local.distance <= best.distance + judge.CLOSER)
+            refuted += local.distance > best.distance + judge.CLOSER
+        best.distance -= 1e-6
+        assert "that of its points" in verdict(a, b, pose, best)
+    assert refuted > 5
 
 
 def test_closed_forms():
@@ -114,41 +142,22 @@ def test_all_local_minima_of_a_curve(seed):
     assert found == pytest.approx(expected, abs=1e-8)
 
 
-def face():
-    rng = np.random.default_rng(0)
-    circle = g.circle(1.0).to_nurbs()
-
-    def ring(x, y, r):
-        return g.Curve(circle.points * r + (x, y), circle.weights, circle.knots, degree=2)
-
-    corners = [(0.05, 0.05), (0.95, 0.05), (0.95, 0.95), (0.05, 0.95), (0.05, 0.05)]
-    outer = [g.Curve(list(side), degree=1) for side in itertools.pairwise(corners)]
-    return g.Face(bumpy(rng), [outer, ring(0.5, 0.5, 0.2), ring(0.25, 0.25, 0.08)])
-
-
-def in_domain(uv):
-    square = np.abs(uv - 0.5).max(axis=-1) <= 0.45
-    return square & (np.hypot(*(uv - 0.5).T) >= 0.2) & (np.hypot(*(uv - 0.25).T) >= 0.08)
-
-
-def test_a_trimmed_face_with_holes():
-    f = face()
+@pytest.mark.parametrize("count", [15, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_trimmed_face_with_holes(count):
+    f = judge.face(g)
+    truth = judge.Plate(judged(f.surface))
     query = g.Distance(f, (0.0, 0.0, 0.0))
-    rng = np.random.default_rng(2)
-    uv, points = judged(f.surface).grid(901)
-    points = points[in_domain(uv)]
-    edges = 0
-    for p in rng.uniform((-0.2, -0.2, -0.4), (1.2, 1.2, 0.4), (25, 3)):
+    rng = np.random.default_rng(8)
+    edges, faults = 0, []
+    for p in rng.uniform((-0.2, -0.2, -0.4), (1.2, 1.2, 0.4), (count, 3)):
         pair = query.closest(p)
-        sampled = np.linalg.norm(points - p, axis=1).min()
-        assert pair.distance <= sampled + 1e-7
-        assert sampled - pair.distance < 4e-3
         edge = f.edge(pair)
         q = pair.parameters[0] if edge is None else edge.curve(float(pair.parameters[0][0]))
-        assert in_domain(q + 0.0) or np.abs(q - 0.5).max() < 0.45 + 1e-9
-        assert np.linalg.norm(f.surface(*q) - p) == pytest.approx(pair.distance, abs=1e-10)
+        fault = truth.verdict(p, pair.distance, q)
+        faults += [f"{p}: {fault}"] if fault else []
         edges += edge is not None
-    assert 5 < edges < 25
+    assert not faults
+    assert count / 5 < edges < count
 
 
 def test_bad_domains_are_named():
@@ -160,6 +169,10 @@ def test_bad_domains_are_named():
         g.Face(s, [g.Curve([(0.2, 0.2), (0.8, 0.8), (0.2, 0.2)], degree=1)])
     with pytest.raises(cd.ModelError, match="loop 0 is open"):
         g.Face(s, [g.Curve([(0.2, 0.2), (0.8, 0.8), (0.2, 0.5)], degree=1)])
+    square = [(0.2, 0.2), (0.6, 0.2), (0.6, 0.6), (0.2, 0.6), (0.2, 0.2)]
+    moved = [(x + 0.2, y + 0.1) for x, y in square]
+    with pytest.raises(cd.ModelError, match="loops 0 and 1 cross near"):
+        g.Face(s, [g.Curve(square, degree=1), g.Curve(moved, degree=1)])
     with pytest.raises(cd.ModelError, match="leaves the domain"):
         g.Face(s, [g.Curve([(0.2, 0.2), (1.8, 0.8), (0.2, 0.5), (0.2, 0.2)], degree=1)])
 
@@ -178,6 +191,31 @@ def test_exact_derivatives_are_richardson_differences(chart):
         expected = points @ chart_map(pose, chart)
         assert np.abs(found - expected).max() < 1e-7 * np.abs(expected).max()
     assert rate.shape == (6,)
+
+
+@pytest.mark.parametrize(("scheme", "order"), [("forward", 1), ("central", 2), ("richardson", 4)])
+def test_the_error_of_differences_has_its_order(scheme, order):
+    query = g.Distance(g.torus(2.0, 0.5), g.ellipsoid(0.5, 0.4, 0.3))
+    pose = np.array([3.1, 0.7, 0.9, 0.5, 0.5, -0.5, 0.5])
+    exact = g.exact(query, pose, query.closest(pose))[0]
+    errors = [np.abs(g.differences(query, pose, scheme=scheme, h=h) - exact).max() for h in (0.04, 0.02)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.3)
+
+
+def test_curves_with_curves_and_surfaces():
+    rng = np.random.default_rng(6)
+    c, d, s = g.Curve(rng.random((8, 3))), g.Curve(rng.random((7, 3)) + np.array([0.4, 0, 0])), bumpy(rng)
+    u = np.linspace(0.0, 1.0, 1501)
+    uv = judge.judged(s).grid(301)[1]
+    pose = random_pose(rng, 0.9)
+    R, t = rotation(pose[3:]), pose[:3]
+    for a, b, pa, pb in ((c, d, c.evaluate(u), d.evaluate(u)), (s, c, uv, c.evaluate(u)), (c, s, c.evaluate(u), uv)):
+        pair = g.closest_pair(a, b, pose)
+        sampled = cKDTree(pb @ R.T + t).query(pa)[0].min()
+        assert sampled - 3e-3 < pair.distance <= sampled + 1e-12
+        one, two = a(*pair.parameters[0]), R @ b(*pair.parameters[1]) + t
+        assert np.linalg.norm(one - two) == pytest.approx(pair.distance, abs=1e-12)
+        assert pair.margin < 1e-7
 
 
 def test_differences_accept_any_object_with_closest_pair():
@@ -205,6 +243,51 @@ def ball(n, rng):
     return g.Mesh(p * (1.0 + 0.2 * np.sin(5.0 * p[:, :1])), faces)
 
 
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.long)])
+def test_pairs_of_meshes_are_those_of_brute_force(count):
+    rng = np.random.default_rng(9)
+    a, b = ball(100, rng), ball(80, rng)
+    touching = 0
+    for _ in range(count):
+        pose = random_pose(rng, rng.uniform(1.6, 3.0))
+        pair = a.closest_pair(b, pose)
+        moved = b.vertices @ rotation(pose[3:]).T + pose[:3]
+        expected = judge.mesh_distance(a.vertices[a.faces], moved[b.faces])
+        assert pair.distance == pytest.approx(expected, abs=1e-12)
+        touching += expected == 0.0
+    assert 0 < touching < count
+
+
+def test_a_mesh_keeps_its_answers_in_a_copy():
+    mesh = ball(50, np.random.default_rng(0))
+    copied = pickle.loads(pickle.dumps(mesh))
+    assert copied.closest_point((1, 2, 3)).distance == mesh.closest_point((1, 2, 3)).distance
+
+
+def test_full_trees_forget_earlier_searches_and_stay_right(monkeypatch):
+    monkeypatch.setattr(g.distance, "FORGET", 1000)
+    rng = np.random.default_rng(3)
+    a, b = bumpy(rng), bumpy(rng)
+    query = g.Distance(a, b)
+    most = 0
+    for _ in range(40):
+        pose = random_pose(rng, rng.uniform(0.6, 1.2))
+        assert query.closest(pose).distance == pytest.approx(g.Distance(a, b).closest(pose).distance, abs=1e-9)
+        assert query.closest(pose).margin < 1e-7
+        most = max(most, *(int(tree.count[0]) for tree in query.trees))
+    assert most > 500 and max(tree.capacity for tree in query.trees) <= 4000
+
+
+def test_queries_that_share_memory_do_not_share_results():
+    rng = np.random.default_rng(3)
+    shapes, pose = [bumpy(rng) for _ in range(4)], random_pose(rng, 1.2)
+    expected = [g.Distance(a, shapes[0]).closest(pose).distance for a in shapes[1:]]
+    queries = [g.Distance(a, shapes[0]) for a in shapes[1:]]
+    for _ in range(2):
+        assert [query.closest(pose).distance for query in queries] == expected
+        g.Distance(shapes[3], shapes[2]).closest(pose)
+
+
 def test_meshes_are_those_of_brute_force():
     rng = np.random.default_rng(4)
     a, b = ball(300, rng), ball(200, rng)
@@ -230,3 +313,10 @@ def test_meshes_are_those_of_brute_force():
         assert np.linalg.norm(pair.points[0] - pair.points[1]) == pytest.approx(pair.distance, abs=1e-12)
     assert a.closest_pair(b, (0.9, 0, 0)).distance == 0.0
     assert a.mass_properties().volume == pytest.approx(4.19, rel=0.1)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("pose", [(0.0, np.nan, 0.0), np.full((4, 4), np.inf), (0, 0, 0, np.nan, 0, 0, 0)])
+def test_a_pose_that_is_not_finite_is_refused_as_such(pose):
+    with pytest.raises(cd.ModelError, match=r"the pose is .*; it(s numbers)? must be finite"):
+        pose_of(pose)

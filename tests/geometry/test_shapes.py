@@ -174,7 +174,25 @@ def test_measures_are_those_of_closed_forms():
     assert ball.inertia[0, 0] == pytest.approx(ball.mass * 13 / 5, rel=1e-9)
     assert g.arc_length(g.circle(2.0))[0] == pytest.approx(4 * np.pi, rel=1e-14)
     assert g.curvature(g.circle(2.0), 0.3) == pytest.approx(0.5, abs=1e-14)
+    n = g.normal(torus, 0.3, 0.4)
+    assert n == pytest.approx((np.cos(0.4) * np.cos(0.3), np.cos(0.4) * np.sin(0.3), np.sin(0.4)), abs=1e-14)
     assert g.curvature(torus, 0.3, 0.0) == pytest.approx((-1 / 2.5, -2.0), abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["bicubic", "curve", "traced curve", "torus"])
+def test_a_plot_shows_the_points_of_the_shape(name):
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    s = SHAPES[name]
+    axes = g.plot(s, count=6)
+    ends = [np.linspace(low, high, 7 if s.freedoms == 2 else 49) for low, high in s.bounds]
+    points = s.evaluate(np.stack([x.ravel() for x in np.meshgrid(*ends, indexing="ij")], axis=1))
+    drawn = [axes.get_xlim(), axes.get_ylim(), *([axes.get_zlim()] if hasattr(axes, "get_zlim") else [])]
+    assert len(drawn) == s.dimension
+    for k, (low, high) in enumerate(drawn):
+        assert low <= points[:, k].min() and points[:, k].max() <= high
+    plt.close("all")
 
 
 @pytest.mark.parametrize("name", ["bicubic", "torus", "traced surface", "cylinder"])
@@ -210,6 +228,13 @@ BAD = {
     "degree": lambda: g.Curve(POINTS[0], degree=0),
     "u is 1.5": lambda: surface().derivatives(1.5, 0.1),
     "order is 4": lambda: surface().evaluate([(0.1, 0.1)], 4),
+    "order is 5": lambda: [SHAPES["bicubic"].derivatives(0.1, 0.1, order) for order in (2, 5)],
+    "parameter v of point 1 is 1.25": lambda: surface().evaluate([(0.1, 0.1), (0.2, 1.25)]),
+    "knots_v[5] is 0.1": lambda: g.Surface(POINTS, knots_v=[0, 0, 0, 0, 0.4, 0.1, *[0.5] * 3, *[1.0] * 5]),
+    "knots_u has 5 knots": lambda: g.Surface(POINTS, knots_u=np.linspace(0, 1, 5)),
+    "points[0, 1, 2] is inf": lambda: g.Surface(np.where(np.arange(48).reshape(4, 4, 3) == 5, np.inf, 1.0)),
+    "points[1] and [2] coincide": lambda: g.Curve.interpolate([(0, 0), (1, 0), (1, 0), (2, 1)]),
+    "hole at the edge (0, 1)": lambda: g.Mesh(np.eye(3), [(0, 1, 2)]).mass_properties(),
     "radius of the circle is -1.0": lambda: g.circle(-1.0),
     "cross itself": lambda: g.torus(1.0, 1.5),
     "open": lambda: g.volume(surface()),

@@ -150,7 +150,8 @@ def test_a_larger_k_takes_fewer_iterations_to_the_same_ends():
         descend(mechanism.system, "manifold", starts, 1e-2, 10_000, gain=gain) for gain in (0.1, np.inf, 1e9)
     )
     assert small.met.all() and full.met.all()
-    assert np.median(full.iterations) < 0.6 * np.median(small.iterations)
+    assert (full.iterations < 0.8 * small.iterations).all()
+    assert np.median(full.iterations / small.iterations) < 0.65
     assert np.array_equal(full.iterations, beyond.iterations)
 
 

@@ -38,7 +38,8 @@ def opened(browser: Browser, server: Server) -> Iterator[Opener]:
 
     def open_item(item: str, **options: str) -> tuple[Tab, Bench]:
         before = set(server._tabs)
-        tab = browser.open(f"{server.address.partition('&')[0]}&item={item}", **options)
+        more = "".join(f"&{key}={value}" for key, value in options.items())
+        tab = browser.open(f"{server.address.partition('&')[0]}&item={item}{more}")
         tabs.append(tab)
         tab.until(READY)
         (bench,) = wait_until(lambda: set(server._tabs) - before, what="a tab of the server")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import http.client
@@ -15,7 +16,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -25,9 +28,9 @@ from websockets.sync.client import ClientConnection, connect
 import cardan as cd
 from cardan.examples import REGISTRY
 from cardan.math import euler
-from cardan.view import clip, protocol, server
+from cardan.view import clip, hand, protocol, server
 from cardan.view.bench import Bench
-from cardan.view.mailbox import Inbox
+from cardan.view.mailbox import Inbox, Outbox
 from cardan.view.server import MOST_REFUSALS, Server
 from chromium import wait_until
 
@@ -58,6 +61,7 @@ def until(connection: ClientConnection, wanted: Any, seconds: float = SLOW) -> A
         found = json.loads(message) if isinstance(message, str) else message
         if wanted(found):
             return found
+        assert not told("problem")(found), found["text"]  # nobody waits for an answer that cannot come
     raise AssertionError("the message did not come")
 
 
@@ -196,8 +200,7 @@ def is_refused(message: str | bytes) -> bool:
     return False
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("count", "most"), [(500, 99), (10_000, MOST_REFUSALS)])
+@pytest.mark.parametrize(("count", "most"), [(500, 99), pytest.param(10_000, MOST_REFUSALS, marks=pytest.mark.long)])
 def test_hostile_messages_are_refused_and_other_tabs_go_on(
     running: Server, monkeypatch: pytest.MonkeyPatch, count: int, most: int
 ) -> None:
@@ -265,6 +268,145 @@ def test_the_newest_target_wins_and_a_full_inbox_refuses() -> None:
         inbox.put(protocol.Command("undo"))
     with pytest.raises(protocol.Refused):
         inbox.put(protocol.Command("undo"))
+
+
+def test_no_message_overtakes_a_frame() -> None:
+    """Messages that wait together, because the network's thread was busy, are sent in the order of posting."""
+
+    async def taken() -> list[str | bytes]:
+        outbox = Outbox(asyncio.get_running_loop())
+        outbox.post("scene", new_scene=True)
+        outbox.show(b"frame 1")
+        outbox.post("freedoms")
+        first = await outbox.take()
+        outbox.show(b"frame 2")
+        outbox.post("drivers")
+        outbox.show(b"frame 3")
+        outbox.post("pins")
+        return first + await outbox.take()
+
+    assert asyncio.run(taken()) == ["scene", b"frame 1", "freedoms", "drivers", b"frame 3", "pins"]
+
+
+def test_a_hand_reaches_a_target_that_does_not_move(running: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request, and so little time for it that many steps are needed: the frames go on until it is reached."""
+    monkeypatch.setattr(hand, "MOST_STEPS", 1)
+    with tab(running) as one:
+        first = poses(until(one, is_frame))
+        until(one, told("freedoms"))
+        start = first[0, :3] + euler.rotate(first[0, 3:], np.array([0.5, 0.0, 0.0]))
+        turned = np.array([[0.6, -0.8, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]])
+        pivot = first[0, :3]
+        target = pivot + turned @ (start - pivot)  # the crank turns by 53° about z
+        one.send(drag(4, target))
+        flags: list[int] = []
+
+        def arrived(message: Any) -> bool:
+            if is_frame(message):
+                flags.append(struct.unpack_from("<I", message, 8)[0])
+            return bool(flags) and flags[-1] & protocol.GRASPED > 0 and not flags[-1] & protocol.SHORT
+
+        found = until(one, arrived)
+    assert flags[0] & protocol.SHORT, "the first step was enough: the test shows nothing"
+    point = struct.unpack_from("<3f", found, 40)
+    assert np.abs(np.array(point) - target).max() < 1e-3
+
+
+def test_a_pull_that_fails_is_told_once(running: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tab(running) as one:
+        until(one, told("freedoms"))
+        good, steps = hand.Drag.step, []
+
+        def step(self: hand.Drag) -> protocol.Frame:
+            steps.append(1)
+            if len(steps) > 1:
+                raise cd.CardanError("lost")
+            found = good(self)
+            self.is_moving = True
+            return found
+
+        monkeypatch.setattr(hand.Drag, "step", step)
+        one.send(drag(1, (0.4, 0.1, 0.1)))
+        assert until(one, told("problem"))["text"] == "lost"
+        one.send('{"do":"keep","name":"end","seq":2}')
+        until(one, told("poses"))  # a second problem would fail
+    assert len(steps) == 2
+
+
+def test_a_limit_that_is_reached_is_told_in_words() -> None:
+    m = cd.Mechanism("drawer")
+    m.body("drawer")
+    slide = m.prismatic("slide", m.ground.frame(z=(1, 0, 0)), m["drawer"].frame(z=(1, 0, 0)))
+    m.limit("end of rail", slide, upper=0.25)
+    with Server(m, port=0) as server, tab(server, "own") as one:
+        until(one, told("freedoms"))
+        one.send(drag(1, (1.0, 0.0, 0.0), point=(0.0, 0.0, 0.0)))
+        said = until(one, told("stops"))["texts"]
+        assert said == ["slide displacement is at its upper limit, 250 mm (end of rail)"]
+        one.send(drag(2, (-0.3, 0.0, 0.0), point=(0.0, 0.0, 0.0)))
+        assert until(one, told("stops"))["texts"] == []
+
+
+def lever(length: float) -> cd.Mechanism:
+    m = cd.Mechanism("lever")
+    m.body("lever")
+    m.revolute("hinge", m.ground.frame(), m["lever"].frame((-length, 0, 0)))
+    return m
+
+
+def scene_of(message: Any) -> bool:
+    return isinstance(message, bytes) and message[:4] == struct.pack("<I", protocol.SCENE)
+
+
+def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Any) -> None:
+    """The command in a process of its own, on a model file: saved anew, then broken, then mended."""
+    path = tmp_path / "lever.cardan.toml"
+    lever(0.2).save(path)
+    command = [sys.executable, "-m", "cardan", "view", str(path), "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = process.stdout.readline().split()[1]
+            at = urlsplit(said)
+            given = parse_qs(at.query)
+            assert given["item"] == ["own"]
+            address = f"ws://{at.netloc}/ws?token={given['token'][0]}&item=own"
+            with connect(address, origin=f"http://{at.netloc}", max_size=None, open_timeout=SLOW) as one:
+                first = poses(until(one, is_frame))
+                assert np.linalg.norm(first[0, :3]) == pytest.approx(0.2)
+                until(one, told("freedoms"))
+                one.send(drag(5, (0.0, 0.2, 0.0), point=(0.0, 0.0, 0.0)))
+                until(one, lambda m: is_frame(m) and abs(poses(m)[0, 1] - 0.2) < 1e-3)
+                one.send('{"do":"drop","seq":6}')
+                lever(0.3).save(path)
+                until(one, told("reloading"))
+                until(one, scene_of)
+                moved = poses(until(one, is_frame))
+                assert moved[0, :3] == pytest.approx([0.0, 0.3, 0.0], abs=1e-3)  # where it was dragged to
+                until(one, told("freedoms"))
+                path.write_text(path.read_text().replace("[bodies", "[bodie"))
+                with pytest.raises(AssertionError, match="bodie"):
+                    until(one, told("reloading"))
+                lever(0.25).save(path)
+                until(one, told("reloading"))
+                assert np.linalg.norm(poses(until(one, is_frame))[0, :3]) == pytest.approx(0.25)
+        finally:
+            process.kill()
+
+
+def test_a_function_of_a_script_is_shown(tmp_path: Any) -> None:
+    script = tmp_path / "lift.py"
+    lines = ("import cardan as cd", "def make():", "    m = cd.Mechanism('lift')", "    m.body('cage')", "    return m")
+    script.write_text("\n".join(lines))
+    command = [sys.executable, "-m", "cardan", "view", f"{script}:make", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert "item=own" in process.stdout.readline()
+        finally:
+            process.kill()
+    wrong = [sys.executable, "-m", "cardan", "view", f"{script}:mak", "--no-browser"]
+    done = subprocess.run(wrong, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "make" in done.stderr
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
@@ -411,11 +553,8 @@ def test_a_soak_leaves_no_memory_thread_or_file(running: Server) -> None:
                     until(one, lambda m, k=k: is_frame(m) and struct.unpack_from("<I", m, 4)[0] == k)
 
     def round_of(events: int) -> None:
-        threads = [threading.Thread(target=visit, args=(events,)) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(visit, [events] * 4))  # raises what a tab raised
 
     for _ in range(3):
         round_of(500)  # caches fill

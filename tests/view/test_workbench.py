@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,78 +14,12 @@ import cardan as cd
 from cardan.examples import REGISTRY
 from cardan.view.bench import Bench, without_drivers
 from cardan.view.server import Server
-from chromium import Browser, Tab, wait_until
+from chromium import Browser, wait_until
+from pointer import SHOTS, drag, drawn, line, rest, screen, settle
 
-ROOT = Path(__file__).resolve().parents[2]
-SHOTS = ROOT / "build" / "screenshots"
 FLOAT32 = 2e-6  # of the extent: poses travel as float32
 CLOSED = 1e-9  # of the extent
 CTRL = 2
-
-
-def drawn(tab: Tab) -> np.ndarray:
-    """Poses of the movable parts as they are drawn, shape (bodies, 7)."""
-    return np.array(
-        tab.js(
-            "cardan.stage.parts.slice(1).map(({node: {position: p, quaternion: q}}) =>"
-            "[p.x, p.y, p.z, q.w, q.x, q.y, q.z])"
-        )
-    )
-
-
-def screen(tab: Tab, part: str, share: float = 0.6) -> tuple[float, float]:
-    """A place on the canvas where a part is on top, near a share of the way to its farthest joint."""
-    found = tab.js(
-        f"""(() => {{
-        const s = cardan.stage, i = s.parts.findIndex(p => p.name === {json.dumps(part)});
-        s.scene.updateMatrixWorld(true);
-        const a = s.parts[i].node.position.clone(), b = s.toWorld(i, cardan.farthest(i));
-        for (const u of [{share}, 0.5, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0, 1]) {{
-          const at = s.screen(a.clone().lerp(b, u));
-          for (const [x, y] of [[0, 0], [6, 0], [-6, 0], [0, 6], [0, -6], [0, 12], [0, -12], [12, 0], [-12, 0]]) {{
-            const hit = s.pick(at[0] + x, at[1] + y);
-            if (hit && hit.part === i && document.elementFromPoint(at[0] + x, at[1] + y) === s.canvas)
-              return [at[0] + x, at[1] + y];
-          }}
-        }}
-        return null; }})()"""
-    )
-    assert found, f"{part} is not seen"
-    return found[0], found[1]
-
-
-def drag(tab: Tab, part: str, way: list[tuple[float, float]], modifiers: int = 0) -> tuple[float, float]:
-    """Press on a part and move along a way [pixels]; the button stays pressed.  Returns the last place."""
-    x, y = screen(tab, part)
-    tab.mouse("Moved", x, y)
-    tab.mouse("Pressed", x, y, modifiers=modifiers)
-    for dx, dy in way:
-        tab.mouse("Moved", x + dx, y + dy, held=True, modifiers=modifiers)
-    last = (x + way[-1][0], y + way[-1][1])
-    tab.until("cardan.hand.grab && cardan.frame.flags & 1 ? 1 : 0")
-    settle(tab)
-    return last
-
-
-def settle(tab: Tab) -> None:
-    """Wait until what the mouse did was sent, no request is on its way, and the last answer is drawn."""
-    two_frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
-    tab.js(two_frames)
-    tab.until("!cardan.link.flying && !cardan.link.waiting ? 1 : 0")
-    tab.js(two_frames)
-
-
-def rest(tab: Tab) -> np.ndarray:
-    """The poses when they no longer change."""
-    while True:
-        before = drawn(tab)
-        time.sleep(0.3)
-        if np.array_equal(drawn(tab), before):
-            return before
-
-
-def line(dx: float, dy: float, steps: int = 12) -> list[tuple[float, float]]:
-    return [(dx * k / steps, dy * k / steps) for k in range(1, steps + 1)]
 
 
 def is_closed(bench: Bench) -> bool:
@@ -113,8 +46,27 @@ def test_every_mechanism_of_the_gallery_is_drawn_as_it_was_solved(opened) -> Non
             if bench._model[joint].of(word).unit == "rad":
                 away = np.arctan2(np.sin(away), np.cos(away))
             assert abs(away) < 1e-3, (name, joint, word)
+        tab.until("cardan.stage.settled ? 1 : 0")
+        left, right, top, bottom = tab.js(SEEN)
+        panels = (
+            "['#tree', '#side', '#tools', '#transport'].map(s => document.querySelector(s).getBoundingClientRect())"
+        )
+        tree, side, tools, transport = tab.js(f"{panels}.map(r => [r.left, r.right, r.top, r.bottom])")
+        assert tree[1] < left and right < side[0], f"{name}: a part is behind a panel"
+        assert tools[3] < top and bottom < transport[2], f"{name}: a part is behind a panel"
         tab.screenshot(SHOTS / f"{name}.png")
     assert not tab.errors()
+
+
+SEEN = """(() => { const s = cardan.stage, box = [Infinity, -Infinity, Infinity, -Infinity];
+for (const part of s.parts) for (const mesh of part.faces) {
+  const p = mesh.geometry.getAttribute('position');
+  for (let k = 0; k < p.count; k += 7) {
+    const [x, y] = s.screen(s.camera.position.clone().fromBufferAttribute(p, k).applyMatrix4(mesh.matrixWorld));
+    box[0] = Math.min(box[0], x); box[1] = Math.max(box[1], x);
+    box[2] = Math.min(box[2], y); box[3] = Math.max(box[3], y);
+  } }
+return box; })()"""  # left, right, top, bottom [pixels] of everything that is drawn
 
 
 @pytest.mark.parametrize(
@@ -179,9 +131,14 @@ def test_a_limit_stops_the_drag_and_the_arrow_stretches(browser: Browser) -> Non
         assert tab.js("cardan.frame.flags & 4"), "the target is not reached"
         length = tab.js("cardan.stage.arrow.from.distanceTo(cardan.stage.arrow.to)")
         assert length > 0.1
-        assert tab.js("document.querySelector('#force').textContent").endswith("N")
+        force, words = tab.js("document.querySelector('#force').textContent").split("\n")
+        assert force.endswith(" N")
+        bound = "upper limit, 17.19°" if angle > 0 else "lower limit, −11.46°"
+        assert words == f"hinge angle is at its {bound} (stop)"
+        tab.until(f"document.querySelector('#stops').textContent === {json.dumps(words)} ? 1 : 0")
         tab.screenshot(SHOTS / "limit.png")
         tab.mouse("Released", x, y)
+        tab.until("document.querySelector('#stops').hidden ? 1 : 0")
         tab.close()
 
 
@@ -249,6 +206,11 @@ def test_a_simulation_plays_and_keeps_its_energy(opened) -> None:
     assert tab.js("cardan.player.playing")
     total = np.array(tab.js("[...cardan.player.clip.series.find(s => s.of === 'energy' && s.what === 'total').values]"))
     assert np.ptp(total) < 1e-3 * max(1.0, np.abs(total).max())
+    tab.js(
+        "(() => { const s = document.querySelector('#plot-choice'); s.value = 'energy|total';"
+        "s.dispatchEvent(new Event('change')); })()"
+    )
+    assert tab.js("cardan.plots.sizes")[-1] == len(total)
     tab.until("cardan.player.time > 0.2 ? 1 : 0")
     tab.key(" ", "Space", " ")
     first = drawn(tab)
@@ -293,6 +255,27 @@ def test_what_cannot_be_assembled_is_said_in_words(browser: Browser) -> None:
         tab.until("cardan.stage.parts.length === 2 ? 1 : 0")
         tab.screenshot(SHOTS / "impossible.png")
         tab.close()
+
+
+@pytest.mark.parametrize("item", ["rsur", "planar_4r"])  # z is up, y is up
+def test_a_face_of_the_view_cube_turns_towards_the_viewer_and_reads_upright(opened, item: str) -> None:
+    """After a click on a face the view is along its normal, and the face is drawn without a rotation."""
+    tab, _ = opened(item)
+    for face in ("top", "front", "right", "back", "left", "under"):
+        tab.js(f"[...document.querySelectorAll('#cube button')].find(b => b.innerText === '{face}').click()")
+        tab.until("!cardan.stage.glide && cardan.stage.settled ? 1 : 0")
+        turned = tab.js(
+            f"""(() => {{ const b = [...document.querySelectorAll('#cube button')].find(b => b.innerText === '{face}');
+            const m = new DOMMatrix(b.parentElement.style.transform).multiply(new DOMMatrix(b.style.transform));
+            return [m.m11, m.m12, m.m13, m.m21, m.m22, m.m23, m.m31, m.m32, m.m33]; }})()"""
+        )
+        assert np.abs(np.array(turned).reshape(3, 3) - np.eye(3)).max() < 5e-3, face
+    up = np.array(tab.js("cardan.stage.up.toArray()"))
+    tab.js("[...document.querySelectorAll('#cube button')].find(b => b.innerText === 'top').click()")
+    tab.until("!cardan.stage.glide && cardan.stage.settled ? 1 : 0")
+    away = tab.js("cardan.stage.camera.position.clone().sub(cardan.stage.orbit.target).normalize().toArray()")
+    assert np.array(away) @ up > 1.0 - 1e-4
+    tab.screenshot(SHOTS / f"top_{item}.png")
 
 
 def test_two_tabs_are_independent(opened) -> None:

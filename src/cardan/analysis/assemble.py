@@ -9,10 +9,12 @@ import numpy as np
 
 from cardan.analysis import attempts
 from cardan.analysis.attempts import End, Task
+from cardan.analysis.chunks import worker_count
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
 from cardan.coordinates import formulations, verdict
+from cardan.errors import ModelError
 from cardan.solvers.abi import Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import System
@@ -51,11 +53,14 @@ def assemble_least(
     return again
 
 
-def assemble(system: System, start: Start, at_time: float | None, options: AssemblyOptions) -> AssemblyResult:
+def assemble(
+    system: System, start: Start, at_time: float | None, options: AssemblyOptions, workers: int | None = None
+) -> AssemblyResult:
     """See :meth:`cardan.Mechanism.assemble`."""
     began = time.perf_counter()
     deadline = None if options.max_seconds is None else began + options.max_seconds
-    task = Task(options, deadline, start_time(start, at_time))
+    threads = 1 if workers is None else _checked_workers(workers, options)
+    task = Task(options, deadline, start_time(start, at_time), threads)
     coordinates = start_coordinates(system, start)
     near = start_angles(system, start)
     if system.in_one_piece:
@@ -74,6 +79,16 @@ def assemble(system: System, start: Start, at_time: float | None, options: Assem
         piece.put_angles(_angles(piece.system, end, own), angles)
         ends.append(end)
     return _result(system, moved, angles, ends, task, began)
+
+
+def _checked_workers(workers: int, options: AssemblyOptions) -> int:
+    """The number of threads of a spring step."""
+    if not options.solver.has_springs:
+        raise ModelError(
+            f"workers is {workers}, but method {options.method!r} uses one thread; only the spring steps of 'gradient' "
+            "and 'hybrid' are divided among threads, and assemble_many among starts"
+        )
+    return worker_count(workers)
 
 
 def _angles(system: System, end: End, near: FloatArray) -> FloatArray:

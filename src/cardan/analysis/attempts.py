@@ -45,6 +45,7 @@ class Task(NamedTuple):
     options: AssemblyOptions
     deadline: float | None
     time: float
+    workers: int = 1  # threads of a spring step
 
     def is_late(self) -> bool:
         return self.deadline is not None and time.perf_counter() >= self.deadline
@@ -93,6 +94,7 @@ def _solve_once(system: System, q: FloatArray, task: Task) -> End:
     attempt = _auto if options.method == AUTO else _attempt
     if not formulations.projects(options.formulation):
         return attempt(system, q, task)
+    system.refuse_timed(f"formulation {options.formulation!r}")
     # A start that is met stays unchanged; any other is projected so that the joints of the tree are met.
     length = system.extent_at(q)
     run = _measured(formulations.problem(system, "manifold", length, task.time), q, Outcome.CONVERGED, 0)
@@ -107,6 +109,8 @@ def _attempt(system: System, q: FloatArray, task: Task) -> End:
     length = system.extent_at(q)
     q = with_whole_turns(system, q, length, task.time)
     problem = formulations.problem(system, options.formulation, length, task.time)
+    if options.solver.has_springs:
+        problem = formulations.with_springs(system, options.formulation, problem, length, task.workers)
     x = formulations.enter(system, options.formulation, q)
     run = options.solver.run(problem, x, target_residual(system, length, options.tolerance), task.budget)
     formulations.leave(system, options.formulation, x, q)

@@ -77,7 +77,7 @@ class _Graph:
 
 def is_impossible(system: System, tolerance: float, time: float) -> bool:
     """Whether it is proved that no pose satisfies the system; False if nothing is proved.  time [s]: of the drivers."""
-    floats = system.floats_at(time) if system.signals else system.floats
+    floats = system.floats_at(time)
     records = _records(system, floats.tolist())
     return (
         _coordinates_contradict(system, records, tolerance)

@@ -60,7 +60,7 @@ def constraint_equations(system: System, state: State, joint: Any, sparse: bool 
     q = _solver_coordinates(system, state)
     problem = formulations.problem(system, "manifold", time=state.time)
     value, entries = problem.entries(q)
-    rate, driven = rates.driver_rates(system, problem, state.time)
+    rate, driven = rates.driver_rates(system, problem, state.time, q)
     named = [
         (row.constraint, row.primitive.name, k, row.primitive.units[k])
         for row in system.rows
@@ -78,7 +78,7 @@ def constraint_equations(system: System, state: State, joint: Any, sparse: bool 
         v[:, :3] += np.einsum("kij,kj->ki", turned, swung)
         shift = np.zeros_like(v)
         shift[:, :3] = centripetal
-        gamma = formulations.gamma(system, "manifold", q, v.ravel()) + driven
+        gamma = rates.gamma_at(system, q, v.ravel(), state.time) + driven
         gamma -= jacobian @ shift.ravel()  # only the columns of δr are used, and these are the solvers' own
     chosen = _rows_of(system, joint, named)
     if len(chosen) < len(named):
@@ -146,6 +146,11 @@ def jacobian(system: System, of: Any, state: State, by: Any, sparse: bool | None
         return own if is_sparse else own.toarray()
     names = list(rates.driver_rows(system))
     if isinstance(by, str) and by == "drivers":
+        if not names:
+            raise ModelError(
+                "jacobian was asked for by='drivers', but the mechanism has none; add one with m.drive(…), or take "
+                "by='bodies'"
+            )
         by = names
     wanted = [by] if isinstance(by, str | Joint) else list(by)
     drivers = [one.name if isinstance(one, Joint) else one for one in wanted]

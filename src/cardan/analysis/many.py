@@ -142,6 +142,8 @@ class _Shared(_OneByOne):
         super().__init__(piece, starts, ends, judge, task)
         formulation, length = task.options.formulation, piece.length
         self.problem = formulations.problem(piece, formulation, length, task.time)
+        if task.options.solver.has_springs:
+            self.problem = formulations.with_springs(piece, formulation, self.problem, length)
         self.whole = formulations.problem(piece, "manifold", length, task.time)
         self.other = formulations.problem(piece, formulation, attempts.OTHER_LENGTH * length, task.time)
         authored = formulations.to_reference(piece, piece.authored)  # with the drawn variables
@@ -169,12 +171,13 @@ class _Shared(_OneByOne):
     def _options(self) -> FloatArray:
         """The options in the form that the kernel reads."""
         options, k = self.task.options, _many
-        first = options.solver.stages[0]
+        solver = options.solver
+        first = solver.stages[0]
         out: FloatArray = np.zeros(k.OPTIONS)
         for at, value in {
             k.IS_AUTO: options.method == AUTO,
             k.MOST: options.iterations,
-            k.MOST_FIRST: options.iterations if first.iterations is None else first.iterations,
+            k.MOST_FIRST: solver.first_limit(options.iterations),
             k.FIRST_RESIDUAL: first.residual,
             k.EACH: chunk_size(self.problem),
             k.ALLOWANCE: allowance(self.problem),

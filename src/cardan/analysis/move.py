@@ -84,7 +84,9 @@ def move(
     """See :meth:`cardan.Mechanism.move`."""
     began = clock.perf_counter()
     wanted = _check_times(times)
-    if not system.rated.signals:
+    if system.rated is not system:
+        system.refuse_timed("move with rate rows")
+    if not system.rated.signals and not system.timed:
         raise ModelError("the mechanism has no drivers to move it; add one with m.drive(name, joint, function)")
     tolerance = check.positive(tolerance, "tolerance")
     deadline = None if max_seconds is None else began + check.positive(max_seconds, "max_seconds")
@@ -162,8 +164,12 @@ class _Path:
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
-        self._signals = [(position, Remembered(signal)) for position, signal in system.signals]
-        self._drivers = [(rows[signal.name], signal) for _, signal in self._signals]
+        drivers = [(position, Remembered(signal)) for position, signal in system.signals]
+        timed = [(position, Remembered(function)) for position, _, function in system.timed]
+        self._signals = drivers + timed
+        self._drivers = [(rows[signal.name], signal) for _, signal in drivers]
+        starts = [system.rows[number].start for _, number, _ in system.timed]
+        self._drivers += [(start, function) for start, (_, function) in zip(starts, timed, strict=True)]
         self._limits = Limits(system, self.problem, self._signals) if limit_rows(system) else None
         self._end: End | None = None  # the last pose with its rates, if there are limits
         self._angles = AnglesCounted(system)
@@ -200,6 +206,9 @@ class _Path:
         self, q: FloatArray, time: float, known: rates.Decomposition | rates.Factorization | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """v and v̇ in the solvers' coordinates; known: J in q."""
+        if self.system.timed:  # J may depend on the time
+            self._drive(time)
+            known = None
         if self._rated is None:
             return rates.solver_rates(self.system, self.problem, q, time, known)
         return rates.solver_rates(*self._rated, q, time)
@@ -482,7 +491,7 @@ class _Path:
         for row, signal in self._drivers:
             before, after = signal.value(self.time), signal.value(rejected)
             if self.problem.scales[row] * abs(after - before) > DRIVER_ATOL:
-                text = f"{where} the driver {signal.name!r} jumps from {before:.9g} to {after:.9g}"
+                text = f"{where} the {signal.kind} {signal.name!r} jumps from {before:.9g} to {after:.9g}"
                 return MotionStatus.LOST, f"{text}; a motion must be continuous"
         dependent = contradicting_drivers(self.system, self.problem, self._first, self.q, self.time)
         unmet = contradiction(self.system, self.problem, self.q, self.time)
@@ -519,7 +528,7 @@ class _Path:
 
     def _are_rates_bounded(self, least: float) -> bool:
         """Whether the velocities do not increase as 1/σ towards a singular pose, as they do towards a dead point."""
-        rate, _ = rates.driver_rates(self.system, self.problem, self.time)
+        rate, _ = rates.driver_rates(self.system, self.problem, self.time, self.q)
         velocity = self._linearization.known.solve(rate) / self.problem.scales[self.problem.rows :]
         driven = np.linalg.norm(rate * self.problem.scales[: self.problem.rows])
         return bool(least * np.linalg.norm(velocity) < BOUNDED * driven)

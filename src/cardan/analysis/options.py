@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 from cardan.coordinates import formulations, verdict
 from cardan.coordinates.formulations import Formulation
 from cardan.errors import ModelError
-from cardan.solvers import methods
+from cardan.solvers import abi, methods
 from cardan.system import check
 
 AUTO: Final = "auto"
@@ -17,6 +18,44 @@ Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient
 
 RESTARTS: Final = 200  # default
 MOST_ITERATIONS: Final = 10**15  # kernels count in floats, which are exact up to 2⁵³
+
+
+@dataclass(frozen=True, slots=True)
+class SpringOptions:
+    """Options of the spring steps of the methods ``"gradient"`` and ``"hybrid"``.
+
+    gain: k; None for the default of the method, 0.1 as in the papers, or ∞ before Newton: the longest stable step.
+    bound: k is at most this part of the bound at which the linear model of ½|C|² certainly decreases, from 0 to 1.
+    stop: ``"largest"`` ends at the tolerance on every residual; ``"norm"`` ends at ‖C‖ < ε, the papers' rule, with the
+    tolerance as ε and C in the units of the tolerance.
+    switch_residual, switch_steps: ``"hybrid"`` changes to Newton at this residual, or after so many steps; None for
+    1e-2 and 500.  It also changes where 50 steps reduce ½|C|² by less than a fifth.
+    """
+
+    gain: float | None = None
+    bound: float = 1.0
+    stop: Literal["largest", "norm"] = "largest"
+    switch_residual: float | None = None
+    switch_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        if self.gain is not None and self.gain != math.inf:
+            check.positive(self.gain, "the gain k of the spring step")
+        if check.positive(self.bound, "the bound of the spring step") > 1.0:
+            raise ModelError(f"the bound of the spring step is {self.bound}; it must be at most 1")
+        check.choice(self.stop, "stop", ("largest", "norm"))
+        if self.switch_residual is not None:
+            check.positive(self.switch_residual, "switch_residual")
+        if self.switch_steps is not None:
+            check.count(self.switch_steps, "switch_steps", 0)
+
+    def applied(self, method: methods.Method) -> methods.Method:
+        """The method with these options."""
+        settings = {abi.STEP_BOUND: self.bound, abi.BY_NORM: float(self.stop == "norm")}
+        if self.gain is not None:
+            settings[abi.STEP_GAIN] = self.gain
+        return method.with_springs(settings, self.switch_steps, self.switch_residual)
 
 
 class OptionArguments(TypedDict, total=False):
@@ -29,6 +68,7 @@ class OptionArguments(TypedDict, total=False):
     max_seconds: float | None
     restarts: int | None
     seed: int
+    spring: SpringOptions | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +84,7 @@ class AssemblyOptions:
     max_iterations: per attempt; None for the default of the method.  max_seconds: for the whole call.
     restarts: attempts after the first, with ``"auto"`` only; all are made unless one succeeds or a contradiction is
     proved.  None: at most 200, fewer if the first ones agree or none can help.  seed: of the random restarts.
+    spring: a :class:`cardan.SpringOptions`, for ``"gradient"`` and ``"hybrid"`` only.
     """
 
     method: Method = AUTO
@@ -53,6 +94,7 @@ class AssemblyOptions:
     max_seconds: float | None = None
     restarts: int | None = None
     seed: int = 0
+    spring: SpringOptions | None = None
 
     if not TYPE_CHECKING:
 
@@ -76,6 +118,12 @@ class AssemblyOptions:
             )
         if self.restarts is not None:
             checked["restarts"] = check.count(self.restarts, "restarts", 0)
+        if self.spring is not None and not isinstance(self.spring, SpringOptions):
+            raise ModelError(f"spring is {self.spring!r}; it must be a cardan.SpringOptions")
+        if self.spring is not None and (self.method == AUTO or not methods.REGISTRY[self.method].has_springs):
+            raise ModelError(
+                f"spring is given, but method {self.method!r} has no spring steps; use 'gradient', 'hybrid'"
+            )
         if self.max_seconds is not None:
             checked["max_seconds"] = check.positive(self.max_seconds, "max_seconds")
         for name, value in checked.items():
@@ -84,7 +132,8 @@ class AssemblyOptions:
     @property
     def solver(self) -> methods.Method:
         """The method of each attempt."""
-        return methods.REGISTRY["levenberg_marquardt" if self.method == AUTO else self.method]
+        found = methods.REGISTRY["levenberg_marquardt" if self.method == AUTO else self.method]
+        return found if self.spring is None else self.spring.applied(found)
 
     @property
     def iterations(self) -> int:

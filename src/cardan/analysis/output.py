@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
+from cardan.system import atomic
 from cardan.system.state import FloatArray
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def save(result: Motion | Simulation, path: str | Path, mechanism: Any = None) -
     else:
         valid = ", ".join((".csv", *SHOWN, *CHARTS))
         raise ModelError(f"the file is {str(path)!r}; its name must end in {valid}")
-    write_file(target, data)
+    atomic.write(target, data)
 
 
 def _drawn(result: Motion | Simulation, given: Any) -> Any:
@@ -90,7 +90,7 @@ def columns(result: Motion | Simulation) -> dict[str, FloatArray]:
 
 def write_csv(path: Path, titled: dict[str, FloatArray]) -> None:
     """Columns under their titles, with all digits."""
-    write_file(path, csv_bytes(titled))
+    atomic.write(path, csv_bytes(titled))
 
 
 def csv_bytes(titled: dict[str, FloatArray]) -> bytes:
@@ -100,18 +100,6 @@ def csv_bytes(titled: dict[str, FloatArray]) -> bytes:
     writer.writerow(titled)
     writer.writerows(zip(*(column.tolist() for column in titled.values()), strict=True))
     return text.getvalue().encode()
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file completely or not at all: under another name first, then renamed."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        os.replace(part, path)
-    except OSError as error:
-        raise ModelError(f"{str(path)!r} cannot be written: {error.strerror}; choose another place") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def draw(simulation: Simulation | Motion, coordinates: Sequence[Joint | Coordinate]) -> Any:

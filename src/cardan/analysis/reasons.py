@@ -41,7 +41,7 @@ def out_of_range(system: System, time: float, soon: float) -> str:
 def contradiction(system: System, problem: Problem, q: FloatArray, time: float) -> str:
     """Constraints that no velocities satisfy, each with its residual rate; "" if some velocities satisfy all."""
     velocity, _ = rates.solver_rates(system, problem, q, time)
-    right, _ = rates.driver_rates(system, problem, time)  # of J v = right
+    right, _ = rates.driver_rates(system, problem, time, q)  # of J v = right
     weights = rates.weights(system, problem)
     residual = np.abs(right - problem.product(q, velocity))
     scaled = residual * weights
@@ -62,11 +62,11 @@ def locked(system: System, problem: Problem, q: FloatArray, time: float, known: 
     constraints that lock it.
     """
     weights = rates.weights(system, problem)
-    w = known.solve(rates.driver_rates(system, problem, time)[0]) / problem.scales[problem.rows :]
+    w = known.solve(rates.driver_rates(system, problem, time, q)[0]) / problem.scales[problem.rows :]
     y = np.abs(np.divide(known.multipliers(w), weights, out=np.zeros_like(weights), where=weights > 0.0))
     speeds = np.linalg.norm(w.reshape(-1, 6), axis=1)
     rows = rates.driver_rows(system)
-    largest = max(y[row] for row in rows.values())
+    largest = max([y[row] for row in rows.values()], default=0.0)
     drivers = [name for name, row in rows.items() if y[row] >= LOCKED * largest]
     bodies: set[int] = set()
     for at, (_, primitive, start) in zip(system.starts[:-1].tolist(), system.rows, strict=True):
@@ -118,7 +118,7 @@ def contradicting_drivers(system: System, problem: Problem, first: FloatArray, q
         return ""
     found = dependent_drivers(system, problem, q, count)
     rows = list(rates.driver_rows(system).values())
-    rate = (rates.driver_rates(system, problem, time)[0] * rates.weights(system, problem))[rows]
+    rate = (rates.driver_rates(system, problem, time, q)[0] * rates.weights(system, problem))[rows]
     if not np.abs(found.combinations @ rate).max() > CONTRADICTED * np.abs(rate).max():
         return ""
     every = len(system.signals)

@@ -20,6 +20,7 @@ from cardan.coordinates import formulations
 from cardan.diagnosis import freedom
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
+from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
 from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Integration
 from cardan.dynamics.reactions import ConstraintForces
@@ -38,6 +39,10 @@ MOST_NUMBERS: Final = 500_000_000  # of results: 4 GB
 CHANGED: Final = 1e-9  # of the largest velocity, or absolute below 1: a larger change at the start is noted
 SAME_TIME: Final = 1e-12  # relative: a smaller difference of times is rounding
 JUMP_SPAN: Final = 1e-9  # of the duration: a driver is evaluated this near to the time where a run ended, or a step
+SINGULAR: Final = 1e-5  # of the largest: a smaller singular value of J tends to zero
+DEPENDENT: Final = 1e-12  # of the largest: a smaller one is zero, of redundant equations
+MOST_EXAMINED: Final = 200  # bodies: larger mechanisms are not examined for singular poses
+MOST_NAMED: Final = 4  # constraints
 KEPT: Final = "earlier results are kept; resume() continues"
 UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
@@ -163,7 +168,7 @@ def _of_redundancy(system: System, run: Integration, state: State) -> list[str]:
     signals = run.equations.system.signals
     if signals:
         e = run.equations
-        forces = ConstraintForces(e, run.q[None], np.zeros((1, e.equations.size)), redundant=True)
+        forces = ConstraintForces(e, np.array([run.time]), run.q[None], np.zeros((1, e.equations.size)), redundant=True)
         shared = [signal.name for _, signal in signals if forces.is_shared(signal.name)]
         if shared:
             names = ", ".join(map(repr, shared))
@@ -208,6 +213,8 @@ def _go_on(
                 break
     except KeyboardInterrupt:
         status, reason = SimulationStatus.INTERRUPTED, f"interrupted at t = {run.time:g} s; {KEPT}"
+    except NotFiniteError as error:
+        status, reason = SimulationStatus.NOT_FINITE, f"{error}; earlier results are kept"
     if code in STATUS:
         status, words = STATUS[code]
         names = run.undefined_loads() if code == abi.NOT_FINITE else []
@@ -218,7 +225,7 @@ def _go_on(
             status, words = SimulationStatus.CONTACT, f"a contact ends: {lost};"
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     if status in UNREACHED:
-        reason += _driver_reason(run)
+        reason += _driver_reason(run) or _singular_reason(run)
     if code == abi.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
     return Simulation(
@@ -264,6 +271,31 @@ def _driver_reason(run: Integration) -> str:
         if jump > abi.MOST_ERROR:
             return f"; driver {signal.name!r} jumps by about {jump:.3g} near t = {run.time:g} s"
     return ""
+
+
+def _singular_reason(run: Integration) -> str:
+    """Whether a run ended near a singular pose, in words; "" if not.
+
+    There a singular value σ of J tends to zero.  A force along its direction needs a reaction of that force over σ, and
+    its impulse is unbounded: rigid parts cannot pass such a pose, unless that force happens to vanish.
+    """
+    e = run.equations
+    if len(e.system.names) > MOST_EXAMINED:
+        return ""
+    jacobian = e.problem.with_floats(run.floats).jacobian(run.q)[1][e.equations] / np.sqrt(e.masses.ravel())
+    jacobian *= run.active[:, None]
+    lengths = np.linalg.norm(jacobian, axis=1)
+    left, sigma, _ = np.linalg.svd(jacobian / np.where(lengths > 0.0, lengths, 1.0)[:, None], full_matrices=False)
+    if not np.isfinite(sigma).all() or not sigma.size:
+        return ""
+    near = (sigma < SINGULAR * sigma[0]) & (sigma > DEPENDENT * sigma[0])
+    if not near.any():
+        return ""
+    weights = np.abs(left[:, near]).max(axis=1)
+    owner = {row.start + i: row.constraint for row in e.system.rows for i in range(row.primitive.rows)}
+    names = dict.fromkeys(owner[int(e.equations[k])] for k in np.argsort(-weights) if weights[k] > 0.1 * weights.max())
+    listed = ", ".join(map(repr, list(names)[:MOST_NAMED])) + (", …" if len(names) > MOST_NAMED else "")
+    return f"; it is near a singular pose, where the reactions of {listed} grow without bound"
 
 
 def _outputs(first: float, duration: float, step: float | None, times: Iterable[float] | None) -> FloatArray:

@@ -285,7 +285,7 @@ class Simulation:
     @cached_property
     def _forces(self) -> ConstraintForces:
         q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
-        return ConstraintForces(self._equations, q, self._multipliers(), self._redundant)
+        return ConstraintForces(self._equations, self.times, q, self._multipliers(), self._redundant)
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint on one of its bodies, about the origin of the joint's frame on that body.

@@ -46,6 +46,8 @@ def _check(equations: Equations, run: Integration, time: float) -> None:
     demanded = np.zeros(p.rows)
     for _, signal in equations.system.signals:
         demanded[rows[signal.name]] = signal.jet(time).rate
+    if equations.system.timed:
+        demanded -= formulations.time_derivative(equations.system, run.q, time)
     missing = p.scales[: p.rows] * (p.with_floats(run.floats).product(run.q, run.v) - demanded)
     missing[np.setdiff1d(np.arange(p.rows), equations.equations)] = 0.0
     missing[equations.stop_table[:, abi.STOP_ROW]] = 0.0

@@ -124,7 +124,7 @@ class LeastVelocity:
         if q is None:
             return np.full_like(y, np.nan)
         known = rates.linearize(*self._rated, q)
-        v = known.solve(rates.driver_rates(*self._rated, time)[0]).reshape(-1, 6)
+        v = known.solve(rates.driver_rates(*self._rated, time, q)[0]).reshape(-1, 6)
         p = q[: self._end].reshape(-1, layout.POSE)[:, 3:]
         spin = np.hstack([np.zeros((len(v), 1)), 0.5 * v[:, 3:]])
         return np.hstack([v[:, :3] / self._units[:, :3], euler.multiply(p, spin)]).ravel()

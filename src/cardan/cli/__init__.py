@@ -28,6 +28,7 @@ VERBS = {
     "move": "move a driven mechanism through time",
     "simulate": "simulate the motion of a mechanism under gravity and loads",
     "convert": "write a mechanism as a model file",
+    "import": "make a model file of a STEP file, with the joints that its faces suggest",
     "study": "repeat an experiment of the papers, or examine tolerances",
     "bench": "measure the library on this machine",
     "warmup": "compile all kernels in advance, once for this version of the library",

@@ -18,7 +18,7 @@ from cardan.errors import ModelError
 from cardan.examples import REGISTRY, Example, ExampleError
 from cardan.files import spec, writer
 from cardan.study import figures
-from cardan.system import check
+from cardan.system import atomic, check
 
 EXAMPLES = """  cardan examples
   cardan examples --solve
@@ -134,7 +134,7 @@ def _copy(args: argparse.Namespace) -> int:
     output = args.output or f"{args.name}.cardan.toml"
     if output.endswith(".py"):
         source = inspect.getsource(sys.modules[REGISTRY[args.name].build.__module__])
-        writer.write(figures.check_file(output), source)
+        atomic.write(figures.check_file(output), source.encode())
     else:
         writer.save(REGISTRY[args.name].build(), figures.check_file(output, spec.SUFFIXES))
     print(output)

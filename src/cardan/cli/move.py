@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="JOINT[.COORDINATE]=RATE",
-        help="drive a joint at a constant rate [rad/s or m/s] from its assembled position; may be repeated",
+        help="add a driver: the coordinate has its assembled value at --from and then changes at RATE [rad/s or m/s]; "
+        "may be repeated",
     )
     parser.add_argument("--csv", metavar="FILE", help="write the coordinates to a file")
     parser.add_argument("--plot", metavar="FILE", help="draw the coordinates (.png, .svg, .pdf)")

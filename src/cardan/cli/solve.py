@@ -16,6 +16,7 @@ from cardan.mechanism import Mechanism
 from cardan.solvers import methods
 from cardan.study import figures
 
+FIRST = "levenberg_marquardt"  # the method of each attempt of "auto"
 EXAMPLES = """  cardan solve rsur
   cardan solve robot.cardan.toml --json
   cardan solve robot.cardan.toml -o assembled.cardan.toml
@@ -69,8 +70,10 @@ def run(args: argparse.Namespace) -> int:
             raise ModelError("--pose and --random-start are both given; give one of them")
         start = _random_start(mechanism, args.random_start)
     options = options_of(args)
-    # a first call loads or compiles the kernels, so that this does not count as computing time or for --max-seconds
-    mechanism.assemble(start, time=args.time, **{**options, "max_iterations": 1})
+    # One iteration loads or compiles the kernels, so that this does not count as computing time or for --max-seconds.
+    # It is without restarts, for which it would be a failure to explain.
+    method = FIRST if args.method == AUTO else args.method
+    mechanism.assemble(start, time=args.time, **{**options, "method": method, "restarts": None, "max_iterations": 1})
     result = mechanism.assemble(start, time=args.time, **options)
     finite = bool(np.isfinite(result.state.coordinates).all())
     found = mechanism.diagnose(result.state) if finite else None

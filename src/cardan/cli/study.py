@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import math
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +90,10 @@ def _run_liu2013(args: argparse.Namespace) -> int:
     picture = None if args.plot is None else figures.check_picture(args.plot)
     rows = None if args.csv is None else figures.check_file(args.csv)
     figures.check_apart(picture, rows)
-    with Bar("liu2013") as bar:
-        found = table2.table_2(
+    kept: list[Row] = []
+    began = time.perf_counter()
+    with Bar("liu2013") as bar, _keeping(kept) as ending:
+        table2.table_2(
             samples=args.samples,
             seed=args.seed,
             examples=examples,
@@ -98,7 +102,9 @@ def _run_liu2013(args: argparse.Namespace) -> int:
             settings=settings,
             workers=args.workers,
             progress=bar.update,
+            rows=kept,
         )
+    found = Table2(tuple(kept), settings, args.samples, args.seed, args.box, time.perf_counter() - began)
     try:
         _print_liu2013(found, args.json)
     finally:  # a run takes long: if one output fails, the others are still written
@@ -106,7 +112,31 @@ def _run_liu2013(args: argparse.Namespace) -> int:
             _write_csv([row.as_dict() for row in found.rows], rows)
         if picture is not None:
             figures.save(figures.convergence(found, _traces(found), FORMULAS), picture)
-    return 0
+    return ending.code()
+
+
+class _Ending:
+    """How a study ended."""
+
+    is_interrupted = False
+
+    def code(self) -> int:
+        """0, or KeyboardInterrupt after the rows that were found are printed."""
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+        return 0
+
+
+@contextlib.contextmanager
+def _keeping(rows: Sequence[Any]) -> Iterator[_Ending]:
+    """A context that an interruption leaves quietly if rows were found: they are printed before the study ends."""
+    ending = _Ending()
+    try:
+        yield ending
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        ending.is_interrupted = True
 
 
 def _print_liu2013(found: Table2, as_json: bool) -> None:
@@ -226,8 +256,9 @@ def _run_minima(args: argparse.Namespace) -> int:
     picture = None if args.plot is None else figures.check_picture(args.plot)
     rows = None if args.csv is None else figures.check_file(args.csv)
     figures.check_apart(picture, rows)
-    with Bar("minima") as bar:
-        found = minima.minima(inputs, workers=args.workers, progress=bar.update)
+    found: list[minima.Descent] = []
+    with Bar("minima") as bar, _keeping(found) as ending:
+        minima.minima(inputs, workers=args.workers, progress=bar.update, rows=found)
     try:
         _print_minima(found, inputs, args.json)
     finally:
@@ -235,7 +266,7 @@ def _run_minima(args: argparse.Namespace) -> int:
             _write_csv([row.as_dict() for row in found], rows)
         if picture is not None:
             figures.save(figures.sequence(minima.sequence(inputs)), picture)
-    return 0
+    return ending.code()
 
 
 def _print_minima(found: Sequence[minima.Descent], inputs: minima.Inputs, as_json: bool) -> None:
@@ -407,7 +438,11 @@ def _run_hand(args: argparse.Namespace) -> int:
 
 def _hand_text(stability: Sequence[hand.Stability], costs: Sequence[hand.Cost]) -> str:
     first = [
-        (f"{s.rate:g}", f"{s.explicit:.3g}", f"{s.implicit:.3g}", f"{s.constraint_error:.0e}", f"{s.spring_error:.0e}")
+        (
+            f"{s.rate:g}",
+            *(f"{value:.3g}" for value in (s.explicit, hand.explicit_limit(s.rate), s.implicit)),
+            *(f"{value:.0e}" for value in (s.constraint_error, s.spring_error)),
+        )
         for s in stability
     ]
     second = [
@@ -416,8 +451,8 @@ def _hand_text(stability: Sequence[hand.Stability], costs: Sequence[hand.Cost]) 
     ]
     return "\n".join(
         [
-            "largest stable stiffness [N/m] of a hand on 1 kg, and relative error of its force at rest",
-            table(("rate [Hz]", "explicit", "implicit", "constraint", "spring"), first),
+            "largest stable stiffness [N/m] of a hand on a damped mass, and relative error of its force at rest",
+            table(("rate [Hz]", "explicit", "closed form", "implicit", "constraint", "spring"), first),
             "",
             "one cycle of a chain [µs]",
             table(("bodies", "kinematic", "constraint", "spring", "dense"), second),

@@ -138,7 +138,7 @@ def start_of(args: argparse.Namespace, mechanism: Mechanism) -> State | None:
 
 def add_save(parser: argparse.ArgumentParser) -> None:
     """The option -o."""
-    text = "write the mechanism in the pose reached to a model file (.cardan.toml, .json)"
+    text = "write a model file (.cardan.toml, .json): the mechanism drawn in the last pose, saved as pose 'reached'"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
 
 

@@ -1,30 +1,50 @@
-"""``cardan view [NAME]``: open the workbench in the browser."""
+"""``cardan view [MODEL]``: open the workbench in the browser."""
 
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
-from cardan.examples import REGISTRY
-from cardan.system import check
+from cardan.cli import target
 
 EXAMPLES = """  cardan view
-  cardan view jansen_leg --port 0 --no-browser"""
+  cardan view jansen_leg --port 0 --no-browser
+  cardan view lift.cardan.toml          # the page follows the file when it is saved
+  cardan view lift.py:build"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the mechanism; `cardan examples` lists them")
+    text = "a file (.cardan.toml, .json, .urdf, .xml), script.py:function, or a name of the gallery; else the gallery"
+    parser.add_argument("model", metavar="MODEL", nargs="?", help=text)
+    parser.add_argument("--loops", metavar="FILE", help="of a URDF: a model file with the joints that close its loops")
+    parser.add_argument("--floating", action="store_true", help="of a URDF: the root link is free, not fixed")
     parser.add_argument("--port", type=int, metavar="N", help="default: 8737, or the next free one; 0 for any")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.name is not None and args.name not in REGISTRY:
-        raise check.unknown(args.name, "example", REGISTRY)
     from cardan.view import server
 
-    made = server.Server(first=args.name, port=args.port)
+    found = None if args.model is None else target.find(args.model, args.loops, args.floating)
+    if found is None or not (files := files_of(args)):
+        made = server.Server(first=found and found.name, port=args.port)
+    else:
+        own = server.Own(
+            found.mechanism, lambda: target.find(args.model, args.loops, args.floating).mechanism, tuple(files)
+        )
+        made = server.Server(own, port=args.port)
     try:
         server.run(made, browser=not args.no_browser, wait=True)
     except KeyboardInterrupt:
-        print()
+        print(flush=True)
+        if made.is_working():
+            os._exit(0)  # a thread compiles kernels: it cannot be stopped, and Python would end under it with a crash
     return 0
+
+
+def files_of(args: argparse.Namespace) -> list[Path]:
+    """The files that MODEL is read from; none for a name of the gallery."""
+    script, _, _ = args.model.rpartition(":")
+    paths = [Path(script if script.endswith(".py") else args.model)]
+    return [*paths, *([Path(args.loops)] if args.loops else [])] if paths[0].is_file() else []

@@ -137,8 +137,8 @@ def _studies() -> None:
 
 
 def _simulate(mechanism: Mechanism) -> None:
-    """Kernels of every integrator, of both linear algebras, of Baumgarte's terms, of reactions and of the drift."""
-    from cardan.dynamics import _feedback, _kkt  # noqa: F401  (compiled when they are imported)
+    """Kernels of every integrator, of both linear algebras, of Baumgarte's terms, stops, reactions and the drift."""
+    from cardan.dynamics import _feedback, _kkt, _stops  # noqa: F401  (compiled when they are imported)
 
     for method in METHODS:
         simulation = mechanism.simulate(1e-3, step=1e-4, method=method)

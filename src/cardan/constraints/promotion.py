@@ -21,23 +21,30 @@ class Promotion:
 
     base: Primitive
     chosen: tuple[int, ...]
+    kind: FeatureKind = FeatureKind.SCALAR
 
     def reduced(self, made: Primitive) -> tuple[Callable[..., Primitive], tuple[Any, ...]]:
         """The pickled form."""
-        return promoted, (self.base, self.chosen)
+        return promoted, (self.base, self.chosen, self.kind)
 
     def judged(self) -> Primitive:
         """The promoted form of the primitive that verdicts judge it by."""
-        return promoted(find(self.base.judged_as), self.chosen)
+        return promoted(find(self.base.judged_as), self.chosen, self.kind)
 
 
 @lru_cache(maxsize=256)
-def promoted(base: Primitive, chosen: tuple[int, ...]) -> Primitive:
+def promoted(base: Primitive, chosen: tuple[int, ...], kind: FeatureKind = FeatureKind.SCALAR) -> Primitive:
     """The same equations, with the parameters ``chosen`` as scalar features behind all others.
 
-    The parameters keep their places, so that c is the same for both.
+    The parameters keep their places, so that c is the same for both.  kind: SCALAR for variables, TIMED for functions
+    of time.
     """
     names = ", ".join([base.parameters[k] for k in chosen])
+    if isinstance(base.origin, Promotion):
+        raise ModelError(
+            f"its parameter {names} depends on a parameter of the mechanism, and another one of its parameters is a "
+            "function of time; only one of both is possible"
+        )
     if not base.is_traced:
         raise ModelError(
             f"primitive {base.name!r} is written by hand, so it has no derivative by its parameter {names}; hold it, "
@@ -64,10 +71,10 @@ def promoted(base: Primitive, chosen: tuple[int, ...]) -> Primitive:
         function=None,
         judged_as=name if own else f"{base.judged_as} of {names}",
         inline=False,
-        features=(*base.features, *[FeatureKind.SCALAR] * len(chosen)),
+        features=(*base.features, *[kind] * len(chosen)),
         components=count + len(chosen),
         text=codegen.user_module((graph, variables, rows)),
-        origin=Promotion(base, chosen),
+        origin=Promotion(base, chosen, kind),
     )
 
 

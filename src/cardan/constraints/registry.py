@@ -25,13 +25,14 @@ class FeatureKind(IntEnum):
     ORIENTATION = 2  # quaternion (w, x, y, z) of a frame fixed on a body, 4 components
     ANGLE = 3  # last accepted value of a counted angle [rad], 1 component; it has no derivative
     SCALAR = 4  # a number of a joint that depends on variables, 1 component
+    TIMED = 5  # a number of a joint that is a function of time, 1 component
 
     @property
     def components(self) -> int:
         return _COMPONENTS[self]
 
 
-_COMPONENTS: Final = (3, 3, 4, 1, 1)
+_COMPONENTS: Final = (3, 3, 4, 1, 1, 1)
 
 Unit = Literal["m", "m²", "rad"]
 Measure = Literal["value", "chord", "sine"]

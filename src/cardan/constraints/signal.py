@@ -25,14 +25,18 @@ class UndefinedError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """The function of a driver, and the driver's name: a callable evaluated with jets, or a constant number."""
+    """The function of a driver, and the driver's name: a callable evaluated with jets, or a constant number.
+
+    ``kind``: what has the name: a driver, or a parameter of a constraint.
+    """
 
     name: str
     function: Callable[[Jet], Any] | float
+    kind: str = "driver"
 
     def jet(self, time: float) -> Jet:
         """Value, rate and acceleration at a time [s]."""
-        what = f"driver {self.name!r} at t = {time:g} s"
+        what = f"{self.kind} {self.name!r} at t = {time:g} s"
         if not callable(self.function):
             result: Any = self.function
         else:
@@ -60,14 +64,17 @@ class Signal:
         is called once for each time.
         """
         out: NDArray[np.float64] = np.zeros((len(times), 3))
-        if callable(self.function):
+        if not callable(self.function):
+            out[:, 0] = self.jet(0.0).value
+            return out
+        if len(times) > 1:
             try:
                 with np.errstate(all="ignore"):
                     result = self.function(Jet(times, 1.0))
                 out[:] = np.column_stack(np.broadcast_arrays(result.value, result.rate, result.acceleration, times)[:3])
             except Exception:  # it cannot: called with one time, it gives the number or the error that users know
                 out[:] = np.nan
-        ends = (0, -1) if callable(self.function) and len(times) and np.isfinite(out).all() else ()
+        ends = (0, -1) if len(times) > 1 and np.isfinite(out).all() else ()
         if not ends or not all(self._is_alike(out[k], float(times[k])) for k in ends):
             for k, time in enumerate(times.tolist()):
                 jet = self.jet(time)
@@ -77,7 +84,8 @@ class Signal:
     def _is_alike(self, row: NDArray[np.float64], time: float) -> bool:
         """Whether value, rate and acceleration are those of one call, but for rounding."""
         jet = self.jet(time)
-        return bool(np.allclose(row, (jet.value, jet.rate, jet.acceleration), rtol=1e-12, atol=1e-300))
+        pairs = zip(row.tolist(), (jet.value, jet.rate, jet.acceleration), strict=True)
+        return all(math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-300) for found, expected in pairs)
 
     def value(self, time: float) -> float:
         """Value at a time [s]."""
@@ -106,8 +114,8 @@ class Signal:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        check_picklable(f"driver {self.name!r}", self.function)
-        return Signal, (self.name, self.function)
+        check_picklable(f"{self.kind} {self.name!r}", self.function)
+        return Signal, (self.name, self.function, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +182,13 @@ def check_picklable(what: str, function: Any) -> None:
 class Remembered:
     """A signal with cached values, for a motion, which evaluates it repeatedly at few times."""
 
-    __slots__ = ("_jets", "_signal", "name")
+    __slots__ = ("_jets", "_signal", "kind", "name")
 
     MOST = 64
 
     def __init__(self, signal: Signal) -> None:
         self.name = signal.name
+        self.kind = getattr(signal, "kind", "driver")
         self._signal = signal
         self._jets: dict[float, Jet] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,10 +23,22 @@ class Spline:
     """A smooth piecewise polynomial, for m.drive and m.couple; made by :func:`cardan.spline`, or of a SciPy spline.
 
     ``table``: number of pieces, degree, period (0: none), breakpoints, and the coefficients of each piece, highest
-    power first, of the distance from its first breakpoint.
+    power first, of the distance from its first breakpoint.  ``points``: x and y of a spline made by cd.spline.
     """
 
     table: tuple[float, ...]
+    points: tuple[tuple[float, ...], tuple[float, ...]] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The breakpoints, one more than pieces."""
+        return self.table[3 : 4 + int(self.table[0])]
+
+    @property
+    def coefficients(self) -> tuple[tuple[float, ...], ...]:
+        """Of each piece, highest power first."""
+        first, size = 4 + int(self.table[0]), 1 + int(self.table[1])
+        return tuple(self.table[k : k + size] for k in range(first, len(self.table), size))
 
     @property
     def is_periodic(self) -> bool:
@@ -104,7 +116,12 @@ def spline(x: Any, y: Any, *, periodic: bool = False) -> Spline:
         points[1, -1] = points[1, 0]
         if points.shape[1] < 3:
             raise ModelError("a periodic spline needs three or more points")
-    return of_scipy(CubicSpline(*points, bc_type="periodic" if periodic else "not-a-knot"), periodic)
+    try:
+        with np.errstate(all="ignore"):
+            found = CubicSpline(*points, bc_type="periodic" if periodic else "not-a-knot")
+    except (ValueError, np.linalg.LinAlgError) as error:  # such as x that are equal but for rounding
+        raise ModelError(f"there is no spline through these points: {error}") from None
+    return replace(of_scipy(found, periodic), points=(tuple(points[0].tolist()), tuple(points[1].tolist())))
 
 
 def of_scipy(given: Any, periodic: bool | None = None) -> Spline:
@@ -119,20 +136,27 @@ def of_scipy(given: Any, periodic: bool | None = None) -> Spline:
         coefficients, breaks = given.c[:, inside], [*given.x[:-1][inside], high]
     else:
         coefficients, breaks = given.c, list(given.x)
+    is_periodic = extrapolate == "periodic" if periodic is None else periodic
+    return of_pieces(breaks, coefficients, is_periodic, repr(given))
+
+
+def of_pieces(breaks: Any, coefficients: Any, periodic: bool, what: str) -> Spline:
+    """The spline of breakpoints and of the coefficients of its pieces, shape (degree + 1, pieces), highest power first.
+
+    what: the name of the spline in errors.
+    """
     coefficients = np.asarray(coefficients, dtype=np.float64)
     if coefficients.ndim != 2 or coefficients.shape[0] > MOST_DEGREE + 1 or not np.isfinite(coefficients).all():
-        raise ModelError(
-            f"{given!r} was given; a spline must have one finite value and a degree of {MOST_DEGREE} at most"
-        )
+        raise ModelError(f"{what} was given; a spline must have one finite value and a degree of {MOST_DEGREE} at most")
     widths = np.diff(breaks)
     kept = widths > 0.0
     x = np.array([*np.array(breaks[:-1])[kept], breaks[-1]])
-    is_periodic = extrapolate == "periodic" if periodic is None else periodic
     degree, pieces = len(coefficients) - 1, int(kept.sum())
-    period = float(x[-1] - x[0]) if is_periodic else 0.0
+    period = float(x[-1] - x[0]) if periodic else 0.0
     own = coefficients[:, kept].T.ravel().tolist()
     made = Spline((float(pieces), float(degree), period, *x.tolist(), *own))
-    _check_smooth(made, x, coefficients[:, kept], np.diff(x))
+    with np.errstate(all="ignore"):
+        _check_smooth(made, x, coefficients[:, kept], np.diff(x))
     return made
 
 
@@ -150,6 +174,8 @@ def _check_smooth(made: Spline, x: NDArray[np.float64], c: NDArray[np.float64], 
         if made.is_periodic:
             jump, places = np.append(jump, abs(begin[0] - end[-1])), x[1:]
         size = max(np.abs(begin).max(), np.abs(end).max())
+        if not np.isfinite(size):
+            raise ModelError(f"the {word} of the spline is too large to be computed; its numbers must be smaller")
         if jump.size and jump.max() > SMOOTH * size:
             k = int(jump.argmax())
             raise ModelError(

@@ -95,6 +95,7 @@ def primitive(
     Each positional argument of the function is declared with its kind: ``"point"`` and ``"vector"`` (traced vectors in
     world axes), ``"orientation"`` (of a frame), or a scalar coordinate between two frames: ``"angle"``,
     ``"displacement"``, ``"distance"``, ``"inclination"``.  ``"vector of i"`` must be on the body of the argument i.
+    All features may be on one body: they are in world axes.
     Keyword-only arguments are parameters, given with the constraint; they may have defaults.
     The function returns its residuals: one, a vector, or a list of them.  It computes with operators and with cd.dot,
     cd.cross, cd.norm, cd.sin, …; it is called once, so it must not branch on its arguments.
@@ -131,7 +132,7 @@ def primitive(
         if isinstance(parameters, str) or len(parameters):
             raise ModelError(f"{what}: parameters= is for kernels by hand; here they must be keyword-only arguments")
         named, defaults = _signature(what, function, arguments)
-        return _traced(what, name, function, arguments, named, defaults, units)
+        return _checked(what, _traced(what, name, function, arguments, named, defaults, units))
 
     return make
 
@@ -168,7 +169,7 @@ def rate_primitive(
                 raise ModelError(f"{what} has the unit {one!r}; it must be one of {', '.join(map(repr, RATE_UNITS))}")
         if not units:
             raise ModelError(f"{what} has no unit; give one for all rows, or one for each")
-        arguments = _arguments(what, kinds, least=1)
+        arguments = _arguments(what, kinds)
         named, defaults = _signature(what, function, arguments)
         own = tuple(RATE_UNITS[one] for one in units)
         return _traced(what, name, function, arguments, named, defaults, own, of_rates=True)
@@ -202,15 +203,15 @@ def declared(
     """The primitive of a declaration that is not a Python function's, such as that of a file."""
     what = f"primitive {name!r}"
     values = tuple((word, _default(what, word, value)) for word, value in defaults.items())
-    return _traced(what, name, function, _arguments(what, kinds), parameters, values, _units(what, unit))
+    found = _traced(what, name, function, _arguments(what, kinds), parameters, values, _units(what, unit))
+    return _checked(what, found)
 
 
-def _arguments(what: str, kinds: Mapping[str, str], least: int = 2) -> tuple[Argument, ...]:
-    """The declared arguments; least: number of bodies that they must be on."""
+def _arguments(what: str, kinds: Mapping[str, str]) -> tuple[Argument, ...]:
+    """The declared arguments."""
     if not kinds:
         raise ModelError(f"{what} has no features; declare its arguments, as in primitive(i='point', j='point')")
     found: dict[str, Argument] = {}
-    bodies = 0
     for name, declared in kinds.items():
         kind, separator, of = declared.partition(" of ") if isinstance(declared, str) else ("", "", "")
         declaration = f"{what}: its argument {name!r} is declared as {declared!r}"
@@ -223,13 +224,18 @@ def _arguments(what: str, kinds: Mapping[str, str], least: int = 2) -> tuple[Arg
         if separator and (KINDS[kind].is_coordinate or KINDS[found[of].kind].is_coordinate):
             raise ModelError(f"{declaration}, but a coordinate is on two bodies; it must name a feature")
         found[name] = Argument(name, kind, of)
-        bodies += 2 if KINDS[kind].is_coordinate else not separator
-    if bodies < least:
-        raise ModelError(
-            f"{what} is on one body only; a constraint is between two bodies: declare a feature of the other body too, "
-            "which may be the ground"
-        )
     return tuple(found.values())
+
+
+def _checked(what: str, made: Primitive) -> Primitive:
+    """ModelError if no motion can change a primitive: it is on one body, and does not depend on its place."""
+    bodies = sum([2 if KINDS[a.kind].is_coordinate else not a.of for a in made.arguments])
+    if bodies == 1 and made.indifferent:
+        raise ModelError(
+            f"{what} is on one body only, and does not depend on the place of this body in the world, so that no "
+            "motion changes it; declare a feature of another body too, which may be the ground"
+        )
+    return made
 
 
 def _units(what: str, unit: Any) -> tuple[Any, ...]:

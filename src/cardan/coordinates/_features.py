@@ -83,7 +83,7 @@ def update_features(ints, record, floats, q, work, x):
             out[0] = counted_angles(ints, q)[this[layout.SOURCE]]
             continue
         s = tail(floats, this[layout.SOURCE])
-        if kind == layout.SCALAR:
+        if kind >= layout.SCALAR:
             out[0] = s[0]
             continue
         if kind != layout.ORIENTATION:

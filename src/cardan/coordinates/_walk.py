@@ -130,7 +130,11 @@ def update_rates(record, floats, q, v, work, x, rate, bias, width, rates):
         kind = this[layout.KIND]
         body = this[layout.BODY]
         column = this[layout.COLUMN]
-        if body < 0:
+        if kind == layout.TIMED:
+            s = tail(floats, this[layout.SOURCE])
+            rate[column] = s[1]
+            bias[column] = s[2]
+        elif body < 0:
             for i in range(column, column + (4 if kind == layout.ORIENTATION else 1 if kind >= layout.ANGLE else 3)):
                 rate[i] = 0.0
                 bias[i] = 0.0

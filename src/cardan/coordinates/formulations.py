@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from cardan.coordinates import relative
+from cardan.coordinates import shares as sharing
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.solvers import abi
@@ -80,6 +81,7 @@ REGISTRY: dict[str, FormulationKind] = {
 }
 
 
+LEAST_EXTENT = 1e-9  # of the mechanism's extent: joint points of a body that are nearer are in one place
 ROUNDING = 64 * float(np.finfo(float).eps)  # error of an angle that is computed from poses
 
 CHOICES: tuple[str, ...] = (*REGISTRY, *relative.FORMULATIONS)  # of poses, and of joint coordinates
@@ -114,7 +116,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     if found is None:
         assert length is not None
         found = _problem(system, formulation, length)
-    if not system.signals or time is None:
+    if time is None or not (system.signals or system.timed):
         return found
     floats = system.floats_at(time)
     own_floats = found.floats[floats.size :]  # relative formulations append their own
@@ -123,6 +125,7 @@ def problem(system: System, formulation: str, length: float | None = None, time:
 
 def _problem(system: System, formulation: str, length: float) -> Problem:
     if projects(formulation):
+        system.refuse_timed(f"formulation {formulation!r}")
         if system.variable_names:
             names = ", ".join(map(repr, system.variable_names))
             raise ModelError(
@@ -148,6 +151,76 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     if system.contacts:
         ints[layout.TRACK] = _tracking.TRACK
     return Problem(kind.evaluate(), ints, system.floats, table, scales, linear)
+
+
+def with_springs(system: System, formulation: str, found: Problem, length: float, workers: int = 1) -> Problem:
+    """The problem with the scales of the spring step, and its division among threads.
+
+    Lengths of a body are measured in its own extent ℓ, twice the largest distance of its joint points from their
+    centroid: an unknown of rotation has the scale 1/ℓ where those of positions have the scale 1.  A row in radians is
+    measured at the least ℓ of its bodies, a squared distance d² − l² as if it were d − l.  So forces and torques on a
+    body are in proportion, whatever the size of the mechanism.  Joint coordinates are measured in the extent of all.
+    """
+    if projects(formulation):
+        return found
+    made = found.with_floats(found.floats)
+    if length == system.judged_length:
+        key = "springs", formulation
+        made.springs = system.cached(key, lambda: _springs(system, formulation, found, length))
+    else:
+        made.springs = _springs(system, formulation, found, length)
+    made.shares = sharing.shares(system, formulation, made, workers)
+    return made
+
+
+def _springs(system: System, formulation: str, found: Problem, length: float) -> FloatArray:
+    kind = REGISTRY[formulation]
+    bodies, rows = len(system.names), found.rows
+    sizes = body_extents(system) / length
+    of_rows: FloatArray = np.ones(rows)
+    table = system.ints.tolist()
+    for at, primitive in zip(system.starts[:-1].tolist(), system.primitives, strict=True):
+        first, slots = at + layout.RECORD, table[at + layout.SLOTS]
+        movable = table[first : first + slots]
+        least = float(sizes[movable].min()) if movable else 1.0
+        row = table[at + layout.ROW]
+        for i, power in enumerate(primitive.powers):
+            if power == 0:
+                of_rows[row + i] = least
+            elif power == 2:
+                value = abs(float(system.floats[table[at + layout.PAR]])) if primitive.parameters else 0.0
+                of_rows[row + i] = length / (2.0 * value) if value > 0.0 else 1.0
+    if kind.normalised:
+        of_rows[rows - bodies :] = sizes
+    columns: FloatArray = np.ones(found.unknowns)
+    turned = columns[: kind.width * bodies].reshape(bodies, kind.width)
+    turned[:, 3:] = 1.0 / sizes[:, None]
+    return np.concatenate([found.scales * np.concatenate([of_rows, columns]), 1.0 / of_rows])
+
+
+def body_extents(system: System) -> FloatArray:
+    """Twice the largest distance [m] of a body's joint points from their centroid, shape (bodies,).
+
+    A body whose joint points are in one place has the median of all others, or the extent of the mechanism.
+    """
+
+    def find() -> FloatArray:
+        far: FloatArray = np.zeros(len(system.names))
+        table, floats = system.ints.tolist(), system.floats.tolist()
+        for at in system.starts[:-1].tolist():
+            first = at + layout.RECORD + table[at + layout.SLOTS]
+            for f in range(first, first + layout.FEATURE * table[at + layout.FEATURES], layout.FEATURE):
+                body, source = table[f + layout.BODY], table[f + layout.SOURCE]
+                if table[f + layout.KIND] == layout.POINT and body >= 0:
+                    x, y, z = floats[source : source + 3]
+                    far[body] = max(far[body], x * x + y * y + z * z)
+        found = 2.0 * np.sqrt(far)
+        is_small = found <= LEAST_EXTENT * system.judged_length
+        found[is_small] = np.median(found[~is_small]) if not is_small.all() else system.judged_length
+        return found
+
+    sizes: FloatArray = system.cached("body extents", find)
+    return sizes
 
 
 def projects(formulation: str) -> bool:
@@ -211,8 +284,12 @@ def from_reference(system: System, q: FloatArray) -> FloatArray:
     return out.reshape(count, layout.POSE)
 
 
-def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> FloatArray:
+def gamma(
+    system: System, formulation: str, q: FloatArray, v: FloatArray, floats: FloatArray | None = None
+) -> FloatArray:
     """γ = −J̇ v, so that accelerations obey J v̇ = γ; shape (rows,).
+
+    With parameters that are functions of time, γ = −(C_q q̇)_q q̇ − 2 C_qt q̇ − C_tt; floats: those of the time.
 
     q: solver coordinates, flat.  v: velocities of the formulation, flat, per body: (ṙ, ω in body) on the manifold,
     (ṙ, ṗ) in Euler parameters and for virtual rotations (on the unit sphere), (ṙ, ψ̇, θ̇, φ̇) in Euler angles.
@@ -220,8 +297,21 @@ def gamma(system: System, formulation: str, q: FloatArray, v: FloatArray) -> Flo
     p = motion_problem(system, formulation)
     out: FloatArray = np.empty(p.rows)
     work = np.empty(int(p.structure[abi.WORK]))
-    _blocks.call_at(p.evaluate, abi.GAMMA, p.ints, p.floats, q, v, out, _EMPTY, work)
+    own = p.floats if floats is None else floats
+    _blocks.call_at(p.evaluate, abi.GAMMA, p.ints, own, q, v, out, _EMPTY, work)
     return out
+
+
+def time_derivative(system: System, q: FloatArray, time: float) -> FloatArray:
+    """C_t on the manifold, of the parameters that are functions of time, shape (rows,); zero for drivers.
+
+    γ without velocities is −C_c c̈; with ċ in place of c̈ and no ċ it is −C_t.
+    """
+    floats = system.floats_at(time)
+    for position, _, _ in system.timed:
+        floats[position + 1 : position + 3] = 0.0, floats[position + 1]
+    p = motion_problem(system, "manifold")
+    return -gamma(system, "manifold", q, np.zeros(p.unknowns), floats)
 
 
 def motion_problem(system: System, formulation: str) -> Problem:

@@ -40,7 +40,7 @@ class RateRows:
 
     def values(self, time: float) -> tuple[FloatArray, FloatArray]:
         """b and ḃ at a time [s], shape (rows,) each: zero for all rows without a given value."""
-        return rates.driver_rates(self.system, self.problem, time)
+        return rates.driver_rates(self.system, self.problem, time, np.empty(0))
 
     def gamma(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """γ = −Ȧ v, shape (rows,)."""

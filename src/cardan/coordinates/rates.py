@@ -229,11 +229,11 @@ def solver_rates(
     system: System, problem: Problem, q: FloatArray, time: float, known: Decomposition | Factorization | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """v and v̇ in the solvers' coordinates, flat: of the reference frames.  known: J in q."""
-    rate, acceleration = driver_rates(system, problem, time)
+    rate, acceleration = driver_rates(system, problem, time, q)
     known = known or linearize(system, problem, q)
     v = known.solve(rate)
     near = _free_acceleration(problem, q, v, known) if known.is_free else None
-    return v, known.solve(formulations.gamma(system, "manifold", q, v) + acceleration, near)
+    return v, known.solve(gamma_at(system, q, v, time) + acceleration, near)
 
 
 def rates_along(
@@ -243,15 +243,22 @@ def rates_along(
 
     along: v and v̇ of the approximate motion.  cut: relative to the largest singular value.
     """
-    rate, acceleration = driver_rates(system, problem, time)
+    rate, acceleration = driver_rates(system, problem, time, q)
     known = Decomposition(system, problem, q)
     v = known.solve(rate, along[0], cut)
-    return v, known.solve(formulations.gamma(system, "manifold", q, v) + acceleration, along[1], cut)
+    return v, known.solve(gamma_at(system, q, v, time) + acceleration, along[1], cut)
 
 
-def driver_rates(system: System, problem: Problem, time: float) -> tuple[FloatArray, FloatArray]:
-    """ġ and g̈ of every row, zero for all but the drivers."""
+def gamma_at(system: System, q: FloatArray, v: FloatArray, time: float) -> FloatArray:
+    """γ at a time [s], with the terms of parameters that are functions of time."""
+    return formulations.gamma(system, "manifold", q, v, system.floats_at(time) if system.timed else None)
+
+
+def driver_rates(system: System, problem: Problem, time: float, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Right sides of J v = ġ − C_t and of J v̇ = γ + g̈, shape (rows,): ġ and g̈ of drivers, and −C_t in the pose q."""
     rate, acceleration = np.zeros(problem.rows), np.zeros(problem.rows)
+    if system.timed:
+        rate -= formulations.time_derivative(system, q, time)
     for (_, signal), row in zip(system.signals, driver_rows(system).values(), strict=True):
         jet = signal.jet(time)
         rate[row], acceleration[row] = jet.rate, jet.acceleration

@@ -10,43 +10,28 @@ STEP is kept.  The kernel returns if it needs values that only Python computes (
 tells where it continues when it is called again.
 """
 
-from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
+from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
 from cardan.dynamics._equations import (
-    ACCURATE,
     END_MULTIPLIERS,
-    EVALUATION,
-    MOVED_Q,
     MULTIPLIERS,
     NEW_A,
     NEW_Q,
     NEW_V,
     OLD_Q,
     OLD_V,
-    RESIDUAL,
     SHIFT,
-    VALUES,
     WEIGHTS,
-    approach,
-    contradicts_rates,
-    evaluate,
-    is_closed,
-    linearize,
     piece,
-    project_pose,
-    project_velocity,
     retract,
     set_drivers,
-    solve_acceleration,
-    update_gamma,
 )
+from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.abi import WIDTH
 
 MOST = 7  # nodes of a polynomial
-EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
-EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
 SAME_STEP = 1e-9  # steps that differ by less, relatively, have the same weights
-CLOSE = 1e-12  # times that differ by less, relative to a step, are one
+SAME_TIME = 1e-12  # times that differ by less, relative to a step, are one
 SAFETY = 0.8  # of the step that would just meet RTOL
 SHRINK = 0.2  # least factor on a refused step
 GROW = 2.0  # largest factor on an accepted step
@@ -54,11 +39,7 @@ REDUCE = 0.5  # least factor on an accepted step
 WORTH_GROWTH = 1.25  # a step that could grow by less is kept, so that its weights are reused
 LEAST_RATIO = 1e-12  # added to error/RTOL, which may be zero
 MOST_SHIFT = 10.0  # of RTOL: a variable step that is shifted more onto the constraints is refused
-CLOSURES = 8  # projections of one pose
-DIVERGED = 1e3  # relative to the extent, or in radians: a larger shift does not lead to a closed pose
 FINITE = 1e200  # larger accelerations are refused: their squares would overflow
-TINY = 1e-300  # against division by zero
-INSIDE = 1e-3  # of a bracket: an event is sought no nearer to its ends
 
 # Parts of WEIGHTS, MOST floats each: nodes, scratch, and the weights of ∫ and ∬ of the predictor, of the corrector, and
 # of the corrector of one order less.
@@ -120,9 +101,9 @@ def update_weights(control, times, weights):
     nodes[0] = 1.0
     for j in range(k):
         nodes[j + 1] = (times[(head + j) % abi.HISTORY] - control[abi.TIME]) / h
-    integrals(k, tail(nodes, 1), 1.0, tail(weights, PREDICT_V), tail(weights, PREDICT_Q), scratch)
-    integrals(k + 1, nodes, 1.0, tail(weights, CORRECT_V), tail(weights, CORRECT_Q), scratch)
-    integrals(k, nodes, 1.0, tail(weights, LESS_V), tail(weights, LESS_Q), scratch)
+    for rule in range(3):
+        own = tail(weights, PREDICT_V + 2 * MOST * rule)
+        integrals(k + rule % 2, tail(nodes, 1 if rule == 0 else 0), 1.0, own, tail(own, MOST), scratch)
     weights[LESS_V + k] = 0.0
     weights[LESS_Q + k] = 0.0
 
@@ -191,40 +172,6 @@ def correct(job, control, v, history, work):
         new_v[i] = v[i] + h * once
         step[i] = h * h * (twice - before)
     return largest
-
-
-@inner
-def close(job, control, row, v, work):
-    """NEW_Q, v ← the pose moved by SHIFT and the velocity, projected until the shift is rounding; returns success.
-
-    The factor is that of NEW_Q at first.  SHIFT is overwritten.  SHIFTED keeps the largest shift.
-    """
-    new_q = piece(job, NEW_Q, work)
-    step = piece(job, SHIFT, work)
-    moved = piece(job, MOVED_Q, work)
-    if control[abi.STABILIZATION] != abi.PROJECTED and control[abi.PHASE] != abi.BEGIN:
-        retract(job, new_q, step, moved, work)
-        for i in range(job[abi.COORDINATES]):
-            new_q[i] = moved[i]
-        return True
-    for _ in range(CLOSURES):
-        shift = project_pose(job, control, step, work)
-        control[abi.SHIFTED] = max(control[abi.SHIFTED], shift)
-        retract(job, new_q, step, moved, work)
-        project_velocity(job, control, row, v, work)
-        if contradicts_rates(job, control, row, work):
-            return False
-        for i in range(job[abi.COORDINATES]):
-            new_q[i] = moved[i]
-        is_accurate = control[abi.REDUNDANT] == 0.0 and control[abi.PIVOT] > ACCURATE
-        if shift <= control[abi.EXACT] and (is_accurate or is_closed(job, control, new_q, work)):
-            return True
-        if not shift < DIVERGED:
-            return False
-        linearize(job, control, new_q, v, work)
-        for i in range(WIDTH * job[abi.BODIES]):
-            step[i] = 0.0
-    return False
 
 
 @inner
@@ -310,21 +257,15 @@ def next_chunk(control):
 
 
 @inner
-def current(job, control):
-    """The row of DRIVE that was written to the floats last."""
-    return tail(floats_at(job[abi.DRIVE]), max(0, 3 * job[abi.DRIVEN] * (int(control[abi.DRIVE_AT]) - 1)))
-
-
-@inner
 def lacks_drivers(job, control):
     """Whether Python must fill DRIVE for the time ASK_TIME first."""
-    return job[abi.DRIVEN] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
+    return job[abi.DRIVEN] + job[abi.TIMED] > 0 and control[abi.DRIVE_AT] >= control[abi.DRIVE_COUNT]
 
 
 @inner
 def is_at(t, other, step):
     """Whether two times are one."""
-    return abs(t - other) <= CLOSE * (abs(t) + step)
+    return abs(t - other) <= SAME_TIME * (abs(t) + step)
 
 
 @inner
@@ -339,79 +280,6 @@ def next_time(control, rest):
     if control[abi.RTOL] > 0.0 or control[abi.HIGH] > 0.0:
         return control[abi.TIME] + step
     return control[abi.BASE] + (control[abi.COUNT] + 1.0) * step
-
-
-@inner
-def gap_of(job, stop, values, multipliers):
-    """Positive where a stop is passed (relative to the extent, or in radians), or where it would have to pull (−λ)."""
-    table = tail(integers_at(job[abi.STOPS]), abi.STOP * stop)
-    bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * stop)
-    if bounds[abi.SIDE] != 0.0:
-        return -multipliers[table[abi.STOP_EQUATION]] * bounds[abi.SIDE]
-    c = values[table[abi.STOP_ROW]] + floats_at(job[abi.FLOATS])[table[abi.STOP_PLACE]]
-    return bounds[abi.WEIGHT] * max(bounds[abi.LOWER] - c, c - bounds[abi.UPPER])
-
-
-@inner
-def update_values(job, q, work):
-    """VALUES ← f at q."""
-    values = piece(job, VALUES, work)
-    evaluate(job, RESIDUAL, q, q, values, values, piece(job, EVALUATION, work))
-    return values
-
-
-@inner
-def keep_gaps(job, q, multipliers, work):
-    """Store the gaps of all stops at the start of a step."""
-    values = update_values(job, q, work)
-    for k in range(job[abi.STOP_COUNT]):
-        tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)[abi.GAP] = gap_of(job, k, values, multipliers)
-
-
-@inner
-def seek_event(job, control, q, multipliers, work):
-    """Whether a step must be repeated with another length, chosen by the secant, to end at an event.
-
-    EVENT ← the number of the stop, from 1, if the step ends at an event; else 0.
-    """
-    values = update_values(job, q, work)
-    largest = -1.0 / TINY
-    first = 0
-    for k in range(job[abi.STOP_COUNT]):
-        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
-        gap = gap_of(job, k, values, multipliers)
-        if bounds[abi.SIDE] != 0.0:
-            gap /= max(-bounds[abi.GAP], abs(gap), TINY)
-        if gap > largest:
-            largest = gap
-            first = k
-    control[abi.EVENT] = 0.0
-    if largest <= EVENT_GAP and control[abi.HIGH] == 0.0:
-        return False
-    h = control[abi.STEP]
-    if abs(largest) <= EVENT_GAP or control[abi.HIGH] - control[abi.LOW] <= EVENT_STEP * control[abi.HIGH] > 0.0:
-        control[abi.EVENT] = float(first + 1)
-        return False
-    if control[abi.HIGH] == 0.0:
-        bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * first)
-        start = bounds[abi.GAP]
-        if bounds[abi.SIDE] != 0.0:
-            start /= max(-start, abs(gap_of(job, first, values, multipliers)), TINY)
-        control[abi.LOW] = 0.0
-        control[abi.LOW_GAP] = min(start, 0.0)
-    if largest > 0.0:
-        control[abi.HIGH] = h
-        control[abi.HIGH_GAP] = largest
-        control[abi.LOW_GAP] *= 0.5
-    else:
-        control[abi.LOW] = h
-        control[abi.LOW_GAP] = largest
-        control[abi.HIGH_GAP] *= 0.5
-    width = control[abi.HIGH] - control[abi.LOW]
-    part = -control[abi.LOW_GAP] / max(control[abi.HIGH_GAP] - control[abi.LOW_GAP], TINY)
-    control[abi.STEP] = control[abi.LOW] + min(max(part, INSIDE), 1.0 - INSIDE) * width
-    control[abi.FRESH] = 1.0
-    return True
 
 
 @inner
@@ -468,8 +336,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             for i in range(n6):
                 new_v[i] = v[i]
                 step[i] = 0.0
-            linearize(job, control, new_q, new_v, work)
-            if not close(job, control, current(job, control), new_v, work):
+            if not at_instant(LINEARIZE | CLOSE, job, control, new_q, new_v, new_a, multipliers, work):
                 return abi.NOT_CLOSED
             control[abi.PHASE] = abi.ACCEPT
             if job[abi.ASKS] != 0:
@@ -480,7 +347,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             if control[abi.CHUNK] <= 0.0:
                 return abi.RUNNING
             rest = control[abi.END] - control[abi.TIME]
-            if rest <= CLOSE * control[abi.STEP]:
+            if rest <= SAME_TIME * control[abi.STEP]:
                 return abi.DONE
             control[abi.ASK_TIME] = next_time(control, rest)
             if lacks_drivers(job, control):
@@ -491,12 +358,8 @@ def _advance(op, job, control, q, v, history, storage, work):
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.CORRECT:
-            row = current(job, control)
             control[abi.SHIFTED] = 0.0
-            if control[abi.REDUNDANT] != 0.0 and control[abi.STABILIZATION] == abi.PROJECTED:
-                approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
-            linearize(job, control, new_q, new_v, work)
-            solve_acceleration(job, control, new_q, new_v, row, new_a, multipliers, work)
+            at_instant(APPROACH | LINEARIZE | ACCELERATE, job, control, new_q, new_v, new_a, multipliers, work)
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
             error = correct(job, control, v, history, work)
@@ -506,7 +369,7 @@ def _advance(op, job, control, q, v, history, storage, work):
             if refused:
                 k = min(control[abi.KNOWN], control[abi.ORDER])
                 shrink = max(SHRINK, SAFETY * (error / control[abi.RTOL]) ** (-1.0 / (k + 1.0)))
-            elif not close(job, control, row, new_v, work):
+            elif not at_instant(CLOSE, job, control, new_q, new_v, new_a, multipliers, work):
                 if control[abi.RTOL] == 0.0:
                     return abi.NOT_CLOSED
                 refused = True
@@ -529,16 +392,15 @@ def _advance(op, job, control, q, v, history, storage, work):
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.ACCEPT:
-            update_gamma(job, new_q, new_v, work)
-            solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, end_multipliers, work)
+            at_instant(CURVATURE | ACCELERATE, job, control, new_q, new_v, new_a, end_multipliers, work)
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
             if job[abi.STOP_COUNT] > 0:
-                if control[abi.KNOWN] > 0.0 and seek_event(job, control, new_q, end_multipliers, work):
+                if control[abi.KNOWN] > 0.0 and at_stops(SEEK, job, control, new_q, end_multipliers, work):
                     control[abi.PHASE] = abi.PREDICT
                     continue
                 control[abi.HIGH] = 0.0
-                keep_gaps(job, new_q, end_multipliers, work)
+                at_stops(KEEP, job, control, new_q, end_multipliers, work)
             accept(job, control, q, v, history, work)
             if control[abi.KNOWN] > 1.0:
                 control[abi.UNEVEN] = max(0.0, control[abi.UNEVEN] - 1.0)
@@ -565,17 +427,15 @@ def _advance(op, job, control, q, v, history, storage, work):
                 return abi.ASK_DRIVERS
             set_drivers(job, control)
             interpolate(job, control, history, t, work)
-            linearize(job, control, new_q, new_v, work)
             for i in range(n6):
                 step[i] = 0.0
-            if not close(job, control, current(job, control), new_v, work):
+            if not at_instant(LINEARIZE | CLOSE, job, control, new_q, new_v, new_a, multipliers, work):
                 return abi.NOT_CLOSED
             control[abi.PHASE] = abi.BETWEEN
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
         if control[abi.PHASE] == abi.BETWEEN:
-            update_gamma(job, new_q, new_v, work)
-            solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, multipliers, work)
+            at_instant(CURVATURE | ACCELERATE, job, control, new_q, new_v, new_a, multipliers, work)
             store(job, control, control[abi.ASK_TIME], new_q, new_v, new_a, multipliers, storage)
             control[abi.PHASE] = abi.OUTPUT
 

@@ -59,7 +59,9 @@ VELOCITY, ACCELERATION = plain(abi.VELOCITY), plain(abi.ACCELERATION)
     SCALES,
     POSE_SCALES,
     POSE_MATRIX,
-) = map(plain, range(20))
+    DRIFT,
+    REST,
+) = map(plain, range(22))
 
 
 @inner
@@ -127,23 +129,58 @@ def take_rows(pattern, scales, rows, sign, out):
 def set_drivers(job, control):
     """Write the drivers' values of the next row of DRIVE to the floats; returns that row: g, ġ, g̈ of each driver."""
     n = job[abi.DRIVEN]
-    row = tail(floats_at(job[abi.DRIVE]), 3 * n * int(control[abi.DRIVE_AT]))
+    row = tail(floats_at(job[abi.DRIVE]), 3 * (n + job[abi.TIMED]) * int(control[abi.DRIVE_AT]))
     places = integers_at(job[abi.DRIVERS])
     floats = floats_at(job[abi.FLOATS])
     for k in range(n):
         floats[places[2 * k]] = row[3 * k]
+    for k in range(job[abi.TIMED]):
+        place = integers_at(job[abi.TIMED_PLACES])[k]
+        for i in range(3):
+            floats[place + i] = row[3 * (n + k) + i]
     control[abi.DRIVE_AT] += 1.0
     return row
 
 
 @inner
-def add_drivers(job, row, order, scales, x):
-    """x[equation of a driver] += its rate (order 1) or acceleration (order 2), scaled."""
+def add_drivers(job, row, order, scales, x, work):
+    """x[equation of a driver] += its rate (order 1) or acceleration (order 2), scaled; for rates also −∂f/∂t.
+
+    In accelerations γ contains the terms of parameters that are functions of time.
+    """
     n6 = WIDTH * job[abi.BODIES]
     places = integers_at(job[abi.DRIVERS])
     for k in range(job[abi.DRIVEN]):
         equation = places[2 * k + 1]
         x[n6 + equation] += scales[equation] * row[3 * k + order]
+    if order == 1 and job[abi.TIMED] > 0:
+        drift = piece(job, DRIFT, work)
+        pattern = integers_at(job[abi.PATTERN])
+        strip = tail(pattern, abi.P_HEADER)
+        for _ in range(pattern[abi.P_STRIPS]):
+            for i in range(strip[abi.S_ROWS]):
+                k = strip[abi.S_FIRST] + i
+                x[n6 + k] += scales[k] * drift[strip[abi.S_ROW] + i]
+            strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
+
+
+@inner
+def update_drift(job, q, work):
+    """DRIFT ← −∂f/∂t of parameters that are functions of time: γ without velocities, with ċ in place of c̈."""
+    floats = floats_at(job[abi.FLOATS])
+    places = integers_at(job[abi.TIMED_PLACES])
+    drift = piece(job, DRIFT, work)
+    kept = tail(drift, job[abi.ROWS])
+    for k in range(job[abi.TIMED]):
+        place = places[k]
+        kept[k] = floats[place + 2]
+        floats[place + 2] = floats[place + 1]
+        floats[place + 1] = 0.0
+    evaluate(job, GAMMA, q, piece(job, REST, work), drift, drift, piece(job, EVALUATION, work))
+    for k in range(job[abi.TIMED]):
+        place = places[k]
+        floats[place + 1] = floats[place + 2]
+        floats[place + 2] = kept[k]
 
 
 @inner
@@ -207,6 +244,8 @@ def linearize(job, control, q, v, work):
     jacobian = piece(job, JACOBIAN, work)
     values = piece(job, VALUES, work)
     evaluate(job, MOTION, q, v, values, jacobian, piece(job, EVALUATION, work))
+    if job[abi.TIMED] > 0:
+        update_drift(job, q, work)
     n6 = WIDTH * job[abi.BODIES]
     mass = roots(job)
     pattern = integers_at(job[abi.PATTERN])
@@ -261,7 +300,7 @@ def solve_acceleration(job, control, q, v, row, a, multipliers, work):
     for i in range(n6):
         x[i] *= mass[2 * n6 + i]
     take_rows(integers_at(job[abi.PATTERN]), scales, tail(values, job[abi.ROWS]), 1.0, tail(x, n6))
-    add_drivers(job, row, 2, scales, x)
+    add_drivers(job, row, 2, scales, x, work)
     if job[abi.FEEDBACK] != 0:
         call_evaluator(job[abi.FEEDBACK], SOLVE, job, control, q, v, x, row, work)
     call_algebra(job, SOLVE, control, work)
@@ -360,7 +399,7 @@ def project_velocity(job, control, row, v, work):
         x[i] = v[i] * mass[n6 + i]
     for i in range(job[abi.EQUATIONS]):
         x[n6 + i] = 0.0
-    add_drivers(job, row, 1, piece(job, SCALES, work), x)
+    add_drivers(job, row, 1, piece(job, SCALES, work), x, work)
     call_algebra(job, SOLVE, control, work)
     add_soft_rows(job, VELOCITY, control, v, work)
     for i in range(n6):
@@ -384,7 +423,7 @@ def contradicts_rates(job, control, row, work):
         size = max(size, abs(x[i]))
     for i in range(n):
         missing[i] = 0.0
-    add_drivers(job, row, 1, piece(job, SCALES, work), x)
+    add_drivers(job, row, 1, piece(job, SCALES, work), x, work)
     for i in range(n):
         size = max(size, abs(missing[i]))
     subtract_times(integers_at(job[abi.PATTERN]), piece(job, JACOBIAN, work), x, missing)

@@ -42,7 +42,7 @@ def _add_feedback(op, job, control, q, v, x, row, work):
         scratch[i] = v[i] * mass[n6 + i]
     for i in range(n):
         missing[i] = 0.0
-    add_drivers(job, row, 1, scales, scratch)
+    add_drivers(job, row, 1, scales, scratch, work)
     subtract_times(pattern, piece(job, JACOBIAN, work), scratch, missing)
     for i in range(n):
         x[n6 + i] -= 2.0 * gain * missing[i]

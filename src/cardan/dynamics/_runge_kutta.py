@@ -11,36 +11,9 @@ from math import sin, sqrt
 
 from cardan._jit import cut, evaluator, floats_at, inner, tail
 from cardan.dynamics import abi
-from cardan.dynamics._adams import (
-    CLOSE,
-    accept,
-    close,
-    current,
-    is_at,
-    is_finite,
-    keep_gaps,
-    lacks_drivers,
-    next_chunk,
-    next_time,
-    seek_event,
-    store,
-)
-from cardan.dynamics._equations import (
-    END_MULTIPLIERS,
-    MOVED_Q,
-    NEW_A,
-    NEW_Q,
-    NEW_V,
-    SHIFT,
-    STAGES,
-    approach,
-    linearize,
-    piece,
-    retract,
-    set_drivers,
-    solve_acceleration,
-    update_gamma,
-)
+from cardan.dynamics._adams import SAME_TIME, accept, is_at, is_finite, lacks_drivers, next_chunk, next_time, store
+from cardan.dynamics._equations import END_MULTIPLIERS, NEW_A, NEW_Q, NEW_V, SHIFT, STAGES, piece, retract, set_drivers
+from cardan.dynamics._instant import ACCELERATE, APPROACH, CLOSE, CURVATURE, KEEP, LINEARIZE, SEEK, at_instant, at_stops
 from cardan.dynamics.abi import WIDTH
 
 SMALL = 0.02  # [rad] below, a series is used: rounding of the closed form is divided by the square of the angle
@@ -113,7 +86,7 @@ def _advance(op, job, control, q, v, history, storage, work):
                 if control[abi.CHUNK] <= 0.0:
                     return abi.RUNNING
                 rest = control[abi.END] - control[abi.TIME]
-                if rest <= CLOSE * h:
+                if rest <= SAME_TIME * h:
                     return abi.DONE
                 control[abi.STEP_END] = next_time(control, rest)
                 h = control[abi.STEP]
@@ -140,20 +113,17 @@ def _advance(op, job, control, q, v, history, storage, work):
             control[abi.SHIFTED] = 0.0
             for i in range(n6):
                 new_a[i] = 0.0
-            if control[abi.REDUNDANT] != 0.0 and control[abi.STABILIZATION] == abi.PROJECTED:
-                approach(job, control, new_q, piece(job, MOVED_Q, work), new_a, work)
+            at_instant(APPROACH, job, control, new_q, new_v, new_a, multipliers, work)
             for i in range(n6):
                 step[i] = new_a[i]
-            linearize(job, control, new_q, new_v, work)
             if not is_finite(n6, new_v):
                 return abi.NOT_FINITE
-            if not close(job, control, current(job, control), new_v, work):
+            if not at_instant(LINEARIZE | CLOSE, job, control, new_q, new_v, new_a, multipliers, work):
                 return abi.NOT_CLOSED
             control[abi.PHASE] = abi.ACCEPT
             if job[abi.ASKS] != 0:
                 return abi.ASK_LOADS
-        update_gamma(job, new_q, new_v, work)
-        solve_acceleration(job, control, new_q, new_v, current(job, control), new_a, multipliers, work)
+        at_instant(CURVATURE | ACCELERATE, job, control, new_q, new_v, new_a, multipliers, work)
         if not is_finite(n6, new_a):
             return abi.NOT_FINITE
         control[abi.PHASE] = abi.PREDICT
@@ -165,11 +135,11 @@ def _advance(op, job, control, q, v, history, storage, work):
                 own[n6 + i] = new_a[i]
             continue
         if job[abi.STOP_COUNT] > 0:
-            if seek_event(job, control, new_q, multipliers, work):
+            if at_stops(SEEK, job, control, new_q, multipliers, work):
                 control[abi.STAGE] = 0.0
                 continue
             control[abi.HIGH] = 0.0
-            keep_gaps(job, new_q, multipliers, work)
+            at_stops(KEEP, job, control, new_q, multipliers, work)
         control[abi.STAGE] = 0.0
         error = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
         control[abi.LAST_ERROR] = max(error, control[abi.SHIFTED])

@@ -34,6 +34,8 @@ Soft rows act beside the equations, which hold exactly (:mod:`cardan.dynamics._s
 evaluator, or zero: JACOBIAN gives their residuals, stiffnesses and rows, GAMMA the bias of their accelerations.
 SOFT_SOLVER is the address of what lets them act on X, a VELOCITY or an ACCELERATION that solves the equations, or zero.
 FEEDBACK is the address of what adds Baumgarte's terms to X (:mod:`cardan.dynamics._feedback`), or zero.
+INSTANT is the address of the equations at one instant (:mod:`cardan.dynamics._instant`), STOP_SOLVER that of the
+events at limits (:mod:`cardan.dynamics._stops`), zero if there are none: SEEK an event in a step, KEEP all gaps.
 """
 
 from __future__ import annotations
@@ -66,6 +68,8 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     SOFT_WORK,
     SOFT_SOLVER,
     FEEDBACK,
+    INSTANT,
+    STOP_SOLVER,
     POSE_ALGEBRA,
     POSE_PATTERN,
     POSE_EQUATIONS,
@@ -77,8 +81,10 @@ WIDTH: Final = 6  # velocities of a body: ṙ of the centre of mass in world, ω
     ASKS,
     STOP_COUNT,
     RATED,
+    TIMED,
+    TIMED_PLACES,
     PIECES,
-) = range(34)
+) = range(38)
 
 # pattern
 P_BODIES, P_EQUATIONS, P_STRIPS, P_FIRST_TABLE, P_SECOND_TABLE, P_HEADER = range(6)
@@ -147,6 +153,8 @@ STOP_EQUATION, STOP_ROW, STOP_PLACE, STOP = range(4)
 # Its lower and upper bound, the weight of its coordinate, which bound holds (−1: lower, +1: upper, 0: none), and its
 # gap at the start of a step: minus the distance to the bound, or minus its push if a bound holds.
 LOWER, UPPER, WEIGHT, SIDE, GAP, BOUND = range(6)
+
+SEEK, KEEP = range(2)  # operations on stops
 
 HISTORY: Final = 8  # number of accelerations that are kept, with their times
 

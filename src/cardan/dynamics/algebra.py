@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ _kkt = LazyModule("cardan.dynamics._kkt")
 _cholesky = LazyModule("cardan.math._block_cholesky")
 
 DENSE_EQUATIONS = 60  # up to this number the dense matrix is as fast, and takes less time to prepare
+HUB = 0.5  # of the most equations that a body has: a body with more is a hub
+WORTH = 0.5  # of the cost of other orders: eliminating hubs last is taken if it costs less
 
 
 class Algebra(NamedTuple):
@@ -129,7 +131,7 @@ def _on_ground(system: System) -> NDArray[np.bool_]:
     owner = np.repeat(np.arange(records.size), counts)
     first = records + layout.RECORD + system.ints[records + layout.SLOTS]
     features = first[owner] + layout.FEATURE * _within(counts)
-    ground = (system.ints[features + layout.BODY] < 0) & (system.ints[features + layout.KIND] != layout.ANGLE)
+    ground = (system.ints[features + layout.BODY] < 0) & (system.ints[features + layout.KIND] < layout.ANGLE)
     found: NDArray[np.bool_] = np.bincount(owner[ground], minlength=records.size) > 0
     return found
 
@@ -252,7 +254,7 @@ def sparse(strips: Strips, bodies: int, order: IntArray | None = None) -> Algebr
 
 
 def best_factor(graph: Graph) -> Factor:
-    """The cheapest of tree order and dual orders."""
+    """The cheapest of tree order, dual orders, and, where a few bodies have most of the cost, that with these last."""
     best = symbolic(graph, tree_order(graph))
     joints, bodies = graph.links
     rows = np.bincount(bodies, weights=graph.heights[joints], minlength=graph.count)
@@ -267,7 +269,26 @@ def best_factor(graph: Graph) -> Factor:
             best = found
         if found.rows.size == graph.nodes + joints.size + (linked.nnz - graph.heights.size) // 2:  # no fill
             break
+    if least >= WORTH * best.cost:
+        found = symbolic(graph, hub_order(graph, rows >= HUB * rows.max()))
+        best = found if found.cost < WORTH * best.cost else best
     return best
+
+
+def hub_order(graph: Graph, hubs: NDArray[np.bool_]) -> IntArray:
+    """Dual order of all other bodies and the joints that they have, then the hubs, then joints of hubs alone.
+
+    What is eliminated before a hub may touch both the hub and the ground, so rows may be dependent there that are not
+    so in the whole mechanism.  Then ε keeps the pivots, and proximal iterations remove its effect.
+    """
+    joints, bodies = graph.links
+    others = ~hubs[bodies]
+    own = replace(graph, links=(joints[others], bodies[others]))
+    incidence = own.incidence
+    order = dual_order(own, minimum_degree(incidence @ incidence.T))
+    alone = np.bincount(joints[others], minlength=graph.heights.size) == 0
+    last = np.concatenate([np.where(hubs, 1, 0), np.where(alone, 2, 0)])
+    return order[np.argsort(last[order], kind="stable")]
 
 
 def dual_order(graph: Graph, joints: IntArray) -> IntArray:

@@ -62,6 +62,7 @@ class Equations:
         number = {int(row): k for k, row in enumerate(self.equations)}
         places = [(position, number[rows[signal.name]]) for position, signal in system.signals]
         self.drivers: IntArray = np.array(places, dtype=np.int64).reshape(-1)
+        self.timed: IntArray = np.array([position for position, _, _ in system.timed], dtype=np.int64)
         self.stops = tuple(stops)
         parameters = {row.constraint: par for row, par in zip(system.rows, ints_at(system, layout.PAR), strict=True)}
         table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]

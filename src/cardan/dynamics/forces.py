@@ -11,9 +11,8 @@ import numpy as np
 from cardan.coordinates import formulations
 from cardan.dynamics import abi
 from cardan.dynamics.abi import WIDTH
-from cardan.dynamics.functions import Called, Recorded
+from cardan.dynamics.functions import Called, NotFiniteError, Recorded
 from cardan.dynamics.loads import Load
-from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers import abi as solvers_abi
@@ -195,7 +194,8 @@ class Forces:
             x, rate = readings[k, abi.R_COORDINATE], readings[k, abi.R_RATE]
             given[k] = function.number(t, float(x), float(rate))
             if given[k] and x == 0.0 and sort == abi.APART:
-                raise ModelError(f"{function.what} at t = {t:g} s: its points coincide, so its force has no direction")
+                text = "its points coincide, so its force has no direction"
+                raise NotFiniteError(f"{function.what} at t = {t:g} s: {text}")
         vectors = given[len(self._laws) :].reshape(-1, 3)
         state: State | None = None
         for vector, wrench in zip(vectors, self._wrenches, strict=True):

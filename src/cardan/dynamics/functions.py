@@ -25,6 +25,10 @@ TRIED: Final = ((0.37, 0.61, -0.83), (1.7, -0.45, 0.29), (0.0, 0.0, 0.0))
 SAME: Final = 1e-9  # relative: a recorded graph rounds differently
 
 
+class NotFiniteError(ModelError):
+    """A load has no finite force at a time; it may have had one before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """The graph of a function f(t, coordinate, rate), as plain values: it is pickled and compared without it."""
@@ -89,7 +93,7 @@ class Called:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise ModelError(f"{self.what} at t = {t:g} s: its function returned {value!r}; it must be a number")
         if not math.isfinite(value):
-            raise ModelError(f"{self.what} at t = {t:g} s: its function returned {value}; it must be finite")
+            raise NotFiniteError(f"{self.what} at t = {t:g} s: its function returned {value}; it must be finite")
         return float(value)
 
     def __copy__(self) -> Called:

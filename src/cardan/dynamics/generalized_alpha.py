@@ -97,7 +97,7 @@ class GeneralizedAlpha(Integration):
         v_dot, a, v = self._last_acceleration().copy(), self._pseudo, self.v
         new_a, multipliers = a.copy(), self._multipliers.copy()
         problem = e.problem.with_floats(e.floats_at(time))
-        rate, _ = rates.driver_rates(e.system, e.problem, time)
+        rate, _ = rates.driver_rates(e.system, e.problem, time, self.q)
         rate = rate[e.equations]
         matrix = None
         for k in range(ITERATIONS):

@@ -17,6 +17,8 @@ from cardan.system.system import IntArray
 _equations = LazyModule("cardan.dynamics._equations")
 _adams = LazyModule("cardan.dynamics._adams")
 _feedback = LazyModule("cardan.dynamics._feedback")
+_instant = LazyModule("cardan.dynamics._instant")
+_stops = LazyModule("cardan.dynamics._stops")
 _runge_kutta = LazyModule("cardan.dynamics._runge_kutta")
 _blocks = LazyModule("cardan.solvers._blocks")
 
@@ -35,7 +37,8 @@ ESTIMATE: Final = 0.5  # of rtol: what the estimated error of a step may be
 SAME_TIME: Final = 1e-9  # of a step: an output this near to its end is there
 STABILIZATIONS: Final = ("projection", "none", "baumgarte")  # in the order of abi
 BAUMGARTE_GAIN: Final = 0.1  # α of Baumgarte's terms, times the step: residuals decay within some ten steps
-AHEAD: Final = 512  # values of drivers that are computed at once
+AHEAD: Final = 4096  # values of drivers that are computed at once
+LEAST_AHEAD: Final = 64  # times at which they are computed, if there are many drivers
 MOST_STAGES: Final = 7
 LEAST_ACCELERATION: Final = 1e-30  # in extents per s², or rad/s²: against division by zero
 
@@ -111,7 +114,9 @@ class Integration:
         self.q, self.v = q.copy(), v.copy()
         n, n6 = e.equations.size, WIDTH * len(e.system.names)
         self.floats = e.problem.floats.copy()
-        self.drive: FloatArray = np.zeros(max(1, 3 * AHEAD * e.drivers.size // 2))
+        drivers = e.drivers.size // 2 + e.timed.size
+        self._ahead = max(LEAST_AHEAD, AHEAD // max(1, drivers))
+        self.drive: FloatArray = np.zeros(max(1, 3 * self._ahead * drivers))
         self.extra: FloatArray = np.zeros(n6)
         self.active: FloatArray = np.ones(n)
         self.active[e.stop_table[:, abi.STOP_EQUATION]] = 0.0
@@ -170,6 +175,8 @@ class Integration:
             w.SCALES: n,
             w.POSE_SCALES: e.poses.equations.size if e.poses else 0,
             w.POSE_MATRIX: e.poses.algebra.matrix if e.poses else 0,
+            w.DRIFT: rows + e.timed.size if e.timed.size else 0,
+            w.REST: n6 if e.timed.size else 0,
         }
         return [0, *accumulate(sizes[k] for k in range(len(sizes)))]
 
@@ -185,6 +192,7 @@ class Integration:
             abi.MASSES: e.values,
             abi.DRIVERS: e.drivers,
             abi.DRIVE: self.drive,
+            abi.TIMED_PLACES: e.timed,
             abi.TIMES: self.times,
             abi.EXTRA: self.extra,
             abi.ACTIVE: self.active,
@@ -203,12 +211,14 @@ class Integration:
             table[abi.LOADS], table[abi.ASKS] = e.forces.address, int(e.forces.asks)
         if self.control[abi.STABILIZATION] == abi.BAUMGARTE:
             table[abi.FEEDBACK] = _feedback.ADD
-        table[abi.EVALUATOR], table[abi.ALGEBRA] = p.evaluate, e.algebra
+        table[abi.EVALUATOR], table[abi.ALGEBRA], table[abi.INSTANT] = p.evaluate, e.algebra, _instant.INSTANT
+        if e.stops:
+            table[abi.STOP_SOLVER] = _stops.STOPS
         for place, array in self._arrays.items():
             table[place] = address_of(array)
         table[abi.BODIES], table[abi.COORDINATES], table[abi.ROWS] = len(e.system.names), e.coordinates, p.rows
         table[abi.EQUATIONS], table[abi.DRIVEN] = e.equations.size, e.drivers.size // 2
-        table[abi.STOP_COUNT] = len(e.stops)
+        table[abi.STOP_COUNT], table[abi.TIMED] = len(e.stops), e.timed.size
         self.job: IntArray = np.array(table, dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -382,18 +392,25 @@ class Integration:
         """Value, rate and acceleration of every driver at the times of :meth:`_asked`."""
         c = self.control
         times = self._asked()
-        rows = [signal.jets(times) for _, signal in self.equations.system.signals]
-        self.drive[: 3 * len(rows) * len(times)] = np.hstack(rows).ravel()
+        system = self.equations.system
+        functions = [signal for _, signal in system.signals] + [function for _, _, function in system.timed]
+        table = self.drive[: 3 * len(functions) * len(times)].reshape(len(times), -1)
+        for k, function in enumerate(functions):
+            table[:, 3 * k : 3 * k + 3] = function.jets(times)
         c[abi.DRIVE_AT], c[abi.DRIVE_COUNT] = 0.0, float(len(times))
 
     def _asked(self) -> FloatArray:
         """The time that the kernel asks for; also the next ones if steps are constant and end at all outputs."""
         c = self.control
-        if not self._foresees or c[abi.KNOWN] < FIXED_ORDER:
+        if not self._foresees or c[abi.PHASE] == abi.BEGIN:
             return c[abi.ASK_TIME : abi.ASK_TIME + 1].copy()
+        if c[abi.KNOWN] < FIXED_ORDER:  # the stages of a first step
+            nodes = TABLEAUS[START].nodes
+            stages = [c[abi.TIME] + node * c[abi.STEP] for node in nodes[int(c[abi.STAGE]) :]]
+            return np.array([*stages, c[abi.STEP_END]])
         last, step, base, count = c[abi.END], c[abi.STEP], c[abi.BASE], c[abi.COUNT]
-        times = base + (count + 1.0 + np.arange(AHEAD)) * step
-        ahead: FloatArray = np.append(times[times < last - SAME_TIME * step], last)[:AHEAD]
+        times = base + (count + 1.0 + np.arange(self._ahead)) * step
+        ahead: FloatArray = np.append(times[times < last - SAME_TIME * step], last)[: self._ahead]
         return ahead
 
     def _last_acceleration(self) -> FloatArray:

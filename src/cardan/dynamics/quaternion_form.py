@@ -62,10 +62,10 @@ def accelerations(
         right[own][:3] += row[:3] * equations.gravity + loads[b, :3]
         right[own][3:] += 2.0 * euler.G(p[b]).T @ loads[b, 3:]
     problem = formulations.motion_problem(system, FORM)
-    if system.signals:
+    if system.signals or system.timed:
         problem = problem.with_floats(equations.floats_at(time))
     _, jacobian = problem.jacobian(q)
-    gamma = formulations.gamma(system, FORM, q, np.concatenate([rates[:, :3], dp], axis=1).ravel())
+    gamma = formulations.gamma(system, FORM, q, np.concatenate([rates[:, :3], dp], axis=1).ravel(), problem.floats)
     kept = np.concatenate([equations.equations, np.arange(problem.rows - count, problem.rows)])  # the rest are guards
     J, c = jacobian[kept], gamma[kept]
     for (_, signal), row in zip(system.signals, equations.drivers[1::2], strict=True):

@@ -87,8 +87,11 @@ class ConstraintForces:
     and the torque in principal axes.  ``free``: the same of a random λ with Jᵀλ = 0; None if there is none.
     """
 
-    def __init__(self, equations: Equations, q: FloatArray, multipliers: FloatArray, redundant: bool) -> None:
+    def __init__(
+        self, equations: Equations, times: FloatArray, q: FloatArray, multipliers: FloatArray, redundant: bool
+    ) -> None:
         """q, shape (times, coordinates): of the solvers.  redundant: whether other λ may give the same motion."""
+        self._times = times
         self.equations = equations
         self.q = np.ascontiguousarray(q)
         self._pairs, self._bodies, self._slots = _pairs(equations)
@@ -111,7 +114,8 @@ class ConstraintForces:
         out = np.zeros((len(self.q), len(self._bodies), WIDTH))
         rows, _, entries, _, work = self.equations.problem.sizes
         arrays = (np.empty(rows), np.empty(entries), np.empty(work))
-        _reactions.forces(self._job[0], self._pairs, self.q, multipliers, out, *arrays)
+        for k in _moments(self.equations, self._job[2], self._times):
+            _reactions.forces(self._job[0], self._pairs, self.q[k], multipliers[k], out[k], *arrays)
         return out
 
     def _least_norm(self, multipliers: FloatArray, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,7 +123,8 @@ class ConstraintForces:
         total = np.zeros((len(self.q), len(self.equations.system.names), WIDTH))
         for pair, body in enumerate(self._bodies.tolist()):
             total[:, body] += wrenches[:, pair]
-        return _least_norm(self.equations, self._job, self.q, -total.reshape(len(self.q), -1), multipliers)
+        force = -total.reshape(len(self.q), -1)
+        return _least_norm(self.equations, self._job, self._times, self.q, force, multipliers)
 
     def effort(self, name: str) -> FloatArray:
         """−λ of the only equation of a constraint, shape (times,)."""
@@ -222,13 +227,14 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
     ModelError if the motion needs forces that neither joints nor drivers give.
     """
     q, v, a = _principal(equations.system, states)
-    loads = _loads(equations, np.array([state.time for state in states]), q, v)
+    times = np.array([state.time for state in states])
+    loads = _loads(equations, times, q, v)
     inertia = equations.masses * a
     columns = _scales(equations)[1]
     job = _job(equations)
     holding = np.ones((len(q), equations.equations.size))
     holding[:, equations.stop_table[:, abi.STOP_EQUATION]] = 0.0  # at a limit a motion ends
-    multipliers, rest = _least_norm(equations, job, q, (loads - inertia).reshape(len(q), -1), holding)
+    multipliers, rest = _least_norm(equations, job, times, q, (loads - inertia).reshape(len(q), -1), holding)
     largest = np.abs(columns * np.abs(loads).reshape(len(q), -1)).max(initial=0.0)
     largest = max(float(largest), float(np.abs(columns * inertia.reshape(len(q), -1)).max(initial=0.0)))
     if rest.max(initial=0.0) > UNCARRIED * largest:
@@ -238,12 +244,13 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
             "freedom; drive it too, or use simulate"
         )
     redundant = bool(job[1][abi.REDUNDANT] != 0.0)
-    return ConstraintForces(equations, q, multipliers, redundant), v.reshape(len(q), -1)
+    return ConstraintForces(equations, times, q, multipliers, redundant), v.reshape(len(q), -1)
 
 
 def drift(equations: Equations, times: FloatArray, q: FloatArray) -> FloatArray:
     """Largest residual of any equation at each of the times, lengths relative to the extent, shape (times,)."""
-    p, signals = equations.problem, equations.system.signals
+    p, system = equations.problem, equations.system
+    signals = [*system.signals, *[(position, function) for position, _, function in system.timed]]
     weights = np.zeros(p.rows)
     weights[equations.equations] = _scales(equations)[0]
     weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
@@ -265,10 +272,16 @@ def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatA
     weights[equations.equations] = _scales(equations)[0]
     weights[equations.stop_table[:, abi.STOP_ROW]] = 0.0
     demanded = np.zeros((len(times), p.rows))
-    rows = {row.constraint: row.start for row in equations.system.rows}
-    for _, signal in equations.system.signals:
+    system = equations.system
+    rows = {row.constraint: row.start for row in system.rows}
+    for _, signal in system.signals:
         demanded[:, rows[signal.name]] = signal.jets(times)[:, 1]
-    found = [weights * (p.product(a, b) - c) for a, b, c in zip(np.ascontiguousarray(q), v, demanded, strict=True)]
+    found = []
+    for a, b, c, t in zip(np.ascontiguousarray(q), v, demanded, times.tolist(), strict=True):
+        if system.timed:
+            c -= formulations.time_derivative(system, a, t)
+            p = p.with_floats(system.floats_at(t))
+        found.append(weights * (p.product(a, b) - c))
     largest: FloatArray = np.abs(np.array(found).reshape(len(times), -1)).max(axis=1, initial=0.0)
     return largest
 
@@ -330,13 +343,25 @@ def _job(equations: Equations) -> tuple[IntArray, FloatArray, Problem]:
     """The table of the kernels, a control vector, and what keeps the arrays of the table alive."""
     p = equations.problem
     linear = Linear(equations.algebra, equations.pattern, equations.matrix, 0.0)
-    owner = Problem(p.evaluate, p.ints, p.floats, p.structure, p.scales, linear)
+    floats = p.floats.copy() if equations.system.timed else p.floats
+    owner = Problem(p.evaluate, p.ints, floats, p.structure, p.scales, linear)
     return owner.table(), np.zeros(abi.CONTROL), owner
+
+
+def _moments(equations: Equations, owner: Problem, times: FloatArray) -> Iterator[slice]:
+    """All times at once; one by one, with the floats of the time, where parameters are functions of time."""
+    if not equations.system.timed:
+        yield slice(0, len(times))
+        return
+    for k, time in enumerate(times.tolist()):
+        owner.floats[:] = equations.floats_at(time)
+        yield slice(k, k + 1)
 
 
 def _least_norm(
     equations: Equations,
     job: tuple[IntArray, FloatArray, Problem],
+    times: FloatArray,
     q: FloatArray,
     force: FloatArray,
     holding: FloatArray,
@@ -351,7 +376,9 @@ def _least_norm(
     height, _, entries, _, work = equations.problem.sizes
     x = np.empty(2 * n6 + 3 * n + equations.matrix)
     arrays = (np.empty(height), np.empty(entries), x, np.empty(work))
-    _reactions.least_norm(job[0], job[1], _stop_entries(equations), q, columns * force, found, rest, *arrays)
+    stops, scaled = _stop_entries(equations), columns * force
+    for k in _moments(equations, job[2], times):
+        _reactions.least_norm(job[0], job[1], stops, q[k], scaled[k], found[k], rest[k], *arrays)
     return found * rows, rest
 
 

@@ -15,27 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.files.reader import Source
-from cardan.files.robots import (
-    IDENTITY,
-    Array,
-    Inertial,
-    Report,
-    Transform,
-    add_body,
-    axes,
-    describe,
-    frame,
-    free_name,
-    number,
-    numbers,
-    parse,
-    rotation_x,
-    rotation_y,
-    rotation_z,
-    unit,
-)
-from cardan.files.urdf import couple_linearly
+from cardan.files import robots
+from cardan.files.robots import Array, Inertial, Transform
+from cardan.files.values import Source
 from cardan.math import euler
 from cardan.mechanism import Mechanism
 from cardan.system import check
@@ -44,18 +26,18 @@ from cardan.system.parts import Body
 REFUSED: Final = ("include", "replicate", "attach", "composite", "flexcomp", "flex", "skin", "plugin")
 LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
 TYPES: Final = ("hinge", "slide", "ball", "free")
-ROTATIONS: Final = {"x": rotation_x, "y": rotation_y, "z": rotation_z}
+ROTATIONS: Final = {"x": robots.rotation_x, "y": robots.rotation_y, "z": robots.rotation_z}
 
 
 def load(path: str | Path) -> tuple[Mechanism, list[str]]:
     """The mechanism of an MJCF file, and the report of what was not converted."""
-    root = parse(path, "mujoco")
-    report = Report()
+    root = robots.parse(path, "mujoco")
+    report = robots.Report()
     return _Model(root, report).build(), report.text()
 
 
 class _Model:
-    def __init__(self, root: ET.Element, report: Report) -> None:
+    def __init__(self, root: ET.Element, report: robots.Report) -> None:
         self.root = root
         self.report = report
         for element in root.iter():
@@ -73,10 +55,14 @@ class _Model:
         for default in root.findall("default"):
             self._read_default(default, {}, default.get("class") or "main")
         option = root.find("option")
-        gravity = (0.0, 0.0, -9.81) if option is None else tuple(numbers(option, "gravity", 3, (0, 0, -9.81)).tolist())
+        gravity = (
+            (0.0, 0.0, -9.81) if option is None else tuple(robots.numbers(option, "gravity", 3, (0, 0, -9.81)).tolist())
+        )
         self.m = Mechanism(root.get("model") or "model", gravity=gravity)
         self.source = Source()
-        self.bodies: dict[str, tuple[Body, Transform]] = {"world": (self.m.ground, IDENTITY)}  # with its world pose
+        self.bodies: dict[str, tuple[Body, Transform]] = {
+            "world": (self.m.ground, robots.IDENTITY)
+        }  # with its world pose
         self.sites: dict[str, tuple[Body, Transform]] = {}
         self.joints: dict[str, str] = {}
         self.refs: dict[str, float] = {}
@@ -85,7 +71,7 @@ class _Model:
         """The mechanism; what is not converted goes to the report."""
         for element in self.root:
             if element.tag == "worldbody":
-                self._children(element, self.m.ground, "world", IDENTITY, IDENTITY, "", 0)
+                self._children(element, self.m.ground, "world", robots.IDENTITY, robots.IDENTITY, "", 0)
             elif element.tag not in ("compiler", "default", "equality", "option"):
                 for inner in element:
                     self.report.count(f"<{element.tag}>", inner.get("name") or inner.tag)
@@ -115,7 +101,7 @@ class _Model:
     def _with_defaults(self, element: ET.Element, childclass: str) -> ET.Element:
         name = element.get("class") or childclass or "main"
         if name not in self.defaults:
-            raise ModelError(f"{describe(element)}: {check.unknown(name, 'default class', self.defaults)}")
+            raise ModelError(f"{robots.describe(element)}: {check.unknown(name, 'default class', self.defaults)}")
         return ET.Element(element.tag, {**self.defaults[name].get(element.tag, {}), **element.attrib})
 
     # -- bodies --------------------------------------------------------------------------------------------------------
@@ -136,7 +122,7 @@ class _Model:
                 called = site.get("name")
                 if called:
                     self.sites[called] = (body, where)
-                    self.source.frames[body.name, called] = frame(body, where)
+                    self.source.frames[body.name, called] = robots.frame(body, where)
             elif child.tag not in ("joint", "freejoint", "inertial"):
                 self.report.count(f"<{child.tag}>", child.get("name") or name)
 
@@ -144,7 +130,7 @@ class _Model:
         self, element: ET.Element, parent: Body, at: Transform, inner: Transform, childclass: str, depth: int
     ) -> None:
         childclass = element.get("childclass") or childclass
-        name = free_name(self.m, element.get("name") or f"body_{len(self.m.bodies) + 1}", "body", self.report)
+        name = robots.free_name(self.m, element.get("name") or f"body_{len(self.m.bodies) + 1}", "body", self.report)
         world = at.then(inner).then(self._pose(element))
         inertial = self._inertial(element)
         if inertial is None and any(child.tag == "geom" for child in element):
@@ -152,19 +138,19 @@ class _Model:
         if element.get("gravcomp") or element.get("mocap") == "true":
             self.report.count("gravcomp and mocap of bodies", name)
         joints = [self._with_defaults(child, childclass) for child in element if child.tag in ("joint", "freejoint")]
-        report = Report() if inertial is None else self.report  # reported once, above
+        report = robots.Report() if inertial is None else self.report  # reported once, above
         if inertial is None and not any(child.tag == "geom" for child in element):
             report = self.report
         last = parent, at
         for k, joint in enumerate(joints[:-1]):
             mass = LIGHT * (inertial.mass if inertial is not None else 1.0)
             light = Inertial(mass, np.zeros(3), mass * np.eye(3) * 1e-4)
-            called = free_name(self.m, f"{name}_{k + 1}", "body", self.report)
-            between = add_body(self.m, called, world, light, self.report)
+            called = robots.free_name(self.m, f"{name}_{k + 1}", "body", self.report)
+            between = robots.add_body(self.m, called, world, light, self.report)
             self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of {mass:g} kg is between two of them")
             self._joint(joint, *last, between, world, f"{name}_joint_{k + 1}")
             last = between, world
-        body = add_body(self.m, name, world, inertial, report)
+        body = robots.add_body(self.m, name, world, inertial, report)
         self.bodies[element.get("name") or name] = (body, world)
         if joints:
             suffix = "" if len(joints) == 1 else f"_{len(joints)}"
@@ -172,11 +158,11 @@ class _Model:
         else:
             relative = last[1].inverse().then(world)
             self.m.fixed(
-                free_name(self.m, f"{name}_fixed", "joint", self.report),
-                frame(last[0], relative),
-                frame(body, IDENTITY),
+                robots.free_name(self.m, f"{name}_fixed", "joint", self.report),
+                robots.frame(last[0], relative),
+                robots.frame(body, robots.IDENTITY),
             )
-        self._children(element, body, name, world, IDENTITY, childclass, depth)
+        self._children(element, body, name, world, robots.IDENTITY, childclass, depth)
 
     def _inertial(self, element: ET.Element) -> Inertial | None:
         inertial = element.find("inertial")
@@ -185,63 +171,65 @@ class _Model:
         at = self._pose(inertial)
         full = inertial.get("fullinertia")
         if full is not None:
-            xx, yy, zz, xy, xz, yz = numbers(inertial, "fullinertia", 6).tolist()
+            xx, yy, zz, xy, xz, yz = robots.numbers(inertial, "fullinertia", 6).tolist()
             matrix: Array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:
-            matrix = np.diag(numbers(inertial, "diaginertia", 3))
-        return Inertial(number(inertial, "mass"), at.p, at.R @ matrix @ at.R.T)
+            matrix = np.diag(robots.numbers(inertial, "diaginertia", 3))
+        return Inertial(robots.number(inertial, "mass"), at.p, at.R @ matrix @ at.R.T)
 
     def _joint(
         self, joint: ET.Element, parent: Body, at: Transform, body: Body, world: Transform, fallback: str
     ) -> None:
         kind = "free" if joint.tag == "freejoint" else joint.get("type", "hinge")
         if kind not in TYPES:
-            raise ModelError(f"{describe(joint)} has the type {kind!r}; it must be one of {', '.join(TYPES)}")
+            raise ModelError(f"{robots.describe(joint)} has the type {kind!r}; it must be one of {', '.join(TYPES)}")
         if kind == "free":
             return
-        name = free_name(self.m, joint.get("name") or fallback, "joint", self.report)
+        name = robots.free_name(self.m, joint.get("name") or fallback, "joint", self.report)
         self.joints[joint.get("name") or fallback] = name
-        anchor = numbers(joint, "pos", 3, (0.0, 0.0, 0.0))
+        anchor = robots.numbers(joint, "pos", 3, (0.0, 0.0, 0.0))
         relative = at.inverse().then(world)
         if kind == "ball":
             self.m.spherical(name, parent.point(relative.p + relative.R @ anchor), body.point(anchor))
             if joint.get("range") is not None:
                 self.report.count("limits of ball joints", name)
             return
-        axis = unit(numbers(joint, "axis", 3, (0.0, 0.0, 1.0)), f"the axis of {describe(joint)}")
-        local = Transform(anchor, axes(axis))
+        axis = robots.unit(robots.numbers(joint, "axis", 3, (0.0, 0.0, 1.0)), f"the axis of {robots.describe(joint)}")
+        local = Transform(anchor, robots.axes(axis))
         scale = 1.0 if self.radians or kind == "slide" else math.pi / 180.0
-        ref = number(joint, "ref", 0.0) * scale
+        ref = robots.number(joint, "ref", 0.0) * scale
         self.refs[name] = ref
-        a = frame(parent, relative.then(local))
+        a = robots.frame(parent, relative.then(local))
         if kind == "hinge":
-            self.m.revolute(name, a, frame(body, local.then(Transform(np.zeros(3), rotation_z(ref)))))
+            self.m.revolute(name, a, robots.frame(body, local.then(Transform(np.zeros(3), robots.rotation_z(ref)))))
         else:
-            self.m.prismatic(name, a, frame(body, local.then(Transform(np.array([0.0, 0.0, ref]), np.eye(3)))))
+            self.m.prismatic(name, a, robots.frame(body, local.then(Transform(np.array([0.0, 0.0, ref]), np.eye(3)))))
         self._passive(joint, name, scale)
 
     def _passive(self, joint: ET.Element, name: str, scale: float) -> None:
         """Limits, friction and springs of a joint."""
         limited = joint.get("limited", "auto")
         if joint.get("range") is not None and (limited == "true" or (limited == "auto" and self.autolimits)):
-            lower, upper = (numbers(joint, "range", 2) * scale).tolist()
+            lower, upper = (robots.numbers(joint, "range", 2) * scale).tolist()
             self.m.limit(
-                free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
+                robots.free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
             )
         damping = joint.get("damping", "0").split()
         if len(damping) > 1:
             self.report.count("damping that is not linear", name)
         viscous, coulomb = (
-            number(ET.Element("joint", {"damping": damping[0]}), "damping"),
-            number(joint, "frictionloss", 0),
+            robots.number(ET.Element("joint", {"damping": damping[0]}), "damping"),
+            robots.number(joint, "frictionloss", 0),
         )
         if viscous or coulomb:
-            called = free_name(self.m, f"{name}_friction", "friction", self.report)
+            called = robots.free_name(self.m, f"{name}_friction", "friction", self.report)
             self.m.friction(called, self.m[name], viscous=viscous, coulomb=coulomb)
-        stiffness = number(joint, "stiffness", 0.0)
+        stiffness = robots.number(joint, "stiffness", 0.0)
         if stiffness:
-            called = free_name(self.m, f"{name}_spring", "spring", self.report)
-            self.m.spring(called, self.m[name], stiffness=stiffness, rest=number(joint, "springref", 0.0) * scale)
+            called = robots.free_name(self.m, f"{name}_spring", "spring", self.report)
+            self.m.spring(
+                called, self.m[name], stiffness=stiffness, rest=robots.number(joint, "springref", 0.0) * scale
+            )
         for key in ("armature", "actuatorfrcrange", "springdamper"):
             if joint.get(key) not in (None, "0"):
                 self.report.count(f"{key} of joints", name)
@@ -260,17 +248,17 @@ class _Model:
         if element.tag not in ("connect", "weld"):
             self.report.count(f"equality <{element.tag}>", what)
             return
-        name = free_name(self.m, what, "joint", self.report)
+        name = robots.free_name(self.m, what, "joint", self.report)
         if element.get("site1") is not None:
             (a, on_a), (b, on_b) = (self._site(element, key) for key in ("site1", "site2"))
         else:
             (a, world_a), (b, world_b) = self._named(element, "body1"), self._named(element, "body2", "world")
             if element.tag == "connect":
-                on_a = Transform(numbers(element, "anchor", 3), np.eye(3))
+                on_a = Transform(robots.numbers(element, "anchor", 3), np.eye(3))
                 on_b = world_b.inverse().then(world_a).then(on_a)
             else:
-                on_b = Transform(numbers(element, "anchor", 3, (0.0, 0.0, 0.0)), np.eye(3))
-                pose = numbers(element, "relpose", 7, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+                on_b = Transform(robots.numbers(element, "anchor", 3, (0.0, 0.0, 0.0)), np.eye(3))
+                pose = robots.numbers(element, "relpose", 7, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
                 relative = world_a.inverse().then(world_b)
                 if np.any(pose[3:]):
                     relative = Transform(pose[:3], euler.matrix(pose[3:] / np.linalg.norm(pose[3:])))
@@ -278,18 +266,18 @@ class _Model:
         if element.tag == "connect":
             self.m.spherical(name, a.point(on_a.p), b.point(on_b.p))
         else:
-            self.m.fixed(name, frame(a, on_a), frame(b, on_b))
+            self.m.fixed(name, robots.frame(a, on_a), robots.frame(b, on_b))
 
     def _named(self, element: ET.Element, key: str, default: str | None = None) -> tuple[Body, Transform]:
         name = element.get(key) or default
         if name not in self.bodies:
-            raise ModelError(f"{describe(element)}, {key}: {check.unknown(name, 'body', self.bodies)}")
+            raise ModelError(f"{robots.describe(element)}, {key}: {check.unknown(name, 'body', self.bodies)}")
         return self.bodies[str(name)]
 
     def _site(self, element: ET.Element, key: str) -> tuple[Body, Transform]:
         name = element.get(key)
         if name not in self.sites:
-            raise ModelError(f"{describe(element)}, {key}: {check.unknown(name, 'site', self.sites)}")
+            raise ModelError(f"{robots.describe(element)}, {key}: {check.unknown(name, 'site', self.sites)}")
         return self.sites[str(name)]
 
     def _equal_joints(self, element: ET.Element, what: str) -> None:
@@ -299,51 +287,56 @@ class _Model:
             if given is None and key == "joint2":
                 continue
             if given not in self.joints:
-                raise ModelError(f"{describe(element)}, {key}: {check.unknown(given, 'joint', self.joints)}")
+                raise ModelError(f"{robots.describe(element)}, {key}: {check.unknown(given, 'joint', self.joints)}")
             names.append(self.joints[str(given)])
-        c = numbers(element, "polycoef", 5, (0.0, 1.0, 0.0, 0.0, 0.0)).tolist()
+        c = robots.numbers(element, "polycoef", 5, (0.0, 1.0, 0.0, 0.0, 0.0)).tolist()
         if len(names) == 1:
             joint = self.m[names[0]]
-            name = free_name(self.m, what, "driver", self.report)
+            name = robots.free_name(self.m, what, "driver", self.report)
             self.m.drive(name, joint, self.refs[names[0]] + c[0])
             return
         # joint1 − ref1 = Σ c_k (joint2 − ref2)^k, as a polynomial in joint2
         shifted = np.polynomial.Polynomial(c)(np.polynomial.Polynomial([-self.refs[names[1]], 1.0]))
         coefficients: list[Any] = shifted.trim().coef.tolist()
         coefficients[0] += self.refs[names[0]]
-        couple_linearly(self.m, what, names[1], names[0], coefficients, self.report)
+        robots.couple_linearly(self.m, what, names[1], names[0], coefficients, self.report)
 
     # -- poses ---------------------------------------------------------------------------------------------------------
 
     def _pose(self, element: ET.Element) -> Transform:
-        p = numbers(element, "pos", 3, (0.0, 0.0, 0.0))
+        p = robots.numbers(element, "pos", 3, (0.0, 0.0, 0.0))
         scale = 1.0 if self.radians else math.pi / 180.0
         given = [key for key in ("quat", "euler", "axisangle", "xyaxes", "zaxis", "fromto") if element.get(key)]
         if len(given) > 1:
-            raise ModelError(f"{describe(element)} has {' and '.join(given)}; it must have one orientation")
+            raise ModelError(f"{robots.describe(element)} has {' and '.join(given)}; it must have one orientation")
         if not given:
             return Transform(p, np.eye(3))
         key = given[0]
         if key == "quat":
-            return Transform(p, euler.matrix(unit(numbers(element, "quat", 4), f"the quat of {describe(element)}")))
+            return Transform(
+                p,
+                euler.matrix(
+                    robots.unit(robots.numbers(element, "quat", 4), f"the quat of {robots.describe(element)}")
+                ),
+            )
         if key == "axisangle":
-            x, y, z, angle = numbers(element, "axisangle", 4).tolist()
-            turned = unit(np.array([x, y, z]), "an axis")
+            x, y, z, angle = robots.numbers(element, "axisangle", 4).tolist()
+            turned = robots.unit(np.array([x, y, z]), "an axis")
             return Transform(p, euler.matrix(np.array(euler.from_axis_angle(tuple(turned.tolist()), angle * scale))))
         if key == "euler":
             R = np.eye(3)
-            for letter, angle in zip(self.sequence, numbers(element, "euler", 3).tolist(), strict=True):
+            for letter, angle in zip(self.sequence, robots.numbers(element, "euler", 3).tolist(), strict=True):
                 one = ROTATIONS[letter.lower()](angle * scale)
                 R = R @ one if letter.islower() else one @ R
             return Transform(p, R)
         if key == "xyaxes":
-            both = numbers(element, "xyaxes", 6)
-            x_axis = unit(both[:3], "xyaxes")
-            y_axis = unit(both[3:] - x_axis * float(x_axis @ both[3:]), "xyaxes")
+            both = robots.numbers(element, "xyaxes", 6)
+            x_axis = robots.unit(both[:3], "xyaxes")
+            y_axis = robots.unit(both[3:] - x_axis * float(x_axis @ both[3:]), "xyaxes")
             return Transform(p, np.column_stack([x_axis, y_axis, np.cross(x_axis, y_axis)]))
         if key == "zaxis":
-            return Transform(p, _least_rotation(unit(numbers(element, "zaxis", 3), "zaxis")))
-        raise ModelError(f"{describe(element)} has {key}, which is not read here; give pos and quat")
+            return Transform(p, _least_rotation(robots.unit(robots.numbers(element, "zaxis", 3), "zaxis")))
+        raise ModelError(f"{robots.describe(element)} has {key}, which is not read here; give pos and quat")
 
 
 def _least_rotation(z: Array) -> Array:
@@ -351,5 +344,5 @@ def _least_rotation(z: Array) -> Array:
     axis = np.cross((0.0, 0.0, 1.0), z)
     n = float(np.linalg.norm(axis))
     if n < 1e-12:
-        return np.eye(3) if z[2] > 0.0 else rotation_x(math.pi)
+        return np.eye(3) if z[2] > 0.0 else robots.rotation_x(math.pi)
     return np.asarray(euler.matrix(np.array(euler.from_axis_angle(tuple((axis / n).tolist()), math.atan2(n, z[2])))))

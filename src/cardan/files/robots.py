@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.errors import ModelError
+from cardan.files.formula import Formula
 from cardan.files.reader import MOST_BYTES
 from cardan.mechanism import Mechanism
 from cardan.system.parts import Body, Frame, quaternion_from_columns
@@ -202,3 +203,16 @@ class Inertial(NamedTuple):
     mass: float
     center: Array
     inertia: Array
+
+
+def couple_linearly(m: Mechanism, name: str, first: str, second: str, coefficients: Any, report: Report) -> None:
+    """q₂ = c₀ + c₁ q₁ + c₂ q₁² + …, between the only coordinates of two joints."""
+    called = free_name(m, name, "coupling", report)
+    kinds = [m[joint].of(next(iter(m[joint].kind.coordinates))).kind for joint in (first, second)]
+    if len(coefficients) == 2 and coefficients[1] and kinds == ["angle", "angle"]:
+        m.gear(called, m[first], m[second], ratio=coefficients[1], phase=coefficients[0])
+    elif len(coefficients) == 2 and coefficients[1] and kinds == ["angle", "displacement"]:
+        m.rack(called, m[first], m[second], radius=coefficients[1], offset=coefficients[0])
+    else:
+        terms = [f"{c!r}*q^{k}" if k > 1 else f"{c!r}*q" if k else repr(c) for k, c in enumerate(coefficients)]
+        m.couple(called, m[first], m[second], Formula(" + ".join(terms), ("q",)))

@@ -13,6 +13,7 @@ from cardan.constraints.registry import KINDS, LENGTH_POWER
 from cardan.files import looks, spec
 from cardan.files.units import UNITS
 from cardan.mechanism import GROUND, Mechanism
+from cardan.system.display import ANGLES, LENGTHS
 
 NUMBER: dict[str, Any] = {"$ref": "#/$defs/number"}
 
@@ -57,9 +58,23 @@ def _option(option: spec.Option) -> dict[str, Any]:
     if option.sort == "word":
         return {"type": "string"}
     if option.sort == "function":
-        text = f"a number, or an expression in {', '.join(option.variables)}; three of them for a vector"
+        text = f"a number, or an expression in {', '.join(option.variables)}"
+        if option.splined:
+            return {"anyOf": [NUMBER, *_splines()], "description": f"{text}; or a spline"}
+        text = f"{text}; three of them for a vector"
         return {"anyOf": [NUMBER, {"type": "array", "items": NUMBER}], "description": text}
     return {"anyOf": [NUMBER, {"type": "array", "items": {"anyOf": [NUMBER, {"type": "array", "items": NUMBER}]}}]}
+
+
+def _splines() -> list[dict[str, Any]]:
+    many = {"type": "array", "items": NUMBER, "minItems": 1}
+    values = {"x": many, "y": many, "breaks": many, "periodic": {"type": "boolean"}}
+    values["coefficients"] = {
+        "type": "array",
+        "items": many,
+        "description": "of each piece, highest power first, in SI",
+    }
+    return [_table({word: values[word] for word in words}, words[:2]) for words in (spec.POINTS, spec.PIECES)]
 
 
 def _kind(kind: spec.Spec) -> dict[str, Any]:
@@ -132,6 +147,9 @@ def schema() -> dict[str, Any]:
         "name": {"type": "string"},
         "gravity": _list(3),
         "units": _table({quantity: {"enum": list(units)} for quantity, units in UNITS.items()}),
+        "display": _table(
+            {"length": {"enum": list(LENGTHS)}, "angle": {"enum": list(ANGLES)}}, description="units of texts"
+        ),
         "parameters": _map({"anyOf": [NUMBER, _table({key: NUMBER for key in spec.PARAMETER}, ["value"])]}),
         "bodies": {
             "type": "object",

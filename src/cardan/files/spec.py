@@ -22,6 +22,7 @@ TOP: Final = (
     "name",
     "gravity",
     "units",
+    "display",
     "parameters",
     "bodies",
     "primitives",
@@ -53,6 +54,12 @@ FUNCTIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("torque", "f"): ("t",),
 }
 
+# A function of drive or couple may be a spline instead: through points, or of given pieces.
+SPLINED: Final = ("drive", "couple")
+POINTS: Final = ("x", "y", "periodic")
+PIECES: Final = ("breaks", "coefficients", "periodic")
+DISPLAY: Final = ("length", "angle")
+
 
 class Option(NamedTuple):
     """An option of a kind.  ``sort``: "number" (or numbers in lists), "flag", "word" or "function"."""
@@ -63,6 +70,7 @@ class Option(NamedTuple):
     quantity: str | None  # see :data:`.units.OPTIONS`; None if it is unknown there
     variables: tuple[str, ...]
     default: Any
+    splined: bool = False  # whether it may be a spline
 
 
 class Spec(NamedTuple):
@@ -79,7 +87,8 @@ def _option(kind: str, parameter: inspect.Parameter) -> Option:
     sort = "flag" if "bool" in annotation else "word" if "str" in annotation else "function" if variables else "number"
     required = parameter.default is parameter.empty
     default = None if required else parameter.default
-    return Option(parameter.name, sort, required, OPTIONS.get(parameter.name), variables, default)
+    quantity, splined = OPTIONS.get(parameter.name), bool(variables) and kind in SPLINED
+    return Option(parameter.name, sort, required, quantity, variables, default, splined)
 
 
 def _takes(word: str) -> str:

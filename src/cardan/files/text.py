@@ -1,4 +1,4 @@
-"""Text of a model file to plain values: TOML by the standard library, or JSON; and the line of every key.
+"""Text of a model file to plain values and back: TOML or JSON; and the line of every key.
 
 Lines as this library writes them are read faster, table by table; any other text is left to the standard library.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 from cardan.errors import ModelError
+from cardan.files.units import Raw
 
 Path = tuple[str | int, ...]
 
@@ -27,6 +28,7 @@ _LINE: Final = re.compile(
     rf"({_KEY}) = (?:({_VALUE})|(\{{ {_KEY} = {_ITEM}(?:, {_KEY} = {_ITEM})* \}}))|\[({_KEY}(?:\.{_KEY})*)\]"
 )
 _LONG: Final = re.compile(r"\b0[xob][0-9a-fA-F_]{2000}")
+_BARE: Final = re.compile(_KEY)
 _INNER_KEY: Final = re.compile(rf"(?<=[{{,] )({_KEY}) = ")
 
 
@@ -41,14 +43,15 @@ class SyntaxProblem(ModelError):
 def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     """The document; exact: numbers with a point as decimals."""
     number: Callable[[str], Any] = Decimal if exact else float
-    if not as_json and (long := _LONG.search(text)):  # Python reads it, but refuses to print it
-        raise SyntaxProblem("it has an integer of thousands of digits", text.count("\n", 0, long.start()) + 1)
     try:
         if as_json:
             document = json.loads(text, parse_float=number, object_pairs_hook=_unique, parse_constant=_no_constant)
         else:
             document = _fast(text, number)
             if document is None:
+                if long := _LONG.search(text):  # Python reads it, but refuses to print it
+                    line = text.count("\n", 0, long.start()) + 1
+                    raise SyntaxProblem("it has an integer of thousands of digits", line)
                 document = tomllib.loads(text, parse_float=number)
     except RecursionError:
         raise SyntaxProblem("it is nested too deeply", _deepest(text)) from None
@@ -111,25 +114,10 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
     """The document, if every line is of the simple form that this library writes; None for any other text."""
     if "\r" in text or "\x00" in text:
         return None
-    document: dict[str, Any] = {}
-    table = document
     lines: list[str] = []
-    loads = json.JSONDecoder(parse_float=number).decode
+    tables: list[tuple[tuple[str, ...], list[str]]] = [((), lines)]  # path and lines of each
     headers: set[str] = set()
-    made: set[int] = set()  # tables made by headers
-
-    def close() -> bool:
-        try:
-            found = loads("{" + ",".join(lines) + "}")
-        except ValueError:
-            return False
-        if len(found) != len(lines) or not table.keys().isdisjoint(found):
-            return False
-        table.update(found)
-        lines.clear()
-        return True
-
-    fullmatch = _LINE.fullmatch
+    fullmatch, split = _LINE.fullmatch, _INNER_KEY.split
     for line in text.split("\n"):
         if not line or line[0] == "#":
             if line and not line.isprintable():  # TOML forbids control characters, also in comments
@@ -140,26 +128,46 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
             return None
         key, value, inline, header = match.groups()
         if key is None:
-            if header in headers or not close():
+            if header in headers:
                 return None
             headers.add(header)
-            table = document
-            for part in header.split("."):
-                inner = table.get(part)
-                if inner is None:
-                    inner = table[part] = {}
-                    made.add(id(inner))
-                elif id(inner) not in made:  # a value, or an inline table, which cannot be extended
-                    return None
-                table = inner
+            lines = []
+            tables.append((tuple(header.split(".")), lines))
         elif inline is not None:
-            pairs = _INNER_KEY.sub(r'"\1": ', inline)
-            if len(set(_INNER_KEY.findall(inline))) != pairs.count('": '):
+            parts = split(inline)  # "{ ", then keys and values in turn
+            keys = parts[1::2]
+            if len(set(keys)) != len(keys):
                 return None
-            lines.append(f'"{key}": {pairs}')
+            parts[1::2] = [f'"{inner_key}": ' for inner_key in keys]
+            lines.append(f'"{key}": {"".join(parts)}')
         else:
             lines.append(f'"{key}": {value}')
-    return document if close() else None
+    content = ",".join(["{" + ",".join(lines) + "}" for _, lines in tables])
+    try:
+        values = json.JSONDecoder(parse_float=number).decode(f"[{content}]")
+    except ValueError:
+        return None
+    return _nested(tables, values)
+
+
+def _nested(tables: Sequence[tuple[tuple[str, ...], list[str]]], values: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The document of tables by their paths; None if a key is given twice, or a value is extended by a header."""
+    document: dict[str, Any] = {}
+    made: set[int] = {id(document)}  # tables made by headers
+    for (path, lines), found in zip(tables, values, strict=True):
+        table = document
+        for part in path:
+            inner = table.get(part)
+            if inner is None:
+                inner = table[part] = {}
+                made.add(id(inner))
+            elif id(inner) not in made:  # a value, or an inline table, which cannot be extended
+                return None
+            table = inner
+        if len(found) != len(lines) or not table.keys().isdisjoint(found):
+            return None
+        table.update(found)
+    return document
 
 
 def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
@@ -288,3 +296,74 @@ def _json_lines(text: str) -> dict[Path, int]:
         if string is not None:
             line += string.count("\n")
     return found
+
+
+# -- from values to text ----------------------------------------------------------------------------------------------
+
+
+def to_toml(document: Mapping[str, Any]) -> str:
+    """Tables under headers, and one key per line, so that a changed value is one changed line."""
+    lines = [f"{key} = {_value(value)}" for key, value in document.items() if not isinstance(value, dict)]
+    for key, value in document.items():
+        if isinstance(value, dict):
+            _tables((key,), value, lines)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _tables(path: tuple[str, ...], table: Mapping[str, Any], lines: list[str]) -> None:
+    inline = {key: value for key, value in table.items() if not _is_table((*path, key), value)}
+    if inline or not table:
+        lines += ["", f"[{'.'.join(map(_written_key, path))}]"]
+        lines += [f"{_written_key(key)} = {_value(value)}" for key, value in inline.items()]
+    for key, value in table.items():
+        if key not in inline:
+            _tables((*path, key), value, lines)
+
+
+def _is_table(path: tuple[str, ...], value: Any) -> bool:
+    """Whether a table has a header of its own."""
+    if not isinstance(value, dict) or path[0] == "parameters":  # which stay in their order
+        return False
+    return len(path) == 2 or (len(path) == 3 and (path[0], path[2]) in (("bodies", "frames"), ("poses", "bodies")))
+
+
+def _written_key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    """A basic string; JSON's escapes are TOML's, and DEL is escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Raw):
+        return str.__str__(value)
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return (
+        f"{{ {', '.join(f'{_written_key(key)} = {_value(item)}' for key, item in value.items())} }}" if value else "{}"
+    )
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """The same document as JSON, one key per line."""
+    return _json(document, "") + "\n"
+
+
+def _json(value: Any, indent: str) -> str:
+    if isinstance(value, Raw):
+        return str.__str__(value)
+    if isinstance(value, dict) and value:
+        inner = indent + "  "
+        items = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_json(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_json(item, indent) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

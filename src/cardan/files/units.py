@@ -61,12 +61,13 @@ class Units:
                 raise check.unknown(quantity, "quantity with a unit", UNITS)
             if not isinstance(unit, str) or unit not in UNITS[quantity]:
                 raise check.unknown(unit, f"unit of {quantity}", UNITS[quantity])
-        return cls(**{**SI, **given})
+        made = cls(**{**SI, **given})
+        return _SI_UNITS if made == _SI_UNITS else made
 
     @property
     def are_si(self) -> bool:
         """Whether all units are those of SI."""
-        return self == Units()
+        return self is _SI_UNITS or self == _SI_UNITS
 
     def as_dict(self) -> dict[str, str]:
         """Units by quantity, as in the header of a file."""
@@ -93,6 +94,14 @@ class Units:
             if float(_EXACT.multiply(rounded, factor)) == value:
                 return Raw(_decimal(rounded))
         raise ModelError(f"{value!r} cannot be written in {getattr(self, quantity)}; save in SI units")
+
+
+_SI_UNITS: Final = Units()
+
+
+def quantity_of(coordinate: Any) -> str:
+    """What a coordinate measures: "length" or "angle"."""
+    return "length" if coordinate.unit == "m" else "angle"
 
 
 def _decimal(number: Decimal) -> str:

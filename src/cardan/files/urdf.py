@@ -8,33 +8,14 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.files import reader
-from cardan.files.formula import Formula
-from cardan.files.reader import Source
-from cardan.files.robots import (
-    IDENTITY,
-    Array,
-    Inertial,
-    Report,
-    Transform,
-    add_body,
-    axes,
-    describe,
-    frame,
-    free_name,
-    number,
-    numbers,
-    parse,
-    rotation_x,
-    rotation_y,
-    rotation_z,
-    unit,
-)
+from cardan.files import reader, robots
+from cardan.files.robots import Array, Inertial, Transform
+from cardan.files.values import Source
 from cardan.mechanism import Mechanism
 from cardan.system import check
 from cardan.system.parts import Body
@@ -49,8 +30,8 @@ def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = 
     floating: the root link is free; else it is fixed to the ground.  loops: a model file with joints (and loads, poses,
     frames) to add, such as those that close loops.
     """
-    robot = parse(path, "robot")
-    report = Report()
+    robot = robots.parse(path, "robot")
+    report = robots.Report()
     made = _Robot(robot, report, floating).build()
     if loops is not None:
         target = Path(loops)
@@ -63,7 +44,7 @@ def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = 
 
 
 class _Robot:
-    def __init__(self, robot: ET.Element, report: Report, floating: bool) -> None:
+    def __init__(self, robot: ET.Element, report: robots.Report, floating: bool) -> None:
         self.robot = robot
         self.report = report
         self.floating = floating
@@ -131,32 +112,34 @@ class _Robot:
         element = joint.find(which)
         name = None if element is None else element.get("link")
         if name is None or name not in self.links:
-            raise ModelError(f"{describe(joint)}, {which}: {check.unknown(name, 'link', self.links)}")
+            raise ModelError(f"{robots.describe(joint)}, {which}: {check.unknown(name, 'link', self.links)}")
         return name
 
     def _add_root(self, name: str) -> None:
         inertial = self._inertial(name)
         if inertial is None and not self.floating:
-            self._carry(name, self.m.ground, IDENTITY)
+            self._carry(name, self.m.ground, robots.IDENTITY)
         else:
-            body = add_body(self.m, free_name(self.m, name, "link", self.report), IDENTITY, inertial, self.report)
-            self._carry(name, body, IDENTITY)
+            body = robots.add_body(
+                self.m, robots.free_name(self.m, name, "link", self.report), robots.IDENTITY, inertial, self.report
+            )
+            self._carry(name, body, robots.IDENTITY)
             if not self.floating:
-                root = free_name(self.m, f"{name}_root", "joint", self.report)
-                self.m.fixed(root, frame(self.m.ground, IDENTITY), frame(body, IDENTITY))
+                root = robots.free_name(self.m, f"{name}_root", "joint", self.report)
+                self.m.fixed(root, robots.frame(self.m.ground, robots.IDENTITY), robots.frame(body, robots.IDENTITY))
         if not self.floating:
             self.report.say(f"the root link {name!r} is fixed to the ground; load it with floating=True for a free one")
-        self.world[name] = IDENTITY
+        self.world[name] = robots.IDENTITY
 
     def _carry(self, link: str, body: Body, at: Transform) -> None:
         self.carriers[link] = (body, at)
-        if at is not IDENTITY or body.name != link:
-            self.source.frames[body.name, link] = frame(body, at)
+        if at is not robots.IDENTITY or body.name != link:
+            self.source.frames[body.name, link] = robots.frame(body, at)
 
     def _add_child(self, joint: ET.Element, parent: str, child: str) -> None:
         kind = joint.get("type")
         if kind not in KINDS:
-            raise ModelError(f"{describe(joint)} has the type {kind!r}; it must be one of {', '.join(KINDS)}")
+            raise ModelError(f"{robots.describe(joint)} has the type {kind!r}; it must be one of {', '.join(KINDS)}")
         origin = _origin(joint)
         self.world[child] = self.world[parent].then(origin)
         on, at = self.carriers[parent]
@@ -164,17 +147,23 @@ class _Robot:
         if inertial is None and kind == "fixed":
             self._carry(child, on, at.then(origin))
             return
-        body = add_body(self.m, free_name(self.m, child, "link", self.report), self.world[child], inertial, self.report)
-        self._carry(child, body, IDENTITY)
-        name = self.names[str(joint.get("name"))] = free_name(self.m, str(joint.get("name")), "joint", self.report)
+        body = robots.add_body(
+            self.m, robots.free_name(self.m, child, "link", self.report), self.world[child], inertial, self.report
+        )
+        self._carry(child, body, robots.IDENTITY)
+        name = self.names[str(joint.get("name"))] = robots.free_name(
+            self.m, str(joint.get("name")), "joint", self.report
+        )
         if kind == "floating":
             self.report.say(f"joint {name!r} is floating: link {child!r} is free")
             return
         axis = joint.find("axis")
-        along = np.array([1.0, 0.0, 0.0]) if axis is None else numbers(axis, "xyz", 3, (1.0, 0.0, 0.0))
-        turned = np.eye(3) if kind == "fixed" else axes(unit(along, f"the axis of {describe(joint)}"))
+        along = np.array([1.0, 0.0, 0.0]) if axis is None else robots.numbers(axis, "xyz", 3, (1.0, 0.0, 0.0))
+        turned = (
+            np.eye(3) if kind == "fixed" else robots.axes(robots.unit(along, f"the axis of {robots.describe(joint)}"))
+        )
         local = Transform(np.zeros(3), turned)
-        a, b = frame(on, at.then(origin).then(local)), frame(body, local)
+        a, b = robots.frame(on, at.then(origin).then(local)), robots.frame(body, local)
         made = {"continuous": "revolute"}.get(kind, kind)
         getattr(self.m, made)(name, a, b)
         self._add_limit(joint, kind, name)
@@ -190,9 +179,9 @@ class _Robot:
                 self.report.say(f"joint {name!r} ({kind}) has no <limit>; it is not limited here")
             return
         if kind in ("revolute", "prismatic"):
-            lower, upper = number(limit, "lower", 0.0), number(limit, "upper", 0.0)
+            lower, upper = robots.number(limit, "lower", 0.0), robots.number(limit, "upper", 0.0)
             self.m.limit(
-                free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
+                robots.free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
             )
         for key in ("effort", "velocity"):
             if limit.get(key) is not None:
@@ -202,13 +191,13 @@ class _Robot:
         dynamics = joint.find("dynamics")
         if dynamics is None:
             return
-        viscous, coulomb = number(dynamics, "damping", 0.0), number(dynamics, "friction", 0.0)
+        viscous, coulomb = robots.number(dynamics, "damping", 0.0), robots.number(dynamics, "friction", 0.0)
         if not viscous and not coulomb:
             return
         if kind not in ("revolute", "continuous", "prismatic"):
             self.report.count(f"damping and friction of {kind} joints", name)
             return
-        called = free_name(self.m, f"{name}_friction", "friction", self.report)
+        called = robots.free_name(self.m, f"{name}_friction", "friction", self.report)
         self.m.friction(called, self.m[name], viscous=viscous, coulomb=coulomb)
 
     def _add_mimic(self, joint: ET.Element) -> None:
@@ -218,11 +207,11 @@ class _Robot:
             return
         followed = mimic.get("joint")
         if followed not in self.joints:
-            raise ModelError(f"{describe(joint)}, mimic: {check.unknown(followed, 'joint', self.joints)}")
+            raise ModelError(f"{robots.describe(joint)}, mimic: {check.unknown(followed, 'joint', self.joints)}")
         if followed not in self.names:
-            raise ModelError(f"{describe(joint)} mimics {followed!r}, which is fixed")
-        ratio, offset = number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0)
-        couple_linearly(self.m, f"{name}_mimic", self.names[str(followed)], name, (offset, ratio), self.report)
+            raise ModelError(f"{robots.describe(joint)} mimics {followed!r}, which is fixed")
+        ratio, offset = robots.number(mimic, "multiplier", 1.0), robots.number(mimic, "offset", 0.0)
+        robots.couple_linearly(self.m, f"{name}_mimic", self.names[str(followed)], name, (offset, ratio), self.report)
 
     def _inertial(self, name: str) -> Inertial | None:
         link = self.links[name]
@@ -233,33 +222,25 @@ class _Robot:
                 self.report.count(f"{tag} geometry, a {sort}", name)
         element = link.find("inertial")
         mass = None if element is None else element.find("mass")
-        if element is None or mass is None or number(mass, "value") == 0.0:
+        if element is None or mass is None or robots.number(mass, "value") == 0.0:
             return None
         at = _origin(element)
         inertia = element.find("inertia")
         if inertia is None:
             raise ModelError(f"<link name={name!r}> has a mass and no <inertia>; it must have both")
-        xx, xy, xz, yy, yz, zz = (number(inertia, key, 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+        xx, xy, xz, yy, yz, zz = (
+            robots.number(inertia, key, 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
         matrix: Array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        return Inertial(number(mass, "value"), at.p, at.R @ matrix @ at.R.T)
-
-
-def couple_linearly(m: Mechanism, name: str, first: str, second: str, coefficients: Any, report: Report) -> None:
-    """q₂ = c₀ + c₁ q₁ + c₂ q₁² + …, between the only coordinates of two joints."""
-    called = free_name(m, name, "coupling", report)
-    kinds = [m[joint].of(next(iter(m[joint].kind.coordinates))).kind for joint in (first, second)]
-    if len(coefficients) == 2 and coefficients[1] and kinds == ["angle", "angle"]:
-        m.gear(called, m[first], m[second], ratio=coefficients[1], phase=coefficients[0])
-    elif len(coefficients) == 2 and coefficients[1] and kinds == ["angle", "displacement"]:
-        m.rack(called, m[first], m[second], radius=coefficients[1], offset=coefficients[0])
-    else:
-        terms = [f"{c!r}*q^{k}" if k > 1 else f"{c!r}*q" if k else repr(c) for k, c in enumerate(coefficients)]
-        m.couple(called, m[first], m[second], Formula(" + ".join(terms), ("q",)))
+        return Inertial(robots.number(mass, "value"), at.p, at.R @ matrix @ at.R.T)
 
 
 def _origin(element: ET.Element) -> Transform:
     origin = element.find("origin")
     if origin is None:
-        return IDENTITY
-    roll, pitch, yaw = numbers(origin, "rpy", 3, (0.0, 0.0, 0.0)).tolist()
-    return Transform(numbers(origin, "xyz", 3, (0.0, 0.0, 0.0)), rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll))
+        return robots.IDENTITY
+    roll, pitch, yaw = robots.numbers(origin, "rpy", 3, (0.0, 0.0, 0.0)).tolist()
+    return Transform(
+        robots.numbers(origin, "xyz", 3, (0.0, 0.0, 0.0)),
+        robots.rotation_z(yaw) @ robots.rotation_y(pitch) @ robots.rotation_x(roll),
+    )

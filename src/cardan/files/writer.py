@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
-import os
-import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -16,24 +12,25 @@ import numpy as np
 
 from cardan.constraints.registry import Primitive
 from cardan.constraints.signal import Signal
+from cardan.constraints.spline import Spline
 from cardan.constraints.user import Recipe
 from cardan.dynamics.functions import Called, Recorded
 from cardan.errors import ModelError
 from cardan.files import looks, printing, reader, spec
 from cardan.files.formula import Formula, Formulas, evaluated
-from cardan.files.reader import Source
-from cardan.files.text import Path
-from cardan.files.units import Raw, Units
+from cardan.files.text import Path, to_json, to_toml
+from cardan.files.units import Units, quantity_of
+from cardan.files.values import Source
 from cardan.joints import Coordinate, Joint
 from cardan.mechanism import GROUND, Mechanism
-from cardan.system import check
+from cardan.system import atomic, check
 from cardan.system import formulas as design
+from cardan.system.display import DEFAULT
 from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.state import State
 
 ZERO: Final = (0.0, 0.0, 0.0)
 Z: Final = (0.0, 0.0, 1.0)
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> None:
@@ -42,37 +39,13 @@ def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> 
     suffix = target.suffix.lower()
     if suffix not in spec.SUFFIXES:
         raise ModelError(f"the file is {str(path)!r}; its name must end in .cardan.toml, {', '.join(spec.SUFFIXES)}")
-    write(target, dumps(m, as_json=suffix == ".json", units=units))
+    atomic.write(target, dumps(m, as_json=suffix == ".json", units=units).encode())
 
 
 def dumps(m: Mechanism, *, as_json: bool = False, units: Mapping[str, str] | None = None) -> str:
     """The text of a file."""
     document = _Writer(m, units).document()
     return to_json(document) if as_json else to_toml(document)
-
-
-def write(target: FilePath, content: str) -> None:
-    """Replace a file by a new one: written next to it, flushed to the disk, then renamed."""
-    target = target.resolve()  # a link stays a link
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("x" if not beside.exists() else "w", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, beside)
-        os.replace(beside, target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise ModelError(f"the file {str(target)!r} cannot be written: {error.strerror or error}") from None
-    with contextlib.suppress(OSError):  # not every system can flush a directory
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 class _Writer:
@@ -97,6 +70,7 @@ class _Writer:
         found: dict[str, Any] = {"cardan": spec.VERSION, "name": m.name}
         found["gravity"] = self.numbers(("gravity",), m.gravity, "")
         found["units"] = self.units.as_dict()
+        found["display"] = {} if m.display == DEFAULT else {"length": m.display.length, "angle": m.display.angle}
         found["parameters"] = {name: self._parameter(p) for name, p in m._parameters.items()} | self.derived
         frames = self._frames()
         ground: dict[str, Any] = {"frames": frames[GROUND]} if GROUND in frames else {}
@@ -105,7 +79,14 @@ class _Writer:
         found["bodies"] = ({GROUND: ground} if ground else {}) | {
             name: self._body(body, frames.get(name)) for name, body in m._bodies.items()
         }
-        joints = {name: self._joint(joint) for name, joint in m._joints.items()}
+        for name, joint in m._joints.items():
+            if any(relation.is_timed for relation in joint.relations):
+                raise ModelError(
+                    f"{name!r}: one of its parameters is a function of time, which a file cannot contain; give a "
+                    "number, or drive a coordinate with m.drive"
+                )
+        ranges = self._ranges()
+        joints = {name: self._joint(joint) for name, joint in m._joints.items() if name not in ranges}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
         found["joints"] = joints
         found["rates"] = {name: self._rate_row(row) for name, row in m._rate_rows.items()}
@@ -192,7 +173,7 @@ class _Writer:
         found: dict[str, Any] = {"kind": item.kind.name}
         for (name, takes, _), end in zip(kind.ends, item.ends, strict=False):
             found[name] = self.end((*path, name), end, takes)
-        on = next((end for end in item.ends if isinstance(end, Coordinate)), None)
+        on = [end for end in item.ends if isinstance(end, Coordinate)]
         for name, value in item.parameters:
             option = kind.options.get(name)
             if option is None:
@@ -205,9 +186,12 @@ class _Writer:
                 found[name] = written
         return found
 
-    def _option(self, path: Path, value: Any, option: spec.Option, on: Coordinate | None) -> Any:
+    def _option(self, path: Path, value: Any, option: spec.Option, on: Sequence[Coordinate]) -> Any:
         if isinstance(value, bool | str | np.bool_):
             return bool(value) if isinstance(value, bool | np.bool_) else value
+        function = value.function if isinstance(value, Signal) else value
+        if isinstance(function, Spline):
+            return self._spline(path, function, on)
         said, recorded = self.source.texts.get(path, (None, None))
         if said is not None and option.sort == "function" and self._is_same(recorded, value):
             return said
@@ -224,11 +208,39 @@ class _Writer:
         quantity = option.quantity
         if quantity is None and not self.units.are_si:
             raise ModelError(f"its option {option.name!r} can be written only in SI units; save with units={{}}")
-        if quantity == "coordinate" or (option.name == "function" and on is not None):
-            quantity = "length" if on is None or on.unit == "m" else "angle"
+        if quantity == "coordinate" or (option.name == "function" and on):
+            quantity = "length" if not on else quantity_of(on[0])
         if isinstance(value, float) and math.isinf(value):
             return None  # a bound that is not given
         return self.numbers(path, value, quantity or "")
+
+    def _spline(self, path: Path, spline: Spline, on: Sequence[Coordinate]) -> dict[str, Any]:
+        """A spline by its points, or by its pieces in SI units if it was not made of points."""
+        if spline.points is not None:
+            of_x, of_y = quantity_of(on[0]) if len(on) == 2 else "", quantity_of(on[-1])
+            x, y = spline.points
+            found = {"x": self.numbers((*path, "x"), x, of_x), "y": self.numbers((*path, "y"), y, of_y)}
+        else:
+            found = {"breaks": list(spline.breaks), "coefficients": [list(row) for row in spline.coefficients]}
+        return found | ({"periodic": True} if spline.is_periodic else {})
+
+    def _ranges(self) -> set[str]:
+        """Limits that the couplings by splines make of themselves; a file does not list them."""
+        found: set[str] = set()
+        for name, joint in self.m._joints.items():
+            spline = dict(joint.parameters).get("function")
+            if not isinstance(spline, Spline) or spline.is_periodic:
+                continue
+            limit = self.m._joints.get(f"{name}.range")
+            lower, upper = spline.range
+            as_made = joint.ends[:1], (("lower", lower), ("upper", upper))
+            if limit is None or (limit.ends, limit.parameters) != as_made:
+                raise ModelError(
+                    f"couple {name!r} cannot be saved: its limit '{name}.range' was removed or changed, and a file has "
+                    f"it as it was; restore it (lower={lower:g}, upper={upper:g}), or keep this mechanism as a script"
+                )
+            found.add(limit.name)
+        return found
 
     def _is_same(self, recorded: Any, value: Any) -> bool:
         """Whether the value is what the text of the file gave, with the parameters of the file."""
@@ -358,23 +370,15 @@ class _Writer:
         if isinstance(end, Point):
             found["point"] = self.numbers((*path, "point"), end.position, "length")
         elif isinstance(end, Direction):
-            found["vector"] = self._direction((*path, "vector"), end.components, end.description()[2])
+            found["vector"] = self.numbers((*path, "vector"), end.given or end.components, "")
         else:
-            _, _, _, told_x, told_z, _ = end.description()
             if end.origin != ZERO:
                 found["origin"] = self.numbers((*path, "origin"), end.origin, "length")
             if end.z != Z:
-                found["z"] = self._direction((*path, "z"), end.z, told_z)
+                found["z"] = self.numbers((*path, "z"), end.given_z or end.z, "")
             if end.x_given:
-                found["x"] = self._direction((*path, "x"), end.x, told_x)
+                found["x"] = self.numbers((*path, "x"), end.given_x or end.x, "")
         return found
-
-    def _direction(self, path: Path, value: Any, told: Any) -> Any:
-        """A unit vector: the expressions of the file, if they still give it."""
-        said, recorded = self.source.texts.get(path, (None, None))
-        if said is not None and recorded == told:
-            return said
-        return self.numbers(path, value, "")
 
     def numbers(self, path: Path, value: Any, quantity: str) -> Any:
         """A number, or lists of numbers, in the units of the file."""
@@ -422,72 +426,3 @@ def _recipe(primitive: Primitive) -> Recipe:
     recipe = primitive.origin
     assert isinstance(recipe, Recipe)
     return recipe
-
-
-# -- text --------------------------------------------------------------------------------------------------------------
-
-
-def to_toml(document: Mapping[str, Any]) -> str:
-    """Tables under headers, and one key per line, so that a changed value is one changed line."""
-    lines = [f"{key} = {_value(value)}" for key, value in document.items() if not isinstance(value, dict)]
-    for key, value in document.items():
-        if isinstance(value, dict):
-            _tables((key,), value, lines)
-    return "\n".join(lines).lstrip("\n") + "\n"
-
-
-def _tables(path: tuple[str, ...], table: Mapping[str, Any], lines: list[str]) -> None:
-    inline = {key: value for key, value in table.items() if not _is_table((*path, key), value)}
-    if inline or not table:
-        lines += ["", f"[{'.'.join(map(_key, path))}]"]
-        lines += [f"{_key(key)} = {_value(value)}" for key, value in inline.items()]
-    for key, value in table.items():
-        if key not in inline:
-            _tables((*path, key), value, lines)
-
-
-def _is_table(path: tuple[str, ...], value: Any) -> bool:
-    """Whether a table has a header of its own."""
-    if not isinstance(value, dict):
-        return False
-    return len(path) == 2 or (len(path) == 3 and (path[0], path[2]) in (("bodies", "frames"), ("poses", "bodies")))
-
-
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _string(key)
-
-
-def _string(text: str) -> str:
-    """A basic string; JSON's escapes are TOML's, and DEL is escaped too."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Raw):
-        return str.__str__(value)
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}" if value else "{}"
-
-
-def to_json(document: Mapping[str, Any]) -> str:
-    """The same document as JSON, one key per line."""
-    return _json(document, "") + "\n"
-
-
-def _json(value: Any, indent: str) -> str:
-    if isinstance(value, Raw):
-        return str.__str__(value)
-    if isinstance(value, dict) and value:
-        inner = indent + "  "
-        items = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {_json(item, inner)}" for key, item in value.items()]
-        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(_json(item, indent) for item in value)}]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)

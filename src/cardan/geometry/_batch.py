@@ -3,38 +3,51 @@
 A table has addresses: evaluator, ints, floats.  ``work`` is the address of the scratch of one thread.
 """
 
-from cardan._jit import call_evaluator, floats_at, integers_at, jit, pointer, tail
+from cardan._jit import call_evaluator, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
 
-QS = 4  # floats of work in front, for the parameters of one point
+QS = 4  # floats of the scratch in front, for the parameters of one point
+OUT = 30  # floats that follow, for its rows
+
+
+@inner
+def is_outside(ints, floats, q):
+    """Whether a parameter is outside its bounds, or no number; spheres have coordinates without bounds."""
+    for i in range(ints[abi.FREEDOMS]):
+        if not (floats[3 * i] <= q[i] <= floats[3 * i + 1] or (floats[3 * i + abi.PERIOD_U] > 0.0 and q[i] == q[i])):
+            return ints[abi.WIDTH] == ints[abi.FREEDOMS]
+    return False
 
 
 @jit
-def evaluate_one(table, order, u, v, out, work):
-    """out ← rows up to that order at (u, v); returns 1 if a parameter is outside its bounds."""
+def evaluate_one(table, order, u, v, scratch):
+    """Rows up to that order at (u, v), behind the parameters in the scratch; returns 1 if one is outside its bounds."""
     table = integers_at(table)
-    q = floats_at(work)
+    q = floats_at(scratch)
     q[0] = u
     q[1] = v
     ints, floats = integers_at(table[1]), floats_at(table[2])
-    for i in range(ints[abi.FREEDOMS]):
-        if not (floats[3 * i] <= q[i] <= floats[3 * i + 1] or (floats[3 * i + abi.PERIOD_U] > 0.0 and q[i] == q[i])):
-            return 1
-    out = pointer(out)
-    return call_evaluator(table[0], order, ints, floats, q, q, out, out, tail(q, QS))
+    if is_outside(ints, floats, q):
+        return 1
+    out = tail(q, QS)
+    return call_evaluator(table[0], order, ints, floats, q, q, out, out, tail(q, QS + OUT))
 
 
 @jit
 def evaluate_many(table, order, q, step, out, work):
-    """out[k] ← rows up to that order at q[k]; step: floats per point in q and in out, and the number of points."""
+    """out[k] ← rows up to that order at q[k]; step: floats per point in q and in out, the number of points, and 1
+    to check their parameters.  Returns the first point with a parameter outside its bounds, or −1.
+    """
     table = integers_at(table)
     ints = integers_at(table[1])
     floats = floats_at(table[2])
     work = floats_at(work)
     q = pointer(q)
     out = pointer(out)
-    for _ in range(step[2]):
+    for k in range(step[2]):
+        if step[3] != 0 and is_outside(ints, floats, q):
+            return k
         call_evaluator(table[0], order, ints, floats, q, q, out, out, work)
         q = tail(q, step[0])
         out = tail(out, step[1])
-    return 0
+    return -1

@@ -5,11 +5,12 @@ and six floats (lower and upper corner).  Faces are sorted so that a leaf holds 
 Closest points on triangles by regions ([Ericson2005] 5.1.5), pairs of triangles by their edges and corners.
 """
 
-from math import inf
+from math import inf, sqrt
 
-from cardan._jit import inner, jit, pointer, tail
+from cardan._jit import as_integers, cut, floats_at, inner, integers_at, jit, pointer, tail
 
 LEAF = 4  # faces of a leaf, at most
+DEPTH = 128  # nodes that wait: the depth of a tree, at most 64, times two
 
 
 @jit
@@ -120,36 +121,49 @@ def point_triangle(t, p, out):
 
 
 @jit
-def closest_point(nodes, bounds, order, triangles, p, out, stack):
-    """out ← the closest point of a mesh; returns its face."""
-    nodes, bounds, order, triangles = pointer(nodes), pointer(bounds), pointer(order), pointer(triangles)
-    p, out, stack = pointer(p), pointer(out), pointer(stack)
+def closest_point(nodes, bounds, order, triangles, p, out):
+    """out ← the closest point of a mesh and its distance; returns its face.  Depth first, the closer child first.
+
+    nodes, bounds, order, triangles: addresses; out: eight floats, then DEPTH keys and DEPTH nodes that wait.
+    """
+    nodes, bounds, order, triangles = integers_at(nodes), floats_at(bounds), integers_at(order), floats_at(triangles)
+    p, out = pointer(p), pointer(out)
+    keys = cut(out, 8, DEPTH)
+    stack = as_integers(tail(out, 8 + DEPTH))
     best = inf
-    face = -1
+    at = -1
     stack[0] = 0
+    keys[0] = 0.0
     top = 1
-    found = tail(out, 3)
+    found = tail(out, 4)
     while top > 0:
         top -= 1
-        k = stack[top]
-        if box_distance(tail(bounds, 6 * k), p) >= best:
+        if keys[top] >= best:
             continue
+        k = stack[top]
         child = nodes[2 * k]
         if child < 0:
             for i in range(-1 - child, -1 - child + nodes[2 * k + 1]):
                 d = point_triangle(tail(triangles, 9 * i), p, found)
                 if d < best:
-                    best, face = d, order[i]
+                    best, at = d, i
                     for c in range(3):
                         out[c] = found[c]
         else:
             near = box_distance(tail(bounds, 6 * child), p)
             far = box_distance(tail(bounds, 6 * child + 6), p)
-            swap = far < near
-            stack[top] = child if swap else child + 1
-            stack[top + 1] = child + 1 if swap else child
-            top += 2
-    return face
+            first = child
+            if far < near:
+                near, far = far, near
+                first = child + 1
+            if far < best:
+                stack[top], keys[top] = 2 * child + 1 - first, far
+                top += 1
+            if near < best:
+                stack[top], keys[top] = first, near
+                top += 1
+    out[3] = sqrt(best)
+    return order[at]
 
 
 @inner
@@ -256,6 +270,18 @@ def node_gap(a, b, T):
 
 
 @inner
+def triangle_gap(s, t):
+    """Squared distance of the boxes of two triangles."""
+    total = 0.0
+    for c in range(3):
+        low = min(s[c], s[3 + c], s[6 + c]) - max(t[c], t[3 + c], t[6 + c])
+        high = min(t[c], t[3 + c], t[6 + c]) - max(s[c], s[3 + c], s[6 + c])
+        gap = max(low, high, 0.0)
+        total += gap * gap
+    return total
+
+
+@inner
 def extent(box):
     x, y, z = box[3] - box[0], box[4] - box[1], box[5] - box[2]
     return x * x + y * y + z * z
@@ -291,6 +317,8 @@ def closest_pair(nodes_a, bounds_a, faces_a, nodes_b, bounds_b, faces_b, T, out,
                         value = T[3 * c] * t[3 * k] + T[3 * c + 1] * t[3 * k + 1] + T[3 * c + 2] * t[3 * k + 2]
                         moved[3 * k + c] = value + T[9 + c]
                 for m in range(-1 - nodes_a[2 * i], -1 - nodes_a[2 * i] + nodes_a[2 * i + 1]):
+                    if triangle_gap(tail(faces_a, 9 * m), moved) >= best:
+                        continue
                     d = triangle_triangle(tail(faces_a, 9 * m), moved, best, pair, scratch)
                     if d < best:
                         best = d

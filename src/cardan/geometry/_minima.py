@@ -11,7 +11,9 @@ The numbers of both nodes are in BOX of the workspace.
 
 from cardan._jit import cut, evaluator, floats_at, integers_at, tail
 from cardan.geometry import abi
-from cardan.geometry._search import BOUNDS_A, BOUNDS_B, BOX, NORMAL, ROWS_A, ROWS_B, Y, difference, dot, enclose
+from cardan.geometry._nodes import dot, enclose
+from cardan.geometry._polish import difference
+from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, BOX, NORMAL, ROWS_A, ROWS_B, Y
 
 
 def _exclude(op, ints, floats, q, step, out, jacobian, work):

@@ -16,17 +16,20 @@ HOMOGENEOUS = 4
 
 @inner
 def locate(breaks, spans, u, lower, period, x):
-    """x ← (local parameter, 1/h) of u; returns its span, found by bisection."""
+    """x ← (local parameter, 1/h) of u; returns its span: that of equal spans if u is in it, else found by bisection."""
     if period > 0.0:
         u -= period * floor((u - lower) / period)
-    low = 0
-    high = spans
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if u >= breaks[middle]:
-            low = middle
-        else:
-            high = middle
+    low = int((u - breaks[0]) * spans / (breaks[spans] - breaks[0]))
+    low = min(max(low, 0), spans - 1)
+    if not (breaks[low] <= u < breaks[low + 1]):
+        low = 0
+        high = spans
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if u >= breaks[middle]:
+                low = middle
+            else:
+                high = middle
     h = 1.0 / (breaks[low + 1] - breaks[low])
     x[0] = (u - breaks[low]) * h - 0.5
     x[1] = h

@@ -10,7 +10,9 @@ from math import sqrt
 
 from cardan._jit import cut, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
-from cardan.geometry._search import FRAME, NORMAL, ROWS_A, ROWS_B, difference, dot, open_pose
+from cardan.geometry._nodes import dot
+from cardan.geometry._polish import difference, open_pose
+from cardan.geometry._workspace import FRAME, NORMAL, ROWS_A, ROWS_B
 
 ITERATIONS = 40
 CONVERGED = 1e-13

@@ -68,7 +68,7 @@ class Analytic(Shape):
         return q[: self.freedoms]
 
     def offset(self, distance: float) -> Any:
-        """The shape at that distance along its normals, which is exact for planes, spheres, cylinders, cones, tori and
+        """The shape at that distance along its normals, which is exact for spheres, cylinders, cones, tori and
         circles."""
         d = float(distance)
         if self.name in ("circle", "sphere"):

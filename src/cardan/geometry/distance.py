@@ -11,6 +11,7 @@ The method is described in ``_search.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from cardan.errors import ModelError
 from cardan.geometry import abi
 from cardan.geometry.analytic import Point
 from cardan.geometry.checks import FloatArray, IntArray
-from cardan.geometry.tree import Tree
+from cardan.geometry.tree import Memory, Tree
 from cardan.lazy import LazyModule
 from cardan.math import euler
 
@@ -28,6 +29,7 @@ _regular = LazyModule("cardan.geometry._regular")
 
 TOLERANCE = 1e-9  # of the size of both shapes: the margin that a search tries to reach
 BUDGET = 400_000  # pairs of boxes of one search; then it ends with a larger margin
+FORGET = 60_000  # a tree with so many nodes that is full forgets those of earlier searches before it grows
 HEAP = 4096
 MOST_HEAP = 1 << 22
 STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
@@ -63,6 +65,8 @@ def pose_of(value: Any) -> FloatArray:
     if value is None:
         return IDENTITY
     p = np.asarray(value, dtype=float)
+    if p.shape in ((4, 4), (3,)) and not np.isfinite(p).all():
+        raise ModelError(f"the pose is {p.tolist()}; its numbers must be finite")
     if p.shape == (4, 4):
         return np.concatenate([p[:3, 3], euler.from_matrix(p[:3, :3])])
     if p.shape == (3,):
@@ -83,47 +87,57 @@ class Distance:
     def __init__(self, a: Any, b: Any) -> None:
         self.a = a if hasattr(a, "patches") else Point(a)
         self.b = b if hasattr(b, "patches") else Point(b)
-        if not (self._is_bounded(self.a) or self._is_bounded(self.b)):
+        bounded = self._is_bounded(self.a), self._is_bounded(self.b)
+        if not any(bounded):
             raise ModelError(f"{self.a!r} and {self.b!r} are both unbounded; give one of them a size")
         self._extent = 0.0
         self._tick = 0
         self._x = np.zeros(4)
         self._options = np.zeros(abi.OPTIONS)
+        self._points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3)
         self._heap = HEAP
-        if self._is_bounded(self.a) and self._is_bounded(self.b):
+        self._memory: Memory | None = None
+        if all(bounded):
             self._build(np.inf)
         self._last: tuple[int, int] | None = None
         self._local: tuple[int, int] | None = None  # patches of a local search that is prepared
+        self._grids: list[Any] = [None, None]
         self._plain = all(s.width == s.freedoms for s in (self.a, self.b))
         self._ends = self.a.freedoms, 2 + self.b.freedoms
 
+    def __del__(self) -> None:
+        if getattr(self, "_memory", None) is not None:
+            self._memory.give()  # type: ignore[union-attr]
+
     @staticmethod
     def _is_bounded(shape: Any) -> bool:
-        return shape.width != shape.freedoms or all(np.isfinite(low + high) for low, high in shape.bounds)
+        return shape.width != shape.freedoms or all(isfinite(low + high) for low, high in shape.bounds)
 
     def _build(self, extent: float) -> None:
         self._extent = extent
         self.trees = Tree(self.a, extent), Tree(self.b, extent)
-        boxes = [tree.boxes[: tree.roots] for tree in self.trees]
-        self.size = float(sum(np.ptp(b[:, :3], axis=0).max() + 2.0 * b[:, abi.N_SIZE].max() for b in boxes))
-        self._balls = np.empty((abi.BALLS, abi.BALL))
-        self._work = np.empty(max(tree.scratch for tree in self.trees))
+        self.size = self.trees[0].extent + self.trees[1].extent
+        self._grids = [None, None]
         self._connect()
 
     def _connect(self) -> None:
         """Make the job: addresses of everything."""
         from cardan._jit import address_of
 
-        b = self.trees[1]
-        self._moved = np.empty((b.capacity, 10))
-        self._stamps: IntArray = np.zeros(b.capacity, dtype=np.int64)
-        self._keys = np.empty((self._heap + 1, abi.KEY))
-        self._pairs: IntArray = np.empty((self._heap + 1, abi.PAIR_INTS), dtype=np.int64)
-        tables = [tree.table() for tree in self.trees]
-        own = [address_of(a) for a in (self._moved, self._stamps, self._keys, self._pairs)]
-        rest = [*own, self._heap, address_of(self._balls), address_of(self._work), 0]
-        self._job: IntArray = np.array([*tables[0], *tables[1], *rest], dtype=np.int64)
+        if self._memory is not None:
+            self._memory.give()
+        n, heap = self.trees[1].capacity, self._heap + 1
+        sizes = 10 * n, abi.KEY * heap, abi.BALLS * abi.BALL, max(tree.scratch for tree in self.trees)
+        self._memory = Memory.take(n + abi.PAIR_INTS * heap, sum(sizes))
+        self._memory.ints[:n] = 0  # stamps
+        self._balls = self._memory.floats[sizes[0] + sizes[1] :][: sizes[2]].reshape(abi.BALLS, abi.BALL)
+        stamps, moved = self._memory.addresses
+        keys = moved + 8 * sizes[0]
+        balls = keys + 8 * sizes[1]
+        rest = [moved, stamps, keys, stamps + 8 * n, self._heap, balls, balls + 8 * sizes[2], 0]
+        self._job: IntArray = np.array([*self.trees[0].table, *self.trees[1].table, *rest], dtype=np.int64)
         self._address = address_of(self._job)
+        self._state = address_of(self._x), address_of(self._options)
 
     def _prepare(self, pose: FloatArray) -> None:
         """Trees of unbounded shapes reach as far as the partner may be."""
@@ -162,7 +176,7 @@ class Distance:
 
     def _pair(self, distance: float, margin: float, patches: tuple[int, int], gap: float | None = None) -> Pair:
         x = self._x.copy()
-        points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].copy().reshape(2, 3)
+        points = self._points.copy()
         if self._plain:
             return Pair(distance, points, (x[: self._ends[0]], x[2 : self._ends[1]]), margin, patches, gap)
         own = points[1]
@@ -175,13 +189,19 @@ class Distance:
     def _run(self, pose: FloatArray, mode: int, tolerance: float, budget: float, cut: float) -> int:
         o = self._options
         self._local = None
+        has_old = any(tree.count[0] > tree.roots for tree in self.trees)
         while True:
             self._tick += 1
             o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
             o[abi.O_CUT], o[abi.O_TICK] = cut, self._tick
-            status: int = _search.search(self._address, pose, self._x, o)
+            status: int = _search.search(self._address, pose, *self._state)
             if status == abi.NODES_FULL:
-                if not (self.trees[0].enlarge() and self.trees[1].enlarge()):
+                full = [tree for tree in self.trees if tree.is_full]
+                if has_old and any(tree.capacity >= FORGET for tree in full):
+                    has_old = False
+                    for tree in self.trees:
+                        tree.forget()
+                elif not all(tree.enlarge() for tree in full):
                     return status
             elif status == abi.HEAP_FULL:
                 if self._heap >= MOST_HEAP:
@@ -205,7 +225,7 @@ class Distance:
             self._local = self._whole()
             o[abi.O_MODE] = abi.LOCAL
             o[abi.O_PATCH_A], o[abi.O_PATCH_B] = self._local
-        _search.search(self._address, p, self._x, o)
+        _search.search(self._address, p, *self._state)
         return self._pair(float(o[abi.O_DISTANCE]), np.inf, self._local)
 
     def _whole(self) -> tuple[int, int]:
@@ -283,27 +303,25 @@ class Distance:
         if self.a.freedoms == 0:
             raise ModelError("a point has no normal, so there is no signed gap; exchange the shapes")
 
-    def _normals(self, k: int, x: FloatArray, patch: int) -> FloatArray:
+    def _normal(self, k: int, x: FloatArray, patch: int) -> FloatArray:
+        """Unit normal S_u × S_v of a surface, (y', −x', 0) of a curve in a plane."""
         shape = self.trees[k].patches[patch].shape
-        S = shape._evaluate(np.ascontiguousarray(x[:, : shape.width]), 1)
-        if shape.freedoms == 2:
-            n = np.cross(S[:, 1], S[:, 2])
-        else:
-            n = np.stack([S[:, 1, 1], -S[:, 1, 0], np.zeros(len(S))], axis=1)
-        return np.asarray(n / np.linalg.norm(n, axis=1, keepdims=True))
+        S = shape._evaluate(x[None, 2 * k : 2 * k + shape.width], 1)[0]
+        return np.asarray(_unit_normals(S[None], shape.freedoms)[0])
 
     def _with_gap(self, pose: FloatArray, pair: Pair, eps: float) -> Pair:
         """The pair with its signed gap; where the shapes meet, the regular pair of least penetration."""
         self._check_normal()
         if pair.distance > eps:
-            n = self._normals(0, self._x[None, :2], pair.patches[0])[0]
+            n = self._normal(0, self._x, pair.patches[0])
             side = float(np.dot(pair.points[1] - pair.points[0], n))
             sign = 1.0 if side >= 0.0 else -1.0
             return Pair(pair.distance, pair.points, pair.parameters, pair.margin, pair.patches, sign * pair.distance)
         if not self.b.freedoms:
             return Pair(0.0, pair.points, pair.parameters, pair.margin, pair.patches, 0.0)
         best: Pair | None = None
-        for x, patches in self._penetrating(pose):
+        R = euler.matrix(euler.normalize(pose[3:]))
+        for x, patches in self._penetrating(pose, R):
             self._x[:] = x
             self._last = patches
             whole = self._whole()
@@ -311,51 +329,61 @@ class Distance:
             o[abi.O_PATCH_A], o[abi.O_PATCH_B] = whole
             if _regular.regular(self._address, pose, self._x, o) == 0:
                 gap = float(o[abi.O_DISTANCE])
-                opposed = self._opposed(pose, whole)
-                if opposed and gap <= eps and (best is None or abs(gap) < abs(best.gap or 0.0)):
+                closer = gap <= eps and (best is None or abs(gap) < abs(best.gap or 0.0))
+                if closer and self._opposed(R, whole):
                     best = self._pair(0.0, pair.margin, whole, min(gap, 0.0) if abs(gap) <= eps else gap)
         if best is not None:
             return best
         return pair
 
-    def _opposed(self, pose: FloatArray, patches: tuple[int, int]) -> bool:
+    def _opposed(self, R: FloatArray, patches: tuple[int, int]) -> bool:
         """Whether the normals of both shapes are opposed at the current parameters; always for curves in space."""
         if self.b.freedoms == 1 and self.a.freedoms == 2:
             return True
-        R = euler.matrix(euler.normalize(pose[3:]))
-        a = self._normals(0, self._x[None, :2], patches[0])[0]
-        b = R @ self._normals(1, self._x[None, 2:], patches[1])[0]
-        return bool(np.dot(a, b) < 0.0)
+        a, b = (self._normal(k, self._x, patches[k]) for k in (0, 1))
+        return bool(np.dot(a, R @ b) < 0.0)
 
-    def _penetrating(self, pose: FloatArray) -> list[tuple[FloatArray, tuple[int, int]]]:
-        """Starts for regular pairs: pairs of a grid that are nearly along both normals, the best first."""
-        R = euler.matrix(euler.normalize(pose[3:]))
-        grids = []
-        for k, tree in enumerate(self.trees):
+    def _grid(self, k: int) -> list[tuple[int, FloatArray, FloatArray, FloatArray]]:
+        """Number, parameters, points and normals of a grid on each smooth patch of a shape."""
+        if self._grids[k] is None:
+            found = []
+            tree = self.trees[k]
             for number, patch in enumerate(tree.patches[: tree.smooth]):
                 f = patch.shape.freedoms
                 axes = [np.linspace(patch.limits[3 * i], patch.limits[3 * i + 1], STARTS + 1)[:-1] for i in range(f)]
                 half = [0.5 * (patch.limits[3 * i + 1] - patch.limits[3 * i]) / STARTS for i in range(f)]
                 q = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1) + half
-                points = patch.shape._evaluate(q, 0)[:, 0]
-                normals = self._normals(k, q, number) if f == 2 or k == 0 else np.zeros_like(points)
-                if k == 1:
-                    points, normals = points @ R.T + pose[:3], normals @ R.T
-                grids.append((k, number, np.pad(q, ((0, 0), (0, 2 - f))), points, normals))
-        scale = min(np.ptp(self.trees[k].boxes[: self.trees[k].roots, :3], axis=0).max() for k in (0, 1)) + 1e-300
+                S = patch.shape._evaluate(q, 1)
+                normals = _unit_normals(S, f) if f == 2 or k == 0 else np.zeros_like(S[:, 0])
+                found.append((number, np.pad(q, ((0, 0), (0, 2 - f))), S[:, 0], normals))
+            self._grids[k] = found
+        return self._grids[k] or []
+
+    def _penetrating(self, pose: FloatArray, R: FloatArray) -> list[tuple[FloatArray, tuple[int, int]]]:
+        """Starts for regular pairs: pairs of a grid that are nearly along both normals, the best first."""
+        scale = min(tree.extent for tree in self.trees)
         found = []
-        for _, i, qa, pa, na in (g for g in grids if g[0] == 0):
-            for _, j, qb, pb, nb in (g for g in grids if g[0] == 1):
-                r = pb[None] - pa[:, None]
-                along = np.einsum("ijc,ic->ij", r, na)
-                aside = np.einsum("ijc,ijc->ij", r, r) - along**2
-                cosine = na @ nb.T
-                score = aside + scale**2 * (1.0 + cosine) ** 2 + 0.25 * along**2
-                for k in np.argpartition(score.ravel(), min(CANDIDATES, score.size - 1))[:CANDIDATES]:
-                    a, b = divmod(int(k), len(qb))
-                    found.append((float(score[a, b]), np.concatenate([qa[a], qb[b]]), (i, j)))
+        for j, qb, pb, nb in self._grid(1):
+            points, normals = pb @ R.T + pose[:3], nb @ R.T
+            for i, qa, pa, na in self._grid(0):
+                along = na @ points.T - (pa * na).sum(axis=1)[:, None]
+                square = (pa * pa).sum(axis=1)[:, None] + (points * points).sum(axis=1) - 2.0 * (pa @ points.T)
+                score = (square - 0.75 * along * along + (scale * (1.0 + na @ normals.T)) ** 2).ravel()
+                for k in np.argpartition(score, min(CANDIDATES, score.size - 1))[:CANDIDATES].tolist():
+                    a, b = divmod(k, len(qb))
+                    found.append((float(score[k]), np.concatenate([qa[a], qb[b]]), (i, j)))
         found.sort(key=lambda item: item[0])
         return [(x, patches) for _, x, patches in found[:CANDIDATES]]
+
+
+def _unit_normals(S: FloatArray, freedoms: int) -> FloatArray:
+    """Unit normals (n, 3) from rows S, S_u, S_v: S_u × S_v of a surface, (y', −x', 0) of a curve in a plane."""
+    if freedoms == 2:
+        (a, b, c), (d, e, f) = S[:, 1].T, S[:, 2].T
+        n = np.stack([b * f - c * e, c * d - a * f, a * e - b * d], axis=1)
+    else:
+        n = np.stack([S[:, 1, 1], -S[:, 1, 0], np.zeros(len(S))], axis=1)
+    return np.asarray(n / np.sqrt((n * n).sum(axis=1, keepdims=True)))
 
 
 def closest_pair(a: Any, b: Any, pose: Any = None, **options: Any) -> Pair:

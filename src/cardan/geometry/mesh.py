@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ class Mesh:
             raise ModelError(
                 f"mesh: faces[{i}, {j}] is {self.faces[i, j]}; it must be an index below {len(self.vertices)}"
             )
+        from cardan._jit import address_of
+
         count = len(self.faces)
         t = self.vertices[self.faces]
         boxes = np.concatenate([t.min(axis=1), t.max(axis=1)], axis=1)
@@ -48,7 +51,12 @@ class Mesh:
         size = np.array([count], dtype=np.int64)
         _mesh.build(centers.reshape(-1), boxes.reshape(-1), self._order, self._nodes, self._bounds, stack, size)
         self._triangles = np.ascontiguousarray(t[self._order]).reshape(-1)
+        tree = self._nodes, self._bounds, self._order, self._triangles
+        self._addresses = tuple(address_of(array) for array in tree)
         self._closed: bool | None = None
+
+    def __reduce__(self) -> Any:
+        return Mesh, (self.vertices, self.faces)  # addresses are those of this process
 
     @property
     def is_closed(self) -> bool:
@@ -76,18 +84,18 @@ class Mesh:
     def closest_point(self, point: Any, *, signed: bool = False) -> Pair:
         """The closest point of the mesh; parameters[0] is the face.  signed: gap < 0 inside a closed mesh."""
         p = np.array(point, dtype=float)
-        if p.shape != (3,) or not np.isfinite(p).all():
+        if p.shape != (3,) or not (isfinite(p[0]) and isfinite(p[1]) and isfinite(p[2])):
             raise ModelError(f"the point is {point!r}; it must be three finite numbers")
-        out = np.empty(6)
-        stack = np.empty(128, dtype=np.int64)
-        face = _mesh.closest_point(self._nodes, self._bounds, self._order, self._triangles, p, out, stack)
-        found = out[:3]
-        distance = float(np.linalg.norm(found - p))
+        out = np.empty(8 + 2 * _mesh.DEPTH)
+        face = _mesh.closest_point(*self._addresses, p, out)
+        distance = float(out[3])
+        points = out[:6].reshape(2, 3).copy()
+        points[1] = p
         gap = None
         if signed:
             self._require_closed()
             gap = distance if self.winding(p) < 0.5 else -distance
-        return Pair(distance, np.stack([found, p]), (np.array([float(face)]), np.empty(0)), 0.0, (int(face), -1), gap)
+        return Pair(distance, points, (np.array([float(face)]), np.empty(0)), 0.0, (int(face), -1), gap)
 
     def winding(self, point: Any) -> float:
         """How often the mesh winds around a point: 1 inside, 0 outside of a closed mesh ([VanOosterom1983])."""

@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy import empty
 
 from cardan.errors import ModelError
 from cardan.geometry import abi
@@ -20,7 +19,8 @@ from cardan.lazy import LazyModule
 
 _batch = LazyModule("cardan.geometry._batch")
 
-_WORK = 4 + 136  # floats of the scratch of a thread at first: a bicubic surface, and the parameters
+_FRONT = 4 + 30  # floats of the scratch for the parameters and the rows of one point (_batch.py)
+_WORK = _FRONT + 136  # floats of the scratch of a thread at first: a bicubic surface
 
 
 class _Scratch(threading.local):
@@ -34,6 +34,7 @@ class _Scratch(threading.local):
         """Make room for that many floats; returns the new address."""
         self.array = np.empty(max(size, 2 * self.size))
         self.size = self.array.size
+        self.rows = [self.array[4 : 4 + 3 * n].reshape(n, 3) for n in range(11)]
         self.address = int(self.array.__array_interface__["data"][0])
         return self.address
 
@@ -63,7 +64,7 @@ class Shape:
         self._lower = [b[0] if not p else -np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [-np.inf]
         self._upper = [b[1] if not p else np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [np.inf]
         self._sizes = _SIZES[self.freedoms]
-        self._work_size = 4 + int(ints[abi.WORK])
+        self._work_size = _FRONT + int(ints[abi.WORK])
         self._table: IntArray | None = None
         self._table_address = 0
 
@@ -102,18 +103,18 @@ class Shape:
     def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
         """Point and derivatives up to that order at (u, v), one row each: S, S_u, S_v, S_uu, S_uv, S_vv, …; for a curve
         S, S', S'', S'''.  At most the third."""
+        if not 0 <= order <= 3:
+            self._check_order(order)
         address = self._table_address
         if not address:
-            self._check_order(order)
             self.table  # noqa: B018  (makes the table)
             address = self._table_address
         scratch = _scratch.__dict__  # an attribute of a threading.local takes twice as long
-        work = scratch["address"] if scratch["size"] >= self._work_size else _scratch.grow(self._work_size)
-        size = self._sizes[order]
-        out = empty(size)
-        if _batch.evaluate_one(address, order, float(u), float(v), out, work):
+        if scratch["size"] < self._work_size:
+            _scratch.grow(self._work_size)
+        if _batch.evaluate_one(address, order, float(u), float(v), scratch["address"]):
             self._raise_outside(u, v)
-        found = out.reshape(size // 3, 3)
+        found: FloatArray = scratch["rows"][self._sizes[order] // 3].copy()
         return found if self.dimension == 3 else found[:, : self.dimension]
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
@@ -128,25 +129,25 @@ class Shape:
             q = q[:, None]
         if q.ndim != 2 or q.shape[1] != self.width:
             raise ModelError(f"the parameters have the shape {q.shape}; they must be (n, {self.width})")
-        for i in range(min(self.width, self.freedoms)):
-            outside = ~((q[:, i] >= self._lower[i]) & (q[:, i] <= self._upper[i])) & (self.width == self.freedoms)
-            if outside.any():
-                k = int(np.argmax(outside))
-                raise ModelError(
-                    f"parameter {'uv'[i]} of point {k} is {q[k, i]}; it must be in [{self._lower[i]}, {self._upper[i]}]"
-                )
-        found = self._evaluate(q, order)[..., : self.dimension]
+        found = self._evaluate(q, order, check=True)[..., : self.dimension]
         return found[:, 0] if order == 0 else found
 
-    def _evaluate(self, q: FloatArray, order: int) -> FloatArray:
+    def _evaluate(self, q: FloatArray, order: int, check: bool = False) -> FloatArray:
+        """As :meth:`evaluate`, always with rows; check: parameters outside their bounds are an error."""
         rows = _SIZES[self.freedoms][order]
         q = np.ascontiguousarray(q)
         out = np.empty((len(q), rows // 3, 3))
         if len(q):
-            step = np.array([self.width, rows, len(q)], dtype=np.int64)
+            step = np.array([self.width, rows, len(q), check], dtype=np.int64)
             self.table  # noqa: B018  (makes the table)
             work = _scratch.address if _scratch.size >= self._work_size else _scratch.grow(self._work_size)
-            _batch.evaluate_many(self._table_address, order, q.reshape(-1), step, out.reshape(-1), work)
+            bad = _batch.evaluate_many(self._table_address, order, q.reshape(-1), step, out.reshape(-1), work)
+            if bad >= 0:
+                i = next(i for i in range(self.freedoms) if not self._lower[i] <= q[bad, i] <= self._upper[i])
+                raise ModelError(
+                    f"parameter {'uv'[i]} of point {bad} is {q[bad, i]}; "
+                    f"it must be in [{self._lower[i]}, {self._upper[i]}]"
+                )
         return out
 
     def __call__(self, u: float, v: float = 0.0) -> FloatArray:

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cardan.geometry import abi, basis
+from cardan.geometry._workspace import SCRATCH
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.nurbs import Curve, Surface
 from cardan.geometry.shape import Shape
 from cardan.lazy import LazyModule
 
-_search = LazyModule("cardan.geometry._search")
+_nodes = LazyModule("cardan.geometry._nodes")
 
-CAPACITY = 3000  # nodes of a tree at first
+CAPACITY = 1000  # nodes of a tree at first; a search of two bumpy surfaces makes about 300
+SAME_KNOT = 1e-12  # of the size of the parameters: knots that may count as one
 ENLARGE = 4
 MOST_NODES = 4_000_000
 
@@ -59,10 +62,11 @@ def nurbs_patches(shape: Curve | Surface) -> list[Patch]:
     boxes = np.empty((number[0], number[1], 4))
     boxes[..., 0], boxes[..., 1] = breaks[0][:-1, None], breaks[0][1:, None]
     boxes[..., 2], boxes[..., 3] = breaks[1][:-1], breaks[1][1:]
+    u, v = breaks[0].tolist(), breaks[1].tolist()
     found = []
     for s, e, period_u in ranges[0]:
         for t, f, period_v in ranges[1]:
-            limits = np.array([breaks[0][s], breaks[0][e], period_u, breaks[1][t], breaks[1][f], period_v])
+            limits = np.array([u[s], u[e], period_u, v[t], v[f], period_v])
             found.append(Patch(shape, limits, boxes[s:e, t:f].reshape(-1, 4)))
     return found
 
@@ -75,7 +79,11 @@ def whole(shape: Shape) -> Patch:
 
 def _smooth(breaks: FloatArray, knots: FloatArray, degree: int, period: float) -> list[tuple[int, int, float]]:
     """Ranges of spans between knots that are not smooth: first, end, period."""
-    inside = [k for k in range(1, breaks.size - 1) if basis.continuity(knots, degree, breaks[k]) < 2]
+    inside: list[int] = []
+    u = breaks.tolist()
+    simple = knots.size - 2 * (degree + 1) == len(u) - 2 and degree > 2  # every inner knot occurs once
+    if not simple or min(y - x for x, y in pairwise(u)) <= SAME_KNOT * max(1.0, abs(u[0]), abs(u[-1])):
+        inside = [k for k in range(1, breaks.size - 1) if basis.continuity(knots, degree, breaks[k]) < 2]
     if not inside and period and np.count_nonzero(knots == breaks[0]) == 1 and degree > 2:
         return [(0, breaks.size - 1, period)]
     ends = [0, *inside, breaks.size - 1]
@@ -88,9 +96,40 @@ def _work(ints: IntArray) -> int:
     return max(int(ints[abi.WORK]) + 18, 4 * n * m + 36)
 
 
+@cache
 def enclosure(module: str) -> int:
     """Address of the kernel that encloses boxes."""
     return int(import_module(module).ENCLOSE)
+
+
+class Memory:
+    """Arrays with their addresses, which searches use one after another: fresh memory costs more than a search.
+
+    ints and floats: of the nodes of a tree, or of what waits in a search.
+    """
+
+    __slots__ = ("addresses", "floats", "ints")
+    _free: ClassVar[dict[tuple[int, int], list[Memory]]] = {}
+    KEPT = 8  # of each size, at most
+
+    def __init__(self, ints: int, floats: int) -> None:
+        from cardan._jit import address_of
+
+        self.ints: IntArray = np.zeros(ints, dtype=np.int64)
+        self.floats = np.empty(floats)
+        self.addresses = address_of(self.ints), address_of(self.floats)
+
+    @classmethod
+    def take(cls, ints: int, floats: int) -> Memory:
+        """Memory of that size, not cleared; it goes back with :meth:`give`."""
+        free = cls._free.get((ints, floats))
+        return free.pop() if free else cls(ints, floats)
+
+    def give(self) -> None:
+        """Allow others to use the memory."""
+        free = self._free.setdefault((self.ints.size, self.floats.size), [])
+        if len(free) < self.KEPT:
+            free.append(self)
 
 
 class Tree:
@@ -104,52 +143,77 @@ class Tree:
         if self.smooth > 1:  # one more, without roots: the whole domain, for local searches
             self.patches = [*self.patches, *shape.whole_patches(extent)]
         count = len(self.patches)
-        self._patches = np.zeros((count, abi.PATCH), dtype=np.int64)
-        self._limits = np.empty((count, abi.P_LIMITS))
+        self._shape = shape  # its tables are used by address
+        self.roots = sum(len(patch.boxes) for patch in self.patches)
+        self._patches = np.empty((count, abi.PATCH), dtype=np.int64)
+        self._floats = np.zeros(count * abi.P_LIMITS + self.roots * abi.BOUNDS)  # limits, then bounds of the roots
+        self.capacity = max(CAPACITY, 4 * self.roots)
+        self._take()
+        first, last = 0, count * abi.P_LIMITS
         for k, patch in enumerate(self.patches):
             loops = 0 if patch.loops is None else address_of(patch.loops)
             self._patches[k] = (*patch.shape.table, patch.shape.freedoms, enclosure(patch.enclosure), loops)
-            self._limits[k] = patch.limits
-        boxes = self.patches[0].boxes if count == 1 else np.concatenate([patch.boxes for patch in self.patches])
-        bounds = [np.zeros((len(p.boxes), abi.BOUNDS)) if p.bounds is None else p.bounds for p in self.patches]
-        self._bounds = bounds[0] if count == 1 else np.concatenate(bounds)
-        self.roots = len(boxes)
-        numbers = np.repeat(np.arange(count), [len(patch.boxes) for patch in self.patches])
-        self.capacity = max(CAPACITY, 4 * self.roots)
-        self.nodes: IntArray = np.empty((self.capacity, abi.NODE_INTS), dtype=np.int64)
-        self.boxes: FloatArray = np.empty((self.capacity, abi.NODE))
-        self.nodes[: self.roots, abi.N_PATCH] = numbers
+            self._floats[abi.P_LIMITS * k : abi.P_LIMITS * (k + 1)] = patch.limits
+            end = first + len(patch.boxes)
+            self.nodes[first:end, abi.N_PATCH] = k
+            self.boxes[first:end, abi.N_BOX : abi.N_BOX + 4] = patch.boxes
+            if patch.bounds is not None:
+                self._floats[last + abi.BOUNDS * first : last + abi.BOUNDS * end] = patch.bounds.ravel()
+            first = end
         self.nodes[: self.roots, abi.N_ROOT] = np.arange(self.roots)
-        self.boxes[: self.roots, abi.N_BOX : abi.N_BOX + 4] = boxes
-        self.count = np.array([self.roots], dtype=np.int64)
+        self.count[0] = self.roots
         self.work = max(_work(patch.shape.ints) for patch in self.patches)
-        self._shape = shape  # its tables are used by address
-        table = self.table()
-        work = np.empty(self.scratch)
-        _search.make_roots(address_of(table), address_of(work))
+        self._own = address_of(self._patches), address_of(self._floats)
+        self.connect()
+        table = np.array(self.table, dtype=np.int64)
+        self.extent = float(_nodes.make_roots(table, np.empty(self.scratch)))
+
+    def _take(self) -> None:
+        """Memory for ``capacity`` nodes, and for their number."""
+        n = self.capacity
+        self._memory = Memory.take(1 + n * abi.NODE_INTS, n * abi.NODE)
+        self.count: IntArray = self._memory.ints[:1]
+        self.nodes: IntArray = self._memory.ints[1:].reshape(n, abi.NODE_INTS)
+        self.boxes: FloatArray = self._memory.floats.reshape(n, abi.NODE)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_memory"):
+            self._memory.give()
 
     @property
     def scratch(self) -> int:
         """Floats of the workspace of a search with this tree."""
-        return 173 + self.work
+        return SCRATCH + self.work
 
-    def table(self) -> IntArray:
-        """Fields T_…: addresses, then numbers."""
-        from cardan._jit import address_of
+    def connect(self) -> None:
+        """Write the table, fields T_…: addresses, then numbers."""
+        ints, boxes = self._memory.addresses
+        patches, limits = self._own
+        bounds = limits + 8 * len(self.patches) * abi.P_LIMITS
+        self.table = [patches, limits, ints + 8, boxes, bounds, ints, self.capacity, self.roots]
 
-        arrays = (self._patches, self._limits, self.nodes, self.boxes, self._bounds, self.count)
-        return np.array([*(address_of(a) for a in arrays), self.capacity, self.roots], dtype=np.int64)
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for the children of a node."""
+        return bool(self.count[0] + 4 > self.capacity)
+
+    def forget(self) -> None:
+        """Remove all nodes but the roots."""
+        self.count[0] = self.roots
+        self.nodes[: self.roots, abi.N_CHILD] = -1
 
     def enlarge(self) -> bool:
         """Make room for more nodes; False at the limit."""
         if self.capacity * ENLARGE > MOST_NODES:
             return False
+        old, count, nodes, boxes = self._memory, self.count, self.nodes, self.boxes
         self.capacity *= ENLARGE
-        for name in ("nodes", "boxes"):
-            old = getattr(self, name)
-            new = np.empty((self.capacity, old.shape[1]), dtype=old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
+        self._take()
+        self.count[0] = count[0]
+        self.nodes[: len(nodes)] = nodes
+        self.boxes[: len(boxes)] = boxes
+        old.give()
+        self.connect()
         return True
 
 
@@ -161,5 +225,5 @@ def call_enclosure(shape: Shape, box: FloatArray, op: int) -> FloatArray:
     for i in range(shape.freedoms):
         q[i], q[2 + i] = 0.5 * (box[2 * i] + box[2 * i + 1]), 0.5 * (box[2 * i + 1] - box[2 * i])
     shape.table  # noqa: B018  (makes the table)
-    _search.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
+    _nodes.enclose_once(enclosure("cardan.geometry._enclose"), shape._table_address, op, q, out, work)
     return out[:10] if op == 0 else out[: abi.BOUNDS]

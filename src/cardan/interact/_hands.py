@@ -17,6 +17,9 @@ from cardan.interact import abi
 from cardan.solvers.abi import GAMMA
 from cardan.system.layout import POSE
 
+ROUNDING = 1e-15  # of a coordinate
+PLANE = 1e-10  # of the extent: a push that is nearer to the plane of its target is on it
+
 
 @inner
 def rotated(p, x, y, z):
@@ -197,8 +200,7 @@ EVALUATE = evaluator(_evaluate)
 
 @inner
 def write_forces(hands, q):
-    """FORCE, TORQUE ← k r and κ A e of every hand at q; returns Σ k r² + κ e²."""
-    cost = 0.0
+    """FORCE, TORQUE ← k r and κ A e of every hand at q."""
     for h in range(abi.MOST_HANDS):
         hand = tail(hands, abi.HAND * h)
         kind = int(hand[abi.KIND])
@@ -219,13 +221,87 @@ def write_forces(hands, q):
         hand[abi.FORCE] = k * x
         hand[abi.FORCE + 1] = k * y
         hand[abi.FORCE + 2] = k * z
-        cost += k * (x * x + y * y + z * z)
         if kind == abi.POSE:
             e0, e1, e2 = turn_error(p, tail(hand, abi.FRAME), tail(hand, abi.TARGET + 3))
             k = hand[abi.TWIST]
-            cost += k * (e0 * e0 + e1 * e1 + e2 * e2)
             x, y, z = rotated(p, k * e0, k * e1, k * e2)
             hand[abi.TORQUE] = x
             hand[abi.TORQUE + 1] = y
             hand[abi.TORQUE + 2] = z
-    return cost
+
+
+@inner
+def turn_cost(hand):
+    """κ |e|² of a pose, from its torque."""
+    t = tail(hand, abi.TORQUE)
+    return (t[0] * t[0] + t[1] * t[1] + t[2] * t[2]) / hand[abi.TWIST]
+
+
+@inner
+def keep_start(hands, q):
+    """START ← where every hand is at q; its forces were written for q."""
+    for h in range(abi.MOST_HANDS):
+        hand = tail(hands, abi.HAND * h)
+        if hand[abi.KIND] == abi.FREE:
+            continue
+        own = tail(hand, abi.START)
+        for i in range(3):
+            own[i] = hand[abi.NOW + i]
+        if hand[abi.KIND] == abi.PUSH:
+            p = tail(q, POSE * int(hand[abi.BODY]) + 3)
+            own[3], own[4], own[5] = rotated(p, hand[abi.NORMAL], hand[abi.NORMAL + 1], hand[abi.NORMAL + 2])
+        elif hand[abi.KIND] == abi.POSE:
+            own[3] = turn_cost(hand)
+
+
+@inner
+def compare_costs(hands, q, length):
+    """Change of Σ k r² + κ e² from START to q, whose forces are written; its rounding; and a part of the step.
+
+    That part, less than one, is where a push that acts at START reaches the plane of its target, by linear
+    interpolation.  With r² − r₀² = (p − p₀)·(r + r₀) the change is accurate for targets at any distance.
+    """
+    change = 0.0
+    noise = 0.0
+    part = 1.0
+    for h in range(abi.MOST_HANDS):
+        hand = tail(hands, abi.HAND * h)
+        kind = int(hand[abi.KIND])
+        if kind == abi.FREE:
+            continue
+        k = hand[abi.STIFFNESS]
+        own = tail(hand, abi.START)
+        now = tail(hand, abi.NOW)
+        target = tail(hand, abi.TARGET)
+        far = length
+        for i in range(3):
+            far = max(far, abs(now[i]))
+        if kind == abi.PUSH:
+            p = tail(q, POSE * int(hand[abi.BODY]) + 3)
+            n0, n1, n2 = rotated(p, hand[abi.NORMAL], hand[abi.NORMAL + 1], hand[abi.NORMAL + 2])
+            x = own[0] - target[0]
+            y = own[1] - target[1]
+            z = own[2] - target[2]
+            before = own[3] * x + own[4] * y + own[5] * z
+            moved = n0 * (now[0] - own[0]) + n1 * (now[1] - own[1]) + n2 * (now[2] - own[2])
+            moved += (n0 - own[3]) * x + (n1 - own[4]) * y + (n2 - own[5]) * z
+            after = before + moved
+            noise += k * ROUNDING * far * max(0.0, -before)
+            if before < 0.0 and after < 0.0:
+                change += k * moved * (before + after)
+            else:
+                change += k * (min(0.0, after) * min(0.0, after) - min(0.0, before) * min(0.0, before))
+            if before < -PLANE * length and after > PLANE * length:
+                part = min(part, before / (before - after))
+            continue
+        square = 0.0
+        for i in range(3):
+            r = now[i] - target[i]
+            change += k * (now[i] - own[i]) * (r + (own[i] - target[i]))
+            square += r * r
+        noise += k * ROUNDING * far * sqrt(square)
+        if kind == abi.POSE:
+            e = turn_cost(hand)
+            change += e - own[3]
+            noise += ROUNDING * e
+    return change, noise, part

@@ -5,12 +5,17 @@ In the metric of a size of each body, with soft rows r of the hands, stiffnesses
     minimise  ½ |δ|² μ + ½ Σ k (r + J_s δ)²   subject to  J δ = −f,    q ← q ⊕ τ δ,   then close f with the same factor.
 
 τ bounds the rotations and displacements of a sub-step (TRUST), and is reduced until the joints close and Σ k r² does
-not increase.  So a target that cannot be reached is approached until the gradient vanishes.  Limits are rows that hold
-while they are reached and pushed against.
+not increase.  So a target that cannot be reached is approached until the gradient vanishes.  A push is not moved past
+the plane of its target.  Limits are rows that hold while they are reached and pushed against.
+
+Where the gradient vanishes, the cost may have a maximum or a saddle.  The least curvature of L = ½ Σ k r² − λᵀf along
+free motions tells, found by power iterations on s − P ∇²L P; if it is negative, a step is made along its direction.
 
 A sign tells whether a singular pose was passed.  With u, v the singular vectors of the least singular value σ of Ĵ at
 the last pose, σ' = uᵀ Ĵ' v at the next one changes continuously, and is negative beyond a pose where σ is zero.  A step
-that reduces σ' much is shortened; below LEAST_STEP it is made, and its sign reported.
+that reduces σ' much is shortened; below LEAST_STEP it is made.  Where |σ'| is less than ZONE, u and v are kept until it
+is larger again.  If σ' is negative then, a singular pose was passed.  Another branch may have been taken there with
+σ' > 0: its tangent has a component along v, that of the old branch has none.  So the displacement along v tells.
 
 Reads the tables of a session (:mod:`cardan.interact.abi`); writes q, poses, hands, events, control.
 """
@@ -19,7 +24,7 @@ from math import sqrt
 
 from cardan._jit import evaluator, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi as dynamics_abi
-from cardan.dynamics._dual import dot_6
+from cardan.dynamics._dual import dot_6, subtract_transposed
 from cardan.dynamics._equations import (
     EVALUATION,
     JACOBIAN,
@@ -53,6 +58,7 @@ from cardan.dynamics._soft import (
     condense,
     evaluate_soft,
     factorise_soft,
+    soft_directions,
     soft_matrix,
     soft_multipliers,
     soft_part,
@@ -60,7 +66,7 @@ from cardan.dynamics._soft import (
 )
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
-from cardan.interact._hands import rotated, write_forces
+from cardan.interact._hands import compare_costs, keep_start, rotated, write_forces
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 
@@ -80,14 +86,28 @@ BENT = 0.5  # of a sub-step: a larger correction leaves the branch
 ATTEMPTS = 10
 SHORTER = 0.4  # factor on a sub-step that was refused
 LEFT = 0.3  # of σ: a step that leaves less is shortened
-LEAST_SIGMA = 1e-3  # σ of a pose whose singular vectors can be a reference
+LEAST_SIGMA = 1e-3  # with a smaller σ solutions are refined
+MOST_ZONE = 5e-3  # σ of a pose whose singular vectors can be a reference, at the most
+ZONE_PART = 0.2  # of σ in the first pose: the same, where σ is always small
+KEPT = 0.5  # of σ: length of a sub-step [rad], and of the extent, which changes σ by less
+STRIDE = 0.02  # [rad], and of the extent: a sub-step that is always tried, since σ of long chains is always small
+TAKEN = 0.1  # of the path in the zone: a larger displacement along v is on another branch
+FIRM = 2e-3  # of the extent: displacement along v that settles it
+ROUNDS = 2  # inverse iterations after each sub-step
+MIXED = 0.1  # of a vector: random part, so that another one can become the least
 MIDDLES = 3  # evaluations in the middle of a sub-step with rate rows; each reduces the slip by a power of the step
 WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
 RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
 BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
 MOST_CHANGES = 20  # of limits in one cycle
 BASE, READY, MIDDLE, DONE = range(4)  # phases: the factor is not, or is, that of q, or of the middle of a step
-GAIN = 1e-12  # relative: a smaller reduction of the cost is rounding
+AIMED = 0.9  # of the part of a step that a push may make: aims before the plane
+PROBES = 12  # power iterations
+PROBE = 1e-3  # [rad], and of the extent: displacement of a difference of gradients
+SHIFTED = 1.5  # of the largest curvature seen: s
+NEGATIVE = -1e-4  # of the largest curvature seen: a lower one is negative
+FREE_MOTION = 1e-6  # of a random vector: if less of it is free, nothing moves
+NUDGE = 1e-2  # [rad], and of the extent: step along the direction of negative curvature
 SUFFICIENT = 0.4  # of the reduction that the slope predicts; else a step overshoots, and would go to and fro
 
 
@@ -118,9 +138,11 @@ def take_targets(table, control):
             continue
         finite = True
         for i in range(7):
-            if not abs(hand[abi.ASKED + i]) < 1e100:
+            if not abs(hand[abi.ASKED + i]) < abi.FARTHEST:
                 finite = False
         hand[abi.SEEN] = version
+        hand[abi.BAD] = 0.0 if finite else 1.0
+        control[abi.PROBED] = 0.0
         if not finite:
             note_event(table, control, abi.BAD_TARGET, float(h), 0.0)
             continue
@@ -178,6 +200,14 @@ def linearize_pose(job, control, q, work):
         for k in range(job[dynamics_abi.EQUATIONS] - job[dynamics_abi.RATED]):
             pose_scales[k] = scales[numbers[k]]
     factorise(job, control, work)
+    control[abi.REFINED] = control[dynamics_abi.PROXIMAL]
+
+
+@inner
+def refine(control, most):
+    """Let solutions be refined at most so often, unless J has nearly lost rank."""
+    full = control[abi.REFINED]
+    control[dynamics_abi.PROXIMAL] = min(most, full) if control[abi.SIGMA] > LEAST_SIGMA else full
 
 
 @inner
@@ -211,6 +241,42 @@ def signed_sigma(table, job, work):
 
 
 @inner
+def take_off(table, job, control, q, new_q, sigma):
+    """Add up ACROSS, TRAVEL: displacements along v, and of all bodies, where σ is too small to renew v.
+
+    Returns whether a singular pose was passed, when σ is large again or another branch was taken; then they are zero.
+    """
+    mass = tail(roots(job), WIDTH * job[dynamics_abi.BODIES])
+    v = floats_at(table[abi.FIRST_V])
+    across = 0.0
+    square = 0.0
+    for b in range(job[dynamics_abi.BODIES]):
+        one = tail(q, POSE * b)
+        two = tail(new_q, POSE * b)
+        for i in range(WIDTH):
+            e = two[i] - one[i]
+            if i == 3:
+                e = 2.0 * (one[3] * two[4] - one[4] * two[3] - one[5] * two[6] + one[6] * two[5])
+            elif i == 4:
+                e = 2.0 * (one[3] * two[5] - one[5] * two[3] - one[6] * two[4] + one[4] * two[6])
+            elif i == 5:
+                e = 2.0 * (one[3] * two[6] - one[6] * two[3] - one[4] * two[5] + one[5] * two[4])
+            e *= mass[WIDTH * b + i]
+            across += e * v[WIDTH * b + i]
+            square += e * e
+    control[abi.ACROSS] += across
+    control[abi.TRAVEL] += sqrt(square)
+    taken = abs(control[abi.ACROSS]) > TAKEN * control[abi.TRAVEL]
+    firm = taken and abs(control[abi.ACROSS]) > FIRM * control[dynamics_abi.LENGTH]
+    if abs(sigma) <= control[abi.ZONE] and not firm:
+        return False
+    passed = sigma < 0.0 or taken
+    control[abi.ACROSS] = 0.0
+    control[abi.TRAVEL] = 0.0
+    return passed
+
+
+@inner
 def refresh_sigma(table, job, control, rounds, work):
     """u, v ← singular vectors of the least singular value, by inverse iterations v ← Ĵᵀ(ĴĴᵀ)⁻² Ĵ v."""
     n = job[dynamics_abi.EQUATIONS]
@@ -220,9 +286,11 @@ def refresh_sigma(table, job, control, rounds, work):
     u = floats_at(table[abi.FIRST_U])
     noise = floats_at(table[abi.NOISE])
     step = piece(job, SHIFT, work)
+    mixed = MIXED / sqrt(float(n6))
+    refine(control, 0.0)
     for _ in range(rounds):
         for i in range(n6):
-            step[i] = v[i] + 1e-2 * noise[i]
+            step[i] = v[i] + mixed * noise[i]
         times_jacobian(job, step, u, work)
         for _ in range(2):
             for i in range(n6):
@@ -273,17 +341,124 @@ def update_compliances(job):
 
 @inner
 def cost_slope(job, u):
-    """Derivative of Σ k r² along u."""
+    """Derivative of Σ k r² along u, a free motion: 2 Σ k r W·u, where Ĵ_s u would have the rounding of all of r."""
     soft = integers_at(job[dynamics_abi.SOFT_INTS])
     most = soft[dynamics_abi.SOFT_MOST]
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    residual = soft_part(job, RESIDUALS, most)
+    stiffness = soft_part(job, STIFFNESSES, most)
+    directions = soft_directions(job)
+    e = 0.0
+    for i in range(soft[dynamics_abi.SOFT_ROWS]):
+        own = tail(directions, n6 * i)
+        along = 0.0
+        for k in range(n6):
+            along += own[k] * u[k]
+        e += 2.0 * stiffness[i] * residual[i] * along
+    return e
+
+
+@inner
+def find_descent(table, job, control, q, work):
+    """STEP ← a free motion along which a cost with zero gradient at q has a maximum, of size NUDGE; whether there is.
+
+    The factor at hand is that of q, W is of q, and RESIDUALS too.
+    """
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    n = job[dynamics_abi.EQUATIONS]
+    soft = integers_at(job[dynamics_abi.SOFT_INTS])
+    most = soft[dynamics_abi.SOFT_MOST]
+    count = soft[dynamics_abi.SOFT_ROWS]
+    pattern = integers_at(job[dynamics_abi.PATTERN])
+    active = floats_at(job[dynamics_abi.ACTIVE])
+    inverse = tail(roots(job), 2 * n6)
     residual = soft_part(job, RESIDUALS, most)
     stiffness = soft_part(job, STIFFNESSES, most)
     entries = soft_part(job, ENTRIES, WIDTH * most)
-    e = 0.0
-    for i in range(soft[dynamics_abi.SOFT_ROWS]):
-        along = dot_6(tail(entries, WIDTH * i), tail(u, WIDTH * soft[dynamics_abi.SOFT_BODIES + i]))
-        e += 2.0 * stiffness[i] * residual[i] * along
-    return e
+    directions = soft_directions(job)
+    multipliers = soft_multipliers(job)
+    force = soft_part(job, FORCES, most)  # k r at q
+    x = piece(job, X, work)
+    values = piece(job, VALUES, work)
+    jacobian = piece(job, JACOBIAN, work)
+    scales = piece(job, SCALES, work)
+    own = piece(job, OLD_Q, work)
+    moved = piece(job, MOVED_Q, work)
+    product = piece(job, SHIFT, work)
+    unscaled = piece(job, MULTIPLIERS, work)
+    t = floats_at(table[abi.STEP])
+    noise = floats_at(table[abi.NOISE])
+    length = control[dynamics_abi.LENGTH]
+    for i in range(count):
+        force[i] = stiffness[i] * residual[i]
+    for k in range(n):
+        e = 0.0
+        for i in range(count):
+            e += force[i] * multipliers[n * i + k]
+        unscaled[k] = scales[k] * e
+    for i in range(n6 + n):
+        x[i] = noise[i] if i < n6 else 0.0
+    call_algebra(job, SOLVE, control, work)
+    whole = 0.0
+    free = 0.0
+    for i in range(n6):
+        whole += noise[i] * noise[i]
+        free += x[i] * x[i]
+        t[i] = x[i]
+    if not free > FREE_MOTION * FREE_MOTION * whole:
+        return False
+    shift = 0.0
+    curvature = 0.0
+    for trial in range(PROBES):
+        square = 0.0
+        largest = 0.0
+        for i in range(n6):
+            square += t[i] * t[i]
+            largest = max(largest, abs(t[i]) * inverse[i] / (length if i % WIDTH < 3 else 1.0))
+        if not largest > 0.0:
+            return False
+        size = PROBE / largest
+        for i in range(n6):
+            own[i] = size * t[i] * inverse[i]
+            product[i] = 0.0
+        retract(job, q, own, moved, work)
+        evaluate(job, EVALUATE_JACOBIAN, moved, moved, values, jacobian, piece(job, EVALUATION, work))
+        subtract_transposed(pattern, jacobian, unscaled, product)
+        evaluate_soft(job, EVALUATE_JACOBIAN, moved, moved, residual)
+        for i in range(n6):
+            x[i] = product[i] * inverse[i]
+        for i in range(soft[dynamics_abi.SOFT_ROWS]):
+            b = tail(x, WIDTH * soft[dynamics_abi.SOFT_BODIES + i])
+            for j in range(WIDTH):
+                b[j] += stiffness[i] * residual[i] * entries[WIDTH * i + j]
+        for i in range(n):
+            x[n6 + i] = 0.0
+        evaluate(job, EVALUATE_JACOBIAN, q, q, values, jacobian, piece(job, EVALUATION, work))
+        scale_jacobian(pattern, inverse, active, jacobian, scales)
+        call_algebra(job, SOLVE, control, work)
+        for i in range(count):
+            for k in range(n6):
+                x[k] -= force[i] * directions[n6 * i + k]
+        along = 0.0
+        product_square = 0.0
+        for i in range(n6):
+            x[i] /= size
+            along += t[i] * x[i]
+            product_square += x[i] * x[i]
+        shift = max(shift, SHIFTED * sqrt(product_square / square))
+        if not shift > 0.0:
+            return False
+        curvature = along / square
+        if trial == PROBES - 1:
+            size = NUDGE / largest
+            for i in range(n6):
+                t[i] *= size * inverse[i]
+        else:
+            # the first product removes the motions that the cost does not depend on
+            scale = 1.0 / shift
+            for i in range(n6):
+                t[i] = (t[i] if trial > 0 else 0.0) - scale * x[i]
+    return curvature < NEGATIVE * shift
 
 
 @inner
@@ -313,6 +488,7 @@ def propose(table, job, control, half, work):
     step = floats_at(table[abi.STEP])
     soft = integers_at(job[dynamics_abi.SOFT_INTS])
     rows = soft[dynamics_abi.SOFT_ROWS]
+    refine(control, 1.0)
     if rows > 0:
         condense(job, control, work)
         update_compliances(job)
@@ -443,6 +619,7 @@ def close_pose(job, control, work):
         for i in range(3):
             far = max(far, abs(new_q[POSE * b + i]))
     bar = max(CLOSED * control[abi.CLOSED_BAR], ROUNDING * far / control[dynamics_abi.LENGTH])
+    refine(control, 0.0)
     total = 0.0
     last = 1e300
     for _ in range(CLOSURES):
@@ -486,8 +663,8 @@ def keep_drivers(table, job):
 
 
 @inner
-def try_steps(table, job, control, q, size, cost, work):
-    """NEW_Q ← q moved along STEP as far as the joints close and the cost does not increase.
+def try_steps(table, job, control, q, size, work):
+    """NEW_Q ← q moved along STEP as far as the joints close, the cost decreases, and no push passes its plane.
 
     Returns the part of the step that was made: 0 if the cost cannot be reduced, −1 if the joints do not close.
     """
@@ -511,16 +688,20 @@ def try_steps(table, job, control, q, size, cost, work):
             failed = -1.0
             part *= SHORTER
             continue
-        found = write_forces(hands, new_q)
+        write_forces(hands, new_q)
+        change, noise, rest = compare_costs(hands, new_q, control[dynamics_abi.LENGTH])
         slope = control[abi.SLOPE] * part
         enough = 0.0 if attempts == 1 else SUFFICIENT * slope
-        if pending or found <= min(cost * (1.0 - GAIN), cost + enough):
+        if rest == 1.0 and (pending or change <= min(-noise, enough)):
             return part
         failed = 0.0
         if part * size < NO_STEP:
             break
+        if rest < 1.0:
+            part *= 2.0 * rest - 1.0 if rest > AIMED else AIMED * rest
+            continue
         # least value of the parabola with this slope and these two values
-        part *= min(0.5, max(0.02, -0.5 * slope / (found - cost - slope) if found - cost - slope > 0.0 else 0.0))
+        part *= min(0.5, max(0.02, -0.5 * slope / (change - slope) if change - slope > 0.0 else 0.0))
     return failed
 
 
@@ -544,12 +725,14 @@ def _cycle(op, table, control, q, first, second, third, work):
     middles = 0
     stopped = False
     moved = False
+    nudged = False
     phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
     part = 0.0
     size = 0.0
-    cost = 0.0
     while True:
         control[abi.TRUST] = min(control[abi.TRUST], most_trust)
+        if control[abi.SIGMA] > 0.0:
+            control[abi.TRUST] = min(control[abi.TRUST], max(STRIDE, KEPT * control[abi.SIGMA]))
         if phase == BASE:
             middles = 0
             for i in range(count):
@@ -557,29 +740,35 @@ def _cycle(op, table, control, q, first, second, third, work):
         else:
             if phase == READY:
                 middles = 0
-                cost = write_forces(hands, q)
+                write_forces(hands, q)
+                keep_start(hands, q)
                 control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
                 for i in range(count):
                     new_q[i] = q[i]
             evaluate_soft(job, EVALUATE_JACOBIAN, new_q, new_q, soft_part(job, RESIDUALS, 1))
-            size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
+            if nudged:
+                size = NUDGE
+                control[abi.SLOPE] = 0.0
+            else:
+                size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
             if not size < 1e100:
                 status = abi.FAILED
                 break
-            if job[dynamics_abi.STOP_COUNT] > 0 and not stopped and release_stop(table, job, control):
+            free = stopped or nudged  # FORCES are not those of this step
+            if job[dynamics_abi.STOP_COUNT] > 0 and not free and release_stop(table, job, control):
                 changes += 1
                 phase = BASE
                 continue
-            if size < STILL and control[abi.PENDING] == 0.0:
-                status = abi.SATURATED
-                break
-            if rated and middles < MIDDLES:
+            stationary = size < STILL and control[abi.PENDING] == 0.0
+            if stationary:
+                part = 0.0
+            elif rated and middles < MIDDLES:
                 middles += 1
                 part = min(1.0, control[abi.TRUST] / max(size, STILL))
                 move_along(table, job, q, 0.5 * part, new_q, work)
                 phase = MIDDLE
             else:
-                part = try_steps(table, job, control, q, max(size, STILL), cost, work)
+                part = try_steps(table, job, control, q, max(size, STILL), work)
                 phase = DONE
                 if part <= 0.0:
                     if control[abi.PENDING] != 0.0:
@@ -593,8 +782,18 @@ def _cycle(op, table, control, q, first, second, third, work):
                     write_forces(hands, q)
                     control[abi.TRUST] = most_trust if rated else control[abi.TRUST]  # for the next target
                     control[abi.LINEARIZED] = 0.0 if rated else 1.0
-                    status = abi.SATURATED if part == 0.0 else abi.STUCK
+                    stationary = part == 0.0
+                    if not stationary:
+                        status = abi.STUCK
+                        break
+            if stationary:
+                if is_probed(control, hands, rated or nudged or control[abi.PENDING] != 0.0):
+                    status = abi.SATURATED
                     break
+                nudged = find_descent(table, job, control, q, work)
+                phase = READY
+                continue
+            if phase == DONE:
                 if job[dynamics_abi.STOP_COUNT] > 0 and reach_stops(table, job, control, work):
                     if control[abi.PENDING] != 0.0:
                         set_drivers(table, job, 0.0)
@@ -616,6 +815,9 @@ def _cycle(op, table, control, q, first, second, third, work):
             phase = READY
             if control[abi.SIGMA] == 0.0 and n > 0:
                 refresh_sigma(table, job, control, 30, work)
+                control[abi.ZONE] = min(MOST_ZONE, ZONE_PART * control[abi.SIGMA])
+                control[abi.ACROSS] = 0.0
+                control[abi.TRAVEL] = 0.0
             continue
         if n > 0 and control[abi.SIGMA] > 0.0:
             sigma = signed_sigma(table, job, work)
@@ -625,12 +827,15 @@ def _cycle(op, table, control, q, first, second, third, work):
                     set_drivers(table, job, 0.0)
                 phase = BASE
                 continue
-            if sigma < 0.0:
+            near = abs(sigma) <= control[abi.ZONE]
+            if (near or sigma < 0.0 or control[abi.TRAVEL] > 0.0) and take_off(table, job, control, q, new_q, sigma):
                 note_event(table, control, abi.BIFURCATION, 0.0, sigma)
-                control[abi.PASSED] += 1.0
-            if sigma < 0.0 or sigma > LEAST_SIGMA:
-                refresh_sigma(table, job, control, 1, work)
+            if not near or control[abi.TRAVEL] == 0.0:
+                refresh_sigma(table, job, control, ROUNDS, work)
         moved = True
+        nudged = False
+        if part * size > LEAST_STEP:
+            control[abi.PROBED] = 0.0
         changes = 0
         tries = 0
         stopped = False
@@ -648,8 +853,25 @@ def _cycle(op, table, control, q, first, second, third, work):
     if status == abi.FAILED:
         control[abi.LINEARIZED] = 0.0
     elif held > 0 and is_near(hands, control[dynamics_abi.LENGTH]):
-        status = abi.REACHED
+        status = abi.FAILED if is_refused(hands) else abi.REACHED
     return status
+
+
+@inner
+def is_probed(control, hands, without):
+    """Whether the curvature of the cost need not be looked at any more at this pose; it is looked at once."""
+    known = without or control[abi.PROBED] != 0.0 or is_near(hands, control[dynamics_abi.LENGTH])
+    control[abi.PROBED] = 1.0
+    return known
+
+
+@inner
+def is_refused(hands):
+    """Whether the last target of a hand was refused."""
+    for h in range(abi.MOST_HANDS):
+        if hands[abi.HAND * h + abi.KIND] != abi.FREE and hands[abi.HAND * h + abi.BAD] != 0.0:
+            return True
+    return False
 
 
 @inner

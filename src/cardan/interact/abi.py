@@ -43,7 +43,9 @@ ROLE: Final = 63  # HOLDS or SPRINGS
 ROW: Final = 64  # its first soft row, and their number, when it was evaluated last
 ROWS: Final = 65
 OFF: Final = 66  # whether a push does not act in this cycle, since it would pull
-HAND: Final = 67
+START: Final = 67  # NOW at the start of a step [m]; then of a push its normal in world axes, of a pose κ|e|² [N m]
+BAD: Final = 73  # whether the target that was asked for last was refused
+HAND: Final = 74
 
 HOLDS, SPRINGS = range(2)  # values of ROLE, and with EVERY of SOFT_WHICH
 EVERY: Final = 2
@@ -62,19 +64,24 @@ FREE, POINT, POSE, PUSH = range(4)  # values of KIND
     EVENT_COUNT,
     CLOSED_BAR,
     PENDING,
-    FAR,
     RECORDED,
-    PASSED,
     SLOPE,
+    PROBED,
+    REFINED,
+    ZONE,
+    ACROSS,
+    TRAVEL,
     CONTROL,
-) = range(dynamics_abi.CONTROL, dynamics_abi.CONTROL + 15)
+) = range(dynamics_abi.CONTROL, dynamics_abi.CONTROL + 18)
+
+FARTHEST: Final = 1e90  # [m]: of a target, so that its square is a number
 
 # what a cycle returns
 IDLE, REACHED, MOVING, SATURATED, STUCK, FAILED = range(6)
 
 # an event: cycle, kind, number of a stop or hand, value
 E_CYCLE, E_KIND, E_NUMBER, E_VALUE, EVENT = range(5)
-BIFURCATION, LIMIT_REACHED, LIMIT_LEFT, UNREACHABLE, BAD_TARGET, NOT_CLOSED = range(6)
+BIFURCATION, LIMIT_REACHED, LIMIT_LEFT, BAD_TARGET = range(4)
 
 # a record of a drag: cycle, hand, and its target
 R_CYCLE, R_HAND, R_TARGET, R_ENTRY = 0, 1, 2, 9

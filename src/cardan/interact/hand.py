@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,8 +48,11 @@ class Hand:
             raise ModelError(
                 f"the target of the hand on {self.body!r} is {value!r}; it must be three numbers"
             ) from None
-        if not isfinite(x + y + z):
-            raise ModelError(f"the target of the hand on {self.body!r} is {(x, y, z)}; it must be finite")
+        if not abs(x) + abs(y) + abs(z) < abi.FARTHEST:
+            raise ModelError(
+                f"the target of the hand on {self.body!r} is {(x, y, z)}; it must be finite, "
+                f"and nearer than {abi.FARTHEST:g} m"
+            )
         if self._session is None:
             self._check()
         f, (a, b, c) = self._floats, self._origin

@@ -95,6 +95,7 @@ class Session:
         equations: of motion, or, in a kinematic session, with a size of each body for its mass.
         probe: gives the equations with one more coordinate, for its range.
         """
+        system.refuse_timed("a session")
         self._probed = probe
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
@@ -218,7 +219,12 @@ class Session:
         if version != row[abi.SEEN] and version % 2.0 == 0.0:
             asked = row[abi.ASKED : abi.ASKED + 7]
             row[abi.SEEN] = version
-            if np.isfinite(asked).all():
+            row[abi.BAD] = float(not (np.abs(asked) < abi.FARTHEST).all())
+            if row[abi.BAD]:
+                at = abi.EVENT * (int(self._control[abi.EVENT_COUNT]) % abi.MOST_EVENTS)
+                self._ring[at : at + abi.EVENT] = self.cycles, abi.BAD_TARGET, index, 0.0
+                self._control[abi.EVENT_COUNT] += 1.0
+            else:
                 row[abi.TARGET : abi.TARGET + 7] = asked
                 at = int(self._control[abi.RECORDED])
                 if self._recording is not None:
@@ -257,6 +263,7 @@ class Session:
         self._control[abi.LINEARIZED] = 0.0
         self._control[abi.SIGMA] = 0.0
         self._control[abi.TRUST] = 1.0
+        self._control[abi.PROBED] = 0.0
         self._control[dynamics_abi.REDUNDANT] = 0.0
         self._vectors[: self._noise.size] = self._noise
 
@@ -386,6 +393,7 @@ class Session:
             hand = Hand(self, row, name, local, kind)
             self._put(hand, row)
             row[abi.KIND] = {"point": abi.POINT, "pose": abi.POSE, "push": abi.PUSH}[kind]
+            self._control[abi.PROBED] = 0.0
             self._hands[index] = hand
             return hand
 
@@ -426,6 +434,7 @@ class Session:
             row[place : place + 7] = now
         row[abi.FORCE : abi.FORCE + 6] = 0.0
         row[abi.SEEN] = row[abi.VERSION]
+        row[abi.BAD] = 0.0
 
     def _release(self, hand: Hand | int) -> None:
         with self._exclusive():
@@ -435,6 +444,7 @@ class Session:
             if self._recording is not None:
                 self._recording.note("release", (index,))
             found._row[abi.KIND] = abi.FREE
+            self._control[abi.PROBED] = 0.0
             self._hands[index] = None
             found._session = None
 
@@ -509,6 +519,11 @@ class Session:
         return int(self._control[abi.CYCLES])
 
     @property
+    def time(self) -> float:
+        """Time [s]; it passes in a dynamic session."""
+        return float(self._run.time)
+
+    @property
     def events(self) -> list[SessionEvent]:
         """Events so far, in order.  Of those since the last call, at most the last 256 are kept."""
         count = int(self._control[abi.EVENT_COUNT])
@@ -518,7 +533,8 @@ class Session:
             self._events.append(SessionEvent(int(cycle), EVENT_NAMES[int(kind)], self._event_name(kind, int(number))))
         self._seen = count
         if isinstance(self._run, DynamicRun):
-            return [SessionEvent(round(e.time * self.rate), f"limit {e.what}", e.limit) for e in self._run.events]
+            limits = [SessionEvent(round(e.time * self.rate), f"limit {e.what}", e.limit) for e in self._run.events]
+            return sorted(limits + self._events, key=lambda event: event.cycle)
         return list(self._events)
 
     def _event_name(self, kind: float, number: int) -> str:

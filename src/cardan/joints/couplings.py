@@ -35,20 +35,29 @@ def _resolved(given: Given) -> Coordinate:
     return given
 
 
+def _nonzero(value: Any, name: str) -> Any:
+    """A quantity that is not zero, or a function of time."""
+    return check.function_of_time(value, name) if callable(value) else check.nonzero_quantity(value, f"the {name}")
+
+
 @coupling_kind("angle", "angle")
 def gear(first: Given, second: Given, *, ratio: Any, phase: Any = 0.0) -> list[Relation]:
     """Two angles in proportion, angle_2 = ratio·angle_1 + phase: 1 equation.
 
-    ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].
+    ratio: turns of the second per turn of the first, negative for external gears.  phase [rad].  Both may be functions
+    of time; the equation holds between the angles themselves, not between their rates.
     """
-    parameters = (check.nonzero_quantity(ratio, "the ratio"), check.quantity(phase, "the phase"))
+    parameters = (_nonzero(ratio, "ratio"), check.quantity_of_time(phase, "phase", "the phase"))
     return [Relation(primitives.gear, (*_arguments(first), *_arguments(second)), parameters)]
 
 
 @coupling_kind("angle", "displacement")
 def rack(first: Given, second: Given, *, radius: Any, offset: Any = 0.0) -> list[Relation]:
-    """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m]."""
-    parameters = (check.nonzero_quantity(radius, "the radius"), check.quantity(offset, "the offset"))
+    """A pinion on a rack, displacement = radius·angle + offset: 1 equation.  radius [m], signed; offset [m].
+
+    Both may be functions of time.
+    """
+    parameters = (_nonzero(radius, "radius"), check.quantity_of_time(offset, "offset", "the offset"))
     return [Relation(primitives.rack, (*_arguments(first), *_arguments(second)), parameters)]
 
 

@@ -39,7 +39,9 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
         raise ModelError(f"state_at was given {given!r}; it must be {{joint: value}}")
     values, poses = _sorted(mechanism, given)
     joints: dict[str, Joint] = mechanism._joints
-    usable = [joints[name] for name in values] + [j for j in joints.values() if j.edge and j.name not in values]
+    fixed = {f"{body.name}.fixed" for body in mechanism._bodies.values() if body.fixed}  # these bodies do not move
+    others = [joint for joint in joints.values() if joint.edge and joint.name not in values.keys() | fixed]
+    usable = [*(joints[name] for name in (*sorted(fixed), *values)), *others]
     group = {body: body for body in (mechanism.ground, *mechanism._bodies.values())}
     for body in poses:
         group[body] = mechanism.ground
@@ -79,6 +81,10 @@ def _sorted(mechanism: Any, given: Mapping[Any, Any]) -> tuple[dict[str, dict[st
                 position, turned = (value.position, value.quaternion) if isinstance(value, Pose) else value
             except (TypeError, ValueError):
                 raise ModelError(f"{what} is {value!r}; it must be a Pose or (position, orientation)") from None
+            if item.fixed:
+                raise ModelError(
+                    f"{what} is a fixed body, which stays where it is drawn; free it: m[{item.name!r}].fixed = False"
+                )
             poses[item] = check.vector(position, what), orientation(turned, what)
             continue
         if item.edge is None:
@@ -231,6 +237,6 @@ def _check_closing(joint: Joint, word: str, value: Any, state: State) -> None:
         miss = abs(miss if word in _AXIS else math.remainder(miss, 2.0 * math.pi))
     if miss > _AGREES:
         raise ModelError(
-            f"state_at: {joint.name!r} closes a loop, and the other values give {word!r} another value than {value!r}; "
-            "omit one of them"
+            f"state_at: {joint.name!r} closes a loop, and the fixed bodies and other values give {word!r} another "
+            f"value than {value!r}; omit one of them"
         )

@@ -30,14 +30,16 @@ def _locations(a: Frame, b: Frame) -> tuple[Location, ...]:
 def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool = False) -> list[Relation]:
     """Two points at a distance [m]: 1 equation; ``squared`` takes the paper's form d·d − L² instead of |d| − L.
 
-    At a distance of 0 the points coincide: 3 equations.
+    At a distance of 0 the points coincide: 3 equations.  The length may be a function of time.
     """
-    if isinstance(length, Formula):
+    if callable(length):
+        length = check.function_of_time(length, "length")
+    elif isinstance(length, Formula):
         length = check.positive_quantity(length, "the length", instead="where two points meet, use a spherical joint")
     else:
         length = check.positive(length, "the length", zero=True)
     kind = primitives.distance_squared if check.flag(squared, "squared") else primitives.distance
-    if not isinstance(length, Formula) and length == 0.0:
+    if isinstance(length, float) and length == 0.0:
         return [coincident(a, b)]
     return [Relation(kind, (a.feature(), b.feature()), (length,))]
 
@@ -46,12 +48,15 @@ def distance(a: Point | Frame, b: Point | Frame, length: Any, *, squared: bool =
 def angle(a: Frame, b: Frame, angle: Any, *, cosine: bool = False) -> list[Relation]:
     """The z axes at an angle [rad] from 0 to π: 1 equation; ``cosine`` takes the paper's form z_a·z_b − cos α.
 
-    At 0 the axes are parallel, at π they are opposed: 2 equations each.  A formula must stay between the two.
+    At 0 the axes are parallel, at π they are opposed: 2 equations each.  A formula, or a function of time, must stay
+    between the two.
     """
-    value = check.quantity(angle, "the angle")
+    value = check.quantity_of_time(angle, "angle", "the angle")
     form = primitives.angle_cosine if check.flag(cosine, "cosine") else primitives.angle
     if isinstance(value, Formula):
         value.book.require(value, 0.0, math.pi, "the angle is {value} rad; it must lie between 0 and π")
+    elif callable(angle):
+        pass  # judged where it is used
     elif not 0.0 <= value <= math.pi:
         raise ModelError(f"the angle is {value} rad; it must lie between 0 and π")
     elif value in (0.0, math.pi):
@@ -98,7 +103,9 @@ def line_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
 
     Coordinate: displacement of a along the axis.
     """
-    if isinstance(distance, Formula):
+    if callable(distance):
+        value: Any = check.function_of_time(distance, "distance")
+    elif isinstance(distance, Formula):
         value = check.positive_quantity(distance, "the distance", instead="for a point on the line, use point_on_line")
     else:
         value = check.positive(distance, "the distance", zero=True)
@@ -115,4 +122,4 @@ def plane_distance(a: Point | Frame, b: Frame, distance: Any) -> list[Relation]:
     Coordinates: x, y of a in the frame.
     """
     features = b.axis("z"), b.feature(), a.feature()
-    return [Relation(primitives.dot_2, features, (check.quantity(distance, "the distance"),))]
+    return [Relation(primitives.dot_2, features, (check.quantity_of_time(distance, "distance", "the distance"),))]

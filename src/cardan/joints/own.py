@@ -57,12 +57,16 @@ def resolved(
                 f"{argument.name!r} is on body {end.body.name!r}, but must be on that of {argument.of!r}, "
                 f"{ends[argument.of].body.name!r}"
             )
-    parameters = []
+    parameters: list[Any] = []
     defaults = dict(primitive.defaults)
     for name in primitive.parameters:
         if name not in given and name not in defaults:
             raise ModelError(f"it was not given its parameter {name!r}; it must be a number")
-        parameters.append(check.quantity(given.get(name, defaults.get(name)), f"the parameter {name!r}"))
+        value = given.get(name, defaults.get(name))
+        if callable(value) and not primitive.of_rates:
+            parameters.append(check.function_of_time(value, name))
+        else:
+            parameters.append(check.quantity(value, f"the parameter {name!r}"))
     if signal is not None:
         parameters.append(0.0)
     return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters), signal)

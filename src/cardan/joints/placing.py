@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from cardan.system.layout import CROSSED, STILL
 from cardan.system.parts import Body, Frame, Point
 
 WORDS = ("at", "axis", "x")
+PERPENDICULAR: Final = 1e-6  # cosine: directions typed with six digits are perpendicular
 TEXT = """
 
         a and b may be bodies if at= [m] says where the joint is drawn, in world: then its frames coincide as drawn,
@@ -59,9 +61,22 @@ def frames(kind: JointKind[Any], a: Any, b: Any, given: dict[str, Any]) -> tuple
         raise ModelError("x= was given without axis=; give both, in world axes")
     world = Frame.build(a.owner.ground, at, (0.0, 0.0, 1.0) if axis is None else axis, x)
     crossed = kind.motion is not None and kind.motion.rotation == CROSSED
+    if crossed and x is not None:
+        _check_perpendicular(world, axis, x)
     first = _on(a, world.origin, world.z, world.x, kind.takes[0])
     second = _on(b, world.origin, *((world.x, world.z) if crossed else (world.z, world.x)), kind.takes[1])
     return first, second
+
+
+def _check_perpendicular(world: Frame, axis: Any, x: Any) -> None:
+    """ModelError unless x, the second axis of a joint whose axes cross, is perpendicular to the first."""
+    cosine = float(np.dot(world.z, check.direction(x, "x=")))
+    if abs(cosine) > PERPENDICULAR:
+        way = tuple(np.round(world.x, 6).tolist())
+        raise ModelError(
+            f"x= is {tuple(x)}, at {math.degrees(math.acos(cosine)):.6g}° from axis= {tuple(axis)}; it is the second "
+            f"axis of the joint and must be perpendicular to the first: the nearest such is {way}"
+        )
 
 
 def _on(body: Body, origin: Any, z: Any, x: Any, takes: str) -> Frame | Point:

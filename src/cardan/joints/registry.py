@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, ParamSpec
 
 import numpy as np
@@ -82,10 +83,15 @@ class JointKind(Generic[P]):
     @property
     def ends(self) -> tuple[str, ...]:
         """Names of the first arguments."""
-        return tuple(list(inspect.signature(self.build).parameters)[: len(self.takes)])
+        return _arguments(self.build)[: len(self.takes)]
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind[Any]], tuple[str]]:
         return find_kind, (self.name,)
+
+
+@cache
+def _arguments(build: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(build).parameters)
 
 
 REGISTRY: dict[str, JointKind[Any]] = {}

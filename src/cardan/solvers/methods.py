@@ -7,7 +7,7 @@ short example) and add a line to REGISTRY.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -24,9 +24,11 @@ FloatArray = NDArray[np.float64]
 
 SPRING_GAIN = 0.1  # k of the spring step, as in the papers
 FULL_GAIN = np.inf  # hybrid: the longest stable spring step
+SPRING: Final = "_gradient"  # the kernel of the spring step
 DENSE_LU = 250_000  # most entries of J for LU, about 500 × 500
 SWITCH_RESIDUAL = 1e-2  # hybrid: at this residual Newton takes over
 SWITCH_ITERATIONS = 500  # hybrid: after this many gradient steps Newton takes over
+SWITCH_PATIENCE = 50  # hybrid: Newton takes over where this many gradient steps reduce ½|C|² by less than a fifth
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class Stage:
                 f"method 'newton_lu' needs a dense J, here of {problem.rows} × {problem.unknowns} entries; it must "
                 f"have at most {self.most_entries}: use method='newton', which is sparse for large systems"
             )
+        if problem.shares is not None and self.kernel == SPRING:
+            shared: Job = problem.shares.job(problem, self.settings)
+            return shared
         return Job(problem, load(self.kernel), self.settings)
 
 
@@ -72,15 +77,37 @@ class Method:
         used = 0
         for stage in self.stages:
             left = budget.iterations - used
-            limit = left if stage.iterations is None else min(stage.iterations, left)
+            limit = left if stage.iterations is None else self.first_limit(left)
             result = stage.job(problem).run(q, max(tolerance, stage.residual), Budget(limit, budget.deadline))
             used += result.iterations
             if result.outcome is Outcome.BROKEN or used >= budget.iterations or budget.is_out_of_time():
                 break
         return result._replace(iterations=used)
 
+    def first_limit(self, iterations: int) -> int:
+        """Iterations of the first of two solvers: at most half of all, so that the second one has some."""
+        most = self.stages[0].iterations
+        return iterations if most is None else min(most, iterations // 2)
 
-_GRADIENT_FIRST = Stage("_gradient", SWITCH_ITERATIONS, SWITCH_RESIDUAL, {abi.STEP_GAIN: FULL_GAIN})
+    @property
+    def has_springs(self) -> bool:
+        """Whether it makes spring steps."""
+        return any([stage.kernel == SPRING for stage in self.stages])
+
+    def with_springs(self, settings: Mapping[int, float], iterations: int | None, residual: float | None) -> Method:
+        """The same with other settings of its spring steps; of two solvers, the first ends earlier or later."""
+        first, *others = self.stages
+        first = replace(first, settings={**first.settings, **settings})
+        if others and iterations is not None:
+            first = replace(first, iterations=iterations)
+        if others and residual is not None:
+            first = replace(first, residual=residual)
+        return replace(self, stages=(first, *others))
+
+
+_GRADIENT_FIRST = Stage(
+    SPRING, SWITCH_ITERATIONS, SWITCH_RESIDUAL, {abi.STEP_GAIN: FULL_GAIN, abi.PATIENCE: SWITCH_PATIENCE}
+)
 
 REGISTRY: Final[dict[str, Method]] = {
     method.name: method
@@ -91,7 +118,7 @@ REGISTRY: Final[dict[str, Method]] = {
         # J⁻¹ by LU, J⁺ only if J is singular or not square
         Method("newton_lu", 100, (Stage("_algorithm_1", most_entries=DENSE_LU),)),
         # spring steps
-        Method("gradient", 20_000, (Stage("_gradient", settings={abi.STEP_GAIN: SPRING_GAIN}),)),
+        Method("gradient", 20_000, (Stage(SPRING, settings={abi.STEP_GAIN: SPRING_GAIN}),)),
         # spring steps until SWITCH_RESIDUAL, then Newton
         Method("hybrid", 1_000, (_GRADIENT_FIRST, Stage("_newton"))),
     )

@@ -39,7 +39,11 @@ class Linear(NamedTuple):
 @dataclass(slots=True, eq=False)
 class Problem:
     """An evaluator's address, its two tables, the structure of its Jacobian, its scales (rows, then columns), and its
-    linear algebra."""
+    linear algebra.
+
+    ``springs``: scales of the spring step, where they differ: of rows and unknowns, then the factors of the rows from
+    there to the measure of the tolerance.  ``shares``: what makes jobs of the spring step on several threads.
+    """
 
     evaluate: int
     ints: NDArray[np.int64]
@@ -47,6 +51,8 @@ class Problem:
     structure: NDArray[np.int64]
     scales: NDArray[np.float64]
     linear: Linear
+    springs: NDArray[np.float64] | None = None
+    shares: Any = None
     _tables: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -73,19 +79,24 @@ class Problem:
         if found is None:
             rows, _, entries, coordinates, evaluation = sizes = self.sizes
             pieces = (evaluation, rows, entries, coordinates, *kernel.pieces(sizes, self.linear.work))
-            found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces)
+            has_own = self.springs is not None and hasattr(kernel, "SUFFICIENT")
+            scales = self.springs if has_own and self.springs is not None else self.scales
+            found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales)
         return found
 
-    def _table(self, solver: int, pieces: tuple[int, ...]) -> NDArray[np.int64]:
+    def _table(
+        self, solver: int, pieces: tuple[int, ...], scales: NDArray[np.float64] | None = None
+    ) -> NDArray[np.int64]:
         """Addresses of arrays, which the problem keeps alive, and offsets of the pieces of a workspace."""
         values = solver, self.evaluate, 0, 0, 0, 0, self.linear.address, 0, 0, *accumulate(pieces)
         table: NDArray[np.int64] = np.array(values, dtype=np.int64)
-        _blocks.write_addresses(self.ints, self.floats, self.structure, self.scales, self.linear.pattern, table)
+        scales = self.scales if scales is None else scales
+        _blocks.write_addresses(self.ints, self.floats, self.structure, scales, self.linear.pattern, table)
         return table
 
     def with_floats(self, floats: NDArray[np.float64]) -> Problem:
         """The same problem with other parameters."""
-        return Problem(self.evaluate, self.ints, floats, self.structure, self.scales, self.linear)
+        return Problem(self.evaluate, self.ints, floats, self.structure, self.scales, self.linear, self.springs)
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""

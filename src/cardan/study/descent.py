@@ -73,7 +73,9 @@ def descend(
     formulations.problem(system, formulation)  # build tables and kernels before threads share them
 
     def job(q: FloatArray) -> Job:
-        return Job(formulations.problem(system, formulation, system.extent_at(q)), kernel, settings)
+        length = system.extent_at(q)
+        problem = formulations.problem(system, formulation, length)
+        return Job(formulations.with_springs(system, formulation, problem, length), kernel, settings)
 
     def make_worker(stop: Event) -> Worker:
         def worker(first: int, last: int) -> None:

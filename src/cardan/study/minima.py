@@ -129,13 +129,20 @@ class Inputs:
 
 
 def minima(
-    inputs: Inputs | None = None, *, workers: int | None = None, progress: Progress | None = None
+    inputs: Inputs | None = None,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    rows: list[Descent] | None = None,
 ) -> tuple[Descent, ...]:
-    """Descend in every chart from the same starts: positions within ± the extent, uniform orientations."""
+    """Descend in every chart from the same starts: positions within ± the extent, uniform orientations.
+
+    rows: a list to which each row is added as soon as it is found, so that an interrupted run keeps what it has.
+    """
     inputs = inputs or Inputs()
     threads = worker_count(workers)
     total = len(inputs.mechanisms) * len(CHARTS)
-    found: list[Descent] = []
+    found = [] if rows is None else rows
     for name in inputs.mechanisms:
         mechanism = inputs.built(name)
         starts = starting_poses(mechanism, inputs.starts, inputs.seed)

@@ -1,42 +1,38 @@
 """Parallel execution of the spring iteration (15) of [NelsonCohen1998], and the growth of its iteration count.
 
-The mechanism is a chain of unit links with ball joints, pinned at both ends.  In units of a link length its Jacobian
-satisfies ‖J‖₁‖J‖_∞ ≤ 6.9, so the papers' k = 0.1 is stable for any number of links.
+The mechanism is a chain of unit links with ball joints, pinned at both ends.  Lengths are measured in the bodies, here
+in links, so the papers' k = 0.1 is stable for any number of links.
 """
 
 from __future__ import annotations
 
 import statistics
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.coordinates.shares import SharedJob, Shares, Tables
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
 from cardan.solvers import abi
-from cardan.solvers.linear import constraints
+from cardan.solvers.problem import Budget, Run
 from cardan.system import check, layout
 from cardan.system.state import FloatArray
-from cardan.system.system import IntArray
 
 Vector = tuple[float, float, float]
 Clock = Callable[[], None]
-Run = Callable[[int, Clock], object]  # runs n iterations and calls the clock after each
+Timed = Callable[[int, Clock], object]  # runs n iterations and calls the clock after each
 
 GAIN: Final = 0.1  # k
-BLOCK_BODIES: Final = 125  # bodies owned by a block: its Jacobian, about 40 kB, fits in the core's cache
-LEAST_BLOCKS: Final = 4  # in a share: a smaller share is dominated by call overhead
-SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
+SIZES: Final = (1_000, 10_000, 100_000)
 GROWTH_SIZES: Final = (20, 40, 80, 160)
-MOST_BODIES: Final = 10_000_000  # a few gigabytes
+MOST_BODIES: Final = 1_000_000  # a few gigabytes
 MOST_THREADS: Final = 256
 MOST_GROWTH: Final = 1280  # about a minute: the iterations grow as the square
 SECONDS: Final = 2.0  # approximate duration of a timing for each number of threads,
@@ -99,195 +95,46 @@ def compressed(links: int) -> FloatArray:
 
 
 class Springs:
-    """The chain divided into blocks; identical blocks share their tables, so memory for tables does not grow.
+    """The spring iteration of :func:`cardan.Mechanism.assemble` on the chain, for a given number of iterations.
 
     ``poses`` [link lengths, 1], shape (links, 7).
     """
 
-    def __init__(self, poses: FloatArray, block_bodies: int = BLOCK_BODIES) -> None:
-        self.poses: FloatArray = np.array(poses, dtype=np.float64, order="C")  # a copy, which the iterations change
-        if self.poses.ndim != 2 or self.poses.shape[1] != layout.POSE or not len(self.poses):
-            raise ModelError(f"poses have the shape {self.poses.shape}; it must be (links, {layout.POSE})")
-        self.links = len(self.poses)
-        self._other: FloatArray = self.poses.copy()
-        kinds: dict[tuple[int, bool, bool], int] = {}
-        blocks: list[tuple[int, int]] = []
-        for first in range(0, self.links, block_bodies):
-            last = min(first + block_bodies, self.links)
-            key = (last - first, first > 0, last < self.links)
-            blocks.append((kinds.setdefault(key, len(kinds)), first - key[1]))
-        self._blocks: IntArray = np.array(blocks, dtype=np.int64).reshape(-1)
-        self.block_count = len(blocks)
-        self._join([_kind(self.links, *key) for key in kinds])
+    def __init__(self, poses: FloatArray) -> None:
+        poses = np.array(poses, dtype=np.float64, order="C")
+        if poses.ndim != 2 or poses.shape[1] != layout.POSE or not len(poses):
+            raise ModelError(f"poses have the shape {poses.shape}; it must be (links, {layout.POSE})")
+        self.links = len(poses)
+        self.system = chain(self.links).system
+        self.length = self.system.judged_length
+        plain = formulations.problem(self.system, "manifold", self.length)
+        self._problem = formulations.with_springs(self.system, "manifold", plain, self.length)
+        self._tables = Tables(self.system, self._problem)
+        self._q = formulations.to_reference(self.system, poses)
+        self._first = self._q.copy()
 
-    def _join(self, kinds: list[dict[str, Any]]) -> None:
-        from cardan._jit import address_of
-        from cardan.study import _spring as kernel
+    @property
+    def poses(self) -> FloatArray:
+        return formulations.from_reference(self.system, self._q)
 
-        table: IntArray = np.zeros((len(kinds), kernel.KIND), dtype=np.int64)
-        for at, name in (
-            (kernel.INTS, "ints"),
-            (kernel.FLOATS, "floats"),
-            (kernel.STRUCTURE, "structure"),
-            (kernel.SCALES, "scales"),
-            (kernel.PULLS, "pulls"),
-            (kernel.ORIGIN, "origin"),
-        ):
-            table[:, at] = [address_of(kind[name]) for kind in kinds]
-        for at, name in ((kernel.BODIES, "bodies"), (kernel.OWN_FIRST, "first"), (kernel.OWN_LAST, "last")):
-            table[:, at] = [kind[name] for kind in kinds]
-        self._kinds = kinds  # the table holds the addresses of their arrays
-        self._tables = (kinds[0]["evaluate"], table.reshape(-1), self._blocks)
-        self._work = max(kind["work"] for kind in kinds)
-        self._kernel: Any = kernel.spring_pass
+    def job(self, threads: int = 1) -> SharedJob:
+        """A job with the papers' k."""
+        return Shares(self._tables, threads).job(self._problem, {abi.STEP_GAIN: GAIN})
 
-    def run(self, iterations: int, threads: int = 1, clock: Clock | None = None) -> float:
-        """Iterate in place; returns the largest residual [link lengths] before the last step.
+    def run(self, iterations: int, threads: int = 1, clock: Clock | None = None, tolerance: float = 0.0) -> Run:
+        """Iterate in place, up to a tolerance on the gap of every joint [link lengths].
 
         ``clock`` is called after every iteration.
         """
-        if threads > 1:
-            return self._run_threads(iterations, threads, clock)
-        one = self._worker()
-        residual = 0.0
-        for _ in range(iterations):
-            residual = one(0, self.block_count)
-            self.poses, self._other = self._other, self.poses
-            if clock is not None:
-                clock()
-        return residual
+        job = self.job(threads)
+        job.clock = clock
+        return job.run(self._q, tolerance / self.length, Budget(iterations))
 
-    def _worker(self) -> Callable[[int, int], float]:
-        """A function that iterates blocks first … last − 1 in its own workspace; it returns their largest residual."""
-        work, out = np.empty(self._work), np.empty(1)
-
-        def one(first: int, last: int) -> float:
-            old, new = self.poses.reshape(-1), self._other.reshape(-1)
-            self._kernel(*self._tables, first, last, GAIN, old, new, work, out)
-            return float(out[0])
-
-        return one
-
-    def _run_threads(self, iterations: int, threads: int, clock: Clock | None) -> float:
-        """Each thread processes its own blocks, then the remaining blocks of the other threads."""
-        edges = [k * self.block_count // threads for k in range(threads + 1)]
-        shares = [shrinking_shares(first, last) for first, last in pairwise(edges)]
-        queues = [deque(own) for own in shares]
-        worst = [0.0] * threads
-
-        def swap() -> None:
-            self.poses, self._other = self._other, self.poses
-            for queue, own in zip(queues, shares, strict=True):
-                queue.extend(own)
-            if clock is not None:
-                clock()
-
-        def job(k: int) -> Callable[[], object]:
-            one = self._worker()
-
-            def work() -> None:
-                worst[k] = 0.0
-                for queue in queues[k:] + queues[:k]:
-                    for share in _taken(queue):
-                        worst[k] = float(np.maximum(worst[k], one(*share)))  # max() may drop NaN
-
-            return work
-
-        in_step([job(k) for k in range(threads)], iterations, swap)
-        return float(np.max(worst))
-
-
-def in_step(jobs: Sequence[Callable[[], object]], iterations: int, between: Clock) -> None:
-    """Run every job once per iteration, each on its own thread; at a barrier after it one thread calls ``between``."""
-    failed: list[BaseException] = []
-    barrier = threading.Barrier(len(jobs), action=between)
-
-    def work(job: Callable[[], object]) -> None:
-        try:
-            for _ in range(iterations):
-                job()
-                barrier.wait()
-        except threading.BrokenBarrierError:
-            pass  # another thread failed and reports the error, or the caller was interrupted
-        except BaseException as error:
-            failed.append(error)
-            barrier.abort()
-
-    others = [threading.Thread(target=work, args=(job,), daemon=True) for job in jobs]
-    for thread in others:
-        thread.start()
-    try:
-        for thread in others:
-            while thread.is_alive():
-                thread.join(0.05)
-    except BaseException:
-        barrier.abort()
-        for thread in others:
-            thread.join()
-        raise
-    if failed:
-        raise failed[0]
-
-
-def shrinking_shares(first: int, last: int) -> list[tuple[int, int]]:
-    """Split first … last − 1 into ranges, each half of the rest; the short last ones let threads finish together.
-
-    A guided schedule, [Polychronopoulos1987], but each thread starts with the same blocks in every iteration, so their
-    data stay in its cache.
-    """
-    edges = [first]
-    while edges[-1] < last:
-        left = last - edges[-1]
-        edges.append(edges[-1] + min(left, max(left // 2, LEAST_BLOCKS)))
-    return list(pairwise(edges))
-
-
-def _taken(queue: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Take the remaining items of a queue one by one; other threads may take some too."""
-    while True:
-        try:
-            yield queue.popleft()
-        except IndexError:
-            return
-
-
-def _kind(links: int, own: int, before: bool, after: bool) -> dict[str, Any]:
-    """Tables of a block of ``own`` links, with a neighbour before and after them, or else a pin.
-
-    The far end of a neighbour is on a dummy pin: its force moves no link of the block.
-    """
-    count = own + before + after
-    m = chain(count, far=(0.0, 0.0, 0.0) if after else far_end(links))
-    system = m.system
-    p = formulations.problem(system, "manifold", 1.0)
-    first, last = int(before), int(before) + own
-    pulls: list[int] = []
-    for body in range(first, last):
-        mine = list(_pulls(p.structure, body))
-        pulls += (len(mine), *(number for pull in mine for number in pull))
-    rows, unknowns, size = (int(p.structure[at]) for at in (abi.ROWS, abi.UNKNOWNS, abi.JACOBIAN_SIZE))
-    return {
-        "evaluate": p.evaluate,
-        "ints": p.ints,
-        "floats": p.floats,
-        "structure": p.structure,
-        "scales": p.scales,
-        "pulls": np.array(pulls, dtype=np.int64),
-        "origin": system.origin,
-        "bodies": count,
-        "first": first,
-        "last": last,
-        "work": int(p.structure[abi.WORK]) + 2 * layout.POSE * count + unknowns + rows + size,
-    }
-
-
-def _pulls(structure: IntArray, body: int) -> Iterator[tuple[int, int, int, int]]:
-    """ROW, ROWS, first entry and stride in J of every constraint on a body."""
-    offsets = structure[structure[abi.OFFSETS] :]
-    for row, rows, entry, blocks in constraints(structure):
-        widths = (offsets[blocks + 1] - offsets[blocks]).tolist()
-        if body in blocks:
-            yield row, rows, entry + sum(widths[: blocks.tolist().index(body)]), sum(widths)
+    def repeat(self, iterations: int, threads: int, clock: Clock) -> None:
+        """The same from the first poses, which stay as they are."""
+        job = self.job(threads)
+        job.clock = clock
+        job.run(self._first.copy(), 0.0, Budget(iterations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,11 +190,11 @@ def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing
     """Time of an iteration on one thread, on ``threads`` threads, and of ``threads`` separate shorter chains."""
     springs = Springs(scattered(links, 0))
     chains = [Springs(scattered(max(1, links // threads), k)) for k in range(threads)]
-    runs: dict[str, Run] = {
-        "one": lambda count, clock: springs.run(count, 1, clock),
-        "several": lambda count, clock: springs.run(count, threads, clock),
-        "alone": lambda count, clock: chains[0].run(count, 1, clock),
-        "separate": lambda count, clock: in_step([partial(chain.run, 1) for chain in chains], count, clock),
+    runs: dict[str, Timed] = {
+        "one": lambda count, clock: springs.repeat(count, 1, clock),
+        "several": lambda count, clock: springs.repeat(count, threads, clock),
+        "alone": lambda count, clock: chains[0].repeat(count, 1, clock),
+        "separate": lambda count, clock: _at_once(chains, count, clock),
     }
     iterations = {name: _iterations_in(run, seconds / ROUNDS) for name, run in runs.items()}
     laps: dict[str, list[float]] = {name: [] for name in runs}
@@ -365,14 +212,23 @@ def measure(links: int, threads: int = 2, *, seconds: float = SECONDS) -> Timing
     )
 
 
-def _laps(run: Run, iterations: int) -> list[float]:
+def _at_once(chains: Sequence[Springs], iterations: int, clock: Clock) -> None:
+    """Iterate chains that share no data, each on its own thread; the clock is called by the first of them."""
+    clocks: list[Clock] = [clock, *[lambda: None] * (len(chains) - 1)]
+    with ThreadPoolExecutor(len(chains)) as pool:
+        waiting = [pool.submit(chain.repeat, iterations, 1, ticks) for chain, ticks in zip(chains, clocks, strict=True)]
+        for future in waiting:
+            future.result()
+
+
+def _laps(run: Timed, iterations: int) -> list[float]:
     """Times [s] of ``iterations`` iterations after a first one, which is omitted since it includes starting threads."""
     marks: list[float] = []
     run(iterations + 1, lambda: marks.append(time.perf_counter()))
     return [after - before for before, after in pairwise(marks)]
 
 
-def _iterations_in(run: Run, seconds: float) -> int:
+def _iterations_in(run: Timed, seconds: float) -> int:
     """Number of iterations in about ``seconds``, at least one."""
     run(1, lambda: None)
     return max(1, int(seconds / min(_laps(run, 2))))
@@ -397,8 +253,4 @@ def exponent(sizes: Sequence[int], counts: Sequence[float]) -> float:
 
 
 def _iterations(poses: FloatArray, tolerance: float) -> int:
-    springs = Springs(poses)
-    for count in range(MOST_ITERATIONS):
-        if springs.run(1) <= tolerance:
-            return count
-    return MOST_ITERATIONS
+    return Springs(poses).run(MOST_ITERATIONS, 1, None, tolerance).iterations

@@ -289,9 +289,11 @@ def table_2(
     settings: Settings | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    rows: list[Row] | None = None,
 ) -> Table2:
     """Run every formula from the same starts.
 
+    rows: a list to which each row is added as soon as it is found, so that an interrupted run keeps what it has.
     box: [0, 1]⁴ for Example 1, which reproduces the paper's values, or [−1, 1]⁴ for all, as its text says.
     """
     import time
@@ -302,7 +304,7 @@ def table_2(
     chosen = [e for e in EXPERIMENTS if e.example in examples]
     total = sum(len(formulas_of(experiment)) for experiment in chosen) * len(regions) * samples
     done = 0
-    rows = []
+    rows = [] if rows is None else rows
     for number, experiment in enumerate(EXPERIMENTS):
         if experiment not in chosen:
             continue

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cardan.constraints.signal import Signal
 from cardan.errors import ModelError, UnknownNameError
 from cardan.system.formulas import Formula, plain, sqrt
 
@@ -38,6 +39,18 @@ def number(value: Any, what: str) -> float:
 def quantity(value: Any, what: str) -> Any:
     """A finite float, or a formula of parameters."""
     return value if isinstance(value, Formula) else number(value, what)
+
+
+def function_of_time(value: Any, name: str) -> Signal:
+    """A parameter that is a function of time [s], called with a jet as the functions of drivers are."""
+    found = Signal(name, value, "parameter")
+    found.some_value()
+    return found
+
+
+def quantity_of_time(value: Any, name: str, what: str) -> Any:
+    """A finite float, a formula of parameters, or a function of time."""
+    return function_of_time(value, name) if callable(value) else quantity(value, what)
 
 
 def positive_quantity(value: Any, what: str, *, instead: str = "") -> Any:

@@ -10,6 +10,8 @@ from cardan.system import check
 
 LENGTHS: Final = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "inch": 0.0254, "ft": 0.3048}
 ANGLES: Final = {"rad": 1.0, "deg": math.pi / 180.0}
+mm, inch = LENGTHS["mm"], LENGTHS["inch"]
+deg = ANGLES["deg"]
 _SIGNS: Final = {"deg": "°", "um": " µm"}
 
 

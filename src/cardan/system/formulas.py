@@ -143,6 +143,17 @@ class Book:
             return f"{this.operation.removeprefix('call ')}({', '.join(parts)})"
         return f"({f' {this.operation} '.join(parts)})"
 
+    def description(self, node: int) -> str:
+        """A formula with all digits.  The terms of a sum and the factors of a product are in the order of their texts,
+        since a + b and b + a are the same number."""
+        this = self.graph.nodes[node]
+        if this.operation == "variable":
+            return self.names[int(str(this.value)[1:])] or "a parameter that was removed"
+        if this.operation == "constant":
+            return repr(this.value)
+        parts = [self.description(argument.index) for argument in this.arguments]
+        return f"{this.operation}({', '.join(sorted(parts) if this.operation in '+*' else parts)})"
+
     def plain(self) -> tuple[Plain, ...]:
         """The nodes as plain values."""
         return tuple(node.plain() for node in self.graph.nodes)
@@ -293,7 +304,7 @@ class Formula:
 
     def description(self) -> str:
         """As plain values: equal for equal formulas."""
-        return self.book.text(self.index)
+        return self.book.description(self.index)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Formula) and other.book is self.book and other.index == self.index

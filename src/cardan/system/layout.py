@@ -66,6 +66,7 @@ POINT: Final = 0  # values of KIND
 ORIENTATION: Final = 2
 ANGLE: Final = 3
 SCALAR: Final = 4
+TIMED: Final = 5  # a number that is a function of time: its value, rate and acceleration
 
 TRACKED: Final = -2  # SLOT of a contact coordinate
 

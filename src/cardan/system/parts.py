@@ -240,7 +240,8 @@ class Body:
     def vector(self, *components: Any) -> Direction:
         """A direction fixed on this body, ``body.vector(0, 0, 1)`` in body axes; made of unit length."""
         given = components[0] if len(components) == 1 else components
-        return Direction(self, self._own(check.direction(given, f"a vector on body {self.name!r}")))
+        made = self._own(check.direction(given, f"a vector on body {self.name!r}"))
+        return Direction(self, made, tuple(given) if _has_formulas(made) else None)
 
     def _own(self, values: Triple) -> Triple:
         """The same values; ModelError where a formula has parameters of another mechanism, or removed ones."""
@@ -338,6 +339,7 @@ class Direction:
 
     body: Body
     components: Triple
+    given: Any = field(default=None, compare=False, repr=False)  # before scaling, if it has formulas
 
     def feature(self) -> Feature:
         return Feature(FeatureKind.VECTOR, self.body, self.components)
@@ -356,6 +358,8 @@ class Frame:
     y: Triple
     z: Triple
     x_given: bool = field(default=True)
+    given_z: Any = field(default=None, compare=False, repr=False)  # z and x before scaling, if they have formulas
+    given_x: Any = field(default=None, compare=False, repr=False)
 
     @classmethod
     def build(cls, body: Body, origin: Any, z: Any, x: Any) -> Frame:
@@ -368,7 +372,10 @@ class Frame:
             unit_x = _orthogonal_part(body._own(check.direction(x, f"the reference x of {where}")), unit_z, where)
         if unit_x is None:
             raise ModelError(f"the reference x of {where} is {x!r}, parallel to its axis z {z!r}; it must not be")
-        return cls(body, origin, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)
+        unit_y = _cross(unit_z, unit_x)
+        if not _has_formulas((*unit_x, *unit_z)):
+            return cls(body, origin, unit_x, unit_y, unit_z, x is not None)
+        return cls(body, origin, unit_x, unit_y, unit_z, x is not None, tuple(z), None if x is None else tuple(x))
 
     def point(self) -> Point:
         """The origin."""
@@ -392,6 +399,10 @@ class Frame:
 
     def description(self) -> tuple[Any, ...]:
         return "frame", self.body.name, _told(self.origin), _told(self.x), _told(self.z), self.x_given
+
+
+def _has_formulas(values: Sequence[Any]) -> bool:
+    return any([isinstance(value, Formula) for value in values])
 
 
 def _told(values: Triple) -> tuple[Any, ...]:

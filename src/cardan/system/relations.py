@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, Final, NamedTuple
 
-from cardan.constraints.registry import Primitive
+from cardan.constraints.promotion import promoted
+from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.constraints.signal import GivenRate, Signal
 from cardan.system import layout
 from cardan.system.check import Triple
@@ -29,6 +30,7 @@ class Record(NamedTuple):
 
     ``powers``: of length, per row.  ``signal``, ``size``, ``locations``: as in :class:`Relation`.
     ``bindings``: of every float that is a formula its position, and its node in the book of the mechanism.
+    ``timed``: of every parameter that is a function of time the position of its value, rate and acceleration.
     ``pair``: the shapes of a contact (:class:`cardan.joints.contacts.Pair`); its address is the first parameter.
     """
 
@@ -40,6 +42,7 @@ class Record(NamedTuple):
     size: float
     locations: tuple[Location, ...]
     bindings: tuple[tuple[int, int], ...] = ()
+    timed: tuple[tuple[int, Signal], ...] = ()
     pair: Any = None
 
     def drawn(self, values: Sequence[float]) -> Record:
@@ -68,7 +71,8 @@ class Record(NamedTuple):
 class Relation:
     """One primitive on its features, with its parameters.  A joint is a bundle of relations.
 
-    ``signal``: what gives its last parameter at a time, for a driver; None for all others.
+    ``signal``: what gives its last parameter at a time, for a driver; None for all others.  Any parameter may be a
+    :class:`Signal` itself, a function of time.
     ``size`` [m]: the largest length among its parameters, or of the part it stands for; zero where there is none.
     Limits have none, since a bound may be arbitrarily far away; nor have drivers, whose values change.
     ``locations``: name of a body ("" for the ground) and position on it [m] of frames that only give it directions.
@@ -88,7 +92,12 @@ class Relation:
         pair: Any = None,
     ) -> None:
         self.features = features
+        chosen = tuple([k for k, value in enumerate(parameters) if isinstance(value, Signal)])
+        functions = [parameters[k] for k in chosen]
         self.parameters = parameters
+        if chosen:
+            primitive = promoted(primitive, chosen, FeatureKind.TIMED)
+            parameters = tuple([p.some_value() if isinstance(p, Signal) else p for p in parameters])
         self.bodies: list[Body] = []  # the movable ones
         self.counted_angles: list[CountedAngle] = []
         floats = list(parameters)
@@ -106,12 +115,20 @@ class Relation:
             laid += (kind, body._serial, -1, len(floats), column)
             floats += value
             column += len(value)
+        timed = []
+        for function in functions:
+            laid += (FeatureKind.TIMED, -1, -1, len(floats), column)
+            timed.append((len(floats), function))
+            floats += (function.some_value(), 0.0, 0.0)
+            column += 1
         self.book: Book | None = next((c.book for c in floats if isinstance(c, Formula)), None)
         bound = bindings(floats) if self.book is not None else ()
         slots = [body._serial for body in self.bodies]
         count = layout.RECORD + len(slots) + len(laid)
-        record = (primitive.code, 0, primitive.rows, 0, len(floats), len(features), len(slots), column, count, 0, 0, 0)
+        number_of = len(features) + len(timed)
+        record = (primitive.code, 0, primitive.rows, 0, len(floats), number_of, len(slots), column, count, 0, 0, 0)
         lengths = primitive.lengths if signal is None or signal.is_constant else ()
+        lengths = tuple([k for k in lengths if k not in chosen])
         self.template = Record(
             primitive,
             array("q", [*record, *slots, *laid]).tobytes(),
@@ -121,6 +138,7 @@ class Relation:
             max([size, *[abs(number(parameters[k])) for k in lengths if k not in dict(bound)]]),
             locations,
             bound,
+            tuple(timed),
             pair,
         )
 
@@ -150,6 +168,11 @@ class Relation:
     @property
     def signal(self) -> Signal | GivenRate | None:
         return self.template.signal
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a parameter is a function of time."""
+        return bool(self.template.timed)
 
 
 class Motion(NamedTuple):

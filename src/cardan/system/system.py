@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cardan.constraints import kernels, primitives
 from cardan.constraints.promotion import FIRST_CODE
 from cardan.constraints.registry import FeatureKind, Primitive
+from cardan.constraints.signal import Signal
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule, TieredModule
 from cardan.math import euler
@@ -133,6 +134,8 @@ class System:
     ``counted_angles``: keys of the angles whose whole turns are counted.
     ``primitives``: of every relation, in the order of the tables.
     ``signals``: position of a driver's value in ``floats``, and the signal that gives it.
+    ``timed``: for each parameter that is a function of time the position of its value, rate and acceleration in
+    ``floats``, the number of its relation, and the signal that gives them.
     ``values``: of the design parameters, by name.  ``variables``: those that have a place in q, ``variable_names`` in
     its order; ``variable_scales``, ``variable_leader``: see :mod:`.variables`.
     """
@@ -160,6 +163,7 @@ class System:
         "reference_frames",
         "signals",
         "starts",
+        "timed",
         "values",
         "variable_leader",
         "variable_names",
@@ -284,7 +288,7 @@ class System:
         self.index = Index(zip(self.names, range(len(self.names)), strict=True))
         self.authored = source.authored
         columns = zip(*source.records, strict=True) if source.records else _EMPTY
-        primitives, ints, floats, powers, signals, _, _, _, pairs = columns
+        primitives, ints, floats, powers, signals, _, _, _, timed, pairs = columns
         self.primitives: tuple[Primitive, ...] = primitives
         self._touching: tuple[int, ...] = ()
         if pairs.count(None) < len(pairs):
@@ -304,6 +308,9 @@ class System:
                 for k, signal, kind in driven
             ]
         )
+        functions = [(k, at, f) for k, own in enumerate(timed) if own for at, f in own]
+        places = [(int(self.ints[self.starts[k] + layout.PAR]) + at, k, f) for k, at, f in functions]
+        self.timed: tuple[tuple[int, int, Signal], ...] = tuple(places)
         self._finish(rounded)
         if self._touching:  # their kernels work behind x
             room = max([primitives[k].components + pairs[k].work for k in self._touching])
@@ -478,7 +485,11 @@ class System:
 
     def _is_closed(self) -> bool:
         """Whether all lengths are in the model: no driver, no limit, no user's primitive."""
-        return not self.signals and all([kind.code >= 0 and kind.equations > 0 for kind in self.primitives])
+        return (
+            not self.signals
+            and not self.timed
+            and all([kind.code >= 0 and kind.equations > 0 for kind in self.primitives])
+        )
 
     def _check_length(self) -> None:
         if self.length and not LENGTHS[0] <= self.length <= LENGTHS[1]:
@@ -550,13 +561,25 @@ class System:
         return np.array(codes, dtype=np.int64)
 
     def floats_at(self, time: float) -> FloatArray:
-        """The floats with the values of all drivers at a time; the system's own array where there are no drivers."""
-        if not self.signals:
+        """The floats with the values of all functions of time at a time [s]; the system's own array without any."""
+        if not self.signals and not self.timed:
             return self.floats
         floats = self.floats.copy()
         for position, signal in self.signals:
             floats[position] = signal.value(time)
+        for position, _, function in self.timed:
+            jet = function.jet(time)
+            floats[position : position + 3] = jet.value, jet.rate, jet.acceleration
         return floats
+
+    def refuse_timed(self, what: str) -> None:
+        """ModelError if a parameter is a function of time, which ``what`` does not support."""
+        if self.timed:
+            _, number, function = self.timed[0]
+            raise ModelError(
+                f"{self.constraints[number]!r}: its parameter {function.name!r} is a function of time, which {what} "
+                "does not support; give a number, or drive a coordinate with m.drive"
+            )
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -714,7 +737,9 @@ class System:
         if not isinstance(other, System):
             return NotImplemented
         mine, theirs = self._source, other._source
-        plain = [[(r.primitive, r.signal, r.size, r.locations) for r in source.records] for source in (mine, theirs)]
+        plain = [
+            [(r.primitive, r.signal, r.size, r.locations, r.timed) for r in source.records] for source in (mine, theirs)
+        ]
         if mine.rate_constraints != theirs.rate_constraints:
             return False
         if mine.rate_constraints and self.rated != other.rated:
@@ -763,7 +788,7 @@ def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
 _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
 _UNCHANGED = (
-    *("_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals"),
+    *("_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed"),
     "variables",
 )
 _SHARED = (*("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count"), "judged powers")

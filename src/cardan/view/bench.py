@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cardan.analysis.result import AssemblyResult
 from cardan.errors import CardanError, ModelError
 from cardan.mechanism import Mechanism
 from cardan.system.state import FloatArray, State
@@ -30,11 +31,14 @@ from cardan.view.wiggle import wiggle
 
 log = logging.getLogger("cardan")
 
+THREAD: Final = "cardan workbench"  # name of the thread of a tab
 FRAMES_PER_SECOND: Final = 60
 MOST_FRAMES: Final = 1200  # of a clip
 MOST_UNDO: Final = 100
 PROGRESS_SECONDS: Final = 0.1
 LIVE_HZ: Final = 60.0
+PULL_HZ: Final = 120.0  # steps towards a target that does not move; requests of a moving pointer come before
+LONGEST_PULL: Final = 3.0  # [s] for which a hand goes on towards a target that does not move
 LONGEST_SOLVE: Final = 20.0  # [s] of an assembly; the page waits
 
 Source = Callable[[], Mechanism]
@@ -45,11 +49,18 @@ class Stopped(Exception):
 
 
 class Bench:
-    """items: what may be loaded, by name: a title, a function that builds it, and the duration of its motion [s]."""
+    """items: what may be loaded, by name: a title, a function that builds it, and the duration of its motion [s].
+    when_loaded: called when the first mechanism is shown, in the thread of the tab."""
 
-    def __init__(self, items: dict[str, tuple[str, Source, float]], first: str, outbox: Outbox) -> None:
+    def __init__(
+        self,
+        items: dict[str, tuple[str, Source, float]],
+        first: str,
+        outbox: Outbox,
+        when_loaded: Callable[[], None] = lambda: None,
+    ) -> None:
         self.inbox = Inbox()
-        self._items, self._outbox = items, outbox
+        self._items, self._outbox, self._when_loaded = items, outbox, when_loaded
         self._cancel = threading.Event()
         self._item = first
         self._mechanism: Mechanism | None = None
@@ -64,7 +75,7 @@ class Bench:
         self._clip: Clip | None = None
         self._clips = 0
         self._residual = math.nan
-        self._thread = threading.Thread(target=self._run, name="cardan workbench", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
 
     # -- the network's side --------------------------------------------------------------------------------------------
 
@@ -74,9 +85,18 @@ class Bench:
 
     def put(self, command: Command) -> None:
         """Called by the network's thread: enqueue, and return."""
-        if command.do in ("stop", "load"):
+        if command.do in ("stop", "load", "reload"):
             self._cancel.set()
         self.inbox.put(command)
+
+    def tell(self, title: str, text: str) -> None:
+        """Show a message in the page; from any thread."""
+        self._problem(title, text)
+
+    @property
+    def item(self) -> str:
+        """Name of what is loaded."""
+        return self._item
 
     def close(self) -> None:
         """End the thread; returns at once."""
@@ -94,27 +114,34 @@ class Bench:
         listed = [{"name": name, "title": title} for name, (title, _, _) in self._items.items()]
         self._outbox.post(write("gallery", items=listed))
         self._attempt(Command("load", 0, {"item": self._item}))
+        self._when_loaded()
         while not self.inbox.is_closed:
             began = time.perf_counter()
             command = self.inbox.take(self._patience(began))
             if command is not None:
                 self._attempt(command)
+            elif self._is_pulling():
+                self._attempt(Command("pull", self._ack))
             if self._is_live and not self.inbox.is_closed:
                 self._attempt(Command("tick"))
         self._end_drag()
 
     def _patience(self, now: float) -> float | None:
         """How long to wait for a command [s]: None for no limit, or until the next frame of a live simulation."""
-        if not self._is_live:
-            return None
-        return max(0.0, self._next_tick - now)
+        if self._is_live:
+            return max(0.0, self._next_tick - now)
+        return max(0.0, self._next_pull - now) if self._is_pulling() else None
 
-    _next_tick = 0.0
+    def _is_pulling(self) -> bool:
+        """Whether a hand is on the way to its target."""
+        return self._drag is not None and self._drag.is_moving and self._next_pull < self._pulled_until
+
+    _next_tick = _next_pull = _pulled_until = 0.0
 
     def _attempt(self, command: Command) -> None:
         """Do what a command asks; an error becomes a message in the page."""
         try:
-            if command.do != "load" and self._mechanism is None:
+            if command.do not in ("load", "reload") and self._mechanism is None:
                 raise Refused("nothing is loaded; choose a mechanism")
             getattr(self, f"_do_{command.do}")(command)
         except Stopped:
@@ -131,7 +158,13 @@ class Bench:
 
     # -- loading -------------------------------------------------------------------------------------------------------
 
-    def _do_load(self, command: Command) -> None:
+    def _do_reload(self, command: Command) -> None:
+        """Load what has changed in its file; parts begin where they are, and the camera stays."""
+        before = self._state
+        self._outbox.post(write("reloading"))
+        self._do_load(command, before)
+
+    def _do_load(self, command: Command, before: State | None = None) -> None:
         item = command["item"]
         if item not in self._items:
             raise Refused(f"there is no {item!r}; choose one of the list")
@@ -145,8 +178,12 @@ class Bench:
         self._pins.clear()
         self._clip, self._is_live = None, False
         result = mechanism.assemble(max_seconds=LONGEST_SOLVE)
+        first = result.state
+        if before is not None and result.ok:
+            result = nearest(mechanism, result, before)
         state = result.state if np.isfinite(result.state.coordinates).all() else mechanism.state
-        self._mechanism, self._state, self._first, self._item = mechanism, state, state, item
+        self._mechanism, self._state, self._item = mechanism, state, item
+        self._first = first if np.isfinite(first.coordinates).all() else state
         self._residual = result.residual
         self._outbox.post(struct.pack("<I", SCENE) + make_scene(mechanism, state).pack(), new_scene=True)
         self._outbox.post(
@@ -237,16 +274,37 @@ class Bench:
         self._drag.hold(body, command["point"], command["target"])
         self._ack = command.seq
         if not push:
-            self._send_drag()
+            self._follow()
 
     _ack = 0
     _is_live_by_hand = False
 
+    def _follow(self) -> None:
+        """Begin to follow a new target."""
+        self._pulled_until = time.perf_counter() + LONGEST_PULL
+        self._send_drag()
+
+    def _do_pull(self, _: Command) -> None:
+        """Go on towards the target of the last request."""
+        until, self._pulled_until = self._pulled_until, 0.0  # a failure ends it
+        self._send_drag()
+        self._pulled_until = until
+
     def _send_drag(self) -> None:
         assert self._drag is not None
         made = self._drag.step()
+        self._next_pull = time.perf_counter() + 1.0 / PULL_HZ
         self._residual = made.residual
         self._outbox.show(made._replace(ack=self._ack).pack())
+        if self._drag.stops != self._stops:
+            self._tell_stops(self._drag.stops, self._as_own(self._drag.state))
+
+    def _tell_stops(self, names: tuple[str, ...], state: State) -> None:
+        """Say which limits hold."""
+        self._stops = names
+        self._outbox.post(write("stops", texts=[limit_text(self._model, name, state) for name in names]))
+
+    _stops: tuple[str, ...] = ()
 
     def _do_tick(self, _: Command) -> None:
         """One frame of a live simulation."""
@@ -282,6 +340,8 @@ class Bench:
         if self._drag is not None:
             drag, self._drag = self._drag, None
             state = drag.close()
+            if self._stops:
+                self._tell_stops((), self._now)
             if np.isfinite(state.coordinates).all():
                 self._state = self._as_own(state)
 
@@ -319,7 +379,7 @@ class Bench:
             self._drag = Drag(self._model, self._now, sorted(self._pins), drives=True)
         self._drag.drive(command["driver"], command["value"])
         self._ack = command.seq
-        self._send_drag()
+        self._follow()
 
     # -- motions -------------------------------------------------------------------------------------------------------
 
@@ -443,6 +503,15 @@ def without_drivers(mechanism: Mechanism) -> Mechanism:
     return copy
 
 
+def nearest(mechanism: Mechanism, first: AssemblyResult, before: State) -> AssemblyResult:
+    """The assembly that is reached from the poses of an earlier state; the first one if there is none."""
+    kept = {
+        name: (before[name].position, before[name].quaternion) for name in first.state.names if name in before.names
+    }
+    found = mechanism.assemble(first.state.moved(kept), max_seconds=LONGEST_SOLVE)
+    return found if found.ok else first
+
+
 def limits_of(mechanism: Mechanism, coordinate: Any) -> tuple[float, float]:
     """Bounds of a coordinate, infinite where there are none."""
     lower, upper = -math.inf, math.inf
@@ -451,6 +520,19 @@ def limits_of(mechanism: Mechanism, coordinate: Any) -> tuple[float, float]:
             given = dict(joint.parameters)
             lower, upper = max(lower, given.get("lower", lower)), min(upper, given.get("upper", upper))
     return lower, upper
+
+
+def limit_text(mechanism: Mechanism, name: str, state: State) -> str:
+    """Which bound of a limit holds in a state, in words: "hinge angle is at its upper limit, 17.2° (stop)"."""
+    limit = mechanism[name]
+    coordinate, given = limit.ends[0], dict(limit.parameters)
+    bounds = {side: float(given[side]) for side in ("lower", "upper") if math.isfinite(given.get(side, math.inf))}
+    value = coordinate.value(state)
+    side = min(bounds, key=lambda word: abs(bounds[word] - value))
+    scale, unit = (180.0 / math.pi, "°") if coordinate.unit == "rad" else (1e3, " mm")
+    number = f"{scale * bounds[side]:.4g}{unit}".replace("-", "−")
+    of = " ".join(filter(None, (coordinate.joint, coordinate.name)))
+    return f"{of} is at its {side} limit, {number} ({name})"
 
 
 def times_of(duration: float) -> FloatArray:

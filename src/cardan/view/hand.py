@@ -17,7 +17,7 @@ from cardan.view.protocol import GRASPED, SHORT, STOPPED, Frame
 log = logging.getLogger("cardan")
 
 MOST_STEPS: Final = 20  # of one request; each closes the joints, so a frame may be sent after any
-MOST_SECONDS: Final = 4e-3  # the same
+MOST_SECONDS: Final = 4e-3  # the same: no step begins that would end later
 STIFFNESS: Final = 1000.0  # [N/m] of a hand in kinematics: 1 N for each millimetre that the target is away
 RATE: Final = 480.0  # [Hz] of the cycles of dynamics
 REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the stretched arrow
@@ -43,7 +43,8 @@ class Drag:
         self._target = np.zeros(3)
         self._seconds = 0.0
         self._heard = 0
-        self._stops: set[str] = set()
+        self.stops: tuple[str, ...] = ()  # names of the limits that are reached
+        self.is_moving = False  # whether more steps would bring the hand nearer to its target
 
     def hold(self, body: int, point: tuple[float, float, float], target: tuple[float, float, float]) -> None:
         """Grasp a point [m] in body axes, if it is not held yet, and pull it towards a target [m] in world."""
@@ -60,15 +61,16 @@ class Drag:
         self._session.drive(driver, value)
 
     def step(self) -> Frame:
-        """The state that follows the target."""
+        """The state that follows the target, as far as MOST_SECONDS allow."""
         session = self._session
         if not self.is_dynamic:
             began = time.perf_counter()
-            for _ in range(MOST_STEPS):
+            for count in range(1, MOST_STEPS + 1):
                 status = session.step()
                 self._seconds = time.perf_counter() - began
-                if status != SessionStatus.MOVING or self._seconds > MOST_SECONDS:
+                if status != SessionStatus.MOVING or self._seconds * (count + 1) > MOST_SECONDS * count:
                     break
+            self.is_moving = status == SessionStatus.MOVING
             if status in (SessionStatus.STUCK, SessionStatus.FAILED):
                 log.debug("drag: %s", SessionStatus(status).name)
         return self._frame()
@@ -83,30 +85,34 @@ class Drag:
             if self._seconds > seconds:
                 break
 
+    @property
+    def state(self) -> State:
+        """The state now, of the copy without drivers and with pins."""
+        found: State = self._session.state
+        return found
+
     def _frame(self) -> Frame:
         session = self._session
         frame = Frame(
-            session.coordinates,
-            time=float(session.state.time),
-            residual=float(session.residual),
-            milliseconds=1e3 * self._seconds,
+            session.coordinates, time=session.time, residual=float(session.residual), milliseconds=1e3 * self._seconds
         )
+        self._hear()
         if self._grasp is None:
             return frame
         point = np.asarray(self._grasp.point)
         is_short = float(np.linalg.norm(point - self._target)) > REACHED * self._extent
-        flags = GRASPED | (SHORT if is_short else 0) | (STOPPED if self._is_stopped() else 0)
+        flags = GRASPED | (SHORT if is_short else 0) | (STOPPED if self.stops else 0)
         return frame._replace(flags=flags, force=tuple(self._grasp.force), point=tuple(point))
 
-    def _is_stopped(self) -> bool:
-        """Whether a limit is reached."""
-        for event in self._session.events[self._heard :]:
-            self._heard += 1
-            if event.what == "limit reached":
-                self._stops.add(event.name)
+    def _hear(self) -> None:
+        """Take note of limits that were reached or left."""
+        events = self._session.events
+        for event in events[self._heard :]:
+            if event.what == "limit reached" and event.name not in self.stops:
+                self.stops = (*self.stops, event.name)
             elif event.what == "limit left":
-                self._stops.discard(event.name)
-        return bool(self._stops)
+                self.stops = tuple(name for name in self.stops if name != event.name)
+        self._heard = len(events)
 
     def release(self) -> None:
         """Release the grasped part, if there is one."""
@@ -117,7 +123,7 @@ class Drag:
     def close(self) -> State:
         """The state at the end."""
         self.release()
-        state: State = self._session.state
+        state = self.state
         self._session.close()
         return state
 

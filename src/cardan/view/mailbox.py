@@ -47,41 +47,48 @@ class Inbox:
 
 
 class Outbox:
-    """Messages to one tab.  Only the newest frame is kept, so a slow page never falls behind."""
+    """Messages to one tab, in the order in which they were posted.
+
+    Only the newest frame is kept, so a slow page never falls behind.  No message overtakes the frame before it: a page
+    that is told the freedoms has the pose to which they belong.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._lock = threading.Lock()
-        self._messages: deque[str | bytes] = deque()
-        self._frame: bytes | None = None
+        self._waiting: deque[tuple[bool, str | bytes]] = deque()  # whether it is a frame, and the message
         self._filled = asyncio.Event()
 
     def post(self, message: str | bytes, *, new_scene: bool = False) -> None:
         """Add a message; new_scene: frames of the scene before are dropped."""
         with self._lock:
-            self._messages.append(message)
             if new_scene:
-                self._frame = None
+                self._drop_frame()
+            self._waiting.append((False, message))
         self._wake()
 
     def show(self, frame: bytes) -> None:
-        """Replace the waiting frame."""
+        """Add a frame; it replaces one that waits."""
         with self._lock:
-            self._frame = frame
+            self._drop_frame()
+            self._waiting.append((True, frame))
         self._wake()
+
+    def _drop_frame(self) -> None:
+        for at, (is_frame, _) in enumerate(self._waiting):
+            if is_frame:
+                del self._waiting[at]
+                return
 
     def _wake(self) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._filled.set)
 
     async def take(self) -> list[str | bytes]:
-        """All messages, then the newest frame."""
+        """Everything that waits."""
         await self._filled.wait()
         self._filled.clear()
         with self._lock:
-            found = list(self._messages)
-            self._messages.clear()
-            if self._frame is not None:
-                found.append(self._frame)
-                self._frame = None
+            found = [message for _, message in self._waiting]
+            self._waiting.clear()
         return found

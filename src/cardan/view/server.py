@@ -16,20 +16,21 @@ import os
 import secrets
 import socket
 import threading
+import time
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
 from cardan import _jit
-from cardan.errors import ModelError
+from cardan.errors import CardanError, ModelError
 from cardan.examples import REGISTRY
 from cardan.mechanism import Mechanism
 from cardan.view import page
-from cardan.view.bench import Bench, Source
+from cardan.view.bench import THREAD, Bench, Source
 from cardan.view.hand import prepare
 from cardan.view.mailbox import Outbox
-from cardan.view.protocol import MOST_BYTES, Refused, read, write
+from cardan.view.protocol import MOST_BYTES, Command, Refused, read, write
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -43,12 +44,33 @@ PORTS_TRIED: Final = 20  # from PORT on, where none is given
 MOST_TABS: Final = 32
 MOST_REFUSALS: Final = 1000  # messages of one tab that are refused before it is closed
 JOIN_SECONDS: Final = 5.0
+WATCH_SECONDS: Final = 0.2  # between two looks at the files of the user's own mechanism
 OWN: Final = "own"
+WORKERS: Final = (THREAD, "cardan workbench kernels")  # names of the threads that solve and compile
 
 POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
     "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
+
+class Own(NamedTuple):
+    """A mechanism of the user's own, read from files: it is built again when one of them changes."""
+
+    mechanism: Mechanism
+    build: Source
+    files: tuple[Path, ...]
+
+    def stamps(self) -> tuple[tuple[int, int] | None, ...]:
+        """Time and size of each file; None where it cannot be read now, for example while it is replaced."""
+        found: list[tuple[int, int] | None] = []
+        for path in self.files:
+            try:
+                status = path.stat()
+                found.append((status.st_mtime_ns, status.st_size))
+            except OSError:
+                found.append(None)
+        return tuple(found)
 
 
 class Server:
@@ -59,13 +81,13 @@ class Server:
     """
 
     def __init__(
-        self, mechanism: Mechanism | None = None, *, first: str | None = None, port: int | None = None
+        self, mechanism: Mechanism | Own | None = None, *, first: str | None = None, port: int | None = None
     ) -> None:
         page.text()  # raises where it is missing
         self._items: dict[str, tuple[str, Source, float]] = {}
+        self._own = mechanism if isinstance(mechanism, Own) else None
         if mechanism is not None:
-            own = mechanism.copy()
-            self._items[OWN] = (mechanism.name, own.copy, 0.0)
+            self._take(mechanism.mechanism if isinstance(mechanism, Own) else mechanism)
         for name, example in REGISTRY.items():
             self._items[name] = (example.title, example.build, example.duration)
         self._first = first or next(iter(self._items))
@@ -77,7 +99,14 @@ class Server:
         self._stop = asyncio.Event()
         self._is_ready = threading.Event()
         self._failure: BaseException | None = None
+        self._lock = threading.Lock()
+        self._is_prepared = False
         self._thread = threading.Thread(target=self._run, name="cardan workbench server", daemon=True)
+
+    def _take(self, mechanism: Mechanism) -> None:
+        """Show a mechanism as the user's own."""
+        own = mechanism.copy()
+        self._items[OWN] = (mechanism.name, own.copy, 0.0)
 
     @property
     def address(self) -> str:
@@ -90,14 +119,24 @@ class Server:
         self._is_ready.wait()
         if self._failure is not None:
             raise self._failure
-        threading.Thread(target=_prepare, name="cardan workbench kernels", daemon=True).start()
         return self
+
+    def _prepare_once(self) -> None:
+        """Load the kernels of a drag, when the first tab shows its mechanism: compiling them would delay that."""
+        with self._lock:
+            if not self._is_prepared:
+                self._is_prepared = True
+                threading.Thread(target=_prepare, name=WORKERS[1], daemon=True).start()
 
     def close(self) -> None:
         """Close every tab and the port."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
+
+    def is_working(self) -> bool:
+        """Whether a thread still compiles kernels, or solves for a tab that was closed."""
+        return any(thread.is_alive() for thread in threading.enumerate() if thread.name in WORKERS)
 
     def wait(self) -> None:
         """Serve until the process is interrupted."""
@@ -138,8 +177,34 @@ class Server:
         logging.getLogger("cardan.view").setLevel(logging.CRITICAL)  # failed handshakes are not reported
         async with serve(self._tab, sock=self._socket, **options):
             self._is_ready.set()
+            watcher = asyncio.create_task(self._watch()) if self._own is not None else None
             await self._stop.wait()
-        await asyncio.gather(*(asyncio.to_thread(tab.join, JOIN_SECONDS) for tab in list(self._tabs)))
+            if watcher is not None:
+                watcher.cancel()
+        await asyncio.gather(*(_ended(tab) for tab in list(self._tabs)))
+
+    async def _watch(self) -> None:
+        """Follow the files of the user's own mechanism."""
+        assert self._own is not None
+        seen = self._own.stamps()
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            now = self._own.stamps()
+            if now == seen or None in now:
+                continue
+            await asyncio.sleep(WATCH_SECONDS)
+            if now != self._own.stamps():
+                continue  # it is being written
+            seen = now
+            try:
+                self._take(await asyncio.to_thread(self._own.build))
+            except (CardanError, OSError) as error:
+                for tab in self._tabs:
+                    tab.tell("The changed file cannot be read; the last version is shown", str(error))
+            else:
+                for tab in self._tabs:
+                    if tab.item == OWN:
+                        tab.put(Command("reload", 0, {"item": OWN}))
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """The page, or None to go on with the handshake of a WebSocket."""
@@ -173,7 +238,7 @@ class Server:
         assert connection.request is not None
         wanted = parse_qs(urlsplit(connection.request.path).query).get("item", [""])[0]
         outbox = Outbox(self._loop)
-        bench = Bench(self._items, wanted if wanted in self._items else self._first, outbox)
+        bench = Bench(self._items, wanted if wanted in self._items else self._first, outbox, self._prepare_once)
         self._tabs.add(bench)
         bench.start()
         sender = asyncio.create_task(_send(connection, outbox))
@@ -195,16 +260,23 @@ class Server:
             sender.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await sender
-            await asyncio.to_thread(bench.join, JOIN_SECONDS)
+            await _ended(bench)
             self._tabs.discard(bench)
 
 
 def _prepare() -> None:
-    """Load the kernels while the page loads, in a thread of its own.  A failure is reported at the first drag."""
+    """Load the kernels in a thread of their own.  A failure is reported at the first drag."""
     try:
         prepare()
     except Exception:  # compilation can raise any exception
         log.debug("the kernels of a drag could not be prepared", exc_info=True)
+
+
+async def _ended(bench: Bench) -> None:
+    """Wait for the thread of a closed tab; without a thread of our own, which the executor would keep."""
+    deadline = time.monotonic() + JOIN_SECONDS
+    while not bench.join(0.0) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
 
 
 async def _send(connection: ServerConnection, outbox: Outbox) -> None:

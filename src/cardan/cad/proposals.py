@@ -1,0 +1,268 @@
+"""Joints proposed from the faces of an assembled file.
+
+Faces of two parts that fit each other constrain their relative velocity (v at the world's origin, ω): a cylinder in a
+bore, planes that touch, a ball in a socket.  What remains free, the null space of all these rows, names the joint:
+
+    nothing                     fixed
+    one rotation                revolute        one translation             prismatic
+    both along one axis         cylindrical     three about one point       spherical
+    in a plane                  planar
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cardan.cad.parts import Assembly, Face, FloatArray, Part
+from cardan.errors import ModelError
+from cardan.math import euler
+
+if TYPE_CHECKING:
+    from cardan.joints import Joint
+    from cardan.mechanism import Mechanism
+
+FIT = 1e-5  # of the size of the assembly: distances of faces that fit; and radians
+NAMES = {
+    "plane": "planes that touch",
+    "cylinder": "a cylinder in a bore of equal radius",
+    "sphere": "a ball in its socket",
+}
+RANK = 1e-6  # singular values below this, relative to the largest, are zero
+
+
+@dataclass
+class Proposal:
+    """A joint between two parts, with the reason.
+
+    ``kind``: a method of :class:`cardan.Mechanism`.  ``origin`` [m] and ``axis`` in world, as the file is drawn.
+    ``mark``: what the diagnosis says of it, "" where nothing is wrong; ``faces``: of parts a and b, by number.
+    """
+
+    kind: str
+    a: str
+    b: str
+    origin: FloatArray = field(repr=False)
+    axis: FloatArray = field(repr=False)
+    reason: str
+    faces: list[tuple[int, int]] = field(default_factory=list, repr=False)
+    mark: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the joint."""
+        return f"{self.a} - {self.b}"
+
+    def add_to(self, mechanism: Mechanism) -> Joint:
+        """Add the joint, placed as drawn; the mechanism has bodies with the names of the parts."""
+        make: Any = getattr(mechanism, self.kind)
+        options: dict[str, Any] = {} if self.kind == "spherical" else {"axis": self.axis.tolist()}
+        a, b = mechanism[self.a], mechanism[self.b]
+        made: Joint = make(self.name, a, b, at=self.origin.tolist(), **options)
+        return made
+
+
+@dataclass
+class _Placed:
+    """A face in world axes."""
+
+    face: Face
+    origin: FloatArray
+    z: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def propose_joints(assembly: Assembly, *, fit: float = FIT) -> list[Proposal]:
+    """The joints that the faces of the parts suggest, as they are placed in the file.
+
+    fit: largest misfit of faces that touch, relative to the size of the assembly.
+    """
+    parts = assembly.parts
+    if not parts:
+        raise ModelError("the assembly has no parts")
+    placed = [_placed(part) for part in parts]
+    every = [one for faces in placed for one in faces]
+    low, high = np.min([one.low for one in every], axis=0), np.max([one.high for one in every], axis=0)
+    size = float(np.linalg.norm(high - low))
+    room = fit * size
+    found = []
+    for i, j in combinations(range(len(parts)), 2):
+        if not _boxes_meet(placed[i], placed[j], room):
+            continue
+        contacts = [contact for f in placed[i] for g in placed[j] if (contact := _contact(f, g, room, fit)) is not None]
+        if contacts:
+            proposal = _joint(parts[i], parts[j], contacts, 0.5 * (low + high), size)
+            if proposal is not None:
+                found.append(proposal)
+    return found
+
+
+def mechanism_of(assembly: Assembly, proposals: list[Proposal], *, ground: str | None, density: float) -> Mechanism:
+    """A mechanism of all parts with the proposed joints; proposals that the diagnosis finds redundant are marked.
+
+    ground: the part that is fixed; the one with the largest volume if None.
+    """
+    from cardan.mechanism import Mechanism
+
+    m = Mechanism(assembly.path.stem)
+    base = assembly[ground] if ground is not None else max(assembly.parts, key=lambda part: part.volume)
+    for part in assembly.parts:
+        part.add_to(m, None, density if part.volume > 0.0 else None, fixed=part is base)
+    for proposal in proposals:
+        proposal.add_to(m)
+    if proposals:
+        diagnosis = m.diagnose(m.assemble().state)
+        counts: dict[str, int] = {}
+        for equation in diagnosis.redundant:
+            counts[equation.constraint] = counts.get(equation.constraint, 0) + 1
+        for proposal in proposals:
+            if proposal.name in counts:
+                proposal.mark = f"redundant: {counts[proposal.name]} of its equations follow from other joints"
+    return m
+
+
+def _placed(part: Part) -> list[_Placed]:
+    matrix = euler.matrix(part.quaternion)
+    found = []
+    for face in part.faces:
+        corners = np.stack(np.meshgrid(*face.box.T), axis=-1).reshape(8, 3)
+        world = part.position + corners @ matrix.T
+        origin = face.center if face.origin is None else face.middle
+        z = np.zeros(3) if face.z is None else face.z
+        found.append(_Placed(face, part.position + matrix @ origin, matrix @ z, world.min(axis=0), world.max(axis=0)))
+    return found
+
+
+def _boxes_meet(a: list[_Placed], b: list[_Placed], room: float) -> bool:
+    low = [np.min([one.low for one in side], axis=0) for side in (a, b)]
+    high = [np.max([one.high for one in side], axis=0) for side in (a, b)]
+    return bool(np.all(low[0] <= high[1] + room) and np.all(low[1] <= high[0] + room))
+
+
+def _contact(a: _Placed, b: _Placed, room: float, fit: float) -> tuple[str, _Placed, _Placed] | None:
+    """The kind of a pair of faces that fit, or None."""
+    kind = a.face.kind
+    if kind != b.face.kind or np.any(a.low > b.high + room) or np.any(b.low > a.high + room):
+        return None
+    between = b.origin - a.origin
+    if kind == "plane":
+        is_opposite = float(a.z @ b.z) < 0.0 and float(np.linalg.norm(np.cross(a.z, b.z))) <= fit
+        return (
+            ("plane", a, b) if is_opposite and abs(float(between @ a.z)) <= room and _areas_meet(a, b, room) else None
+        )
+    if kind not in ("cylinder", "sphere") or a.face.is_hole == b.face.is_hole:
+        return None
+    if abs(a.face.radius - b.face.radius) > room:
+        return None
+    if kind == "sphere":
+        return ("sphere", a, b) if float(np.linalg.norm(between)) <= room else None
+    is_parallel = float(np.linalg.norm(np.cross(a.z, b.z))) <= fit
+    apart = float(np.linalg.norm(between - (between @ a.z) * a.z))
+    reach = [_along(one, a.z) for one in (a, b)]
+    overlap = min(reach[0][1], reach[1][1]) - max(reach[0][0], reach[1][0])
+    return ("cylinder", a, b) if is_parallel and apart <= room and overlap > room else None
+
+
+def _along(one: _Placed, axis: FloatArray) -> tuple[float, float]:
+    """First and last coordinate of a cylinder along an axis."""
+    low, high = one.face.limits[2:]
+    at = one.face.origin
+    assert at is not None and one.face.z is not None
+    shift = float((one.face.middle - at) @ one.face.z)
+    sign = 1.0 if float(one.z @ axis) > 0.0 else -1.0
+    ends = [float(one.origin @ axis) + sign * (value - shift) for value in (low, high)]
+    return min(ends), max(ends)
+
+
+def _areas_meet(a: _Placed, b: _Placed, room: float) -> bool:
+    """Whether two faces in one plane overlap by more than ``room``: by separating lines of their triangles."""
+    across = np.linalg.svd(a.z[None, :])[2][1:]
+    p, q = (_world(one) @ across.T for one in (a, b))  # shape (triangles, 3, 2)
+    separate = np.zeros((len(p), len(q)), dtype=bool)
+    for side, is_first in ((p, True), (q, False)):
+        edges = np.roll(side, -1, axis=1) - side
+        normals = np.stack([-edges[..., 1], edges[..., 0]], axis=-1)
+        normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
+        for k in range(3):
+            n = normals[:, k]
+            mine = np.einsum("tcx,tx->tc", side, n)
+            others = np.einsum("scx,tx->tsc", q if is_first else p, n)
+            gap = np.maximum(
+                others.min(axis=2) - mine.max(axis=1)[:, None], mine.min(axis=1)[:, None] - others.max(axis=2)
+            )
+            separate |= (gap > -room) if is_first else (gap > -room).T
+    return not bool(separate.all())
+
+
+def _world(one: _Placed) -> FloatArray:
+    """Triangles of a face in world, shape (triangles, 3, 3)."""
+    part = one.face.part
+    found: FloatArray = part.position + one.face.triangles @ euler.matrix(part.quaternion).T
+    return found
+
+
+def _joint(a: Part, b: Part, contacts: list[Any], middle: FloatArray, size: float) -> Proposal | None:
+    """The joint that leaves what all contacts leave free; None where that is no joint."""
+    rows = np.vstack([_rows(kind, f, middle, size) for kind, f, _ in contacts])
+    values, vectors = np.linalg.svd(rows)[1:]
+    rank = int(np.count_nonzero(values > RANK * values[0]))
+    free = vectors[rank:]
+    counts = [(kind, sum(1 for one in contacts if one[0] == kind)) for kind in NAMES]
+    reason = ", ".join(f"{count} × {NAMES[kind]}" for kind, count in counts if count)
+    faces = [(f.face.number, g.face.number) for _, f, g in contacts]
+    found = _classified(free, contacts)
+    if found is None:
+        return None
+    kind, origin, axis = found
+    return Proposal(kind, a.name, b.name, middle + size * origin, axis, reason, faces)
+
+
+def _rows(kind: str, f: _Placed, middle: FloatArray, size: float) -> FloatArray:
+    """Rows on (v, ω) at ``middle``, with lengths in ``size``, that a contact makes zero: v + ω × p along some axes."""
+    p = (f.origin - middle) / size
+    cross = np.array([[0.0, p[2], -p[1]], [-p[2], 0.0, p[0]], [p[1], -p[0], 0.0]])  # ω × p = cross @ ω
+    point = np.hstack([np.eye(3), cross])
+    turn = np.hstack([np.zeros((3, 3)), np.eye(3)])
+    if kind == "sphere":
+        return point
+    across = np.linalg.svd(f.z[None, :])[2][1:]
+    if kind == "plane":
+        return np.vstack([f.z @ point, across @ turn])
+    return np.vstack([across @ point, across @ turn])
+
+
+def _classified(free: FloatArray, contacts: list[Any]) -> tuple[str, FloatArray, FloatArray] | None:
+    """Kind, origin (from the middle, in the size) and axis of a joint; free: twists (v, ω), shape (freedoms, 6)."""
+    count = len(free)
+    turns = np.linalg.svd(free[:, 3:])[1] if count else np.zeros(0)
+    rotations = int(np.count_nonzero(turns > RANK))
+    z = contacts[0][1].z
+    if count == 0:
+        return "fixed", np.zeros(3), z
+    if count == 1:
+        v, w = free[0, :3], free[0, 3:]
+        if not rotations:
+            return "prismatic", np.zeros(3), v / np.linalg.norm(v)
+        axis, speed = w / np.linalg.norm(w), float(np.linalg.norm(w))
+        return ("revolute", np.cross(axis, v) / speed, axis) if abs(float(axis @ v)) <= RANK * speed else None
+    if rotations == 1:
+        row = np.linalg.svd(free[:, 3:])[0][:, 0] @ free
+        v, w = row[:3], row[3:]
+        axis, speed = w / np.linalg.norm(w), float(np.linalg.norm(w))
+        moves = np.linalg.svd(free[:, 3:])[0][:, 1:].T @ free
+        along = np.abs(moves[:, :3] @ axis).max()
+        if count == 2:
+            is_one = float(np.linalg.norm(np.cross(axis, moves[0, :3]))) <= RANK
+            return ("cylindrical", np.cross(axis, v) / speed, axis) if is_one else None
+        return ("planar", np.zeros(3), axis) if count == 3 and along <= RANK else None
+    if count == 3 and rotations == 3:  # about one point p: v = p × ω
+        v, w = free[:, :3], free[:, 3:]
+        rate = np.linalg.solve(w, v)  # v = ω @ rate; rate is the skew matrix of p
+        p = np.array([rate[1, 2] - rate[2, 1], rate[2, 0] - rate[0, 2], rate[0, 1] - rate[1, 0]]) / 2.0
+        is_point = float(np.abs(rate + rate.T).max()) <= 1e-5
+        return ("spherical", p, z) if is_point else None
+    return None

@@ -1,0 +1,140 @@
+"""STEP files: read in a process of its own, written from the poses of a state."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cardan.cad import child
+from cardan.cad.parts import Assembly, FloatArray, Part, composed
+from cardan.errors import ModelError
+from cardan.system import check
+
+SECONDS = 60.0
+CHORD = 1e-4  # [m]
+HERE = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+MISSING = "needs the package cadquery-ocp; install it with: pip install 'cardan[cad]'"
+
+
+def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECONDS) -> Assembly:
+    """The parts of a STEP file, with names, colours, placements and faces; lengths in metres, whatever its unit.
+
+    chord [m]: how far the triangles for looks may be from curved faces.  seconds: the reader runs in a process of its
+    own, which is ended after this time; a file that crashes it is an error here.
+    """
+    file = Path(path)
+    chord = check.positive(chord, "chord")
+    seconds = check.positive(seconds, "seconds")
+    if not file.is_file():
+        raise ModelError(f"{file} cannot be read: there is no such file")
+    if find_spec("OCP") is None:
+        raise ModelError(f"load_step {MISSING}")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "parts.npz"
+        _run([str(file), str(out), repr(chord)], file, seconds)
+        with np.load(out) as arrays:
+            found = json.loads(bytes(arrays["json"]))
+            table = {key: arrays[key] for key in arrays.files}
+    parts = [_with_arrays(part, table) for part in found["parts"]]
+    placed: list[Part] = []
+    names: set[str] = set()
+    for node in found["tree"]:
+        _collect(node, (), HERE, None, parts, placed, names)
+    return Assembly(file, found["unit"], placed)
+
+
+def _run(arguments: list[str], file: Path, seconds: float) -> None:
+    """Run the reader; ModelError with its reason where it fails."""
+    command = [sys.executable, str(Path(child.__file__)), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise ModelError(f"{file} was not read within {seconds:g} s; give more with seconds=") from None
+    if done.returncode == 3:
+        raise ModelError(f"load_step {MISSING} ({done.stderr.strip()})")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        reason = f"the CAD kernel ended with signal {-done.returncode}" if done.returncode < 0 else (lines or ["?"])[-1]
+        raise ModelError(f"{file} cannot be read as STEP: {reason}")
+
+
+def _with_arrays(part: dict[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a part with its arrays in place of their numbers."""
+
+    def curve(form: Any) -> Any:
+        return form[0], *[table[f"a{k}"] for k in form[1:]]
+
+    part["mesh"] = [table[f"a{k}"] for k in part["mesh"]]
+    for face in part["faces"]:
+        if face["nurbs"] is not None:
+            degrees, *numbers = face["nurbs"]
+            loops = [[curve(one) for one in loop] for loop in face["loops"]]
+            face["nurbs"] = degrees, *[table[f"a{k}"] for k in numbers], loops
+    for edge in part["edges"]:
+        if edge.get("nurbs") is not None:
+            edge["nurbs"] = curve(edge["nurbs"])
+    return part
+
+
+def _collect(
+    node: Mapping[str, Any],
+    path: tuple[str, ...],
+    parent: FloatArray,
+    color: Any,
+    parts: list[dict[str, Any]],
+    found: list[Part],
+    names: set[str],
+) -> None:
+    """Append the parts below a node, with placements in world; names are made unique by a number."""
+    placement = composed(parent, np.array(node["placement"]))
+    color = node.get("color", color)
+    given = node["name"]
+    if "part" not in node:
+        for one in node["children"]:
+            _collect(one, (*path, given), placement, color, parts, found, names)
+        return
+    data = parts[node["part"]]
+    base = data["name"] if not given or given.isdigit() else given  # writers number instances that have no name
+    base = base or "part"
+    name = base
+    if name in names or name == "ground":
+        count = 2
+        while f"{base} {count}" in names:
+            count += 1
+        name = f"{base} {count}"
+    names.add(name)
+    found.append(Part(name, (*path, name), placement, color if color is not None else data["color"], data))
+
+
+def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, seconds: float = SECONDS) -> Path:
+    """Write the parts of an assembly to a STEP file, in the poses of a state, or as they were read.
+
+    state: a State of a mechanism whose bodies have the names of the parts.  Faces, names and colours are those of the
+    file that was read.
+    """
+    target = Path(path)
+    if find_spec("OCP") is None:
+        raise ModelError(f"save_step {MISSING}")
+    poses = []
+    for part in assembly.parts:
+        pose = None if state is None else state[part.name]
+        own = (part.position, part.quaternion) if pose is None else (pose.position, pose.quaternion)
+        poses.append({"name": part.name, "placement": np.concatenate(own).tolist(), "color": part.color})
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Path(folder) / "plan.json"
+        plan.write_text(json.dumps(poses), encoding="utf-8")
+        out = Path(folder) / "out.step"
+        _run(["--write", str(assembly.path), str(plan), str(out)], assembly.path, seconds)
+        content = out.read_bytes()
+    partial = target.with_name(target.name + ".part")
+    partial.write_bytes(content)
+    partial.replace(target)
+    return target

@@ -1,0 +1,254 @@
+"""The spring step of one mechanism on several threads.  [NelsonCohen1998]
+
+An iteration has two passes, each over groups of constraints or of bodies: evaluate r and J; add up the forces on each
+body and move it.  Threads meet at a barrier after each pass, where one of them decides (:mod:`._gradient`).  The bits
+of the result are those of one thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from cardan.lazy import LazyModule
+from cardan.solvers import abi
+from cardan.solvers.abi import Outcome
+from cardan.solvers.problem import Budget, Problem, Run
+from cardan.system import layout
+from cardan.system.state import FloatArray
+from cardan.system.system import IntArray, System
+
+_blocks = LazyModule("cardan.solvers._blocks")
+_gradient = LazyModule("cardan.solvers._gradient")
+_records = LazyModule("cardan.coordinates._records")
+_shares = LazyModule("cardan.coordinates._shares")
+
+FORMULATIONS: Final = ("manifold", "euler_angles")  # whose rows are those of the constraints
+LEAST_GROUPS: Final = 4  # in a share: a smaller share is dominated by call overhead
+POLL_INTERVAL: Final = 0.05  # [s] between two checks of the threads by the waiting thread
+EVALUATE, MOVE, END = range(3)
+_OUTCOMES = tuple(Outcome)
+
+
+class Tables:
+    """The groups of constraints and of bodies of a system; made once and shared."""
+
+    def __init__(self, system: System, problem: Problem) -> None:
+        ints, structure = problem.ints, problem.structure
+        bodies, count = len(system.names), int(structure[abi.CONSTRAINTS])
+        self.evaluations = -(-count // _gradient.GROUP)
+        self.moves = -(-bodies // _gradient.GROUP)
+        slots = int(ints[layout.BLOCKS])  # at least one row each
+        size = int(system.starts[-1]) - layout.HEADER + layout.HEADER * self.evaluations
+        self.parts: IntArray = np.empty(size, dtype=np.int64)
+        self.places: IntArray = np.zeros(_shares.PLACE * self.evaluations, dtype=np.int64)
+        self.members: IntArray = np.empty(slots, dtype=np.int64)
+        numbers: IntArray = np.full(bodies, -1, dtype=np.int64)
+        _shares.fill_shares(ints, structure, self.parts, self.places, self.members, numbers)
+        self.starts: IntArray = np.empty(bodies + 1, dtype=np.int64)
+        self.pulls: IntArray = np.empty(_shares.PULL * slots, dtype=np.int64)
+        _shares.fill_pulls(structure, self.starts, self.pulls)
+        counted = int(structure[abi.COORDINATES]) - layout.POSE * bodies
+        own = int(self.places.reshape(-1, _shares.PLACE)[:, _shares.P_BODIES].max(initial=0))
+        header = ints[: layout.HEADER].tolist()
+        header[layout.BODIES] = own
+        self.work = layout.POSE * own + counted + int(_records.plan_workspace(header).size)
+        self.header: IntArray = np.zeros(layout.HEADER, dtype=np.int64)
+        self.header[layout.WIDEST : layout.TALLEST + 1] = ints[layout.WIDEST : layout.TALLEST + 1]
+        self.counted = counted
+
+
+class Shares:
+    """Makes jobs of the spring step on several threads; see :attr:`cardan.solvers.problem.Problem.shares`."""
+
+    def __init__(self, tables: Tables, workers: int) -> None:
+        self.tables = tables
+        self.workers = workers
+
+    def job(self, problem: Problem, settings: Mapping[int, float]) -> SharedJob:
+        """A job with entries of the control vector that replace its defaults."""
+        return SharedJob(problem, self.tables, self.workers, settings)
+
+
+def can_share(system: System, formulation: str) -> bool:
+    """Whether the step of a system can be divided; otherwise one thread makes it."""
+    return formulation in FORMULATIONS and not system.variable_names and bool(system.ints[layout.CONSTRAINTS])
+
+
+def shares(system: System, formulation: str, problem: Problem, workers: int) -> Shares | None:
+    """The division of a system among threads; None where one thread makes the step."""
+    if workers == 1 or not can_share(system, formulation):
+        return None
+    tables: Tables = system.cached(("shares", formulation), lambda: Tables(system, problem))
+    return Shares(tables, workers)
+
+
+class SharedJob:
+    """The spring step on several threads, with the interface of :class:`cardan.solvers.problem.Job`.
+
+    ``clock`` is called after every iteration.
+    """
+
+    def __init__(self, problem: Problem, tables: Tables, workers: int, settings: Mapping[int, float]) -> None:
+        self.problem, self.tables, self.workers = problem, tables, workers
+        self.begin: FloatArray = np.zeros(abi.CONTROL)
+        self.control: FloatArray = np.zeros(abi.CONTROL)
+        _gradient.prepare(problem, self.begin)
+        for entry, value in settings.items():
+            self.begin[entry] = value
+        self.scales: FloatArray = problem.scales if problem.springs is None else problem.springs
+        self.clock: Callable[[], None] | None = None
+
+    def run(self, q: FloatArray, tolerance: float, budget: Budget) -> Run:
+        """Iterate from q, in place, until there is an outcome or the budget is used up."""
+        self.control[:] = self.begin
+        self.control[abi.TOLERANCE] = tolerance
+        _Threads(self, q, budget).run()
+        _, iterations, _, _, residual, cost = self.control[: abi.COST + 1].tolist()
+        return Run(_OUTCOMES[int(self.control[abi.STATUS])], int(iterations), residual, cost)
+
+
+class _Threads:
+    """One run: the arrays that its threads share, and what is decided between two passes."""
+
+    def __init__(self, job: SharedJob, q: FloatArray, budget: Budget) -> None:
+        p, t = job.problem, job.tables
+        self.job, self.result, self.budget = job, q, budget
+        self.q, self.moved = q.copy(), q.copy()
+        rows, unknowns, entries, _, evaluation = p.sizes
+        self.r: FloatArray = np.empty(rows)
+        self.jacobian: FloatArray = np.empty(entries)
+        self.direction, self.step, self.bound = (np.zeros(unknowns) for _ in range(3))
+        self.sums: FloatArray = np.zeros(_gradient.SUMS * t.evaluations)
+        self.slopes: FloatArray = np.zeros(_gradient.SLOPES * t.moves)
+        self.total: FloatArray = np.zeros(_gradient.SUMS)
+        self.rest: FloatArray = np.empty(evaluation if t.counted else 0)  # to count angles
+        self.phase, self.gathers = EVALUATE, 1
+        groups = (t.evaluations, t.moves)
+        shrinks = job.workers > 1
+        self.divided = [
+            [_shrinking(*edges) if shrinks else [edges] for edges in _edges(count, job.workers)] for count in groups
+        ]
+        self.queues: list[deque[tuple[int, int]]] = [deque(own) for own in self.divided[EVALUATE]]
+
+    def run(self) -> None:
+        """All passes, each thread in a loop; a single one is the calling thread."""
+        if self.job.workers == 1:
+            share = self.worker()
+            while self.phase != END:
+                for first, last in _taken(self.queues[0]):
+                    share(first, last)
+                self.advance()
+            self.result[:] = self.q
+            return
+        failed: list[BaseException] = []
+        barrier = threading.Barrier(self.job.workers, action=self.advance)
+
+        def work(k: int) -> None:
+            try:
+                share = self.worker()
+                while self.phase != END:
+                    for queue in self.queues[k:] + self.queues[:k]:
+                        for first, last in _taken(queue):
+                            share(first, last)
+                    barrier.wait()
+            except threading.BrokenBarrierError:
+                pass  # another thread failed and reports the error, or the caller was interrupted
+            except BaseException as error:
+                failed.append(error)
+                barrier.abort()
+
+        others = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(self.job.workers)]
+        for thread in others:
+            thread.start()
+        try:
+            for thread in others:
+                while thread.is_alive():
+                    thread.join(POLL_INTERVAL)
+        except BaseException:
+            barrier.abort()
+            for thread in others:
+                thread.join()
+            raise
+        if failed:
+            raise failed[0]
+        self.result[:] = self.q
+
+    def worker(self) -> Callable[[int, int], None]:
+        """A function that does a pass for the groups first … last − 1, in its own workspace."""
+        p, t, job = self.job.problem, self.job.tables, self.job
+        work, header = np.empty(t.work), t.header.copy()
+        shared = p.structure, job.scales, job.control
+        tables = p.evaluate, t.parts, t.places, t.members, p.floats
+        own = p.evaluate, header, t.starts, t.pulls, p.floats
+        steps = self.direction, self.step, self.bound, self.slopes
+
+        def share(first: int, last: int) -> None:
+            if self.phase == EVALUATE:
+                poses = self.q if job.control[abi.SLOPE] < 0.0 else self.moved
+                _shares.evaluate_groups(tables, shared, first, last, poses, self.r, self.jacobian, self.sums, work)
+            else:
+                equations = self.r, self.jacobian
+                pair = self.q, self.moved
+                _shares.move_groups(own, shared, first, last, pair, equations, steps, self.gathers, work)
+
+        return share
+
+    def advance(self) -> None:
+        """Decide after a pass; called by one thread while the others wait."""
+        control, job = self.job.control, self.job
+        if self.phase == EVALUATE:
+            is_first = control[abi.SLOPE] < 0.0
+            self.gathers = int(_gradient.judge_trial_of(job.problem.rows, control, self.sums, self.total))
+            if self.gathers and not is_first:
+                self.q, self.moved = self.moved, self.q
+            if job.clock is not None and not is_first:
+                job.clock()
+            is_out = control[abi.ITERATIONS] >= self.budget.iterations or self.budget.is_out_of_time()
+            self.phase = END if control[abi.STATUS] != abi.RUNNING or is_out else MOVE
+        else:
+            if self.gathers:
+                _gradient.judge_slope_of(control, self.slopes)
+            if control[abi.STATUS] != abi.RUNNING:
+                self.phase = END
+                return
+            if job.tables.counted:
+                p = job.problem
+                arrays = self.q, self.step, self.moved, self.moved, self.rest
+                _blocks.call_at(p.evaluate, abi.RETRACT, p.ints, p.floats, *arrays)
+            control[abi.ITERATIONS] += 1.0
+            self.phase = EVALUATE
+        if self.phase != END:
+            for queue, own in zip(self.queues, self.divided[self.phase], strict=True):
+                queue.extend(own)
+
+
+def _edges(count: int, workers: int) -> list[tuple[int, int]]:
+    return list(pairwise([k * count // workers for k in range(workers + 1)]))
+
+
+def _shrinking(first: int, last: int) -> list[tuple[int, int]]:
+    """Split first … last − 1 into ranges, each half of the rest; the short last ones let threads finish together.
+
+    A guided schedule, [Polychronopoulos1987], but each thread starts with the same groups in every iteration, so their
+    data stay in its cache.
+    """
+    edges = [first]
+    while edges[-1] < last:
+        left = last - edges[-1]
+        edges.append(edges[-1] + min(left, max(left // 2, LEAST_GROUPS)))
+    return list(pairwise(edges))
+
+
+def _taken(queue: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Take the remaining items of a queue one by one; other threads may take some too."""
+    while True:
+        try:
+            yield queue.popleft()
+        except IndexError:
+            return

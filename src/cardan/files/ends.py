@@ -1,0 +1,246 @@
+"""What joints and loads of a file connect: bodies, frames, points, coordinates; and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.constraints.spline import Spline, of_pieces, spline
+from cardan.errors import ModelError
+from cardan.files import spec
+from cardan.files.formula import Formulas
+from cardan.files.text import Path
+from cardan.files.units import quantity_of
+from cardan.files.values import Skip, Values, short
+from cardan.joints import Coordinate, Joint, coordinate
+from cardan.mechanism import GROUND, Mechanism
+from cardan.system import check
+from cardan.system.parts import Body, Direction, Frame, Point, _cross, _orthogonal_part, default_x
+
+MOST_POINTS: Final = 100_000  # of a spline
+UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding
+CROSSED: Final = 4e-16  # a cosine this small is zero up to rounding
+
+
+class Ends(Values):
+    """The arguments of joints and loads, made of the bodies and joints before them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.m: Mechanism
+        self.named: dict[str, dict[str, Any]] = {}  # frames, by body and name
+        self.failed: set[str] = set()  # items whose problems were reported
+        self.later: set[str] = set()  # joints that follow in the file
+
+    def _kind(self, path: Path, table: Mapping[str, Any], kinds: Iterable[str]) -> str:
+        kind = table.get("kind")
+        if not isinstance(kind, str) or kind not in kinds:
+            what = "kind of joint" if path[0] == "joints" else "kind of load"
+            self.problem((*path, "kind") if "kind" in table else path, str(check.unknown(kind, what, kinds)))
+            raise Skip
+        return kind
+
+    def _arguments(self, path: Path, table: Mapping[str, Any], kind: spec.Spec) -> dict[str, Any]:
+        required = [name for name, _, must in kind.ends if must]
+        required += [option.name for option in kind.options.values() if option.required]
+        known = ("kind", *(name for name, _, _ in kind.ends), *kind.options)
+        before = len(self.problems)
+        complete = self._keys(path, table, known, required)
+        found: dict[str, Any] = {}
+        failed = not complete
+        for name, takes, _ in kind.ends:
+            if name in table:
+                try:
+                    found[name] = self._end((*path, name), table[name], takes)
+                except Skip:
+                    failed = True
+                except ModelError as error:
+                    self.problem((*path, name), str(error))
+        on = [end for end in found.values() if isinstance(end, Coordinate)]
+        for option in kind.options.values():
+            if option.name in table:
+                try:
+                    found[option.name] = self._option((*path, option.name), table[option.name], option, on)
+                except Skip:
+                    failed = True
+                except ModelError as error:
+                    self.problem((*path, option.name), str(error))
+        if failed or len(self.problems) > before:
+            raise Skip
+        return found
+
+    def _option(self, path: Path, value: Any, option: spec.Option, on: Sequence[Coordinate]) -> Any:
+        """The value of an option; on: the coordinates that the item connects."""
+        if option.sort in ("flag", "word"):
+            if not isinstance(value, bool if option.sort == "flag" else str):
+                valid = "true or false" if option.sort == "flag" else "a string"
+                raise ModelError(f"{option.name} is {short(value)}; it must be {valid}")
+            return value
+        quantity = option.quantity
+        if quantity is None and not self.source.units.are_si:
+            raise ModelError(
+                f"{option.name!r} can be given only in a file in m, rad and kg; its unit is not known here"
+            )
+        if quantity == "coordinate":
+            quantity = "length" if not on else quantity_of(on[0])
+        if option.sort == "number":
+            return self._numbers(path, value, quantity or "", formulas=path[0] == "joints")
+        if isinstance(value, str):
+            return self._formula(path, value, option.variables)
+        if isinstance(value, list) and any(isinstance(item, str) for item in value):
+            parts = [
+                self._formula((*path, k), item, option.variables)
+                if isinstance(item, str)
+                else self._number((*path, k), item, "")
+                for k, item in enumerate(value)
+            ]
+            return Formulas(tuple(parts))
+        if option.splined and type(value) is dict:
+            return self._spline(path, value, on)
+        if option.name == "function" and on:
+            quantity = quantity_of(on[0])
+        return self._numbers(path, value, quantity or "")
+
+    def _spline(self, path: Path, table: dict[str, Any], on: Sequence[Coordinate]) -> Spline:
+        """A spline through points in the units of the file, or of pieces in SI units."""
+        is_points = "breaks" not in table and "coefficients" not in table
+        known = spec.POINTS if is_points else spec.PIECES
+        self._need(path, table, known, known[:2])
+        periodic = check.flag(table.get("periodic", False), "periodic")
+        first, second = known[:2]
+        lists = [table[word] for word in (first, second)]
+        if not all(type(one) is list and 2 - k * (not is_points) <= len(one) <= MOST_POINTS
+                   for k, one in enumerate(lists)):  # fmt: skip
+            raise ModelError(f"{first} and {second} of a spline must be lists of two to {MOST_POINTS:,} numbers")
+        if is_points:
+            of_x = quantity_of(on[0]) if len(on) == 2 else ""  # a coupling; of time for a driver
+            of_y = quantity_of(on[-1]) if on else ""
+            x, y = (
+                self._numbers((*path, word), one, of, most=MOST_POINTS)
+                for word, one, of in zip((first, second), lists, (of_x, of_y), strict=True)
+            )
+            return spline(x, y, periodic=periodic)
+        breaks = check.numbers(self._numbers((*path, first), lists[0], "", most=MOST_POINTS), len(lists[0]), first)
+        rows = [self._numbers((*path, second, k), row, "") for k, row in enumerate(lists[1])]
+        if len(rows) != len(breaks) - 1 or any(type(row) is not list or len(row) != len(rows[0]) for row in rows):
+            raise ModelError(f"there are {len(breaks)} breaks; coefficients must be {len(breaks) - 1} lists of numbers")
+        if not all(a < b for a, b in pairwise(breaks)):
+            raise ModelError("the breaks of a spline must increase")
+        coefficients = np.array([check.numbers(row, len(row), second) for row in rows]).T
+        return of_pieces(list(breaks), coefficients, periodic, "it")
+
+    def _end(self, path: Path, value: Any, takes: str) -> Any:
+        if isinstance(value, str):
+            return self._by_name(path, value, takes)
+        table = self._table(path, value)
+        if "a" in table or "b" in table or "of" in table:
+            if "coordinate" not in takes:
+                raise ModelError(f"a coordinate is given; it must be a {takes}")
+            self._need(path, table, spec.ENDS["coordinate"], ("a", "b"))
+            of = table.get("of", "angle")
+            ends = [self._end((*path, key), table[key], "frame" if key == "a" or of != "distance" else "point")
+                    for key in ("a", "b")]  # fmt: skip
+            return coordinate(ends[0], ends[1], of)
+        if "body" not in table:
+            self.problem(path, f"the key 'body' is missing; an end is {_ways(takes)}")
+            raise Skip
+        return self._feature(path, table, self._find_body(path, table["body"]))
+
+    def _find_body(self, path: Path, name: Any) -> Body:
+        if name == GROUND:
+            return self.m.ground
+        body = self.m._bodies.get(name) if isinstance(name, str) else None
+        if body is None:
+            if isinstance(name, str) and name in self.failed:
+                raise Skip
+            self.problem((*path, "body"), str(check.unknown(name, "body", [GROUND, *self.m._bodies])))
+            raise Skip
+        return body
+
+    def _feature(self, path: Path, table: Mapping[str, Any], body: Body) -> Frame | Point | Direction:
+        for word in ("point", "vector"):
+            if word in table:
+                self._keys(path, table, spec.ENDS[word], ())
+                quantity = "length" if word == "point" else ""
+                numbers = self._numbers((*path, word), table[word], quantity, formulas=True)
+                if word == "point":
+                    return body.point(numbers)
+                return Direction(body, tuple(numbers)) if _is_unit(numbers) else body.vector(numbers)
+        self._keys(path, table, (*spec.ENDS["frame"], "point", "vector"), ())
+        origin = self._numbers((*path, "origin"), table.get("origin", (0.0, 0.0, 0.0)), "length", formulas=True)
+        z = self._numbers((*path, "z"), table.get("z", (0.0, 0.0, 1.0)), "", formulas=True)
+        x = self._numbers((*path, "x"), table["x"], "", formulas=True) if "x" in table else None
+        return exact_frame(body, origin, z, x)
+
+    def _by_name(self, path: Path, name: str, takes: str) -> Any:
+        """A body, a named frame of a body, a joint, or one coordinate of a joint."""
+        of, _, word = name.rpartition(".")
+        joint = self.m._joints.get(name)
+        if "coordinate" in takes:
+            if joint is not None:
+                return self._only(joint)
+            if of in self.m._joints:
+                return self.m._joints[of].of(word)
+            if name in self.later or of in self.later:
+                raise ModelError(f"joint {name!r} comes later in the file; put it before this one")
+        if takes != "coordinate":
+            body = self.m.ground if name == GROUND else self.m._bodies.get(name)
+            if body is not None:
+                if takes == "body":
+                    return body
+                return body.frame() if "frame" in takes else body.point()
+            for k, letter in enumerate(name):
+                if letter == "." and name[k + 1 :] in self.named.get(name[:k], {}):
+                    return self.named[name[:k]][name[k + 1 :]]
+        if name in self.failed or of in self.failed:
+            raise Skip
+        valid: list[str] = []
+        if "coordinate" in takes:
+            valid += [item.name for item in self.m._joints.values() if item.kind.coordinates]
+            valid += [f"{item.name}.{w}" for item in self.m._joints.values() for w in item.kind.coordinates]
+        if takes != "coordinate":
+            valid += [GROUND, *self.m._bodies, *(f"{b}.{f}" for b, frames in self.named.items() for f in frames)]
+        what = " or ".join(takes.split("|"))
+        self.problem(path, str(check.unknown(name, what, valid)))
+        raise Skip
+
+    def _only(self, joint: Joint) -> Any:
+        """The coordinate of a joint that has one; else the joint, of which the mechanism takes the one that fits."""
+        words = tuple(joint.kind.coordinates)
+        return joint.of(words[0]) if len(words) == 1 else joint
+
+
+def _ways(takes: str) -> str:
+    ways = {
+        "frame": '{ body = "…", origin = […], z = […], x = […] } or "body.frame"',
+        "point": '{ body = "…", point = […] } or "body.frame"',
+        "vector": '{ body = "…", vector = […] }',
+        "coordinate": 'the name of a joint, "joint.coordinate", or { a = …, b = …, of = "…" }',
+        "body": "the name of a body",
+    }
+    return ", or ".join(ways[word] for word in takes.split("|"))
+
+
+def _is_unit(v: Sequence[Any]) -> bool:
+    if len(v) != 3 or not all(isinstance(c, float | int) for c in v):
+        return False
+    return bool(abs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1.0) <= UNIT)
+
+
+def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
+    """The frame; axes that are orthonormal up to rounding are kept as given, so that saved ones are read unchanged."""
+    if not _is_unit(z):
+        return Frame.build(body, origin, z, x)
+    unit_z = (float(z[0]), float(z[1]), float(z[2]))
+    if x is None:
+        unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
+    elif _is_unit(x) and abs(x[0] * z[0] + x[1] * z[1] + x[2] * z[2]) <= CROSSED:
+        unit_x = (float(x[0]), float(x[1]), float(x[2]))
+    else:
+        return Frame.build(body, origin, z, x)
+    assert unit_x is not None
+    place = body._own(check.place(origin, f"the origin of a frame on body {body.name!r}"))
+    return Frame(body, place, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)

@@ -1,0 +1,128 @@
+"""Values of a file, checked: tables, keys, numbers and expressions.  Problems are collected with their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from cardan.errors import ModelError
+from cardan.files.formula import Formula, evaluated
+from cardan.files.problems import MOST_PROBLEMS
+from cardan.files.text import Path
+from cardan.files.units import Units
+from cardan.system import check
+from cardan.system import formulas as design
+
+MOST_OPERATIONS: Final = 50_000  # in all expressions of a file together
+MOST_NUMBERS: Final = 1000  # in a list
+
+
+@dataclass
+class Source:
+    """What a file said beyond the mechanism: units, named frames, and the texts of expressions with their values."""
+
+    units: Units = field(default_factory=Units)
+    derived: dict[str, str] = field(default_factory=dict)  # parameters that are expressions of others
+    frames: dict[tuple[str, str], Any] = field(default_factory=dict)
+    texts: dict[Path, tuple[Any, Any]] = field(default_factory=dict)
+
+
+class Skip(Exception):
+    """An item cannot be made; its problem has been reported."""
+
+
+class Values:
+    """The values of one document, and the problems found so far."""
+
+    def __init__(self) -> None:
+        self.problems: list[tuple[Path, str]] = []
+        self.source = Source()
+        self.constants: list[tuple[str, Any]] = []
+        self.operations = 0
+
+    def problem(self, path: Path, message: str) -> None:
+        """Add an error at a key; too many of them end the reading."""
+        self.problems.append((path, message))
+        if len(self.problems) > 20 * MOST_PROBLEMS:
+            raise Skip
+
+    def _table(self, path: Path, value: Any) -> dict[str, Any]:
+        if type(value) is not dict:
+            self.problem(path, f"it is {short(value)}; it must be a table of keys and values")
+            raise Skip
+        return value
+
+    def _need(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> None:
+        """As :meth:`_keys`, for an item that cannot be made if a key is missing."""
+        if not self._keys(path, table, known, required):
+            raise Skip
+
+    def _keys(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> bool:
+        complete = True
+        for key in table:
+            if key not in known:
+                self.problem((*path, key), str(check.unknown(key, "key here", known)))
+        for key in required:
+            if key not in table:
+                self.problem(path, f"the key {key!r} is missing")
+                complete = False
+        return complete
+
+    def _formula(self, path: Path, value: str, variables: Sequence[str], *, inner: bool = False) -> Formula:
+        constants = tuple(
+            (key, number.value if isinstance(number, design.Formula) else number)
+            for key, number in self.constants
+            if key not in variables
+        )
+        formula = Formula(value, tuple(variables), constants, inner)
+        self._count(len(formula.program))
+        return formula
+
+    def _count(self, operations: int) -> None:
+        self.operations += operations
+        if self.operations > MOST_OPERATIONS:
+            raise ModelError(f"the expressions of the file have more than {MOST_OPERATIONS:,} operations together")
+
+    def _number(self, path: Path, value: Any, quantity: str, *, formulas: bool = False) -> Any:
+        """A number; with ``formulas``, an expression of parameters stays one, else it has its present value."""
+        kind = type(value)
+        if kind is float and self.source.units.are_si:
+            return float(value)
+        if kind is str:
+            try:
+                self._count(1)
+                number = evaluated(value, self.constants)
+            except ModelError as error:
+                self.problem(path, str(error))
+                raise Skip from None
+            is_formula = isinstance(number, design.Formula)
+            if is_formula and not formulas:
+                number = number.value
+            self.source.texts[path] = (value, number.description() if is_formula and formulas else number)
+            return number
+        if kind in (int, float, Decimal):
+            try:
+                return self.source.units.to_si(value, quantity)
+            except (ArithmeticError, ValueError):
+                pass  # out of range: the same message as for any other value
+        self.problem(path, f'it is {short(value)}; it must be a number, or an expression such as "30*mm"')
+        raise Skip
+
+    def _numbers(
+        self, path: Path, value: Any, quantity: str, depth: int = 0, *, formulas: bool = False, most: int = MOST_NUMBERS
+    ) -> Any:
+        """A number, or lists of numbers."""
+        if type(value) is not list:
+            return value if type(value) is tuple else self._number(path, value, quantity, formulas=formulas)
+        if self.source.units.are_si and all([type(item) is float for item in value]):
+            return value
+        if depth > 2 or len(value) > most:
+            self.problem(path, "it is a list of too many numbers, or of lists in lists")
+            raise Skip
+        return [self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)]
+
+
+def short(value: Any) -> str:
+    return check._short(value)

@@ -1,0 +1,393 @@
+"""STEP files: what is read, picked, assembled, proposed and written again."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import cardan as cd
+from cad import steps
+from cardan.cad import step
+from cardan.cli import main
+
+HERE = steps.HERE
+
+
+def four_bar(ground=100.0, crank=30.0, coupler=90.0, rocker=70.0):
+    """Tree of a four-bar with pins in its links, closed at a crank angle of 60°; and its joints."""
+    a, angle = np.zeros(2), math.pi / 3
+    p = crank * np.array([math.cos(angle), math.sin(angle)])
+    b = np.array([ground, 0.0])
+    d = b - p
+    far = float(np.linalg.norm(d))
+    along = (coupler**2 - rocker**2 + far**2) / (2 * far)
+    up = math.sqrt(coupler**2 - along**2)
+    q = p + along * d / far + up * np.array([-d[1], d[0]]) / far
+    base = steps.fuse(
+        steps.box((ground + 40, 30, 8), (ground / 2, 0, -4)),
+        *[steps.cylinder(5.0, 6.0, (x, 0, 0)) for x in (0.0, ground)],
+    )
+    pins = [steps.cylinder(5.0, 6.0, (x, 0, 6)) for x in (0.0, coupler)]
+    middle = steps.fuse(steps.box((coupler + 20, 20, 6), (coupler / 2, 0, 15)), *pins)
+    middle = steps.moved(middle, (0, 0, -6))
+
+    def turn(v):
+        return steps.about_z(math.atan2(v[1], v[0]))
+
+    return [
+        ["base", base, HERE, (0.5, 0.5, 0.5)],
+        ["crank", steps.link(crank), ((*a, 0), turn(p)), (0.8, 0.1, 0.1)],
+        ["coupler", middle, ((*p, 0), turn(q - p)), (0.1, 0.6, 0.1)],
+        ["rocker", steps.link(rocker), ((*b, 0), turn(q - b)), (0.1, 0.1, 0.8)],
+    ]
+
+
+@pytest.fixture(scope="module")
+def linkage(tmp_path_factory):
+    path = tmp_path_factory.mktemp("step") / "four bar.step"
+    steps.write(path, four_bar())
+    return cd.load_step(path)
+
+
+def test_names_colours_placements_and_units_of_a_nested_file_are_read(tmp_path):
+    rng = np.random.default_rng(21)
+    for unit in ("MM", "INCH"):
+        groups, wanted = [], {}
+        for g in range(6):
+            pose = (rng.uniform(-50, 50, 3), steps.unit_quaternion(rng))
+            children = []
+            for k in range(5):
+                own = (rng.uniform(-20, 20, 3), steps.unit_quaternion(rng))
+                color = tuple(np.round(rng.random(3), 2))
+                children.append([f"part {g}.{k}", steps.box((2 + k, 3, 4 + g)), own, color])
+                wanted[f"part {g}.{k}"] = (pose, own, color, (2 + k) * 3 * (4 + g) * 1e-9)
+            groups.append([f"group {g}", children, pose, None])
+        path = tmp_path / f"{unit}.step"
+        steps.write(path, groups, unit)
+        found = cd.load_step(path)
+        assert list(found) == list(wanted) and found.unit.lower().startswith("inch" if unit == "INCH" else "milli")
+        for name, ((p, q), (r, s), color, volume) in wanted.items():
+            part = found[name]
+            np.testing.assert_allclose(part.position, 1e-3 * (p + _rotated(q, r)), atol=1e-12)
+            q_found, q_wanted = part.quaternion, _product(q, s)
+            assert abs(abs(float(q_found @ q_wanted)) - 1.0) < 1e-12
+            np.testing.assert_allclose(part.color, color, atol=2e-3)
+            assert part.volume == pytest.approx(volume, rel=1e-9)
+            assert part.path[:-1] == ("assembly", "group " + name[5])
+
+
+def _rotated(q, v):
+    w, u = q[0], q[1:]
+    return 2 * (u @ v) * u + (w * w - u @ u) * v + 2 * w * np.cross(u, v)
+
+
+def _product(p, q):
+    return np.array([p[0] * q[0] - p[1:] @ q[1:], *(p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:]))])
+
+
+def test_mass_properties_are_the_closed_forms(tmp_path):
+    solids = {
+        "box": (steps.box((20, 30, 40)), 24e-6, np.diag([30**2 + 40**2, 20**2 + 40**2, 20**2 + 30**2]) * 1e-6 / 12),
+        "cylinder": (
+            steps.cylinder(5, 40),
+            math.pi * 1e-6,
+            np.diag([25 / 4 + 1600 / 12, 25 / 4 + 1600 / 12, 25 / 2]) * 1e-6,
+        ),
+        "sphere": (steps.sphere(10), 4 / 3 * math.pi * 1e-6, np.eye(3) * 0.4 * 1e-4),
+        "torus": (
+            steps.torus(20, 5),
+            2 * math.pi**2 * 20 * 25 * 1e-9,
+            np.diag([0.5 * 400 + 0.625 * 25, 0.5 * 400 + 0.625 * 25, 400 + 0.75 * 25]) * 1e-6,
+        ),
+    }
+    path = tmp_path / "solids.step"
+    steps.write(path, [[name, shape, HERE, None] for name, (shape, *_) in solids.items()])
+    found = cd.load_step(path)
+    for name, (_, volume, inertia) in solids.items():
+        m = cd.Mechanism("one")
+        body = m.add(found[name], density=2700.0)
+        assert body.mass == pytest.approx(2700.0 * volume, rel=1e-9), name
+        np.testing.assert_allclose(body.inertia, 2700.0 * volume * inertia, atol=1e-9 * 2700.0 * volume * inertia.max())
+
+
+def test_faces_and_edges_are_those_of_the_kernel(tmp_path):
+    """1,000 points on faces, by the kernel's own evaluation of the surface that our NURBS must be."""
+    from OCP.BRep import BRep_Tool
+    from OCP.BRepBuilderAPI import BRepBuilderAPI_NurbsConvert
+    from OCP.STEPControl import STEPControl_Reader
+    from OCP.TopAbs import TopAbs_ShapeEnum
+    from OCP.TopExp import TopExp_Explorer
+    from OCP.TopoDS import TopoDS
+
+    rng = np.random.default_rng(3)
+    body = steps.cut(steps.fuse(steps.box((40, 30, 20)), steps.cone(12, 6, 30)), steps.cylinder(4, 50, (0, 0, -10)))
+    path = tmp_path / "faces.step"
+    parts = {"body": body, "ring": steps.torus(20, 5), "ball": steps.sphere(7)}
+    steps.write(path, [[name, shape, HERE, None] for name, shape in parts.items()])
+    found = cd.load_step(path)
+    reader = STEPControl_Reader()
+    reader.ReadFile(str(path))
+    reader.TransferRoots()
+    shape = reader.OneShape()
+    changed = BRepBuilderAPI_NurbsConvert(shape, True)
+    explorer, compared = TopExp_Explorer(shape, TopAbs_ShapeEnum.TopAbs_FACE), 0
+    for face in [face for part in found.parts for face in part.faces]:
+        kernel = BRep_Tool.Surface_s(TopoDS.Face_s(changed.ModifiedShape(explorer.Current())))
+        ours = face.nurbs
+        (a, b), (c, d) = ours.bounds
+        at = np.column_stack([rng.uniform(a, b, 100), rng.uniform(c, d, 100)])
+        theirs = np.array([[p.X(), p.Y(), p.Z()] for p in (kernel.Value(u, v) for u, v in at)]) * 1e-3
+        assert np.abs(ours.evaluate(at) - theirs).max() <= 1e-12
+        compared += 100
+        explorer.Next()
+    assert not explorer.More() and compared >= 1000
+    for edge in [edge for part in found.parts for edge in part.edges]:
+        ends = edge.geometry.evaluate(np.array(edge.geometry.bounds[0]))
+        np.testing.assert_allclose(ends, edge.ends, atol=1e-12)
+    hole = found["body"].cylinders(radius=4 * cd.mm)[0]
+    assert hole.is_hole and hole.is_parallel((0, 0, 1))
+    (a, b), (c, d) = hole.nurbs.bounds
+    points = hole.nurbs.evaluate(np.column_stack([rng.uniform(a, b, 50), rng.uniform(c, d, 50)]))
+    np.testing.assert_allclose(np.hypot(points[:, 0], points[:, 1]), 4e-3, atol=1e-15)
+    top = found["body"].planes().parallel((0, 0, 1))
+    holed = [face for face in top if len(face.geometry.loops) == 2]
+    assert holed and not holed[0].geometry.contains(*_parameters(holed[0], (0.0, 0.0)))
+
+
+def _parameters(face, point):
+    """Parameters of a plane face at x, y, from its bilinear NURBS."""
+    surface = face.nurbs
+    (a, b), (c, d) = surface.bounds
+    o, pu, pv = surface.evaluate([[a, c], [b, c], [a, d]])
+    e, f = (pu - o)[:2], (pv - o)[:2]
+    s, t = np.linalg.solve(np.column_stack([e, f]), np.array(point) - o[:2])
+    return a + s * (b - a), c + t * (d - c)
+
+
+def test_picks_are_by_kind_size_place_and_direction(linkage):
+    base = linkage["base"]
+    assert len(base.cylinders()) == 2 and {f.radius for f in base.cylinders(radius=5 * cd.mm)} == {5e-3}
+    assert base.planes().largest().size == max(face.size for face in base.planes())
+    left = base.cylinders().nearest((0, 0, 0))
+    np.testing.assert_allclose(left.middle[:2], 0.0, atol=1e-12)
+    assert not left.is_hole and linkage["crank"].cylinders()[0].is_hole
+    assert base.edges.of_kind("circle").largest().radius == pytest.approx(5e-3)
+    assert len(base.vertices) >= 8
+    with pytest.raises(cd.ModelError, match=r"no cylinders of radius 0\.001 m"):
+        base.cylinders(radius=1 * cd.mm)[0]
+
+
+def test_parts_hinged_on_their_cylinders_assemble_from_scattered_poses(linkage):
+    rng = np.random.default_rng(5)
+    m = cd.Mechanism("hinged")
+    bodies = {part.name: m.add(part, density=7850.0, fixed=part.name == "base") for part in linkage.parts}
+    pairs = [("base", "crank"), ("crank", "coupler"), ("coupler", "rocker"), ("rocker", "base")]
+    for a, b in pairs:
+        fits = [
+            (f, g)
+            for f in linkage[a].cylinders()
+            for g in linkage[b].cylinders()
+            if f.is_hole != g.is_hole and _distance(linkage, a, f, b, g) < 1e-9
+        ]
+        (f, g) = fits[0]
+        m.revolute(f"{a} {b}", f.frame(bodies[a]), g.frame(bodies[b]))
+    assert m.diagnose(m.assemble().state).dof == 1
+    start = {name: (rng.uniform(-0.2, 0.2, 3), steps.unit_quaternion(rng)) for name in bodies if name != "base"}
+    result = m.assemble(start)
+    assert result.ok and result.residual <= 1e-9
+
+
+def _distance(assembly, a, f, b, g):
+    """Distance of the axes of two faces, both along z, as placed."""
+    from cardan.math import euler
+
+    world = [assembly[n].position + euler.rotate(assembly[n].quaternion, x.middle) for n, x in ((a, f), (b, g))]
+    return float(np.linalg.norm((world[0] - world[1])[:2]))
+
+
+def shoulder():
+    return steps.fuse(steps.cylinder(5, 30), steps.cylinder(9, 5, (0, 0, -5)))
+
+
+def slot():
+    return steps.cut(steps.box((60, 40, 20)), steps.box((60, 10, 12), (0, 0, 6)))
+
+
+def pocket():
+    return steps.cut(steps.box((60, 40, 20)), steps.box((20, 10, 12), (0, 0, 4)))
+
+
+def block():
+    return steps.cut(steps.box((40, 40, 20), (0, 0, 10)), steps.cylinder(5, 60, (0, 0, -10)))
+
+
+def socket():
+    return steps.cut(steps.box((40, 40, 20)), steps.sphere(12, (0, 0, 4)))
+
+
+def plate():
+    return steps.box((100, 80, 10), (0, 0, -5))
+
+
+def dowelled():
+    pins = [steps.cylinder(3, 12, (x, 0, -10)) for x in (-20, 20)]
+    return steps.fuse(steps.box((60, 20, 5), (0, 0, 2.5)), *pins)
+
+
+def keyed():
+    return steps.fuse(steps.cylinder(5, 60, (0, 0, -15)), steps.box((4, 14, 60), (0, 0, 15)))
+
+
+ASSEMBLIES = {
+    "pin": (lambda: [block(), steps.cylinder(5, 60, (0, 0, -15))], {"ab": "cylindrical"}),
+    "shoulder screw": (lambda: [block(), shoulder()], {"ab": "revolute"}),
+    "slide": (lambda: [slot(), steps.box((20, 10, 12), (0, 0, 6))], {"ab": "prismatic"}),
+    "pocket": (lambda: [pocket(), steps.box((20, 10, 12), (0, 0, 4))], {"ab": "fixed"}),
+    "ball": (lambda: [socket(), steps.sphere(12, (0, 0, 4))], {"ab": "spherical"}),
+    "table": (lambda: [plate(), steps.box((20, 20, 20), (5, 3, 10))], {"ab": "planar"}),
+    "dowels": (
+        lambda: [steps.cut(plate(), *[steps.cylinder(3, 30, (x, 0, -15)) for x in (-20, 20)]), dowelled()],
+        {"ab": "fixed"},
+    ),
+    "key": (lambda: [steps.cut(block(), steps.box((4, 14, 60), (0, 0, 10))), keyed()], {"ab": "prismatic"}),
+    "train": (
+        lambda: [
+            steps.fuse(plate(), steps.cylinder(5, 6)),
+            steps.fuse(steps.link(40), steps.cylinder(4, 8, (20, 0, 6))),
+            steps.moved(steps.link(30, radius=4), (20, 0, 6), steps.about_z(1.0)),
+        ],
+        {"ab": "revolute", "bc": "revolute"},
+    ),
+}
+
+
+def test_the_joints_of_known_assemblies_are_proposed(tmp_path):
+    """All in one file, each turned, and at a place of its own."""
+    rng = np.random.default_rng(13)
+    tree, wanted = [], {}
+    for k, (name, (make, joints)) in enumerate(ASSEMBLIES.items()):
+        parts = [[f"{name} {part}", shape, HERE, None] for part, shape in zip("abc", make(), strict=False)]
+        tree.append([name, parts, ((300 * k, 0, 0), steps.unit_quaternion(rng)), None])
+        wanted |= {f"{name} {a} - {name} {b}": kind for (a, b), kind in joints.items()}
+    path = tmp_path / "known.step"
+    steps.write(path, tree)
+    found = cd.cad.propose_joints(cd.load_step(path), fit=1e-7)
+    assert {p.name: p.kind for p in found} == wanted
+    assert all(p.reason for p in found)
+
+
+def test_the_joints_of_a_four_bar_are_proposed_and_move(linkage, tmp_path):
+    found = cd.cad.propose_joints(linkage)
+    assert {p.name: p.kind for p in found} == {
+        "base - crank": "revolute",
+        "base - rocker": "revolute",
+        "crank - coupler": "revolute",
+        "coupler - rocker": "revolute",
+    }
+    from cardan.cad.proposals import mechanism_of
+
+    m = mechanism_of(linkage, found, ground=None, density=7850.0)
+    assert m.diagnose(m.assemble().state).dof == 1
+    assert any("redundant" in p.mark for p in found)  # four parallel axes: three equations too many
+
+
+def test_the_command_line_writes_a_model_of_a_step_file(linkage, tmp_path, capsys):
+    target = tmp_path / "model.cardan.toml"
+    assert main(["import", str(linkage.path), "-o", str(target), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["parts"] == ["base", "crank", "coupler", "rocker"] and len(said["joints"]) == 4
+    loaded = cd.load(target)
+    assert loaded.assemble().ok and loaded.diagnose(loaded.assemble().state).dof == 1
+    assert loaded["crank"].mass == pytest.approx(7850.0 * linkage["crank"].volume, rel=1e-9)
+
+
+def test_a_pose_is_written_and_read_again(linkage, tmp_path):
+    rng = np.random.default_rng(8)
+    m = cd.Mechanism("posed")
+    m.add(linkage)
+    state = m.state.moved({name: (rng.uniform(-0.1, 0.1, 3), steps.unit_quaternion(rng)) for name in linkage})
+    again = cd.load_step(cd.cad.save_step(linkage, tmp_path / "posed.step", state))
+    assert list(again) == list(linkage)
+    for name in linkage:
+        np.testing.assert_allclose(again[name].position, state[name].position, atol=1e-12)
+        assert abs(abs(float(again[name].quaternion @ state[name].quaternion)) - 1.0) < 1e-12
+        assert again[name].volume == pytest.approx(linkage[name].volume, rel=1e-12)
+        np.testing.assert_allclose(again[name].color, linkage[name].color, atol=2e-3)
+
+
+def mutated(content, rng):
+    kind = int(rng.integers(4))
+    data = bytearray(content)
+    if kind == 0:
+        return bytes(data[: int(rng.integers(len(data)))])
+    for _ in range(int(rng.integers(1, 30))):
+        at = int(rng.integers(len(data)))
+        if kind == 1:
+            data[at] = int(rng.integers(256))
+        elif kind == 2:
+            del data[at : at + int(rng.integers(1, 40))]
+        else:
+            data[at:at] = b"#%d=" % rng.integers(10**6) if rng.random() < 0.5 else b"(" * int(rng.integers(200))
+    return bytes(data)
+
+
+def check_mutated(path, content, seed):
+    path.write_bytes(mutated(content, np.random.default_rng(seed)))
+    try:
+        found = cd.load_step(path, seconds=20.0)
+    except cd.ModelError as error:
+        assert str(path) in str(error)
+        return 0
+    assert len(found) >= 1
+    return 1
+
+
+def test_broken_files_are_errors_that_name_the_file(linkage, tmp_path):
+    content = linkage.path.read_bytes()
+    for seed in range(2):
+        check_mutated(tmp_path / "broken.step", content, seed)
+    for text in (b"", b"hello", b"ISO-10303-21;\nEND-ISO-10303-21;\n"):
+        (tmp_path / "no.step").write_bytes(text)
+        with pytest.raises(cd.ModelError, match="cannot be read as STEP"):
+            cd.load_step(tmp_path / "no.step")
+    with pytest.raises(cd.ModelError, match="no such file"):
+        cd.load_step(tmp_path / "missing.step")
+
+
+@pytest.mark.long
+def test_five_hundred_broken_files_are_errors_or_models(linkage, tmp_path):
+    content = linkage.path.read_bytes()
+    read = sum(check_mutated(tmp_path / "broken.step", content, seed) for seed in range(500))
+    assert read < 500
+
+
+def test_the_reader_is_ended_after_its_time(linkage):
+    with pytest.raises(cd.ModelError, match=r"not read within 0\.01 s"):
+        cd.load_step(linkage.path, seconds=0.01)
+
+
+def test_a_crash_of_the_kernel_is_an_error(linkage, tmp_path, monkeypatch):
+    crash = tmp_path / "crash.py"
+    crash.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", encoding="utf-8")
+    monkeypatch.setattr(step.child, "__file__", str(crash))
+    with pytest.raises(cd.ModelError, match="ended with signal 11"):
+        cd.load_step(linkage.path)
+
+
+def test_without_the_extra_the_message_says_what_to_install(linkage, monkeypatch):
+    monkeypatch.setattr(step, "find_spec", lambda name: None)
+    with pytest.raises(cd.ModelError, match=r"pip install 'cardan\[cad\]'"):
+        cd.load_step(linkage.path)
+    with pytest.raises(cd.ModelError, match=r"pip install 'cardan\[cad\]'"):
+        cd.cad.save_step(linkage, "out.step")
+
+
+def test_only_parts_and_assemblies_are_added(linkage):
+    m = cd.Mechanism("wrong")
+    with pytest.raises(cd.ModelError, match="it must be a part or an assembly"):
+        m.add(3)
+    with pytest.raises(cd.ModelError, match="the names of its parts"):
+        m.add(linkage, "name")

@@ -1,0 +1,178 @@
+"""What the page shows around the drawing, in a real Chromium: each control does what its name says."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cardan.examples import REGISTRY
+from chromium import Tab, wait_until
+from pointer import SHOTS, drag, line, screen, settle
+
+
+def text(tab: Tab, selector: str) -> str:
+    return str(tab.js(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+
+def change(tab: Tab, selector: str, value: str, event: str = "change") -> None:
+    """Give a field another value, as a person does."""
+    tab.js(
+        f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.value = {json.dumps(value)};"
+        f"e.dispatchEvent(new Event('{event}')); }})()"
+    )
+
+
+def test_parts_are_listed_hovered_picked_hidden_and_seen_through(opened) -> None:
+    tab, bench = opened("slider_crank")
+    names = ["ground", *bench._now.names]
+    assert tab.js("[...document.querySelectorAll('#parts .row .name')].map(e => e.innerText)") == names
+    k = names.index("rod")
+    x, y = screen(tab, "rod")
+    tab.mouse("Moved", x, y)
+    tab.until("!document.querySelector('#tip').hidden ? 1 : 0")
+    assert text(tab, "#tip") == "rod"
+    assert tab.js(f"document.querySelectorAll('#parts .row')[{k}].classList.contains('over')")
+    tab.mouse("Pressed", x, y)
+    tab.mouse("Released", x, y)
+    tab.until(f"cardan.selected === {k} ? 1 : 0")
+    assert text(tab, "#part h2") == "rod"
+    assert "B" in text(tab, "#part p")  # its joints
+    # one part with a look of its own does not change the others
+    others = [i for i in range(1, len(names)) if i != k]
+    tab.click(f"#parts [data-part='{k}'] .ghost")
+    assert tab.js(f"cardan.stage.parts[{k}].faces[0].material.opacity") < 0.5
+    assert tab.js(f"{others}.every(i => cardan.stage.parts[i].faces[0].material.opacity === 1)")
+    tab.click(f"#parts [data-part='{k}'] .ghost")
+    assert tab.js(f"cardan.stage.parts[{k}].faces[0].material.opacity") == 1
+    assert all(tab.js("cardan.stage.parts.slice(1).map(p => p.edges.length > 0)")), "a part has no edges"
+    tab.click(f"#parts [data-part='{k}'] .eye")
+    assert tab.js(f"[...cardan.stage.parts[{k}].faces, ...cardan.stage.parts[{k}].edges].every(o => !o.visible)")
+    assert tab.js(f"cardan.stage.pick({x}, {y})?.part !== {k}"), "a hidden part is picked"
+    tab.click(f"#parts [data-part='{k}'] .eye")
+    assert tab.js(f"cardan.stage.pick({x}, {y}).part") == k
+    # the numbers that are always in sight
+    tab.until("document.querySelector('#dof').innerText !== '–' ? 1 : 0")
+    assert text(tab, "#dof") == "1 degree of freedom"
+    assert float(text(tab, "#residual").split()[1]) <= 1e-9
+    at = drag(tab, "crank", line(-20, -20, 4))
+    tab.until("/step [0-9.]+ ms/.test(document.querySelector('#step').innerText) ? 1 : 0")
+    tab.mouse("Released", *at)
+    assert not tab.errors()
+
+
+def test_joints_are_drawn_by_kind_with_names_and_coordinates(opened) -> None:
+    tab, bench = opened("slider_crank")
+    assert tab.js("cardan.stage.joints.every(j => !j.node.visible)")
+    tab.click("#toggle-joints")
+    assert tab.js("cardan.stage.joints.every(j => j.node.visible)")
+    colours = json.loads(
+        tab.js("JSON.stringify(cardan.stage.joints.map(j => [j.data.kind, j.node.material.color.getHex()]))")
+    )
+    assert len({kind for kind, _ in colours}) == len({colour for _, colour in colours}) > 1
+    # a mark is where its joint is, on the part that carries it
+    for name, place in json.loads(
+        tab.js(
+            "JSON.stringify(cardan.stage.joints.map(j => [j.data.name, "
+            "j.node.getWorldPosition(cardan.stage.camera.position.clone()).toArray()]))"
+        )
+    ):
+        end = bench._model[name].ends[-1]
+        at = bench._now[end.body.name].point(end.origin)
+        assert place == pytest.approx(at, abs=1e-5), name
+    tab.click("#toggle-labels")
+    values = {name: bench._model[name].coordinate(bench._now) for name in ("A", "slide")}
+    wanted = [f"A  {np.degrees(values['A']):.1f}°", f"slide  {1e3 * values['slide']:.1f} mm"]
+    shown = "[...document.querySelectorAll('.mark')].map(e => e.textContent)"
+    tab.until(f"{json.dumps(wanted)}.every(t => {shown}.includes(t)) ? 1 : 0")
+    tab.js("[...document.querySelectorAll('[role=tab]')][1].click()")
+    listed = (
+        "Object.fromEntries([...document.querySelectorAll('[data-joint]')].map(e => [e.dataset.joint, e.innerText]))"
+    )
+    tab.until(f"{listed}.A === {json.dumps(wanted[0].split('  ')[1])} ? 1 : 0")
+    assert set(tab.js(listed)) == {joint for joint in tab.js("cardan.scene.joints.map(j => j.name)")}
+    tab.screenshot(SHOTS / "joints.png")
+    assert not tab.errors()
+
+
+def test_the_view_is_switched(opened) -> None:
+    """Orthographic, fit, grid, shadow, dark and light."""
+    tab, _ = opened("rsur", quality="high")
+    size = "cardan.stage.pixel(cardan.stage.orbit.target)"
+    before = tab.js(size)
+    tab.click("#toggle-ortho")
+    assert tab.js("cardan.stage.camera.isOrthographicCamera === true")
+    assert tab.js(size) == pytest.approx(before, rel=1e-6)  # the same size on the screen
+    tab.js("void (cardan.stage.camera.zoom = 3, cardan.stage.camera.updateProjectionMatrix())")
+    tab.click("#fit")
+    assert tab.js("cardan.stage.camera.zoom") == 1
+    tab.click("#toggle-ortho")
+    assert tab.js("cardan.stage.camera.isPerspectiveCamera === true")
+    tab.key("f", "KeyF", "f")
+    home = tab.js("cardan.stage.camera.position.toArray()")
+    tab.js("void (cardan.stage.camera.position.lerp(cardan.stage.orbit.target, -2), cardan.stage.orbit.update())")
+    assert tab.js("cardan.stage.camera.position.toArray()") != pytest.approx(home, rel=0.5)
+    tab.key("f", "KeyF", "f")
+    assert tab.js("cardan.stage.camera.position.toArray()") == pytest.approx(home, rel=1e-6)
+    tab.until("cardan.stage.settled ? 1 : 0")
+    drawn = {"with a shadow": tab.screenshot()}
+    assert tab.js("cardan.stage.shadows")
+    tab.click("#toggle-shadows")
+    tab.until("cardan.stage.settled ? 1 : 0")
+    drawn["without a shadow"] = tab.screenshot()
+    tab.click("#toggle-grid")
+    assert tab.js("cardan.stage.gridShown") is False
+    tab.until("cardan.stage.settled ? 1 : 0")
+    drawn["without a grid"] = tab.screenshot()
+    theme = tab.js("document.documentElement.dataset.theme")
+    tab.click("#theme")
+    assert {theme, tab.js("document.documentElement.dataset.theme")} == {"light", "dark"}
+    tab.until("cardan.stage.settled ? 1 : 0")
+    drawn["other theme"] = tab.screenshot(SHOTS / "dark.png")
+    assert len(set(drawn.values())) == len(drawn)
+    assert tab.js("localStorage.getItem('cardan-theme') === document.documentElement.dataset.theme")
+    tab.click("#theme")
+    assert not tab.errors()
+
+
+def test_motions_have_a_speed_plots_and_arrows_of_reactions(opened) -> None:
+    tab, _ = opened("slider_crank")
+    change(tab, "#speed", "0.25")
+    tab.click("#play")
+    tab.until("cardan.player ? 1 : 0")
+    assert tab.js("cardan.player.speed") == 0.25
+    # any coordinate, velocity, reaction and energy of the motion
+    for key in ("A|rate", "A|reaction", "motor|effort"):
+        change(tab, "#plot-choice", key)
+    count = tab.js("cardan.player.clip.times.length")
+    assert tab.js("cardan.plots.sizes") == [count] * 4
+    labels = tab.js("[...document.querySelectorAll('#chips .chip')].map(e => e.innerText.trim())")
+    assert labels[1:] == ["A velocity", "A reaction", "motor effort"]
+    # arrows: at the joints, along the forces, the longest a fifth of the extent
+    tab.key(" ", "Space", " ")
+    assert tab.js("cardan.player.playing") is False
+    tab.click("#toggle-reactions")
+    tab.until("cardan.stage.reactions.some(a => a.node.visible) ? 1 : 0")
+    model = REGISTRY["slider_crank"].build()
+    moved = model.move(tab.js("cardan.player.clip.times"))
+    k = tab.js("cardan.player.index")
+    arrows = tab.js("cardan.stage.reactions.map(a => [a.from.toArray(), a.to.toArray()])")
+    names = tab.js("[...cardan.player.clip.reactions.keys()]")
+    forces = {name: moved.reaction(name).force for name in names}
+    largest = max(np.linalg.norm(force, axis=1).max() for force in forces.values())
+    scale = 0.2 * tab.js("cardan.stage.extent") / largest
+    for name, (start, end) in zip(names, arrows, strict=True):
+        assert np.subtract(end, start) == pytest.approx(scale * forces[name][k], abs=1e-3 * scale * largest), name
+    tab.screenshot(SHOTS / "reactions.png")
+    # a drag plots live, also the force of the hand
+    tab.click("#end")
+    change(tab, "#plot-choice", "hand|force")
+    at = drag(tab, "crank", line(-30, -30))
+    wait_until(lambda: len(sizes := tab.js("cardan.plots.sizes")) == 2 and min(sizes) > 3, what="lines of a drag")
+    tab.mouse("Released", *at)
+    # the slider of a driver
+    settle(tab)
+    change(tab, "[data-driver]", "50", "input")
+    tab.until("Math.abs(Math.sin(0.5 * (cardan.values[0] - 50 * Math.PI / 180))) < 1e-5 ? 1 : 0")
+    assert not tab.errors() and not tab.js("cardan.problems")
