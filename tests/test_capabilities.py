@@ -325,7 +325,7 @@ def test_every_capability_works_with_every_verb(capability, verb, tmp_path):
     verb(m, tmp_path) if verb in (save, save_and_load) else verb(m)
 
 
-def test_functions_that_files_cannot_contain_are_refused(tmp_path):
+def test_what_files_cannot_contain_is_refused(tmp_path):
     refused = []
     for capability, add in CAPABILITIES.items():
         m = base()
@@ -334,7 +334,11 @@ def test_functions_that_files_cannot_contain_are_refused(tmp_path):
             m.save(tmp_path / "model.cardan.toml")
         except cd.ModelError:
             refused.append(capability)
-    assert refused == ["constrain_rates", "constrain_rates with a value", "actuator by a function"]
+    assert refused == [
+        *("constrain_rates", "constrain_rates with a value", "actuator by a function"),
+        *("contact, slide", "contact, roll", "contact, roll_without_spin", "contact that slides by curves"),
+        *("point_on_surface", "point_on_curve", "a function of time as a parameter"),
+    ]
 
 
 def test_the_table_has_every_kind_of_joint_and_load():

@@ -24,7 +24,7 @@ def scattered(links, seed):
 
 
 @pytest.mark.parametrize("options", [cd.SpringOptions(), LONGEST], ids=["k = 0.1", "longest"])
-def test_iterations_do_not_depend_on_the_number_of_links(options):
+def test_iterations_depend_little_on_the_number_of_links(options):
     """Median of five starts each, to gaps of 1e-3 links, through assemble."""
     medians = []
     for links in (20, 80, 320, 1280):

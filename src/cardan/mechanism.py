@@ -455,14 +455,21 @@ class Mechanism:
     def wheel(self, name: str, frame: Frame, radius: float, face: Attachment | None = None) -> Joint:
         """A thin disc that rolls without slipping: its centre is the origin of the frame, its axle the z axis.
 
-        face: the surface it rolls on; the xy plane of the ground where none is given.  A short form of :meth:`contact`
-        between this face and a circle.
+        radius [m].  face: the surface on which it rolls; without it, the xy plane of the ground.  A short form of
+        :meth:`contact` between this face and a circle.
         """
         self._check_end(f"wheel {name!r}", "frame", frame)
         name = self._new_name(name, "a wheel")
+        radius = check.positive(radius, f"the radius of wheel {name!r}")
         road = self._ground.attach(_geometry.plane()) if face is None else face
-        disc = frame.body.attach(_geometry.circle(check.positive(radius, f"the radius of wheel {name!r}")), frame)
-        return self.contact(name, road, disc, mode="roll")
+        disc = frame.body.attach(_geometry.circle(radius), frame)
+        try:
+            return self.contact(name, road, disc, mode="roll")
+        except ModelError:
+            frame.body.detach(disc)
+            if face is None:
+                self._ground.detach(road)
+            raise
 
     def point_on_surface(self, name: str, point: Point, face: Attachment) -> Joint:
         """A point of a body stays on a surface of another: ``face = body.attach(cd.geometry.torus(1.0, 0.2))``."""
@@ -990,6 +997,8 @@ class Mechanism:
             system = self._with_free(free)
             if least is None:
                 result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
+            elif workers is not None:
+                raise ModelError(f"workers is {workers}, but an assembly with least= uses one thread; omit one of them")
             elif system.variables.free:
                 result = _assemble.assemble_least(system, start, time, own, least)
             else:

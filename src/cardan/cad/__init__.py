@@ -5,7 +5,7 @@ propose_joints      joints that the faces of an assembly suggest, each with a re
 save_step           the parts of an assembly in the poses of a state
 solve_cadquery      solves an assembly of CadQuery; from_cadquery makes a mechanism of it
 
-The extra ``cad`` (cadquery-ocp) reads and writes the files; everything else needs it not.
+Reading and writing STEP files needs the extra ``cad`` (cadquery-ocp); solve_cadquery needs CadQuery.
 """
 
 from __future__ import annotations

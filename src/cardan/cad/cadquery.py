@@ -1,4 +1,4 @@
-"""Assemblies of CadQuery, solved here: every constraint of its solver as a joint of ours.
+"""Solve assemblies of CadQuery: each of its constraints becomes a joint of Cardan.
 
     Point           the points coincide, or have a distance
     Axis            the angle between directions; 180° where none is given, as in CadQuery
@@ -7,8 +7,8 @@
     PointOnLine     the point on the line, or at a distance from it
     Fixed, FixedPoint, FixedAxis, FixedRotation      the same, against the ground
 
-What differs: CadQuery minimises the sum of squares and returns its least also where it is not zero; here such an
-assembly is a result that is not ok, which says what does not fit.
+CadQuery minimises a sum of squares and returns the minimum even if it is not zero.  Here the result of such an assembly
+is not ok, and names the constraints that are not satisfied.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def from_cadquery(assembly: Any) -> Mechanism:
     from cardan.mechanism import Mechanism
 
     if not hasattr(assembly, "constraints") or not hasattr(assembly, "objects"):
-        raise ModelError(f"solve_cadquery was given {assembly!r:.80}; it must be a cadquery.Assembly")
+        raise ModelError(f"the assembly is {assembly!r:.80}; it must be a cadquery.Assembly")
     if not assembly.constraints:
         raise ModelError("the assembly has no constraints; add some with assembly.constrain(…)")
     m = Mechanism(assembly.name)
@@ -60,7 +60,10 @@ def from_cadquery(assembly: Any) -> Mechanism:
 
 
 def _fixed(assembly: Any, names: list[str]) -> set[str]:
-    """Objects that stay: those with Fixed, and the root; or else the first of a pair that nothing else holds."""
+    """Names of fixed objects: those with Fixed, and the root.
+
+    If there are none: the first object of the first constraint between two objects that has no constraint of its own.
+    """
     held = {c.objects[0] for c in assembly.constraints if c.kind == "Fixed"}
     held |= {name for name in names if name == assembly.name}
     if held:

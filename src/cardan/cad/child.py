@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 MM = 1e-3  # OCP converts every file to millimetres
-ANGLE = 0.35  # [rad], most turn of the normal between two triangles of a curved face
+ANGLE = 0.35  # [rad]: largest angle between the normals of neighbouring triangles of a curved face
 
 
 class Failure(Exception):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+JOINED = 1e-4  # of the parameter range: ends of trimming curves that are nearer are joined
 SAME = 1e-6  # relative: radii of equal size; and radians: directions that are parallel
 
 
@@ -57,7 +58,7 @@ class Pick:
         return self.origin, self.z
 
     def frame(self, body: Body) -> Frame:
-        """The frame that a joint wants, on the body made of the part."""
+        """The frame for a joint, on the body made of the part."""
         origin, z = self._framed()
         return body.frame(origin.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
 
@@ -93,18 +94,18 @@ class Face(Pick):
 
     is_hole: bool = False
     box: FloatArray = field(default_factory=lambda: np.zeros((2, 3)), repr=False)
-    limits: tuple[float, ...] = field(default=(), repr=False)
+    _limits: tuple[float, ...] = field(default=(), repr=False)  # of a cylinder: u₀, u₁ [rad], v₀, v₁ [m]
     _nurbs: Any = field(default=None, repr=False)
 
     @property
     def surface(self) -> Any:
-        """The untrimmed surface, in the frame of the face; a NURBS is in the axes of the part."""
+        """The untrimmed surface: plane, cylinder, sphere or torus in the frame of the face; any other is :attr:`nurbs`."""
         from cardan import geometry
 
         if self.kind == "plane":
             return geometry.plane()
         if self.kind == "cylinder":
-            return geometry.cylinder(self.radius, self.limits[2:])
+            return geometry.cylinder(self.radius, self._limits[2:])
         if self.kind == "sphere":
             return geometry.sphere(self.radius)
         if self.kind == "torus":
@@ -141,7 +142,7 @@ class Face(Pick):
             loop = []
             for k, (degree, points, weights, knots) in enumerate(curves):
                 joined = points.copy()
-                if np.abs(ends[k - 1][1] - points[0]).max() <= 1e-4 * size:
+                if np.abs(ends[k - 1][1] - points[0]).max() <= JOINED * size:
                     joined[0] = ends[k - 1][1]  # ends meet within the tolerance of the file: here they coincide
                 loop.append(geometry.Curve(joined, weights, knots, degree=degree))
             loops.append(loop)
@@ -170,7 +171,7 @@ Kind = TypeVar("Kind", bound=Pick)
 
 
 class Picks(Sequence[Kind], Generic[Kind]):
-    """Faces, edges or vertices of a part, to choose from: ``part.faces.cylinders(radius=5e-3).nearest((0, 0, 0))``."""
+    """Faces, edges or vertices of a part, to choose from: ``part.cylinders(radius=5e-3).nearest((0, 0, 0))``."""
 
     def __init__(self, items: Iterable[Kind], what: str) -> None:
         self._items, self._what = list(items), what
@@ -255,7 +256,7 @@ class Part:
         is_plane, is_reversed = data["kind"] == "plane", bool(data["reversed"])
         if is_plane and is_reversed:
             frame[1] = -frame[1]
-        own = {"box": np.array(data["box"]).reshape(2, 3), "limits": tuple(data["limits"]), "_nurbs": data["nurbs"]}
+        own = {"box": np.array(data["box"]).reshape(2, 3), "_limits": tuple(data["limits"]), "_nurbs": data["nurbs"]}
         common = self._common(number, data, data["area"], np.array(data["center"]), frame)
         return Face(**common, **own, is_hole=is_reversed and not is_plane)
 

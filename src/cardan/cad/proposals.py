@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cardan.mechanism import Mechanism
 
 FIT = 1e-5  # of the size of the assembly: distances of faces that fit; and radians
+SKEW = 1e-5  # of the rate matrix: with a larger symmetric part it is not a rotation about a point
 NAMES = {
     "plane": "planes that touch",
     "cylinder": "a cylinder in a bore of equal radius",
@@ -56,12 +57,14 @@ class Proposal:
         """Of the joint."""
         return f"{self.a} - {self.b}"
 
-    def add_to(self, mechanism: Mechanism) -> Joint:
+    def add_to(self, mechanism: Mechanism, name: str | None = None, density: Any = None, **more: Any) -> Joint:
         """Add the joint, placed as drawn; the mechanism has bodies with the names of the parts."""
+        if density is not None or more:
+            raise ModelError(f"joint {self.name!r} was given options of a body; it takes a name only")
         make: Any = getattr(mechanism, self.kind)
         options: dict[str, Any] = {} if self.kind == "spherical" else {"axis": self.axis.tolist()}
         a, b = mechanism[self.a], mechanism[self.b]
-        made: Joint = make(self.name, a, b, at=self.origin.tolist(), **options)
+        made: Joint = make(name or self.name, a, b, at=self.origin.tolist(), **options)
         return made
 
 
@@ -169,7 +172,7 @@ def _contact(a: _Placed, b: _Placed, room: float, fit: float) -> tuple[str, _Pla
 
 def _along(one: _Placed, axis: FloatArray) -> tuple[float, float]:
     """First and last coordinate of a cylinder along an axis."""
-    low, high = one.face.limits[2:]
+    low, high = one.face._limits[2:]
     at = one.face.origin
     assert at is not None and one.face.z is not None
     shift = float((one.face.middle - at) @ one.face.z)
@@ -263,6 +266,6 @@ def _classified(free: FloatArray, contacts: list[Any]) -> tuple[str, FloatArray,
         v, w = free[:, :3], free[:, 3:]
         rate = np.linalg.solve(w, v)  # v = ω @ rate; rate is the skew matrix of p
         p = np.array([rate[1, 2] - rate[2, 1], rate[2, 0] - rate[0, 2], rate[0, 1] - rate[1, 0]]) / 2.0
-        is_point = float(np.abs(rate + rate.T).max()) <= 1e-5
+        is_point = float(np.abs(rate + rate.T).max()) <= SKEW
         return ("spherical", p, z) if is_point else None
     return None

@@ -16,7 +16,7 @@ import numpy as np
 from cardan.cad import child
 from cardan.cad.parts import Assembly, FloatArray, Part, composed
 from cardan.errors import ModelError
-from cardan.system import check
+from cardan.system import atomic, check
 
 SECONDS = 60.0
 CHORD = 1e-4  # [m]
@@ -39,7 +39,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
         raise ModelError(f"load_step {MISSING}")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "parts.npz"
-        _run([str(file), str(out), repr(chord)], file, seconds)
+        _run([str(file), str(out), repr(chord)], file, seconds, "read")
         with np.load(out) as arrays:
             found = json.loads(bytes(arrays["json"]))
             table = {key: arrays[key] for key in arrays.files}
@@ -51,19 +51,19 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
     return Assembly(file, found["unit"], placed)
 
 
-def _run(arguments: list[str], file: Path, seconds: float) -> None:
-    """Run the reader; ModelError with its reason where it fails."""
+def _run(arguments: list[str], file: Path, seconds: float, what: str) -> None:
+    """Run the child process; ModelError with its reason where it fails.  what: "read" or "written"."""
     command = [sys.executable, str(Path(child.__file__)), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise ModelError(f"{file} was not read within {seconds:g} s; give more with seconds=") from None
+        raise ModelError(f"{file} was not {what} within {seconds:g} s; give more with seconds=") from None
     if done.returncode == 3:
-        raise ModelError(f"load_step {MISSING} ({done.stderr.strip()})")
+        raise ModelError(f"{'load_step' if what == 'read' else 'save_step'} {MISSING} ({done.stderr.strip()})")
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         reason = f"the CAD kernel ended with signal {-done.returncode}" if done.returncode < 0 else (lines or ["?"])[-1]
-        raise ModelError(f"{file} cannot be read as STEP: {reason}")
+        raise ModelError(f"{file} cannot be {what} as STEP: {reason}")
 
 
 def _with_arrays(part: dict[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,10 +117,11 @@ def _collect(
 def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, seconds: float = SECONDS) -> Path:
     """Write the parts of an assembly to a STEP file, in the poses of a state, or as they were read.
 
-    state: a State of a mechanism whose bodies have the names of the parts.  Faces, names and colours are those of the
-    file that was read.
+    state: a State of a mechanism whose bodies have the names of the parts.  Faces, names and colours are read
+    again from ``assembly.path``, which must still exist.
     """
     target = Path(path)
+    seconds = check.positive(seconds, "seconds")
     if find_spec("OCP") is None:
         raise ModelError(f"save_step {MISSING}")
     poses = []
@@ -132,9 +133,7 @@ def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, second
         plan = Path(folder) / "plan.json"
         plan.write_text(json.dumps(poses), encoding="utf-8")
         out = Path(folder) / "out.step"
-        _run(["--write", str(assembly.path), str(plan), str(out)], assembly.path, seconds)
+        _run(["--write", str(assembly.path), str(plan), str(out)], target, seconds, "written")
         content = out.read_bytes()
-    partial = target.with_name(target.name + ".part")
-    partial.write_bytes(content)
-    partial.replace(target)
+    atomic.write(target, content)
     return target

@@ -131,7 +131,7 @@ class Primitive:
     @property
     def is_contact(self) -> bool:
         """Whether it reads contact coordinates, which are solved for and not counted."""
-        return hasattr(self.origin, "module")
+        return bool(getattr(self.origin, "is_contact", False))
 
     def judged(self) -> Primitive:
         """The primitive that verdicts judge it by."""

@@ -64,9 +64,22 @@ class _Writer:
                 self.constants.append((name, evaluated(text, self.constants)))
                 self.derived[name] = text
 
+    def _check_joints(self) -> None:
+        """ModelError for a joint that a file cannot contain."""
+        for name, joint in self.m._joints.items():
+            what = f"{joint.kind.name} {name!r} cannot be saved"
+            if any(relation.primitive.is_contact for relation in joint.relations):
+                raise ModelError(f"{what}: a file cannot contain contacts; keep this mechanism as a Python script")
+            if any(relation.is_timed for relation in joint.relations):
+                raise ModelError(
+                    f"{what}: one of its parameters is a function of time; give a number, or drive a coordinate with "
+                    "m.drive"
+                )
+
     def document(self) -> dict[str, Any]:
         """The whole file as plain values."""
         m = self.m
+        self._check_joints()
         found: dict[str, Any] = {"cardan": spec.VERSION, "name": m.name}
         found["gravity"] = self.numbers(("gravity",), m.gravity, "")
         found["units"] = self.units.as_dict()
@@ -79,12 +92,6 @@ class _Writer:
         found["bodies"] = ({GROUND: ground} if ground else {}) | {
             name: self._body(body, frames.get(name)) for name, body in m._bodies.items()
         }
-        for name, joint in m._joints.items():
-            if any(relation.is_timed for relation in joint.relations):
-                raise ModelError(
-                    f"{name!r}: one of its parameters is a function of time, which a file cannot contain; give a "
-                    "number, or drive a coordinate with m.drive"
-                )
         ranges = self._ranges()
         joints = {name: self._joint(joint) for name, joint in m._joints.items() if name not in ranges}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}

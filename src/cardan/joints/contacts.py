@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -205,6 +205,7 @@ class Form:
     units: tuple[Unit, ...]
     equations: int
     module: str = "cardan.joints._contact"
+    is_contact: ClassVar[bool] = True
 
     def reduced(self, made: Primitive) -> tuple[Callable[..., Primitive], tuple[Any, ...]]:
         return primitive_of, (self,)

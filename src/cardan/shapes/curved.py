@@ -51,7 +51,7 @@ class Curved(Shape):
 
     def _range(self, i: int) -> tuple[float, float]:
         low, high = self.geometry.bounds[i]
-        return max(low, -UNBOUNDED), min(high, UNBOUNDED) if not np.isfinite(high) else high
+        return low if np.isfinite(low) else -UNBOUNDED, high if np.isfinite(high) else UNBOUNDED
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Curved) and self.geometry.key() == other.geometry.key()

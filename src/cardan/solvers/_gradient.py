@@ -24,6 +24,7 @@ from cardan.solvers import abi
 from cardan.solvers._job import OWN, evaluate, open_job, piece, retract
 
 GROUP = 128  # constraints, or blocks, whose sums are made together: about 40 kB of J, which fit in the cache of a core
+HAS_SPRINGS = True  # its scales are Problem.springs
 SUFFICIENT = 0.1  # part of the slope by which the cost must decrease
 LEAST_FACTOR = 1e-18  # of the line search: no shorter step changes a pose
 RENEWED = 8  # steps

@@ -79,8 +79,7 @@ class Problem:
         if found is None:
             rows, _, entries, coordinates, evaluation = sizes = self.sizes
             pieces = (evaluation, rows, entries, coordinates, *kernel.pieces(sizes, self.linear.work))
-            has_own = self.springs is not None and hasattr(kernel, "SUFFICIENT")
-            scales = self.springs if has_own and self.springs is not None else self.scales
+            scales = self.springs if getattr(kernel, "HAS_SPRINGS", False) else None
             found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales)
         return found
 
