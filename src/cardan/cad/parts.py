@@ -99,7 +99,7 @@ class Face(Pick):
 
     @property
     def surface(self) -> Any:
-        """The untrimmed surface: plane, cylinder, sphere or torus in the frame of the face; any other is :attr:`nurbs`."""
+        """The untrimmed surface: plane, cylinder, sphere or torus in the frame of the face; others: :attr:`nurbs`."""
         from cardan import geometry
 
         if self.kind == "plane":
