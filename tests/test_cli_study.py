@@ -325,7 +325,7 @@ LIU, MINIMA, BENCH = ["study", "liu2013"], ["study", "minima"], ["bench", "paral
         ([*BENCH, "--seconds", "0"], "the time of a measurement [s] is 0.0; it must be above zero"),
         ([*BENCH, "--seconds", "inf"], "the time of a measurement [s] is inf; it must be finite"),
         ([*BENCH, "--threads", "3000"], "a number of threads is 3000; it must be 256 at the most"),
-        ([*BENCH, "--bodies", "99999999999999"], "a number of bodies is 99999999999999; it must be 10,000,000 at the"),
+        ([*BENCH, "--bodies", "99999999999999"], "a number of bodies is 99999999999999; it must be 1,000,000 at the"),
         ([*BENCH, "--growth", "10"], "the longest chain whose iterations are counted is 10; it must be a whole number"),
         ([*LIU, "--samples", "999999999"], "the number of starts is 999999999; it must be 1,000,000 at the most"),
         ([*LIU, "-N", str(2**63 - 1)], "N is 9223372036854775807; it must be 1,000,000,000 at the most"),

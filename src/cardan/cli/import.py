@@ -13,8 +13,7 @@ from cardan.cli.target import check_output
 STEEL = 7850.0  # [kg/m³]
 
 EXAMPLES = """  cardan import vice.step -o vice.cardan.toml        then edit the joints in the file
-  cardan import vice.step --ground base --json       only list the proposals
-  cardan view vice.cardan.toml"""
+  cardan import vice.step --ground base --json       only list the proposals"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,8 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
     """out ← the residual that is largest in relation to its bound, scaled, and that bound.
 
     A rounded position moves a joint point by an ulp of itself, a rounded orientation by an ulp of its distance from the
-    body's origin, a rounded angle of many turns by an ulp of all of them: rows of such angles have −1 in powers.
+    body's origin, a rounded angle of many turns by an ulp of all of them.  Rows of such angles have −k in powers, where
+    k ≥ 1 is the factor of an angle in the row.
     """
     tolerance = bounds[TOLERANCE]
     rounding = bounds[ROUNDING]
@@ -45,7 +46,7 @@ def judge(residuals, powers, poses, angles, frames, origin, bounds, out):
     for i in range(residuals.size):
         if powers[i] <= 0:
             value = abs(residuals[i])
-            bound = max(tolerance, rounding * (largest_angle if powers[i] < 0 else 1.0))
+            bound = max(tolerance, rounding * (max(largest_angle, -powers[i]) if powers[i] < 0 else 1.0))
         else:
             value = abs(residuals[i]) / length
             if powers[i] == 2:

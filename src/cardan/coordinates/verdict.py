@@ -119,7 +119,8 @@ def row_bounds(system: System, coordinates: FloatArray, angles: FloatArray, tole
         largest = max(1.0, float(np.abs(counted).max(initial=0.0)))
         of_lengths = max(tolerance, min(ROUNDING * max(1.0, far / length), ROUNDING_MOST))
         powers = own.judged_powers()
-        others = np.where(powers < 0, max(tolerance, ROUNDING * largest), max(tolerance, ROUNDING))
+        sizes = np.where(powers < 0, np.maximum(-powers, largest), 1.0)
+        others = np.maximum(tolerance, ROUNDING * sizes)
         found[piece.rows] = np.where(powers > 0, of_lengths * length ** np.maximum(powers, 0), others)
     return found
 

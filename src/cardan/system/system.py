@@ -44,6 +44,7 @@ LEAST_SPREAD = 1e-12
 # A free parameter that is beyond a bound by less than this share of the bound or of its scale is at the bound: rows are
 # met to 1e-12.
 AT_BOUND = 1e-11
+MOST_RATIO = 1e6  # of a gear, for which the rounding of an angle is allowed
 LEAST_OF_START = 1e-9  # [m] a smaller spread of a start is what an earlier solve left: it is no unit of length
 
 
@@ -647,7 +648,10 @@ class System:
         return System.from_source(self._source._replace(records=records))
 
     def judged_powers(self) -> IntArray:
-        """Per row of the judged system the power of length it is divided by, or −1 for a row of counted angles."""
+        """Per row of the judged system the power of length it is divided by; −k for a row of counted angles.
+
+        k ≥ 1: the ratio of a gear, by which the rounding of an angle is multiplied.
+        """
         judged = self.judged()
         if not judged.counted_angles:
             return judged.powers
@@ -791,7 +795,7 @@ _UNCHANGED = (
     *("_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed"),
     "variables",
 )
-_SHARED = (*("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count"), "judged powers")
+_SHARED = ("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count")
 _DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
 _RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)
 _REST_OF_HEADER = array("q", [0] * (layout.HEADER - layout.ANGLES - 1)).tobytes()
@@ -823,8 +827,13 @@ def ints_at(system: System, field: int) -> list[int]:
 
 def _with_angles_marked(system: System) -> IntArray:
     powers = system.powers.copy()
-    for _, primitive, start in system.rows:
+    parameters = ints_at(system, layout.PAR)
+    for (_, primitive, start), first in zip(system.rows, parameters, strict=True):
         if FeatureKind.ANGLE in primitive.features and not primitive.is_contact:
+            factor = 1.0
+            if "ratio" in primitive.parameters:
+                ratio = float(system.floats[first + list(primitive.parameters).index("ratio")])
+                factor = min(max(1.0, abs(ratio)), MOST_RATIO)
             rows = powers[start : start + primitive.rows]
-            rows[rows == 0] = -1
+            rows[rows == 0] = -int(factor)
     return powers
