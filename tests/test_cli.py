@@ -598,12 +598,14 @@ import contextlib, io, sys
 from cardan import _jit
 from cardan.cli import main
 from cardan.examples import REGISTRY
+from cardan.lazy import LazyModule
 
 def overloads():
     return {
         (module, name): len(item.overloads)
         for module in sorted(sys.modules) if module.startswith("cardan.")
-        for name, item in vars(sys.modules[module]).items() if hasattr(item, "overloads")
+        for name, item in vars(sys.modules[module]).items()
+        if not isinstance(item, LazyModule) and hasattr(item, "overloads")  # to ask a lazy module would import it
     }
 
 def run(*arguments):

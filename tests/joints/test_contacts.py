@@ -300,5 +300,5 @@ def test_removing_a_contact_removes_its_rolling():
 
 
 def test_a_file_refuses_a_contact_by_name(tmp_path):
-    with pytest.raises(cd.ModelError, match=r"'[ac]'"):
+    with pytest.raises(cd.ModelError, match="contact 'c' cannot be saved"):
         pair("ellipsoids").save(tmp_path / "x.cardan.toml")

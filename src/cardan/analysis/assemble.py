@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cardan.analysis import attempts
+from cardan.analysis import attempts, touching
 from cardan.analysis.attempts import End, Task
 from cardan.analysis.chunks import worker_count
 from cardan.analysis.options import AssemblyOptions
@@ -103,8 +103,10 @@ def _result(
     """Evaluate every constraint at the poses that are returned; this alone decides the verdict."""
     options = task.options
     found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
-    if found.met:
+    if found.met and not touching.crossing(system, coordinates, angles):
         status = Status.ASSEMBLED
+    elif found.met:
+        status = Status.STALLED  # the gap is closed, but the shapes cross there
     elif task.is_late():
         status = Status.TIME_LIMIT
     elif any(end.conflict for end in ends):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cardan.analysis import touching
 from cardan.analysis.assemble import STATUS
 from cardan.analysis.attempts import Task
 from cardan.analysis.batch_result import BatchResult
@@ -143,6 +144,9 @@ def _verdict(
         rank = np.where(own == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(run), np.inf, run))
         further = rank > farthest
         farthest[further], outcome[further] = rank[further], own[further]
+    for k in np.flatnonzero(met) if system.index.contacts else ():
+        if touching.crossing(system, moved[k], angles[k]):
+            met[k], outcome[k] = False, int(Outcome.STALLED)
     words = np.array([str(STATUS[value]) for value in Outcome], dtype="U16")
     status = words[outcome]
     status[conflict] = str(Status.CONFLICT)

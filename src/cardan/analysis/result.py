@@ -119,7 +119,11 @@ class AssemblyResult:
 
     def _nearly(self) -> str:
         """Advice if the constraints fit nearly; "" if they do not."""
-        if not 0.0 < self.residual <= NEARLY_MET or self.status in (Status.TIME_LIMIT, Status.DIVERGED):
+        if (
+            not self.worst
+            or not 0.0 < self.residual <= NEARLY_MET
+            or self.status in (Status.TIME_LIMIT, Status.DIVERGED)
+        ):
             return ""
         worst = self.worst[0]
         return (

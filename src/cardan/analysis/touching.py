@@ -10,7 +10,7 @@ from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
 NEAR_EDGE = 1e-6  # of the range of a parameter
-WAY = "make the shape larger, or end the motion before"
+WAY = "make the shape larger, or end the motion earlier"
 
 
 def lost_contacts(system: System, q: FloatArray, v: FloatArray | None = None, ahead: float = 0.0) -> str:
@@ -41,6 +41,17 @@ def lost_contacts(system: System, q: FloatArray, v: FloatArray | None = None, ah
             what = "the contact is at the edge of a shape" if edges else after.status
             found.append(f"{name!r}: {what}{text}")
     return f"contact {'; '.join(found)}; {WAY}" if found else ""
+
+
+def crossing(system: System, coordinates: FloatArray, angles: FloatArray) -> bool:
+    """Whether the shapes of a contact cross in a pose, r and p of each body, shape (bodies, 7)."""
+    touches = system.index.contacts
+    if not touches:
+        return False
+    from cardan.joints.contacts import CROSSING
+
+    state = system.state(coordinates, angles.copy() if angles.size else None)
+    return any(touch.read(state).status == CROSSING for touch in touches.values())
 
 
 def _is_near(value: float, bounds: tuple[float, float], status: str) -> bool:

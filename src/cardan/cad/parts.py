@@ -17,6 +17,7 @@ from cardan.system import check
 
 if TYPE_CHECKING:
     from cardan.mechanism import Mechanism
+    from cardan.system.attachments import Attachment
     from cardan.system.parts import Body, Direction, Frame, Point
 
 FloatArray = NDArray[np.float64]
@@ -58,9 +59,9 @@ class Pick:
         return self.origin, self.z
 
     def frame(self, body: Body) -> Frame:
-        """The frame for a joint, on the body made of the part."""
-        origin, z = self._framed()
-        return body.frame(origin.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
+        """The frame for a joint, on the body made of the part: its origin is :attr:`middle`."""
+        _, z = self._framed()
+        return body.frame(self.middle.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
 
     def point(self, body: Body) -> Point:
         """Its centre as a point of a body; of an axis the point on it that is nearest to the centre."""
@@ -97,9 +98,16 @@ class Face(Pick):
     _limits: tuple[float, ...] = field(default=(), repr=False)  # of a cylinder: u₀, u₁ [rad], v₀, v₁ [m]
     _nurbs: Any = field(default=None, repr=False)
 
-    @property
-    def surface(self) -> Any:
-        """The untrimmed surface: plane, cylinder, sphere or torus in the frame of the face; others: :attr:`nurbs`."""
+    def attach_to(self, body: Body) -> Attachment:
+        """Attach its untrimmed surface to a body, where it is, for :meth:`cardan.Mechanism.contact`."""
+        if self.kind in ("plane", "cylinder", "sphere", "torus"):
+            origin, z = self._framed()
+            place = body.frame(origin.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
+            return body.attach(self._surface(), place)
+        return body.attach(self.nurbs)
+
+    def _surface(self) -> Any:
+        """A plane, cylinder, sphere or torus in the frame of the face, as the file has it."""
         from cardan import geometry
 
         if self.kind == "plane":
@@ -108,9 +116,7 @@ class Face(Pick):
             return geometry.cylinder(self.radius, self._limits[2:])
         if self.kind == "sphere":
             return geometry.sphere(self.radius)
-        if self.kind == "torus":
-            return geometry.torus(*self.numbers)
-        return self.nurbs
+        return geometry.torus(*self.numbers)
 
     @property
     def triangles(self) -> FloatArray:
@@ -310,6 +316,9 @@ class Part:
             density = check.positive(density, f"the density of part {own!r}")
             if not self.volume > 0.0:
                 raise ModelError(f"part {own!r} encloses no volume, so it has no mass; omit density= and give mass=")
+            both = [key for key in ("mass", "center", "inertia") if key in options]
+            if both:
+                raise ModelError(f"part {own!r} was given density= and {both[0]}=; give one of them")
             mass = {"mass": density * self.volume, "center": self.center, "inertia": density * self.inertia}
         body = mechanism.body(own, **{**pose, **mass, **options})
         if len(self._data["mesh"][1]):

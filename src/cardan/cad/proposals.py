@@ -20,6 +20,7 @@ import numpy as np
 from cardan.cad.parts import Assembly, Face, FloatArray, Part
 from cardan.errors import ModelError
 from cardan.math import euler
+from cardan.system import check
 
 if TYPE_CHECKING:
     from cardan.joints import Joint
@@ -84,6 +85,9 @@ def propose_joints(assembly: Assembly, *, fit: float = FIT) -> list[Proposal]:
 
     fit: largest misfit of faces that touch, relative to the size of the assembly.
     """
+    if not isinstance(assembly, Assembly):
+        raise ModelError(f"propose_joints was given {assembly!r:.80}; it must be an assembly, from cd.load_step(path)")
+    fit = check.positive(fit, "fit")
     parts = assembly.parts
     if not parts:
         raise ModelError("the assembly has no parts")

@@ -29,6 +29,8 @@ REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may 
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
 PROXIMAL = 2.0  # iterations that remove the error of EPSILON
+STILL = 1e-12  # of the extent in a step, or [rad]: slower velocities are rounding
+SHORTEST = 1e-12  # [s], of a step that is not known yet
 CONTRADICTED = 1e-6  # of the largest velocity or rate: equations that are missed by more contradict each other
 CLOSED = 5e-13  # residual of a closed pose, relative to the extent, or in radians
 ROUNDING = 64 * 2.0**-52  # of the largest coordinate: poses cannot be stored more exactly
@@ -430,4 +432,8 @@ def contradicts_rates(job, control, row, work):
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(missing[i]))
-    return largest > CONTRADICTED * size
+    masses = tail(roots(job), n6)
+    most = 0.0
+    for i in range(n6):
+        most = max(most, masses[i] * (control[abi.LENGTH] if i % WIDTH < 3 else 1.0))
+    return largest > CONTRADICTED * size + STILL * most / max(abs(control[abi.STEP]), SHORTEST)

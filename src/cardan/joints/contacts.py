@@ -22,6 +22,7 @@ from cardan.geometry.analytic import Point as PointShape
 from cardan.geometry.shape import Shape
 from cardan.joints import abi
 from cardan.lazy import LazyModule
+from cardan.math import euler
 from cardan.system.attachments import Attachment
 from cardan.system.parts import Body, CountedAngle, Feature, Frame
 from cardan.system.relations import Relation
@@ -42,6 +43,11 @@ STATUS: Final = {
     abi.EDGE: "the contact is at the edge of a shape",
     abi.OTHER_SIDE: "the shapes touch from the other side; see side= of m.contact",
 }
+CROSSING: Final = (
+    "the shapes cross at the contact: one is curved too strongly there, or is on the other side; start from another "
+    "pose, or see side= of m.contact"
+)
+CROSSED = 1e-9  # of the curvatures: shapes whose difference of curvature is negative by more cross
 _KINDS = {"plane": abi.ALONG_XY, "line": abi.ALONG_X, "cylinder": abi.ALONG_Z}
 
 
@@ -126,9 +132,34 @@ class Pair:
             normal = A @ (apart / gap) if gap else np.zeros(3)
         else:
             gap, normal = float(w[abi.GAP]), A @ w[abi.UNIT :][:3]
+        status = STATUS[w[abi.STATUS]]
+        if w[abi.STATUS] == abi.REGULAR and not self.across and self._cross(poses, parameters, normal):
+            status = CROSSING
         if self.exchanged:
-            return Contact(point, -normal, gap, parameters[::-1], STATUS[w[abi.STATUS]])
-        return Contact(point, normal, gap, parameters, STATUS[w[abi.STATUS]])
+            return Contact(point, -normal, gap, parameters[::-1], status)
+        return Contact(point, normal, gap, parameters, status)
+
+    def _cross(self, poses: FloatArray, parameters: tuple[FloatArray, FloatArray], normal: FloatArray) -> bool:
+        """Whether the shapes cross at the contact, to second order.
+
+        Heights over the tangent plane are ½ xᵀ K x, with K = J⁻ᵀ (S_pq · n) J⁻¹ and the tangents J in the plane.
+        n points to b, so K_b − K_a must have no negative eigenvalue; along a curve it is a number.
+        """
+        if min(shape.freedoms for shape in self.shapes) == 0:
+            return False  # a point cannot cross
+        rows = [
+            shape._evaluate(own[None, :], 2)[0] @ np.asarray(euler.matrix(pose[3:])).T
+            for shape, own, pose in zip(self.shapes, parameters, poses, strict=True)
+        ]
+        axes = np.linalg.svd(normal[None, :])[2][1:]
+        curves = [k for k, shape in enumerate(self.shapes) if shape.freedoms == 1]
+        if curves:
+            tangent = rows[curves[0]][1]
+            axes = (tangent / np.linalg.norm(tangent))[None, :]
+        found = [_heights(own, shape.freedoms, axes, normal) for own, shape in zip(rows, self.shapes, strict=True)]
+        difference = found[1] - found[0]
+        size = sum(float(np.abs(one).max()) for one in found)
+        return bool(np.linalg.eigvalsh(difference)[0] < -CROSSED * size)
 
     def description(self) -> tuple[Any, ...]:
         """Everything that defines it, as plain values."""
@@ -154,6 +185,16 @@ class Pair:
 
     def __deepcopy__(self, memo: Any) -> Pair:
         return self
+
+
+def _heights(rows: FloatArray, freedoms: int, axes: FloatArray, normal: FloatArray) -> FloatArray:
+    """K of a shape along some directions in its tangent plane, shape (directions, directions)."""
+    if freedoms == 1:
+        return np.array([[rows[2] @ normal / (rows[1] @ rows[1])]])
+    second = np.array([[rows[3] @ normal, rows[4] @ normal], [rows[4] @ normal, rows[5] @ normal]])
+    inverse = np.linalg.lstsq(rows[1:3].T, axes.T, rcond=None)[0]  # of parameters by distances along the axes
+    found: FloatArray = inverse.T @ second @ inverse
+    return found
 
 
 def _endless(shape: Shape) -> int:

@@ -1,0 +1,60 @@
+"""Contacts whose shapes cross, or touch from the other side, are not reported as assembled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cardan as cd
+
+g = cd.geometry
+
+
+def bowl():
+    """z = x² + y², whose least radius of curvature is 0.5 m."""
+    x, y = np.meshgrid([-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0], indexing="ij")
+    height = np.array([1.0, -1.0, 1.0])
+    return g.Surface(np.stack([x, y, height[:, None] + height[None, :]], axis=-1), degree=2)
+
+
+@pytest.mark.parametrize(("radius", "fits"), [(0.3, True), (0.49, True), (0.8, False)])
+def test_a_ball_fits_into_a_bowl_that_is_less_curved(radius, fits):
+    m = cd.Mechanism("bowl")
+    ball = m.body("ball", position=(0.0, 0.0, radius + 0.1))
+    m.contact("on", m.ground.attach(bowl()), ball.attach(g.sphere(radius)))
+    result = m.assemble()
+    assert result.ok == fits
+    if not fits:
+        assert "the shapes cross" in result.text()
+    assert m.assemble_many([m.state] * 2).ok.tolist() == [fits] * 2
+
+
+@pytest.mark.parametrize(("height", "fits"), [(0.2, True), (-0.05, False)])
+def test_a_wheel_is_above_its_plane(height, fits):
+    m = cd.Mechanism("wheel")
+    body = m.body("disc", position=(0, 0, height), orientation=((1, 0, 0), 1.2))
+    m.wheel("on", body.frame(), 0.1, m.ground.attach(g.plane()))
+    result = m.assemble()
+    assert result.ok == fits
+    assert fits or result.state["disc"].position[2] < 0.0
+
+
+def test_a_smaller_sphere_fits_into_a_tube():
+    for radius, fits in ((0.15, True), (0.25, False)):
+        m = cd.Mechanism("tube")
+        ball = m.body("ball", position=(1.02, 0, 0))
+        m.contact("in", m.ground.attach(g.torus(1.0, 0.2)), ball.attach(g.sphere(radius)), side="inside")
+        assert m.assemble().ok == fits
+
+
+def test_a_ball_at_rest_in_a_groove_stays_there():
+    """Rolling on two planes is redundant; rates of rounding do not contradict each other."""
+    for x in (0.0, 0.02, 0.5, -1.0):
+        m = cd.Mechanism("groove")
+        ball = m.body("ball", position=(x, 0, 0.2), mass=1.0, inertia=0.004 * np.eye(3))
+        for k, s in enumerate((1.0, -1.0)):
+            plane = m.ground.attach(g.plane(), m.ground.frame(z=(0, s, 1)))
+            m.contact(f"c{k}", plane, ball.attach(g.sphere(0.1)), mode="roll")
+        simulation = m.simulate(0.1, step=1e-2)
+        assert simulation.ok, simulation.text()
+        np.testing.assert_allclose(simulation.state["ball"].position, (x, 0, 0.1 * 2**0.5), atol=1e-12)
