@@ -659,3 +659,27 @@ def test_a_parameter_at_a_bound_near_zero_is_not_beyond_it():
     assert result.ok and result.state.variables["length"] == 1.7e-4
     several = m.assemble_many([m.state, m.state], free=["length"])
     assert several.ok.all() and (several.variable("length") == 1.7e-4).all()
+
+
+def test_a_formula_of_held_parameters_may_stand_beside_a_free_one():
+    m = cd.Mechanism("two")
+    part = m.body("part", position=(0.5, 0, 0))
+    held, free = m.parameter("held", 0.2), m.parameter("free", 0.3)
+    m.distance("first", m.ground.point((0, 0, 0)), part.point(), 2.0 * held + 0.1)
+    m.distance("second", m.ground.point((1, 0, 0)), part.point((0.1, 0, 0)), 2.0 * free + 0.1)
+    result = m.assemble(free=["free"])
+    assert result.ok and result.state.variables["held"] == 0.2
+    position = result.state["part"].position
+    assert np.linalg.norm(position) == pytest.approx(0.5, abs=1e-12)
+
+
+def test_the_state_of_a_failure_is_within_the_bounds_and_can_be_diagnosed():
+    m = cd.Mechanism("bounded")
+    part = m.body("part", position=(0.5, 0, 0))
+    length = m.parameter("length", 0.5, lower=0.2, upper=0.8)
+    m.prismatic("slide", m.ground.frame(z=X, x=Z), part.frame(z=X, x=Z))
+    m.distance("rod", m.ground.point((0, 0, 0)), part.point(), length)
+    m.drive("there", m["slide"], 1.0)
+    result = m.assemble(free=["length"])
+    assert not result.ok and 0.2 <= result.state.variables["length"] <= 0.8
+    assert m.diagnose(result.state, free=["length"]).text()

@@ -114,9 +114,12 @@ def _result(
     else:
         unmet = [end.run for end in ends if end.run.outcome is not Outcome.CONVERGED] or [end.run for end in ends]
         status = STATUS[max(unmet, key=lambda run: np.nan_to_num(run.residual, nan=np.inf)).outcome]
+    state = system.state(coordinates, angles if angles.size else None, task.time)
+    if status is not Status.ASSEMBLED and system.variable_names:
+        state = state.with_variables(system.within_bounds(state.variables))  # so that it can be diagnosed, or a start
     return AssemblyResult(
         system,
-        system.state(coordinates, angles if angles.size else None, task.time),
+        state,
         residuals,
         status=status,
         residual=found.residual,

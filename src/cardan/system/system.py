@@ -717,6 +717,12 @@ class System:
         found: FloatArray = np.where(np.abs(values - at_bound) <= room, at_bound, values)
         return found
 
+    def within_bounds(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The variables among some values of parameters, moved to their bounds where they are beyond."""
+        lower, upper, _ = self.cached("bounds", self._bounds)
+        found = np.clip([values[name] for name in self.variable_names], lower, upper)
+        return dict(zip(self.variable_names, found.tolist(), strict=True))
+
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of every variable the bounds and the scale; shape (variables,) each."""
         book = self._packed.book

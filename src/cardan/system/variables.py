@@ -205,7 +205,7 @@ def extend(system: System) -> None:
     book, variables = source.book, source.variables
     assert book is not None
     program = _Program(book, variables, source.drawn)
-    free = len(variables.free)
+    free, chosen = len(variables.free), set(variables.names)
     ints = system.ints.tolist()
     lengths, numbers = np.zeros(free), np.zeros(free)
     links: list[tuple[int, list[int], list[tuple[int, int, int]]]] = []  # record, columns, links
@@ -214,8 +214,8 @@ def extend(system: System) -> None:
         by_feature: dict[int, dict[int, int]] = {}
         kinds: dict[int, int] = {}
         for position, node in record.bindings:
-            if program.node(node).operation == "constant":
-                continue
+            if not book.parameters_of([node]) & chosen:
+                continue  # its value is drawn already
             feature = _feature_at(ints, start, par + position)
             assert feature is not None
             kind, number, component = feature
@@ -250,7 +250,7 @@ def extend(system: System) -> None:
     for k, angle in enumerate(source.angles):
         first = ints[place + layout.ANGLE_RECORD * k + layout.ANGLE_SOURCE]
         for position, node in angle.bindings:
-            if program.node(node).operation != "constant":
+            if book.parameters_of([node]) & chosen:
                 program.outputs.append((program.node(node), first + position, None))
     _write(system, ints, program, links)
     drawn = np.array([source.drawn[name] for name in variables.free])
