@@ -37,6 +37,8 @@ def add_parameters(case, seed, index):
         made = {"name": f"P{k}", "value": fits, "factor": factor, "term": term, "place": places[number]}
         if is_free:
             made["value"] = float(fits * (1.0 + BESIDE * rng.standard_normal()))
+            if places[number][-1] == "angle" and not 0.0 < factor * made["value"] + term < np.pi:
+                made["value"] = fits  # the angle between two axes has no other values
             if rng.random() < BOUNDED:
                 room = float(rng.uniform(*ROOM)) * abs(fits)
                 made["bounds"] = [made["value"] - room, made["value"] + room]

@@ -103,6 +103,9 @@ def _result(
     """Evaluate every constraint at the poses that are returned; this alone decides the verdict."""
     options = task.options
     found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
+    if not found.met and system.variable_names:  # within the bounds, so that it can be diagnosed, or be a start
+        angles = system.within_bounds(angles)
+        found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
     if found.met and not touching.crossing(system, coordinates, angles):
         status = Status.ASSEMBLED
     elif found.met:
@@ -114,12 +117,9 @@ def _result(
     else:
         unmet = [end.run for end in ends if end.run.outcome is not Outcome.CONVERGED] or [end.run for end in ends]
         status = STATUS[max(unmet, key=lambda run: np.nan_to_num(run.residual, nan=np.inf)).outcome]
-    state = system.state(coordinates, angles if angles.size else None, task.time)
-    if status is not Status.ASSEMBLED and system.variable_names:
-        state = state.with_variables(system.within_bounds(state.variables))  # so that it can be diagnosed, or a start
     return AssemblyResult(
         system,
-        state,
+        system.state(coordinates, angles if angles.size else None, task.time),
         residuals,
         status=status,
         residual=found.residual,

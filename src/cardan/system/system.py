@@ -717,11 +717,12 @@ class System:
         found: FloatArray = np.where(np.abs(values - at_bound) <= room, at_bound, values)
         return found
 
-    def within_bounds(self, values: Mapping[str, float]) -> dict[str, float]:
-        """The variables among some values of parameters, moved to their bounds where they are beyond."""
+    def within_bounds(self, angles: FloatArray) -> FloatArray:
+        """Variables and counted angles, with each variable moved to its bound where it is beyond."""
         lower, upper, _ = self.cached("bounds", self._bounds)
-        found = np.clip([values[name] for name in self.variable_names], lower, upper)
-        return dict(zip(self.variable_names, found.tolist(), strict=True))
+        found = angles.copy()
+        found[: len(lower)] = np.clip(angles[: len(lower)], lower, upper)
+        return found
 
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of every variable the bounds and the scale; shape (variables,) each."""
