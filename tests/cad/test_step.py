@@ -391,3 +391,31 @@ def test_only_parts_and_assemblies_are_added(linkage):
         m.add(3)
     with pytest.raises(cd.ModelError, match="the names of its parts"):
         m.add(linkage, "name")
+
+
+def test_frames_of_faces_are_at_their_centres_and_faces_attach_where_they_are(tmp_path):
+    bored = steps.cut(steps.box((40, 40, 10), (0, 0, 5)), steps.cylinder(5, 40, (0, 0, -15)))
+    path = tmp_path / "placed.step"
+    steps.write(path, [["bored", bored, HERE, None], ["ball", steps.sphere(40, (100, 200, 300)), HERE, None]])
+    found = cd.load_step(path)
+    m = cd.Mechanism("placed")
+    block, ball = m.add(found["bored"], fixed=True), m.add(found["ball"], fixed=True)
+    np.testing.assert_allclose(found["bored"].cylinders()[0].frame(block).origin, (0, 0, 5e-3), atol=1e-12)
+    other = m.body("other", position=(0.1, 0.2, 0.36))
+    m.contact("on", found["ball"].spheres()[0].attach_to(ball), other.attach(cd.geometry.sphere(0.01)))
+    result = m.assemble()
+    assert result.ok
+    assert np.linalg.norm(result.state["other"].position - (0.1, 0.2, 0.3)) == pytest.approx(0.05, abs=1e-12)
+    with pytest.raises(cd.ModelError, match="density= and mass="):
+        m.add(found["ball"], "heavy", density=1000.0, mass=3.0)
+
+
+def test_a_proposal_is_added_to_a_mechanism(linkage):
+    m = cd.Mechanism("added")
+    m.add(linkage)
+    (first, *_) = cd.cad.propose_joints(linkage)
+    assert m.add(first, "hinge").name == "hinge" and "hinge" in m.joints
+    with pytest.raises(cd.ModelError, match="options of a body"):
+        m.add(first, density=1.0)
+    with pytest.raises(cd.ModelError, match="it must be an assembly"):
+        cd.cad.propose_joints("four bar.step")

@@ -58,3 +58,20 @@ def test_a_ball_at_rest_in_a_groove_stays_there():
         simulation = m.simulate(0.1, step=1e-2)
         assert simulation.ok, simulation.text()
         np.testing.assert_allclose(simulation.state["ball"].position, (x, 0, 0.1 * 2**0.5), atol=1e-12)
+
+
+def test_a_wheel_that_is_refused_leaves_no_shapes():
+    m = cd.Mechanism("wheel")
+    body = m.body("disc")
+    edge = m.ground.attach(g.circle(1.0))
+    with pytest.raises(cd.ModelError):
+        m.wheel("on", body.frame(), -0.1)
+    with pytest.raises(cd.ModelError):
+        m.contact("on", edge, body.attach(g.circle(0.1)), mode="roll_without_spin")
+    assert m.ground.attachments == (edge,) and not m.joints
+
+
+def test_shapes_with_bounds_are_drawn_in_their_size():
+    m = cd.Mechanism("drawn")
+    triangles = m.ground.attach(g.plane(4.0, 4.0)).shape.triangles()
+    np.testing.assert_allclose(np.ptp(triangles.vertices, axis=0), (4.0, 4.0, 0.0), atol=1e-12)
