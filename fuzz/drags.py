@@ -156,7 +156,7 @@ def run(drags: int, seed: int = 0, verbose: bool = False, kinds: tuple[str, ...]
     for k in rng.permutation(len(cases)):  # so that a run that is stopped has some of each
         name, m, count = cases[k]
         loop = LOOPS[name](rng) if m is None else gallery_loop(name, m)
-        found = run_one(m or loop.mechanism, loop, count, rng)  # type: ignore[union-attr]
+        found = run_one(m or loop.mechanism, loop, count, rng)  # type: ignore[union-attr]  # a loop of LOOPS has one
         if verbose:
             print(name, dict(found), flush=True)
         total += found

@@ -106,8 +106,9 @@ class Distance:
         self._ends = self.a.freedoms, 2 + self.b.freedoms
 
     def __del__(self) -> None:
-        if getattr(self, "_memory", None) is not None:
-            self._memory.give()  # type: ignore[union-attr]
+        memory = getattr(self, "_memory", None)  # none, where the making failed
+        if memory is not None:
+            memory.give()
 
     @staticmethod
     def _is_bounded(shape: Any) -> bool:
