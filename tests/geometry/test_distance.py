@@ -105,6 +105,81 @@ def test_surfaces_of_low_continuity_and_creases():
             assert np.linalg.norm(s(*pair.parameters[0]) - p) == pytest.approx(pair.distance, abs=1e-12)
 
 
+def nearest(s, p):
+    """The least distance of a point to a surface, by the judge."""
+    truth = judged(s)
+    uv, points = truth.grid(121)
+    d = ((points - p) ** 2).sum(axis=1)
+    starts = np.array(judge.apart(uv[np.argsort(d)[:3000]], 30, 0.02))
+    x = np.pad(starts, ((0, 0), (0, 2)))
+    return min(judge.polish(truth, judge.Still(p), np.eye(3), np.zeros(3), x)[1].min(), np.sqrt(d.min()))
+
+
+def hostile(kind):
+    """A surface over the unit square: with a pole, in other units, of high degree, with very uneven weights."""
+    rng = np.random.default_rng(11)
+    points, weights = judge.bumps(rng)
+    if kind == "pole":
+        points[:, 0] = points[0, 0]
+    elif kind == "degree 15":
+        x = np.linspace(0, 1, 18)
+        points = np.stack([*np.meshgrid(x, x, indexing="ij"), 0.4 * rng.normal(size=(18, 18))], -1)
+        return g.Surface(points, rng.uniform(0.5, 2.0, (18, 18)), degree=15), 1.0
+    elif kind == "weights 1e6":
+        weights = 10.0 ** rng.uniform(-3, 3, (8, 8))
+    scale = {"micrometres": 1e6, "megametres": 1e-6}.get(kind, 1.0)
+    return g.Surface(points * scale, weights), scale
+
+
+@pytest.mark.parametrize("kind", ["pole", "degree 15", "weights 1e6", "micrometres", "megametres"])
+def test_hostile_surfaces(kind):
+    s, scale = hostile(kind)
+    query = g.Distance(s, (0.0, 0.0, 0.0))
+    for p in scale * np.random.default_rng(2).uniform((-0.3, -0.3, -0.5), (1.3, 1.3, 0.5), (5, 3)):
+        pair = query.closest(p)
+        assert pair.distance <= nearest(s, p) + 1e-9 * scale
+        assert np.linalg.norm(judged(s)(pair.parameters[0])[0] - p) == pytest.approx(pair.distance, abs=1e-11 * scale)
+        assert pair.margin <= 1e-7 * scale
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_pairs_do_not_depend_on_the_unit(scale):
+    rng = np.random.default_rng(4)
+    a, b = bumpy(rng), bumpy(rng)
+    A, B = (g.Surface(s.points * scale, s.weights) for s in (a, b))
+    for _ in range(4):
+        pose = random_pose(rng, 1.2)
+        scaled = np.concatenate([scale * pose[:3], pose[3:]])
+        one, two = g.closest_pair(a, b, pose), g.closest_pair(A, B, scaled)
+        assert two.distance / scale == pytest.approx(one.distance, abs=1e-12)
+    gap = g.Distance(g.sphere(scale), g.sphere(0.5 * scale)).closest((0, 0, 1.45 * scale), signed=True).gap
+    assert gap / scale == pytest.approx(-0.05, abs=1e-12)
+
+
+def test_surfaces_that_cross_have_no_distance():
+    """Case 1414 of the thousand poses ended at 2e-9 while its Hessian became singular."""
+    rng = np.random.default_rng(7)
+    a, b = bumpy(rng), bumpy(rng)
+    query = g.Distance(a, b)
+    found = [query.closest(random_pose(rng, rng.uniform(0.05, 0.3))).distance for _ in range(60)]
+    assert max(found) < 1e-13
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        g.Curve([(0, 0), (1, 1), (0, 1), (1, 0)]),
+        g.Curve([(0, 0), (1, 1), (1, 1), (1, 1), (2, 0)]),
+        g.traced(lambda u: (u * u, u * u * u), (-1.0, 1.0)),
+    ],
+)
+def test_curves_with_cusps(curve):
+    points = curve.evaluate(np.linspace(*curve.bounds[0], 100001))[:, :2]
+    for p in [*np.random.default_rng(1).uniform(-0.5, 1.5, (10, 2)), (-0.3, 0.0), (1.0, 1.2)]:
+        sampled = np.linalg.norm(points - p, axis=1).min()
+        assert sampled - 1e-7 < g.closest_point(curve, p).distance <= sampled + 1e-12
+
+
 @pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7, 0.0, -1e-3, -0.05])
 def test_the_signed_gap_is_right_through_contact(gap):
     a, b = g.sphere(1.0), g.ellipsoid(0.5, 0.4, 0.3)
@@ -162,6 +237,10 @@ def test_a_trimmed_face_with_holes(count):
 
 def test_bad_domains_are_named():
     s = bumpy(np.random.default_rng(0))
+    with pytest.raises(cd.ModelError, match="at least one loop"):
+        g.Face(s, [])
+    with pytest.raises(cd.ModelError, match="loop 0 has no curves"):
+        g.Face(s, [[]])
     eight = g.Curve([(0.2, 0.2), (0.8, 0.8), (0.8, 0.2), (0.2, 0.6), (0.2, 0.2)], degree=1)
     with pytest.raises(cd.ModelError, match="loop 0 crosses itself"):
         g.Face(s, [eight])

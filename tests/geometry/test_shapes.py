@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.interpolate import BSpline, NdBSpline
+from scipy.interpolate import BSpline, NdBSpline, make_interp_spline
 
 import cardan as cd
 from cardan.geometry import basis
@@ -146,6 +147,50 @@ def test_interpolation_and_fit_state_their_error():
     assert np.abs(s(0, 0) - grid[0, 0]).max() < 1e-12
 
 
+@pytest.mark.parametrize("degree", [1, 3, 5])
+@pytest.mark.parametrize("is_repeated", [True, False])
+def test_periodic_interpolation_is_smooth_at_the_seam(degree, is_repeated):
+    t = np.linspace(0.0, 2.0 * np.pi, 24) ** 1.1
+    t *= 2.0 * np.pi / t[-1]
+    around = np.stack([(2.0 + np.cos(3 * t)) * np.cos(t), (2.0 + np.cos(3 * t)) * np.sin(t), np.sin(t)], axis=1)
+    u = np.append(basis.chord_parameters(around[:-1], "points") * 0.9, 1.0)
+    for given in (None, u):
+        data = around if is_repeated else around[:-1]
+        c = g.Curve.interpolate(data, degree=degree, periodic=True, parameters=given)
+        at = basis.chord_parameters(around, "points") if given is None else u
+        assert c.periods == (1.0,)
+        assert np.abs(c.evaluate(at) - around).max() < 1e-12
+        order = min(degree - 1, 2)
+        ends = c.evaluate(np.array([0.0, 1.0]), 3)[:, : order + 1]
+        assert np.abs(ends[0] - ends[1]).max() < 1e-9 * np.abs(ends).max()
+        if degree == 3:
+            expected = make_interp_spline(at, np.concatenate([around[:-1], around[:1]]), bc_type="periodic")
+            some = np.linspace(0.0, 1.0, 301)
+            assert np.abs(c.evaluate(some) - expected(some)).max() < 1e-12
+
+
+def test_one_count_is_that_of_both_directions():
+    x, y = np.meshgrid(np.linspace(0, 1, 20), np.linspace(0, 1, 15), indexing="ij")
+    grid = np.stack([x, y, x * y + 0.1 * np.sin(5 * x)], axis=-1)
+    one, two = g.Surface.fit(grid, 8), g.Surface.fit(grid, (8, 8))
+    assert np.array_equal(one[0].points, two[0].points) and one[1] == two[1]
+    assert g.Surface.fit(grid, np.int64(8))[0].points.shape == (8, 8, 3)
+    assert g.Surface.fit(grid, [9, 8])[0].points.shape == (9, 8, 3)
+
+
+def test_texts_of_shapes_have_kind_and_size():
+    square = [g.Curve([a, b], degree=1) for a, b in pairwise([(0, 0), (0.5, 0), (0.5, 0.5), (0, 0)])]
+    texts = {
+        "<NURBS curve: degree 3, 5 control points>": g.Curve(POINTS[0][:5]),
+        "<NURBS surface: degrees 3 and 2, 4 × 5 control points>": g.Surface(POINTS[:4, :5], degree=(3, 2)),
+        "<face of <NURBS surface: degrees 3 and 3, 4 × 4 control points>, 1 loop>": g.Face(
+            g.Surface(POINTS[:4, :4]), [square]
+        ),
+        "<mesh: 3 vertices, 2 faces>": g.Mesh(np.eye(3), [(0, 1, 2), (0, 2, 1)]),
+    }
+    assert {repr(shape): shape for shape in texts.values()} == texts
+
+
 def test_surfaces_from_curves():
     c = g.Curve([(1, 0, 0), (2, 0, 1), (1, 0, 2), (1.5, 0, 3)])
     s = g.revolve(c, 2.0)
@@ -159,6 +204,41 @@ def test_surfaces_from_curves():
     assert g.torus(2.0, 0.5).offset(0.1).numbers == (2.0, 0.6)
     cone = g.cone(1.0, 0.4, (0.0, 2.0))
     assert g.closest_point(cone, cone.offset(0.2)(0.3, 1.0)).distance == pytest.approx(0.2, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", ["circle", "sphere", "cylinder", "cone", "torus"])
+def test_offsets_are_at_their_distance(name):
+    shape = g.sphere(2.0) if name == "sphere" else SHAPES[name]
+    places = shape.sample(3) if name == "sphere" else np.array([(x, 0.9)[: shape.freedoms] for x in (0.3, 1.1, 2.2)])
+    for distance in (0.2, -0.1):
+        for p in shape.offset(distance).evaluate(places):
+            pair = g.Distance(shape, (0.0, 0.0, 0.0)).closest(p, signed=True)
+            assert pair.gap == pytest.approx(distance, abs=1e-13)
+    with pytest.raises(cd.ModelError, match="the offset of a ellipse is not"):
+        g.ellipse(1.0, 2.0).offset(0.1)
+
+
+def test_several_surfaces_that_close_together_have_a_volume():
+    x = np.array([-1.0, 1.0])
+    face = g.Surface([[(a, b, 1.0) for b in x] for a in x], degree=1)
+    turns = [np.roll(np.eye(3), k, axis=1) for k in range(3)]
+    cube = [face.transformed(A) for A in turns] + [face.flipped().transformed(-A).flipped() for A in turns]
+    mass = g.mass_properties([s if g.normal(s, 0.5, 0.5) @ s(0.5, 0.5) > 0 else s.flipped() for s in cube], density=2.0)
+    assert mass.volume == pytest.approx(8.0, rel=1e-13)
+    assert mass.inertia == pytest.approx(np.eye(3) * 16.0 * 8.0 / 12.0, abs=1e-12)
+    with pytest.raises(cd.ModelError, match="the surface is open"):
+        g.volume(cube[:5])
+
+
+def test_a_curve_and_plain_values():
+    c = g.Curve(POINTS[0][:, :2], WEIGHTS[0], degree=4)
+    u = np.linspace(0.0, 1.0, 33)
+    for other in (g.from_json(g.to_json(c)), g.from_dict(g.as_dict(c))):
+        assert np.array_equal(other.evaluate(u, 3), c.evaluate(u, 3))
+    line = g.line(2.0)
+    ends = line.to_nurbs().bounds[0]
+    at = np.linspace(*ends, 7)
+    assert np.abs(line.to_nurbs().evaluate(at) - line.evaluate(at)).max() < 1e-15
 
 
 def test_measures_are_those_of_closed_forms():
@@ -234,7 +314,15 @@ BAD = {
     "knots_u has 5 knots": lambda: g.Surface(POINTS, knots_u=np.linspace(0, 1, 5)),
     "points[0, 1, 2] is inf": lambda: g.Surface(np.where(np.arange(48).reshape(4, 4, 3) == 5, np.inf, 1.0)),
     "points[1] and [2] coincide": lambda: g.Curve.interpolate([(0, 0), (1, 0), (1, 0), (2, 1)]),
+    "periodic interpolation needs an odd degree": lambda: g.Curve.interpolate(POINTS[0], degree=2, periodic=True),
+    "along u is '8'": lambda: g.Surface.fit(POINTS, "8"),
+    "along v is 7.5": lambda: g.Surface.fit(POINTS, (4, 7.5)),
+    "counts is (4, 4, 4)": lambda: g.Surface.fit(POINTS, (4, 4, 4)),
+    "along u is True": lambda: g.Surface.fit(POINTS, True),
     "hole at the edge (0, 1)": lambda: g.Mesh(np.eye(3), [(0, 1, 2)]).mass_properties(),
+    "the text is not JSON": lambda: g.from_json("{"),
+    "lack 'weights'": lambda: g.from_dict({"kind": "curve", "degrees": [1], "knots": [], "points": []}),
+    "the curve is rational": lambda: g.to_scipy(SHAPES["curve"]),
     "radius of the circle is -1.0": lambda: g.circle(-1.0),
     "cross itself": lambda: g.torus(1.0, 1.5),
     "open": lambda: g.volume(surface()),

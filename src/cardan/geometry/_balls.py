@@ -10,8 +10,9 @@ from cardan.geometry import abi
 from cardan.geometry._nodes import enclose, norm
 from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, CLIPPED, DX, FIXED, G, H, L, V, Y
 
-SHRINK = 0.6  # of the radius of a ball that is not certified
-SHRINKS = 14
+SHRINK = 0.7  # of the radius of a ball that is not certified
+LEAST = 1e-3  # of the radius that is tried: smaller balls are not sought
+ROUNDS = 5  # evaluations of the derivative bounds, within smaller and smaller balls
 FIRST_BALL = 0.5  # of the width of a root: the radius that is tried first
 
 
@@ -46,6 +47,29 @@ def bounds_near(tree, number, x, reach, out, work):
 
 
 @inner
+def holds(patches, h, g, fixed, sigma, lipschitz, rho, K):
+    """Whether H + diag(2|g|/ρ) − (Lρ/3) I is positive definite, in lengths y = σ x."""
+    good = True
+    for i in range(4):
+        for j in range(i + 1):
+            s = h[4 * i + j] / (sigma[i] * sigma[j])
+            if (i & 1) >= patches[i >> 1][abi.P_FREEDOMS] or (j & 1) >= patches[j >> 1][abi.P_FREEDOMS]:
+                s = 1.0 if i == j else 0.0
+            elif i == j:
+                s -= lipschitz * rho / 3.0
+                if fixed[i] != 0.0:
+                    s += 2.0 * abs(g[i]) / (sigma[i] * rho)
+            for k in range(j):
+                s -= K[4 * i + k] * K[4 * j + k]
+            if i == j:
+                good = good and s > 0.0
+                K[4 * i + i] = sqrt(s) if s > 0.0 else 1.0
+            else:
+                K[4 * i + j] = s / K[4 * j + j]
+    return good
+
+
+@inner
 def ball_radius(job, numbers, patches, x, distance, work):
     """ρ of the ball around the minimum x in which no point is closer; zero if there is none; σ in DX."""
     v = cut(work, V, 12)
@@ -66,7 +90,26 @@ def ball_radius(job, numbers, patches, x, distance, work):
             rho = max(rho, FIRST_BALL * sigma[i] * (box[1] - box[0]))
         else:
             sigma[i] = 1.0
-    for _ in range(SHRINKS):
+    found = lipschitz = 0.0
+    inside = LEAST * rho
+    rounds = 0
+    while True:
+        if holds(patches, h, g, fixed, sigma, lipschitz, inside, K):
+            if rounds > 0:
+                found = max(found, inside)
+                if inside == rho:
+                    return found
+        else:
+            if rounds == 0:  # H itself is not positive definite
+                return 0.0
+            inside *= SHRINK
+            if inside > LEAST * rho:
+                continue
+        if rounds == ROUNDS:
+            return found
+        if rounds > 0:
+            rho = sqrt(rho * max(found, inside))
+        rounds += 1
         m1 = m2 = m3 = 0.0
         for k in range(2):
             freedoms = patches[k][abi.P_FREEDOMS]
@@ -84,27 +127,7 @@ def ball_radius(job, numbers, patches, x, distance, work):
                 m3 = max(m3, sqrt(third + tt * tt * (3.0 * B[7] * B[7] * ss + B[8] * B[8] * tt)))
         m1 = sqrt(m1)
         lipschitz = 3.0 * m1 * m2 + (distance + m1 * rho) * m3
-        good = True
-        for i in range(4):
-            for j in range(i + 1):
-                s = h[4 * i + j] / (sigma[i] * sigma[j])
-                if (i & 1) >= patches[i >> 1][abi.P_FREEDOMS] or (j & 1) >= patches[j >> 1][abi.P_FREEDOMS]:
-                    s = 1.0 if i == j else 0.0
-                elif i == j:
-                    s -= lipschitz * rho / 3.0
-                    if fixed[i] != 0.0:
-                        s += 2.0 * abs(g[i]) / (sigma[i] * rho)
-                for k in range(j):
-                    s -= K[4 * i + k] * K[4 * j + k]
-                if i == j:
-                    good = good and s > 0.0
-                    K[4 * i + i] = sqrt(s) if s > 0.0 else 1.0
-                else:
-                    K[4 * i + j] = s / K[4 * j + j]
-        if good:
-            return rho
-        rho *= SHRINK
-    return 0.0
+        inside = rho  # L holds in smaller balls too
 
 
 @inner

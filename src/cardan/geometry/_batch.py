@@ -1,13 +1,15 @@
 """Calls of evaluators from Python: one point, or many.
 
-A table has addresses: evaluator, ints, floats.  ``work`` is the address of the scratch of one thread.
+A table has addresses: evaluator, ints, floats.  ``work`` is the address of the scratch of one thread.  In front of it
+are the parameters of one point, the size of the scratch, and the rows of that point.
 """
 
 from cardan._jit import call_evaluator, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
 
-QS = 4  # floats of the scratch in front, for the parameters of one point
+QS = 4  # floats of the scratch in front: the parameters of one point (2), the size of the scratch, one spare
 OUT = 30  # floats that follow, for its rows
+DONE, OUTSIDE, UNPREPARED = range(3)  # what a call found: bad parameters; no table yet, a bad order, a small scratch
 
 
 @inner
@@ -21,16 +23,21 @@ def is_outside(ints, floats, q):
 
 @jit
 def evaluate_one(table, order, u, v, scratch):
-    """Rows up to that order at (u, v), behind the parameters in the scratch; returns 1 if one is outside its bounds."""
+    """Rows up to that order at (u, v), behind the parameters in the scratch; returns DONE or why there are none."""
+    if table == 0 or order < 0 or order > 3:
+        return UNPREPARED
     table = integers_at(table)
     q = floats_at(scratch)
     q[0] = u
     q[1] = v
     ints, floats = integers_at(table[1]), floats_at(table[2])
+    if q[2] < QS + OUT + ints[abi.WORK]:
+        return UNPREPARED
     if is_outside(ints, floats, q):
-        return 1
+        return OUTSIDE
     out = tail(q, QS)
-    return call_evaluator(table[0], order, ints, floats, q, q, out, out, tail(q, QS + OUT))
+    call_evaluator(table[0], order, ints, floats, q, q, out, out, tail(q, QS + OUT))
+    return DONE
 
 
 @jit

@@ -6,14 +6,167 @@ At the centre of the boxes g = ∂f/∂x.  Within them |g_i − g_i(centre)| ≤
 
 A pair is excluded if some g_i cannot vanish, and cannot have the sign of an active bound that the box touches, or if
 some H_ii is negative in all of the box.
+
+Two more tests concern the parameters i ∈ F whose side of the box touches no bound; C_ij ≥ |H_ij − H_ij(centre)| from
+bounds of the third derivatives r_ij·r_l + r_il·r_j + r_jl·r_i + r·r_ijl.
+
+* A saddle point: elimination of H_FF finds a vector w with wᵀH w < 0 at the centre, and so in all of the box if
+  wᵀH w < −Σ |w_i| |w_j| C_ij.
+* No point with g_F = 0 ([Krawczyk1969]): with Y = H_FF⁻¹, some i has
+  |(Y g)_i| > α_i + Σ_j (|Y| C)_ij α_j + Σ_{j∉F} |Y H|_ij α_j.
+
 The numbers of both nodes are in BOX of the workspace.
 """
 
-from cardan._jit import cut, evaluator, floats_at, integers_at, tail
+from cardan._jit import cut, evaluator, floats_at, inner, integers_at, tail
 from cardan.geometry import abi
 from cardan.geometry._nodes import dot, enclose
 from cardan.geometry._polish import difference
-from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, BOX, NORMAL, ROWS_A, ROWS_B, Y
+from cardan.geometry._workspace import (
+    BOUNDS_A,
+    BOUNDS_B,
+    BOX,
+    CHANGE,
+    DX,
+    FIXED,
+    NORMAL,
+    ROWS_A,
+    ROWS_B,
+    SYSTEM,
+    G,
+    H,
+    Y,
+)
+
+PIVOT = 1e-13  # of the largest entry: H_FF counts as singular
+
+
+@inner
+def third(work, i, j, l, far):
+    """A bound of |∂³f/∂x_i ∂x_j ∂x_l|."""
+    a, b, c = i >> 1, j >> 1, l >> 1
+    p, q, s = i & 1, j & 1, l & 1
+    A = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * a)
+    B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * b)
+    C = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * c)
+    total = 0.0
+    if a == b:
+        total += A[2 + p + q] * C[s]
+    if a == c:
+        total += A[2 + p + s] * B[q]
+    if b == c:
+        total += B[2 + q + s] * A[p]
+    if a == b and b == c:
+        total += far * A[5 + p + q + s]
+    return total
+
+
+@inner
+def second_order(patches, half, far, work):
+    """H at the centre, and CHANGE ← C."""
+    r = tail(work, NORMAL)
+    h = cut(work, H, 16)
+    change = cut(work, CHANGE, 16)
+    for i in range(4):
+        for j in range(4):
+            h[4 * i + j] = change[4 * i + j] = 0.0
+            if (i & 1) < patches[i >> 1][abi.P_FREEDOMS] and (j & 1) < patches[j >> 1][abi.P_FREEDOMS]:
+                k = i >> 1
+                S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
+                other = tail(work, ROWS_A + (ROWS_B - ROWS_A) * (j >> 1))
+                value = dot(tail(S, 3 + 3 * (i & 1)), tail(other, 3 + 3 * (j & 1)))
+                if k == j >> 1:
+                    second = tail(S, 3 * (1 + patches[k][abi.P_FREEDOMS] + (i & 1) + (j & 1)))
+                    value += dot(second, r) * (1.0 - 2.0 * k)
+                else:
+                    value = -value
+                h[4 * i + j] = value
+                for l in range(4):
+                    if (l & 1) < patches[l >> 1][abi.P_FREEDOMS]:
+                        change[4 * i + j] += third(work, i, j, l, far) * half[l]
+
+
+@inner
+def is_saddle(free, w, work):
+    """Whether some w of the free parameters has wᵀH w < 0 in all of the box."""
+    h = cut(work, H, 16)
+    change = cut(work, CHANGE, 16)
+    K = cut(work, SYSTEM, 16)  # H = K D Kᵀ with ones on the diagonal of K and D on that of the array
+    for k in range(4):
+        for i in range(k, 4):
+            s = 0.0
+            if free[i] != 0.0 and free[k] != 0.0:
+                s = h[4 * i + k]
+                for j in range(k):
+                    if free[j] != 0.0:
+                        s -= K[4 * i + j] * K[4 * k + j] * K[5 * j]
+                if i > k:
+                    s /= K[5 * k]
+            K[4 * i + k] = s
+            if i == k and free[k] != 0.0 and not s > 0.0:  # w = −H_{<k}⁻¹ H_{<k,k}, and 1
+                bound = 0.0
+                for back in range(k + 1):
+                    at = k - back
+                    w[at] = 1.0 if at == k else 0.0
+                    if at < k and free[at] != 0.0:
+                        for j in range(at + 1, k + 1):
+                            if free[j] != 0.0:
+                                w[at] -= K[4 * j + at] * w[j]
+                for a in range(k + 1):
+                    for b in range(k + 1):
+                        bound += abs(w[a]) * abs(w[b]) * change[4 * a + b]
+                return s < -bound
+    return False
+
+
+@inner
+def has_no_root(free, half, g, work):
+    """Whether g_F vanishes nowhere in the box."""
+    h = cut(work, H, 16)
+    change = cut(work, CHANGE, 16)
+    m = cut(work, SYSTEM, 32)  # H_FF and the unit matrix, then Y
+    largest = 0.0
+    for i in range(4):
+        for j in range(4):
+            both = free[i] != 0.0 and free[j] != 0.0
+            m[8 * i + j] = h[4 * i + j] if both else (1.0 if i == j else 0.0)
+            m[8 * i + 4 + j] = 1.0 if i == j else 0.0
+            if both:
+                largest = max(largest, abs(h[4 * i + j]))
+    for k in range(4):
+        best = k
+        for i in range(k + 1, 4):
+            if abs(m[8 * i + k]) > abs(m[8 * best + k]):
+                best = i
+        if free[k] != 0.0 and not abs(m[8 * best + k]) > PIVOT * largest:
+            return False
+        for c in range(8):
+            m[8 * k + c], m[8 * best + c] = m[8 * best + c], m[8 * k + c]
+        pivot = m[8 * k + k]
+        for c in range(8):
+            m[8 * k + c] /= pivot
+        for i in range(4):
+            if i != k:
+                factor = m[8 * i + k]
+                for c in range(8):
+                    m[8 * i + c] -= factor * m[8 * k + c]
+    for i in range(4):
+        if free[i] != 0.0:
+            step, reach = 0.0, half[i]
+            for j in range(4):
+                fixed = 0.0
+                for k in range(4):
+                    if free[k] != 0.0:
+                        y = m[8 * i + 4 + k]
+                        reach += abs(y) * change[4 * k + j] * half[j]
+                        if free[j] == 0.0:
+                            fixed += y * h[4 * k + j]
+                        elif j == k:
+                            step += y * g[k]
+                reach += abs(fixed) * half[j]
+            if abs(step) > reach:
+                return True
+    return False
 
 
 def _exclude(op, ints, floats, q, step, out, jacobian, work):
@@ -46,8 +199,10 @@ def _exclude(op, ints, floats, q, step, out, jacobian, work):
     f = difference(job, patches, x, floats, work)
     r = tail(work, NORMAL)
     far = (2.0 * f) ** 0.5 + 2.0 * reach
+    free, gradient, halves = cut(work, FIXED, 4), cut(work, G, 4), cut(work, DX, 4)
     for i in range(4):
         k, p = i >> 1, i & 1
+        free[i] = gradient[i] = halves[i] = 0.0
         if p < patches[k][abi.P_FREEDOMS]:
             S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
             B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * k)
@@ -66,7 +221,9 @@ def _exclude(op, ints, floats, q, step, out, jacobian, work):
             at_upper = limit[2] == 0.0 and boxes[k][2 * p + 1] >= limit[1]
             if (g > change and not at_lower) or (g < -change and not at_upper):
                 return 1
+            halves[i], gradient[i] = 0.5 * (boxes[k][2 * p + 1] - boxes[k][2 * p]), g
             if not at_lower and not at_upper:  # a minimum needs H_ii ≥ 0
+                free[i] = 1.0
                 freedoms = patches[k][abi.P_FREEDOMS]
                 bend = dot(tail(S, 3 + 3 * p), tail(S, 3 + 3 * p))
                 bend += dot(tail(S, 3 * (1 + freedoms + 2 * p)), r) * (1.0 - 2.0 * k)
@@ -80,7 +237,8 @@ def _exclude(op, ints, floats, q, step, out, jacobian, work):
                         change += bound * half
                 if bend < -change:
                     return 1
-    return 0
+    second_order(patches, halves, far, work)
+    return 1 if is_saddle(free, x, work) or has_no_root(free, halves, gradient, work) else 0
 
 
 EXCLUDE = evaluator(_exclude)

@@ -104,11 +104,12 @@ def make_node(tree, k, work):
 
 @jit
 def make_roots(tree, work):
-    """Bounds of the roots; returns a bound of the largest side of a box around them [m]."""
-    tree = pointer(tree)
+    """Bounds of the roots; returns a bound of the largest side of a box around them [m].  tree: address."""
+    tree = integers_at(tree)
     work = pointer(work)
     boxes = floats_at(tree[abi.T_BOXES])
     for k in range(tree[abi.T_ROOTS]):
+        integers_at(tree[abi.T_NODES])[abi.NODE_INTS * k + abi.N_ROOT] = k
         make_node(tree, k, work)
     side = size = 0.0
     for c in range(3):

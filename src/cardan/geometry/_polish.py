@@ -17,6 +17,9 @@ RESIDUE = 3e-16  # of the coordinates: |g|/|S_u| that is rounding of r; it matte
 ROUNDING = 1e-14  # of f: an increase that is rounding, if a step of Newton's method is nearly over
 NEAR = 1e-8  # of f: the predicted decrease of such a step
 TINY = 1e-15  # of the size of the step: nothing is left to improve
+# Of |S_u|²: the first shift of a Hessian that is not positive definite.  Where shapes cross, H is singular as r → 0; a
+# shift that vanishes with r keeps the convergence superlinear ([Yamashita2001]).
+SHIFT = 3e-2
 SINGULAR = 1e-12  # pivot of the Hessian, relative to |S_u|²
 
 
@@ -105,7 +108,7 @@ def quadratic(patches, limits, x, work):
 
 @inner
 def factor(h, fixed, v, shift, K):
-    """K ← Cholesky factor of H + shift diag|V_i|², with rows of fixed parameters those of the identity."""
+    """K ← Cholesky factor of H + shift diag|V_i|², with rows of fixed parameters those of diag|V_i|²."""
     for i in range(4):
         size = dot(tail(v, 3 * i), tail(v, 3 * i))
         for j in range(i + 1):
@@ -113,7 +116,7 @@ def factor(h, fixed, v, shift, K):
             if i == j:
                 s += shift * size
             if fixed[i] != 0.0 or fixed[j] != 0.0:
-                s = 1.0 if i == j else 0.0
+                s = 0.0 if i != j else size if size > 0.0 else 1.0
             for k in range(j):
                 s -= K[4 * i + k] * K[4 * j + k]
             if i == j:
@@ -127,7 +130,10 @@ def factor(h, fixed, v, shift, K):
 
 @inner
 def polish(job, patches, limits, x, T, work):
-    """Minimise f from x within the limits of the patches; x ← a local minimum; returns its distance."""
+    """Minimise f from x within the limits of the patches; x ← a local minimum; returns its distance.
+
+    Y ← the number of iterations, and the largest |g_i|/|V_i| of a free parameter that is left.
+    """
     y = cut(work, Y, 4)
     g = cut(work, G, 4)
     h = cut(work, H, 16)
@@ -136,6 +142,8 @@ def polish(job, patches, limits, x, T, work):
     K = cut(work, L, 16)
     dx = cut(work, DX, 4)
     best = inf
+    size = 1.0
+    rest = inf
     damping = 0.0
     predicted = inf
     for i in range(4):
@@ -163,7 +171,7 @@ def polish(job, patches, limits, x, T, work):
             damping = max(4.0 * damping, 1e-3)
         shift = damping
         while not factor(h, fixed, v, shift, K):
-            shift = max(4.0 * shift, 3e-2)
+            shift = max(4.0 * shift, min(SHIFT, sqrt(2.0 * best) / size))
             if shift > 1e12:
                 break
         for i in range(4):
@@ -195,5 +203,5 @@ def polish(job, patches, limits, x, T, work):
             last = True
             for i in range(4):
                 y[i] = x[i]
-    work[Y] = used
+    work[Y], work[Y + 1] = used, rest
     return sqrt(2.0 * best)

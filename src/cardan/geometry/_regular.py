@@ -4,19 +4,26 @@ At a closest pair that is not on an edge the difference is along both normals.  
 distance: they stay regular at a gap of zero and when the shapes penetrate each other, where the gap
 (S² − S¹)·N¹/|N¹| is negative.  Newton's method; the step is bounded.
 N¹ = S_u × S_v of a surface, and (y', −x', 0) of a curve in the xy plane.
+
+Where shapes touch along a line or a face (a cylinder on a plane), the pairs are not isolated and the matrix is
+singular.  Elimination with row and column exchanges then leaves the remaining parameters where they are; the equations
+that are left must hold already.  Rows and columns are scaled by lengths, so that entries are ratios and angles.
 """
 
 from math import sqrt
 
 from cardan._jit import cut, floats_at, inner, integers_at, jit, pointer, tail
 from cardan.geometry import abi
-from cardan.geometry._nodes import dot
+from cardan.geometry._nodes import dot, norm
 from cardan.geometry._polish import difference, open_pose
 from cardan.geometry._workspace import FRAME, NORMAL, ROWS_A, ROWS_B
 
 ITERATIONS = 40
 CONVERGED = 1e-13
-F, M = 60, 72  # pieces of the workspace: F (4), and a matrix 4×5
+SINGULAR = 1e-9  # a pivot: the angle by which a normal turns over the whole range of a parameter
+CONSISTENT = 1e-9  # what may be left of an equation without a pivot
+M, N_RATES, SCALE = 60, 80, 89  # pieces of the workspace: a matrix 4×5, N and its rates, widths of the parameters
+ORDER = 93  # columns in the order of the pivots
 
 
 @inner
@@ -42,6 +49,29 @@ def normal_and_rates(S, freedoms, N):
         N[3], N[4] = S[7], -S[6]
 
 
+@inner
+def eliminate(m, order, n):
+    """Elimination with row and column exchanges; m ← triangular, order ← columns; returns the rank."""
+    for k in range(n):
+        row, column = k, k
+        for i in range(k, n):
+            for c in range(k, n):
+                if abs(m[5 * i + c]) > abs(m[5 * row + column]):
+                    row, column = i, c
+        if not abs(m[5 * row + column]) > SINGULAR:
+            return k
+        for c in range(5):
+            m[5 * k + c], m[5 * row + c] = m[5 * row + c], m[5 * k + c]
+        for i in range(n):
+            m[5 * i + k], m[5 * i + column] = m[5 * i + column], m[5 * i + k]
+        order[k], order[column] = order[column], order[k]
+        for i in range(k + 1, n):
+            factor = m[5 * i + k] / m[5 * k + k]
+            for c in range(k, 5):
+                m[5 * i + c] -= factor * m[5 * k + c]
+    return n
+
+
 @jit
 def regular(job, pose, x, options):
     """x ← a regular pair near x; options ← gap in O_DISTANCE, points.  Returns 0 if it converged."""
@@ -64,8 +94,13 @@ def regular(job, pose, x, options):
     n = first + second
     A = cut(work, ROWS_A, 30)
     B = cut(work, ROWS_B, 30)
-    N = cut(work, 96, 9)
+    N = cut(work, N_RATES, 9)
     m = cut(work, M, 20)
+    width = cut(work, SCALE, 4)
+    order = cut(work, ORDER, 4)
+    for i in range(n):
+        limit = tail(limits[0], 3 * i) if i < first else tail(limits[1], 3 * (i - first))
+        width[i] = limit[1] - limit[0]
     status = 1
     for used in range(ITERATIONS + 1):
         difference(job, patches, x, T, work)
@@ -78,6 +113,10 @@ def regular(job, pose, x, options):
             options[abi.O_POINT_B + c] = B[c]
         if status == 0 or used == ITERATIONS:
             break
+        length = 0.0
+        for i in range(n):
+            order[i] = i
+            length = max(length, width[i] * norm(tail(A, 3 + 3 * i) if i < first else tail(B, 3 + 3 * (i - first))))
         for i in range(n):
             row = tail(m, 5 * i)
             if i < first:
@@ -87,6 +126,7 @@ def regular(job, pose, x, options):
                     row[k] = dot(tail(A, 3 + 3 * k), t) + dot(r, tail(A, 3 * (1 + first + i + k)))
                 for k in range(second):
                     row[first + k] = -dot(tail(B, 3 + 3 * k), t)
+                scale = length * norm(t)
             else:
                 j = i - first
                 t = tail(B, 3 + 3 * j)
@@ -95,42 +135,31 @@ def regular(job, pose, x, options):
                     row[k] = dot(tail(N, 3 + 3 * k), t)
                 for k in range(second):
                     row[first + k] = dot(N, tail(B, 3 * (1 + second + j + k)))
-        good = True
-        for k in range(n):  # elimination with row exchanges
-            best = k
-            for i in range(k + 1, n):
-                if abs(m[5 * i + k]) > abs(m[5 * best + k]):
-                    best = i
-            if not abs(m[5 * best + k]) > 0.0:
-                good = False
-                break
-            for c in range(5):
-                m[5 * k + c], m[5 * best + c] = m[5 * best + c], m[5 * k + c]
-            for i in range(k + 1, n):
-                factor = m[5 * i + k] / m[5 * k + k]
-                for c in range(k, 5):
-                    m[5 * i + c] -= factor * m[5 * k + c]
-        if not good:
-            return 2
-        for back in range(n):
-            i = n - 1 - back
+                scale = size * norm(t)
+            if not scale > 0.0:
+                return 2
+            row[4] /= scale
+            for k in range(n):
+                row[k] *= width[k] / scale
+        rank = eliminate(m, order, n)
+        for i in range(rank, n):
+            if not abs(m[5 * i + 4]) <= CONSISTENT:
+                return 2
+        change = 0.0
+        for back in range(rank):
+            i = rank - 1 - back
             s = m[5 * i + 4]
-            for k in range(i + 1, n):
+            for k in range(i + 1, rank):
                 s -= m[5 * i + k] * m[5 * k + 4]
             m[5 * i + 4] = s / m[5 * i + i]
-        shorten = 1.0
-        change = 0.0
-        for i in range(n):
-            k = 0 if i < first else 1
-            p = i if i < first else i - first
-            width = limits[k][3 * p + 1] - limits[k][3 * p]
-            change = max(change, abs(m[5 * i + 4]) / width)
+            change = max(change, abs(m[5 * i + 4]))
         shorten = min(1.0, 0.1 / change) if change > 0.0 else 1.0
-        for i in range(n):
+        for row_number in range(rank):
+            i = int(order[row_number])
             k = 0 if i < first else 1
             p = i if i < first else i - first
             limit = tail(limits[k], 3 * p)
-            to = x[2 * k + p] + shorten * m[5 * i + 4]
+            to = x[2 * k + p] + shorten * m[5 * row_number + 4] * width[i]
             if limit[2] == 0.0:
                 to = min(max(to, limit[0]), limit[1])
             x[2 * k + p] = to

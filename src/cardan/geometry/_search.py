@@ -8,7 +8,7 @@ With r = S¹(x₁) − (R S²(x₂) + t) and f = ½ r·r, over boxes of the para
   along the difference after one sweep of coordinate descent on the parallelograms.
 * **Upper bound.** Newton's method on f with bounds (projected; the Hessian is shifted until it is positive definite).
 * **Ball.** Around a minimum x*, in lengths y = σ x:  f ≥ f* where |y − y*| ≤ ρ, if H + diag(2|g|/ρ) − (Lρ/3) I is
-  positive definite, with |g| at active bounds only and L ≥ |f'''| = |3 r'·r'' + r·r'''| within the ball.  Pairs of
+  positive definite, with |g| at active bounds only, and L ≥ |f'''| = |3 r'·r'' + r·r'''| within the ball.  Pairs of
   nodes inside a ball are discarded, so that the boxes around a minimum need not be subdivided down to the tolerance.
 
 What is left when the search ends cannot be closer than the returned lower bound.
@@ -17,15 +17,15 @@ Reads a job (:mod:`.abi`), the pose of b relative to a (R by rows, then t); writ
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, pointer, tail
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, tail
 from cardan.geometry import abi
 from cardan.geometry._balls import ball_radius, in_a_ball
 from cardan.geometry._nodes import children, dot, is_inside, move_node, norm
 from cardan.geometry._polish import open_pose, polish
 from cardan.geometry._workspace import BOX, DX, FRAME, NORMAL, ROWS_A, ROWS_B, Y
 
-POLISH_AGAIN = 0.1  # a pair this much smaller than where its line was polished last is polished
-POLISH_DEEPER = 0.6  # a pair this much smaller than any polished before is polished
+POLISH_AGAIN = 0.05  # a pair this much smaller than where its line was polished last is polished
+POLISH_DEEPER = 0.4  # a pair this much smaller than any polished before is polished
 POLISH_PAIRS, POLISH_FIRST = 150, 600  # one polish per so many pairs at most, after the first few
 SAME = 1e-3  # of the radius of a ball: a minimum this near to its centre is the same
 
@@ -41,7 +41,7 @@ def gap_along(d0, d1, d2, A, B, distance):
 
 
 @inner
-def slide(d, e, from_a, sign):
+def slide(d, e):
     """One step of coordinate descent: the multiple s ∈ [−1, 1] of e that brings d ± s e nearest to zero."""
     square = dot(e, e)
     if square > 0.0:
@@ -55,19 +55,17 @@ def lower_bound(A, B, normal, need, d):
     """Largest gap between two nodes along three directions; the first that reaches ``need``."""
     x, y, z = B[0] - A[0], B[1] - A[1], B[2] - A[2]
     radii = A[9] + B[9]
-    square = x * x + y * y + z * z
-    length = sqrt(square) + 1e-300
-    best = gap_along(x, y, z, A, B, square) / length - radii
+    along = abs(x * normal[0] + y * normal[1] + z * normal[2])
+    best = gap_along(normal[0], normal[1], normal[2], A, B, along) - radii
     if best < need:
-        along = abs(x * normal[0] + y * normal[1] + z * normal[2])
-        best = max(best, gap_along(normal[0], normal[1], normal[2], A, B, along) - radii)
+        square = x * x + y * y + z * z
+        best = max(best, gap_along(x, y, z, A, B, square) / (sqrt(square) + 1e-300) - radii)
         if best < need:
             d[0], d[1], d[2] = x, y, z
             for i in range(4):
-                slide(d, tail(A if i < 2 else B, 3 + 3 * (i & 1)), i < 2, 1.0)
-            length = norm(d) + 1e-300
+                slide(d, tail(A if i < 2 else B, 3 + 3 * (i & 1)))
             along = d[0] * x + d[1] * y + d[2] * z
-            best = max(best, gap_along(d[0], d[1], d[2], A, B, along) / length - radii)
+            best = max(best, gap_along(d[0], d[1], d[2], A, B, along) / (norm(d) + 1e-300) - radii)
     return best
 
 
@@ -119,7 +117,7 @@ def pop(keys, pairs, count):
 def search(job, pose, x, options):
     """The closest pair; returns a status.
 
-    job, x, options: addresses; x: parameters (u¹, v¹, u², v²), the start in modes WARM and LOCAL.
+    job, pose, x, options: addresses; x: parameters (u¹, v¹, u², v²), the start in modes WARM and LOCAL.
     """
     job = integers_at(job)
     x = floats_at(x)
@@ -132,7 +130,7 @@ def search(job, pose, x, options):
     balls = floats_at(job[abi.J_BALLS])
     work = floats_at(job[abi.J_WORK])
     T = cut(work, FRAME, 12)
-    open_pose(pointer(pose), T)
+    open_pose(floats_at(pose), T)
     nodes_a, nodes_b = integers_at(job[abi.T_NODES]), integers_at(other[abi.T_NODES])
     boxes_a, boxes_b = floats_at(job[abi.T_BOXES]), floats_at(other[abi.T_BOXES])
     tick = int(options[abi.O_TICK])
@@ -224,6 +222,7 @@ def search(job, pose, x, options):
             distance = polish(job, patches, (limits_a, limits_b), trial, T, work)
             polishes += 1
             iterations += int(work[Y])
+            rest = work[Y + 1]
             feasible = True
             if patch_a[abi.P_LOOPS] != 0:
                 feasible = is_inside(floats_at(patch_a[abi.P_LOOPS]), trial[0], trial[1])
@@ -268,7 +267,8 @@ def search(job, pose, x, options):
                     ball[2 + k] = trial[k]
                     ball[6 + k] = work[DX + k]
                 ball[10] = rho
-                ball[11] = distance if feasible else -1.0
+                # g is not exactly zero: f ≥ f* − |g| ρ, where |g| ≤ 2 rest
+                ball[11] = distance - 4.0 * rest * rho / distance if feasible else -1.0
                 if rho > 0.0 or (mode == abi.ALL and feasible):
                     ball_count += 1
         if not scanned:

@@ -50,8 +50,8 @@ class Analytic(Shape):
         axes = []
         for i, period in enumerate(self.periods):
             low, high = max(limits[3 * i], -extent), min(limits[3 * i + 1], extent)
-            if not np.isfinite(low + high):
-                raise ModelError(f"{self.name} is unbounded; it must be bounded, or its partner must be")
+            if not (np.isfinite(low) and np.isfinite(high)):
+                raise ModelError(f"the {self.name} is unbounded; it must be bounded, or its partner must be")
             limits[3 * i], limits[3 * i + 1] = low, high
             axes.append(np.linspace(low, high, (PARTS if period else 1) + 1))
         axes += [np.zeros(2)] * (2 - self.freedoms)

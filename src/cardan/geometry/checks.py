@@ -13,6 +13,9 @@ from cardan.errors import ModelError
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
+MOST_UNEVEN = 1e6  # largest weight over smallest weight of a shape
+ROUNDING = 1e-15  # of a point, per size, that ratio and degree: spans are sums of powers, whose terms cancel
+
 
 def numbers(value: Any, what: str, dimensions: int) -> FloatArray:
     """A contiguous array of finite floats with that many dimensions."""
@@ -81,11 +84,27 @@ def weights(value: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     if bad.size:
         index = tuple(int(k) for k in bad[0])
         raise ModelError(f"{what}[{', '.join(map(str, index))}] is {found[index]}; weights must be above zero")
+    if found.max() > MOST_UNEVEN * (1.0 + 1e-6) * found.min():  # edits of a shape at the limit round its weights
+        (low, least), (high, most) = (
+            (", ".join(str(int(k)) for k in np.unravel_index(at, shape)), found.flat[at])
+            for at in (int(found.argmin()), int(found.argmax()))
+        )
+        raise ModelError(
+            f"{what}[{low}] is {least} and [{high}] is {most}; their ratio must be at most {MOST_UNEVEN:g}, since "
+            "points near the smaller one would be lost in rounding; divide the shape, or move its control points"
+        )
     return found
 
 
-def not_all_equal(points: FloatArray, what: str) -> None:
-    """Control points that all coincide make no curve."""
+def rounding(points: FloatArray, weights: FloatArray, degree: int) -> float:
+    """How far a computed point may be from the exact one [m]."""
+    return float(ROUNDING * degree * np.abs(points).max() * weights.max() / weights.min())
+
+
+def extent(points: FloatArray, what: str) -> float:
+    """The largest side of a box around control points [m]; those that all coincide make no curve."""
     flat = points.reshape(-1, points.shape[-1])
-    if np.ptp(flat, axis=0).max() == 0.0:
+    found = float(np.ptp(flat, axis=0).max())
+    if found == 0.0:
         raise ModelError(f"all {len(flat)} {what} coincide at {flat[0].tolist()}; a shape needs an extent")
+    return found

@@ -11,7 +11,7 @@ The method is described in ``_search.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,24 @@ from cardan.errors import ModelError
 from cardan.geometry import abi
 from cardan.geometry.analytic import Point
 from cardan.geometry.checks import FloatArray, IntArray
-from cardan.geometry.tree import Memory, Tree
-from cardan.lazy import LazyModule
+from cardan.geometry.memory import Memory, address_of
+from cardan.geometry.tree import Tree
+from cardan.lazy import LazyModule, direct
 from cardan.math import euler
 
 _search = LazyModule("cardan.geometry._search")
 _regular = LazyModule("cardan.geometry._regular")
 
 TOLERANCE = 1e-9  # of the size of both shapes: the margin that a search tries to reach
+EPSILON = 4e-16  # of the coordinates: rounding of a distance, which a margin includes
 BUDGET = 400_000  # pairs of boxes of one search; then it ends with a larger margin
 FORGET = 60_000  # a tree with so many nodes that is full forgets those of earlier searches before it grows
 HEAP = 4096
 MOST_HEAP = 1 << 22
 STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
 CANDIDATES = 6  # starts of Newton's method on that grid
+
+_DISTANCE = abi.O_DISTANCE  # a global of this module is found faster
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -73,29 +77,57 @@ def pose_of(value: Any) -> FloatArray:
         return np.concatenate([p, IDENTITY[3:]])
     if p.shape != (abi.POSE,):
         raise ModelError(f"the pose has the shape {p.shape}; give x, y, z and a quaternion w, x, y, z, or a 4×4 matrix")
-    if not np.isfinite(p).all() or not p[3:].any():
+    x = p.tolist()
+    if not (isfinite(sum(x)) or np.isfinite(p).all()) or not any(x[3:]):
         raise ModelError(f"the pose is {p.tolist()}; it must be finite, with a quaternion that is not zero")
     return np.ascontiguousarray(p)
+
+
+def shape_of(value: Any) -> Any:
+    """A shape, or the point that numbers give."""
+    if hasattr(value, "patches"):
+        return value
+    if isinstance(value, list | tuple | np.ndarray):
+        return Point(value)
+    raise ModelError(f"{value!r:.80} is no shape and no point; give a shape or a mesh, or two or three numbers")
+
+
+def check_search(tolerance: Any, budget: Any) -> None:
+    """ModelError if a tolerance [m] or a budget cannot be used."""
+    if tolerance is not None and not (isinstance(tolerance, int | float | np.number) and 0.0 <= tolerance < inf):
+        raise ModelError(f"the tolerance is {tolerance!r}; it must be a length from zero on [m]")
+    if not (isinstance(budget, int | float | np.number) and budget >= 1):
+        raise ModelError(f"the budget is {budget!r}; it must be a number of pairs of boxes, at least 1")
 
 
 class Distance:
     """The distance between two shapes; it stores what a search has computed, so only one thread may use it.
 
-    a, b: shapes of this package, or points (two or three numbers).
+    a, b: shapes of this package, meshes, or points (two or three numbers).
     """
 
+    def __new__(cls, a: Any, b: Any) -> Distance:
+        """With a mesh: its own :class:`~.mesh_distance.MeshDistance`."""
+        if cls is Distance and (hasattr(a, "faces") or hasattr(b, "faces")):
+            from cardan.geometry.mesh_distance import MeshDistance
+
+            return object.__new__(MeshDistance)
+        return object.__new__(cls)
+
     def __init__(self, a: Any, b: Any) -> None:
-        self.a = a if hasattr(a, "patches") else Point(a)
-        self.b = b if hasattr(b, "patches") else Point(b)
+        self.a, self.b = shape_of(a), shape_of(b)
         bounded = self._is_bounded(self.a), self._is_bounded(self.b)
         if not any(bounded):
             raise ModelError(f"{self.a!r} and {self.b!r} are both unbounded; give one of them a size")
+        self._rounding = sum(getattr(shape, "rounding", 0.0) for shape in (self.a, self.b))
         self._extent = 0.0
         self._tick = 0
         self._x = np.zeros(4)
+        self._pose = np.zeros(abi.POSE)
         self._options = np.zeros(abi.OPTIONS)
         self._points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3)
         self._heap = HEAP
+        self._search: Any = None
         self._memory: Memory | None = None
         if all(bounded):
             self._build(np.inf)
@@ -123,8 +155,6 @@ class Distance:
 
     def _connect(self) -> None:
         """Make the job: addresses of everything."""
-        from cardan._jit import address_of
-
         if self._memory is not None:
             self._memory.give()
         n, heap = self.trees[1].capacity, self._heap + 1
@@ -138,7 +168,7 @@ class Distance:
         rest = [moved, stamps, keys, stamps + 8 * n, self._heap, balls, balls + 8 * sizes[2], 0]
         self._job: IntArray = np.array([*self.trees[0].table, *self.trees[1].table, *rest], dtype=np.int64)
         self._address = address_of(self._job)
-        self._state = address_of(self._x), address_of(self._options)
+        self._state = tuple(address_of(array) for array in (self._pose, self._x, self._options))
 
     def _prepare(self, pose: FloatArray) -> None:
         """Trees of unbounded shapes reach as far as the partner may be."""
@@ -156,10 +186,11 @@ class Distance:
     ) -> Pair:
         """The closest pair for a pose of b relative to a.
 
-        tolerance: margin to reach [m]; default 1e-9 of the size.  budget: pairs of boxes after which the search ends
-        with the margin that it has.  signed: compute the gap also where the shapes penetrate each other.
+        tolerance: margin to reach [m]; default 1e-9 of the size.  budget: pairs of boxes after which the search
+        ends with the margin that it has.  signed: compute the gap also where the shapes penetrate each other.
         """
         p = pose_of(pose)
+        check_search(tolerance, budget)
         self._prepare(p)
         eps = TOLERANCE * self.size if tolerance is None else float(tolerance)
         self._run(p, abi.COLD, eps, budget, np.inf)
@@ -167,7 +198,8 @@ class Distance:
         distance = float(o[abi.O_DISTANCE])
         if not np.isfinite(distance):
             raise ModelError("no closest pair was found: a shape has no points inside its domain")
-        margin = max(distance - float(o[abi.O_LOWER]), 0.0)
+        rounding = self._rounding + EPSILON * float(np.abs(o[abi.O_POINT_A : abi.O_POINT_A + 6]).max())
+        margin = max(distance - float(o[abi.O_LOWER]), 0.0) + rounding
         patches = int(o[abi.O_PATCH_A]), int(o[abi.O_PATCH_B])
         self._last = patches
         pair = self._pair(distance, margin, patches)
@@ -189,13 +221,14 @@ class Distance:
 
     def _run(self, pose: FloatArray, mode: int, tolerance: float, budget: float, cut: float) -> int:
         o = self._options
+        self._pose[:] = pose
         self._local = None
         has_old = any(tree.count[0] > tree.roots for tree in self.trees)
         while True:
             self._tick += 1
             o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
             o[abi.O_CUT], o[abi.O_TICK] = cut, self._tick
-            status: int = _search.search(self._address, pose, *self._state)
+            status: int = _search.search(self._address, *self._state)
             if status == abi.NODES_FULL:
                 full = [tree for tree in self.trees if tree.is_full]
                 if has_old and any(tree.capacity >= FORGET for tree in full):
@@ -216,7 +249,7 @@ class Distance:
 
     def track(self, pose: Any, start: Pair | None = None) -> Pair:
         """The local minimum from the last pair, or from ``start``: for small motions.  Its margin is infinite."""
-        p = pose if type(pose) is np.ndarray and pose.shape == (7,) and pose.dtype == np.float64 else pose_of(pose)
+        p = pose if type(pose) is np.ndarray and pose.shape == (7,) else pose_of(pose)
         if start is not None:
             self._start(start)
         elif self._last is None:
@@ -226,8 +259,23 @@ class Distance:
             self._local = self._whole()
             o[abi.O_MODE] = abi.LOCAL
             o[abi.O_PATCH_A], o[abi.O_PATCH_B] = self._local
-        _search.search(self._address, p, *self._state)
-        return self._pair(float(o[abi.O_DISTANCE]), np.inf, self._local)
+        self._pose[:] = p
+        (self._search or self._find_search())(self._address, *self._state)
+        distance = o.item(_DISTANCE)
+        if distance != distance:
+            pose_of(p)  # names what is not finite
+            raise ModelError(f"the distance is not a number for the pose {p.tolist()}")
+        if not self._plain:
+            return self._pair(distance, inf, self._local)
+        x = self._x.copy()
+        first, second = self._ends
+        return Pair(distance, self._points.copy(), (x[:first], x[2:second]), inf, self._local)
+
+    def _find_search(self) -> Any:
+        """The search without the lookup of the types of its arguments, which takes a tenth of a local one."""
+        _search.search(self._address, *self._state)
+        self._search = direct(_search.search)
+        return self._search
 
     def _whole(self) -> tuple[int, int]:
         """The patches of local searches: the whole domain if a shape has several patches."""
@@ -257,6 +305,7 @@ class Distance:
         from importlib import import_module
 
         p = pose_of(pose)
+        check_search(None, budget)
         self._prepare(p)
         eps = TOLERANCE * self.size
         self._job[abi.J_EXCLUDE] = import_module("cardan.geometry._minima").EXCLUDE
@@ -388,21 +437,13 @@ def _unit_normals(S: FloatArray, freedoms: int) -> FloatArray:
 
 
 def closest_pair(a: Any, b: Any, pose: Any = None, **options: Any) -> Pair:
-    """The closest pair of two shapes, or of two meshes, for a pose of b relative to a.
+    """The closest pair of two shapes or meshes for a pose of b relative to a.
 
     Options are those of :meth:`Distance.closest`.
     """
-    if hasattr(a, "faces") or hasattr(b, "faces"):
-        if not (hasattr(a, "faces") and hasattr(b, "faces")):
-            raise ModelError("a mesh has closest pairs with meshes and points only; tessellate the other shape")
-        found: Pair = a.closest_pair(b, pose, **options)
-        return found
     return Distance(a, b).closest(pose, **options)
 
 
 def closest_point(shape: Any, point: Any, **options: Any) -> Pair:
     """The point of a shape or mesh that is closest to a point [m]."""
-    if hasattr(shape, "faces"):
-        found: Pair = shape.closest_point(point, **options)
-        return found
     return Distance(shape, point).closest(None, **options)

@@ -15,10 +15,11 @@ from cardan.errors import ModelError
 from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
-from cardan.geometry.shape import Shape
+from cardan.geometry.shape import Shape, Trimmed
 from cardan.geometry.tree import Patch, nurbs_patches
 
 CHORD = 1e-7  # of the size of the domain: how far the polygons of the loops may be from the curves
+MOST_CHORDS = 200_000  # of one curve of a loop: more are a curve far larger than the domain
 JOIN = 1e-9  # of the size of the domain: ends of consecutive curves that coincide
 SEGMENTS = 32  # of a chain: what is tested at once
 
@@ -103,13 +104,19 @@ def flatten(curve: Curve, tolerance: float) -> FloatArray:
     for patch in nurbs_patches(curve):
         for box in patch.boxes:
             second = enclose(curve, box[:2], 1)[2]
-            count = max(1, int(np.ceil((box[1] - box[0]) * np.sqrt(second / (8.0 * tolerance)))))
+            chords = (box[1] - box[0]) * np.sqrt(second / (8.0 * tolerance))
+            if not chords <= MOST_CHORDS:
+                raise ModelError(
+                    f"a curve of a loop needs {chords:.3g} chords; it must be in the domain of the surface, and its "
+                    f"curvature so that {MOST_CHORDS:,} suffice"
+                )
+            count = max(1, int(np.ceil(chords)))
             found.append(np.linspace(box[0], box[1], count + 1)[:-1])
     u = np.append(np.concatenate(found), curve.bounds[0][1])
     return curve.evaluate(u)
 
 
-class Face:
+class Face(Trimmed):
     """A surface trimmed by loops.
 
     loops: each a closed curve in the parameter plane, or a list of curves that follow each other.
@@ -123,7 +130,8 @@ class Face:
         if not isinstance(surface, Surface):
             raise ModelError(f"a face needs a Surface, not {surface!r}; use to_nurbs()")
         self.surface = surface
-        self.bounds, self.periods = surface.bounds, surface.periods
+        self.bounds, self.periods, self.extent = surface.bounds, surface.periods, surface.extent
+        self.rounding = surface.rounding
         self.loops = [list(loop) if isinstance(loop, list | tuple) else [loop] for loop in loops]
         if not self.loops:
             raise ModelError("a face needs at least one loop; an untrimmed surface is a Surface")
@@ -131,6 +139,8 @@ class Face:
         polygons = []
         for k, loop in enumerate(self.loops):
             parts: list[FloatArray] = []
+            if not loop:
+                raise ModelError(f"loop {k} has no curves; a loop needs at least one")
             for j, curve in enumerate(loop):
                 if not isinstance(curve, Curve) or curve.dimension != 2:
                     raise ModelError(f"curve {j} of loop {k} is {curve!r}; it must be a Curve in the plane")
@@ -151,6 +161,9 @@ class Face:
         if abs(sum(_area(p) for p in polygons)) == 0.0:
             raise ModelError("the domain of the face is empty: its loops enclose no area")
 
+    def __repr__(self) -> str:
+        return f"<face of {self.surface!r}, {len(self.loops)} {'loop' if len(self.loops) == 1 else 'loops'}>"
+
     def _check_inside(self, k: int, polygon: FloatArray) -> None:
         for i, (low, high) in enumerate(self.surface.bounds):
             slack = 1e-9 * self.size
@@ -164,25 +177,24 @@ class Face:
             raise ModelError(f"loop {k} encloses no area: the domain of the face is empty")
 
     def _check_crossings(self) -> None:
-        """Loops must cross neither themselves nor each other: pairs of coarse segments are tested."""
-        rows, names = [], []
-        for k, p in enumerate(self.polygons):
-            step = max(1, len(p) // 400)
-            q = p[::step]
-            rows.append(np.concatenate([q, np.roll(q, -1, axis=0)], axis=1))
-            names += [(k, j, len(q)) for j in range(len(q))]
-        s = np.concatenate(rows)
-        for i in range(len(s)):
-            others = s[i + 1 :]
-            crosses = _cross(s[i], others)
-            for j in np.flatnonzero(crosses) + i + 1:
-                (k, a, n), (l, b, _) = names[i], names[j]
-                if k == l and (abs(a - b) <= 1 or abs(a - b) == n - 1):
-                    continue
-                place = s[i, :2].tolist()
-                raise ModelError(
-                    f"loop {k} crosses itself near {place}" if k == l else f"loops {k} and {l} cross near {place}"
-                )
+        """Loops must neither cross nor overlap themselves or each other: segments of chains whose bounds meet."""
+        chains = [(k, at, chain) for k, p in enumerate(self.polygons) for at, chain in _chains(p)]
+        low, high = (np.array([end(chain, axis=0) for *_, chain in chains]) for end in (np.min, np.max))
+        for i, (k, at, chain) in enumerate(chains):
+            near = np.flatnonzero(((low[i:] <= high[i]) & (high[i:] >= low[i])).all(axis=1)) + i
+            for l, start, other in (chains[j] for j in near):
+                s, t = (np.concatenate([c[:-1], c[1:]], axis=1) for c in (chain, other))
+                (s0, s1), (t0, t1) = ((np.minimum(c[:-1], c[1:]), np.maximum(c[:-1], c[1:])) for c in (chain, other))
+                rows, columns = np.nonzero(((s0[:, None] <= t1) & (s1[:, None] >= t0)).all(axis=2))
+                if k == l:  # neighbours share an end
+                    apart = np.abs(at + rows - start - columns) % max(len(self.polygons[k]) - 1, 1) > 1
+                    rows, columns = rows[apart], columns[apart]
+                hit = rows[_cross(s[rows], t[columns], JOIN * self.size)]
+                if hit.size:
+                    place = s[hit[0], :2].tolist()
+                    raise ModelError(
+                        f"loop {k} crosses itself near {place}" if k == l else f"loops {k} and {l} cross near {place}"
+                    )
 
     def contains(self, u: float, v: float) -> bool:
         """Whether (u, v) is inside the domain."""
@@ -192,6 +204,10 @@ class Face:
                 u < s[:, 0] + (v - s[:, 1]) * (s[:, 2] - s[:, 0]) / (s[:, 3] - s[:, 1])
             )
         return bool(np.count_nonzero(hit) % 2)
+
+    def key(self) -> tuple[Any, ...]:
+        """Everything that defines its points, as plain values that compare."""
+        return self.surface.key(), self._packed.tobytes()
 
     def patches(self, extent: float) -> list[Patch]:
         """Patches of the surface with the loops, and the edges as curves."""
@@ -223,12 +239,15 @@ class Face:
         return None
 
 
+def _chains(polygon: FloatArray) -> list[tuple[int, FloatArray]]:
+    """Chains of at most SEGMENTS segments, each with the number of its first one."""
+    closed = np.concatenate([polygon, polygon[:1]])
+    return [(k, closed[k : k + SEGMENTS + 1]) for k in range(0, len(polygon), SEGMENTS)]
+
+
 def _pack(polygons: Sequence[FloatArray]) -> FloatArray:
-    """Chains of at most SEGMENTS segments with their bounds, as kernels read them."""
-    chains = []
-    for polygon in polygons:
-        closed = np.concatenate([polygon, polygon[:1]])
-        chains += [closed[k : k + SEGMENTS + 1] for k in range(0, len(polygon), SEGMENTS)]
+    """Chains of segments with their bounds, as kernels read them."""
+    chains = [chain for polygon in polygons for _, chain in _chains(polygon)]
     at = 1 + abi.CHAIN * len(chains)
     heads = []
     for chain in chains:
@@ -243,13 +262,20 @@ def _area(p: FloatArray) -> float:
     return float(0.5 * np.sum(p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0]))
 
 
-def _cross(s: FloatArray, others: FloatArray) -> Any:
-    """Which of the other segments cross s properly."""
+def _cross(s: FloatArray, t: FloatArray, tolerance: float) -> Any:
+    """Whether segments (u₀, v₀, u₁, v₁) cross each other inside both, or overlap along more than the tolerance."""
 
     def side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
         return np.asarray(
             (b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0])
         )
 
-    a, b, c, d = s[:2], s[2:], others[:, :2], others[:, 2:]
-    return (side(a, b, c) * side(a, b, d) < 0.0) & (side(c, d, a) * side(c, d, b) < 0.0)
+    a, b, c, d = s[..., :2], s[..., 2:], t[..., :2], t[..., 2:]
+    sides = side(a, b, c), side(a, b, d), side(c, d, a), side(c, d, b)
+    along = b - a
+    length = np.sqrt((along * along).sum(axis=-1))
+    size = np.where(length > 0.0, length, 1.0)
+    ends = [((x - a) * along).sum(axis=-1) / size for x in (c, d)]
+    common = np.minimum(np.maximum(*ends), length) - np.maximum(np.minimum(*ends), 0.0)
+    flat = (np.abs(sides[0]) <= 1e-3 * tolerance * size) & (np.abs(sides[1]) <= 1e-3 * tolerance * size)
+    return (sides[0] * sides[1] < 0.0) & (sides[2] * sides[3] < 0.0) | flat & (common > tolerance)

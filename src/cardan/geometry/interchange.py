@@ -10,6 +10,8 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.geometry.nurbs import Curve, Surface
 
+KEYS = ("kind", "degrees", "knots", "points", "weights")
+
 
 def from_scipy(spline: Any) -> Curve:
     """The curve of a ``scipy.interpolate.BSpline`` with coefficients (n, 2) or (n, 3)."""
@@ -25,6 +27,8 @@ def to_scipy(curve: Curve) -> Any:
     """A ``scipy.interpolate.BSpline`` of a curve without weights."""
     from scipy.interpolate import BSpline
 
+    if not isinstance(curve, Curve):
+        raise ModelError(f"{curve!r:.80} is no Curve; SciPy's BSpline is one: use to_nurbs(), or a curve of constant u")
     if np.ptp(curve.weights) > 0.0:
         raise ModelError("the curve is rational; SciPy's BSpline has no weights: use curve.homogeneous")
     return BSpline(curve.knots, curve.points, curve.degree)
@@ -32,6 +36,8 @@ def to_scipy(curve: Curve) -> Any:
 
 def as_dict(shape: Curve | Surface) -> dict[str, Any]:
     """Plain values of a NURBS."""
+    if not isinstance(shape, Curve | Surface):
+        raise ModelError(f"{shape!r:.80} is no Curve or Surface; use to_nurbs(), and a model file for closed forms")
     kind = "curve" if isinstance(shape, Curve) else "surface"
     knots = [shape.knots.tolist()] if isinstance(shape, Curve) else [t.tolist() for t in shape.knots]
     degrees = [shape.degree] if isinstance(shape, Curve) else list(shape.degrees)
@@ -41,18 +47,23 @@ def as_dict(shape: Curve | Surface) -> dict[str, Any]:
 
 def from_dict(values: Any) -> Curve | Surface:
     """The NURBS of plain values."""
-    try:
-        kind, degrees, knots = values["kind"], values["degrees"], values["knots"]
-        points, weights = values["points"], values["weights"]
-    except (TypeError, KeyError) as error:
-        raise ModelError(
-            f"the values of a NURBS lack {error}; they need kind, degrees, knots, points, weights"
-        ) from None
+    if not isinstance(values, dict):
+        raise ModelError(f"the values of a NURBS are {values!r:.80}; they must be named: {', '.join(KEYS)}")
+    missing = [key for key in KEYS if key not in values]
+    if missing:
+        raise ModelError(f"the values of a NURBS lack {missing[0]!r}; they need {', '.join(KEYS)}")
+    kind, degrees, knots, points, weights = (values[key] for key in KEYS)
+    if kind not in ("curve", "surface"):
+        raise ModelError(f"the kind is {kind!r}; it must be 'curve' or 'surface'")
+    count = 1 if kind == "curve" else 2
+    for key, given in (("degrees", degrees), ("knots", knots)):
+        if not isinstance(given, list | tuple) or len(given) != count:
+            raise ModelError(
+                f"{key} of the {kind} are {given!r:.80}; they must be a list of {count}, one per direction"
+            )
     if kind == "curve":
         return Curve(points, weights, knots[0], degree=degrees[0])
-    if kind == "surface":
-        return Surface(points, weights, knots[0], knots[1], degree=degrees)
-    raise ModelError(f"the kind is {kind!r}; it must be 'curve' or 'surface'")
+    return Surface(points, weights, knots[0], knots[1], degree=degrees)
 
 
 def to_json(shape: Curve | Surface) -> str:
@@ -69,11 +80,20 @@ def from_json(text: str) -> Curve | Surface:
 
 
 def plot(shape: Any, axes: Any = None, *, count: int = 40, **options: Any) -> Any:
-    """Draw a curve or surface with Matplotlib; returns the axes."""
+    """Draw a curve, surface or mesh with Matplotlib; returns the axes."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ModelError("pictures need Matplotlib: pip install 'cardan[plot]'") from None
+    if hasattr(shape, "faces"):
+        axes = plt.figure().add_subplot(projection="3d") if axes is None else axes
+        axes.plot_trisurf(*shape.vertices.T, triangles=shape.faces, **options)
+        axes.set_aspect("equal")
+        return axes
+    if not hasattr(shape, "evaluate"):
+        raise ModelError(f"{shape!r:.80} cannot be drawn; draw the surface of a face, or tessellate it")
+    if shape.width == shape.freedoms and not all(np.isfinite(bound).all() for bound in shape.bounds):
+        raise ModelError(f"{shape!r} is unbounded; give it a size to draw it")
     flat = shape.freedoms == 1 and shape.dimension == 2
     if axes is None:
         axes = plt.figure().add_subplot(projection=None if flat else "3d")

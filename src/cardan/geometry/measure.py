@@ -15,9 +15,12 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
+from cardan.geometry.shape import Trimmed
 
 ORDERS = (16, 24)  # points of Gauss–Legendre per span and direction
 CLOSED_RTOL = 1e-9  # of the area: |∮ N du dv| of a closed surface
+SAME = 1e-12  # of the size: vertices of a tessellation that coincide at a seam or a pole
+MOST_VERTICES = 20_000_000  # of a tessellation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +52,8 @@ def _nodes(breaks: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _breaks(shape: Any) -> list[FloatArray]:
+    if isinstance(shape, Trimmed):
+        raise ModelError("a face is trimmed, and integrals are over whole surfaces; use its surface, or a mesh of it")
     if isinstance(shape, Curve):
         return [shape.breaks]
     if isinstance(shape, Surface):
@@ -143,12 +148,15 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     """Points of a polyline, or vertices and faces of a mesh, whose distance to the shape is at most ``chord`` [m].
 
     A chord over a box of the parameters with sides p, q is within (B_uu p² + 2 B_uv p q + B_vv q²)/8, where the B bound
-    second derivatives on each root; the number of divisions per root follows from it.
+    second derivatives on each root; the number of divisions per root follows from it.  A closed surface gives a closed
+    mesh: vertices at seams and poles are not repeated.
     """
     if not chord > 0.0:
         raise ModelError(f"the chord error is {chord}; it must be above zero")
     from cardan.geometry.tree import call_enclosure
 
+    if getattr(shape, "width", 0) == 3:
+        shape = shape.to_nurbs()  # a sphere or ellipsoid
     patches = shape.patches(np.inf)
     if any(patch.loops is not None for patch in patches) or len({id(p.shape) for p in patches}) > 1:
         raise ModelError("only curves and untrimmed surfaces can be tessellated; use the surface, or to_nurbs()")
@@ -157,7 +165,7 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
         bounds = np.array([call_enclosure(shape, box, 1) for box in boxes])
     else:
         bounds = np.concatenate([patch.bounds for patch in patches])
-    axes = []
+    axes, divisions = [], [1.0] * shape.freedoms
     for i in range(shape.freedoms):
         second = bounds[:, 2 if i == 0 else 4] + (bounds[:, 3] if shape.freedoms == 2 else 0.0)
         ends = np.unique(boxes[:, 2 * i : 2 * i + 2])
@@ -165,6 +173,11 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
         for low, high in pairwise(ends):
             here = (boxes[:, 2 * i] < high) & (boxes[:, 2 * i + 1] > low)
             count = int(np.ceil((high - low) * np.sqrt(second[here].max() * shape.freedoms / (8.0 * chord))))
+            divisions[i] += max(count, 1)
+            if np.prod(divisions) > MOST_VERTICES:
+                raise ModelError(
+                    f"the chord error is {chord} m; it needs more than {MOST_VERTICES:,} vertices: allow a larger one"
+                )
             at.append(np.linspace(low, high, max(count, 1) + 1)[:-1])
         axes.append(np.append(np.concatenate(at), ends[-1]))
     if shape.freedoms == 1:
@@ -174,4 +187,22 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     n, m = len(axes[0]), len(axes[1])
     k = (np.arange(n - 1)[:, None] * m + np.arange(m - 1)).ravel()
     faces = np.concatenate([np.stack([k, k + m, k + m + 1], axis=1), np.stack([k, k + m + 1, k + 1], axis=1)])
-    return shape.evaluate(uv), faces
+    return _welded(shape.evaluate(uv).reshape(n, m, 3), faces)
+
+
+def _welded(grid: FloatArray, faces: Any) -> tuple[FloatArray, Any]:
+    """Vertices and faces without the vertices that coincide at seams and poles, and without faces that collapse."""
+    n, m = grid.shape[:2]
+    number = np.arange(n * m).reshape(n, m)
+    near = SAME * np.ptp(grid.reshape(-1, 3), axis=0).max()
+    for axis in (0, 1):
+        side, name = np.moveaxis(grid, axis, 0), np.moveaxis(number, axis, 0)
+        for end in (0, -1):
+            if np.abs(side[end] - side[end, 0]).max() <= near:
+                name[end] = name[end, 0]
+        if np.abs(side[0] - side[-1]).max() <= near:
+            name[-1] = name[0]
+    kept, names = np.unique(number, return_inverse=True)
+    found = names.ravel()[faces]
+    whole = (found[:, 0] != found[:, 1]) & (found[:, 1] != found[:, 2]) & (found[:, 2] != found[:, 0])
+    return grid.reshape(-1, 3)[kept], found[whole]

@@ -9,7 +9,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.geometry import checks
-from cardan.geometry.checks import IntArray
+from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.distance import Pair, pose_of
 from cardan.lazy import LazyModule
 from cardan.math import euler
@@ -55,31 +55,53 @@ class Mesh:
         self._addresses = tuple(address_of(array) for array in tree)
         self._closed: bool | None = None
 
+    def __repr__(self) -> str:
+        return f"<mesh: {len(self.vertices)} vertices, {len(self.faces)} faces>"
+
     def __reduce__(self) -> Any:
         return Mesh, (self.vertices, self.faces)  # addresses are those of this process
 
     @property
     def is_closed(self) -> bool:
-        """Whether every edge belongs to two faces of opposite direction, so that the mesh has an inside."""
+        """Whether every edge is passed as often in one direction as in the other, so that the mesh has an inside."""
         if self._closed is None:
-            edges = np.concatenate([self.faces[:, [0, 1]], self.faces[:, [1, 2]], self.faces[:, [2, 0]]])
+            edges = self._edges()
             key = edges[:, 0] * len(self.vertices) + edges[:, 1]
             back = edges[:, 1] * len(self.vertices) + edges[:, 0]
-            self._closed = bool(np.unique(key).size == key.size and np.array_equal(np.sort(key), np.sort(back)))
+            self._closed = bool(np.array_equal(np.sort(key), np.sort(back)))
         return self._closed
 
     def open_edge(self) -> tuple[int, int] | None:
-        """An edge without a neighbour, as two vertices; None if the mesh is closed."""
-        edges = np.concatenate([self.faces[:, [0, 1]], self.faces[:, [1, 2]], self.faces[:, [2, 0]]])
-        known = set(map(tuple, edges.tolist()))
-        return next(((a, b) for a, b in edges.tolist() if (b, a) not in known), None)
+        """The first edge that its faces do not pass equally often in both directions, as two vertices; None if the mesh
+        is closed."""
+        edges = self._edges()
+        values, key = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True)
+        balance = np.bincount(key.ravel(), np.sign(edges[:, 1] - edges[:, 0]), len(values))
+        bad = np.flatnonzero(balance[key.ravel()])
+        return (int(edges[bad[0], 0]), int(edges[bad[0], 1])) if bad.size else None
 
     def _require_closed(self) -> None:
-        if not self.is_closed:
+        edge = None if self.is_closed else self.open_edge()
+        if edge is not None:
+            at = np.flatnonzero((np.sort(self._edges(), axis=1) == np.sort(edge)).all(axis=1)) % len(self.faces)
+            names = " and ".join(map(str, at.tolist()))
+            fault = {
+                1: f"the mesh has a hole at the edge {edge} of face {names}",
+                2: f"faces {names} of the mesh have opposite orientations at their edge {edge}",
+            }.get(at.size, f"faces {names} of the mesh do not close at their edge {edge}")
             raise ModelError(
-                f"the mesh has a hole at the edge {self.open_edge()}: it has no inside, so there is no side or volume; "
-                "close it, or ask for the unsigned distance"
+                f"{fault}: it has no inside, so there is no side or volume; mend it, or ask for the unsigned distance"
             )
+        if not self._six_volumes().sum() > 0.0:
+            raise ModelError("the mesh is inside out: its faces are clockwise seen from outside; give faces[:, ::-1]")
+
+    def _edges(self) -> IntArray:
+        return np.concatenate([self.faces[:, [0, 1]], self.faces[:, [1, 2]], self.faces[:, [2, 0]]])
+
+    def _six_volumes(self) -> FloatArray:
+        """Six times the volume of the tetrahedra between the faces and the origin [m³]."""
+        t = self.vertices[self.faces]
+        return np.asarray(np.einsum("ij,ij->i", t[:, 0], np.cross(t[:, 1], t[:, 2])))
 
     def closest_point(self, point: Any, *, signed: bool = False) -> Pair:
         """The closest point of the mesh; parameters[0] is the face.  signed: gap < 0 inside a closed mesh."""
@@ -109,6 +131,8 @@ class Mesh:
 
     def closest_pair(self, other: Mesh, pose: Any = None) -> Pair:
         """The closest pair with another mesh, for a pose of the other relative to this one; exact for triangles."""
+        if not isinstance(other, Mesh):
+            raise ModelError(f"{other!r:.80} is no mesh; closest_pair(a, b, pose) takes a mesh and another shape")
         p = pose_of(pose)
         T = np.concatenate([euler.matrix(euler.normalize(p[3:])).ravel(), p[:3]])
         out = np.empty(32)
@@ -132,7 +156,7 @@ class Mesh:
 
         self._require_closed()
         t = self.vertices[self.faces]
-        six = np.einsum("ij,ij->i", t[:, 0], np.cross(t[:, 1], t[:, 2]))
+        six = self._six_volumes()
         total = t.sum(axis=1)
         volume = six.sum() / 6.0
         first = (six[:, None] * total).sum(axis=0) / 24.0

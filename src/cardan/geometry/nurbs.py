@@ -52,7 +52,11 @@ def _matrices(knots: FloatArray, degree: int) -> tuple[FloatArray, Any, FloatArr
 
 
 class _Nurbs(Shape):
-    """What curves and surfaces share."""
+    """What curves and surfaces share.  extent: the largest side of a box around the control points [m]; rounding: how
+    far a computed point may be from the exact one [m]."""
+
+    extent: float
+    rounding: float
 
     def patches(self, extent: float) -> Any:
         """Smooth parts, for searches."""
@@ -88,7 +92,8 @@ class Curve(_Nurbs):
             raise ModelError(f"{what}: points have {p.shape[1]} coordinates; they must have 2 or 3")
         degree = checks.count(degree, f"{what}: degree", 1)
         w = checks.weights(weights, p.shape[:1], f"{what}: weights")
-        checks.not_all_equal(p, "control points of the curve")
+        self.extent = checks.extent(p, "control points of the curve")
+        self.rounding = checks.rounding(p, w, degree)
         if periodic:
             p, t = _unwrap(p, knots, degree, what)
             w = np.concatenate([w, w[:degree]])
@@ -110,6 +115,9 @@ class Curve(_Nurbs):
         least = [w[f : f + degree + 1].min() for f in first]
         floats = np.concatenate([limits, breaks, C.ravel(), least])
         super().__init__("cardan.geometry._curve", ints, floats, p.shape[1])
+
+    def __repr__(self) -> str:
+        return f"<NURBS curve: degree {self.degree}, {len(self.points)} control points>"
 
     @property
     def homogeneous(self) -> FloatArray:
@@ -168,14 +176,35 @@ class Curve(_Nurbs):
         )
 
     @classmethod
-    def interpolate(cls, points: Any, *, degree: int = 3, parameters: Any = None) -> Curve:
-        """The curve through points, at parameters by chord length if none are given ([Piegl1997] 9.2.1)."""
+    def interpolate(cls, points: Any, *, degree: int = 3, parameters: Any = None, periodic: bool = False) -> Curve:
+        """The curve through points, at parameters by chord length if none are given ([Piegl1997] 9.2.1).
+
+        periodic=True: the curve closes with degree − 1 continuous derivatives; degree is odd.  The first point may be
+        repeated at the end, and parameters has a value for it in any case, the end of the period.
+        """
         p = checks.numbers(points, "points", 2)
         if len(p) < degree + 1:
             raise ModelError(f"{len(p)} points are given; interpolation of degree {degree} needs at least {degree + 1}")
+        if periodic:
+            return cls._interpolate_closed(p, degree, parameters)
         u = basis.chord_parameters(p, "points") if parameters is None else _increasing(parameters, len(p))
         knots = basis.averaged_knots(u, degree)
         return cls(np.linalg.solve(basis.collocation(knots, degree, u), p), knots=knots, degree=degree)
+
+    @classmethod
+    def _interpolate_closed(cls, p: FloatArray, degree: int, parameters: Any) -> Curve:
+        """The periodic curve whose knots are the parameters of the points: of odd degree it exists and is unique."""
+        if degree % 2 == 0:
+            raise ModelError(f"the degree is {degree}; periodic interpolation needs an odd degree, such as 3")
+        if np.abs(p[-1] - p[0]).max() <= SMOOTH_RTOL * np.ptp(p, axis=0).max():
+            p = p[:-1]
+        around = np.concatenate([p, p[:1]])
+        u = basis.chord_parameters(around, "points") if parameters is None else _increasing(parameters, len(around))
+        n = len(p)
+        _, knots = _unwrap(p, u, degree, "points")
+        N = basis.collocation(knots, degree, u[:-1])
+        N[:, :degree] += N[:, n:]  # the last control points are the first ones
+        return cls(np.linalg.solve(N[:, :n], p), knots=u, degree=degree, periodic=True)
 
     @classmethod
     def fit(cls, points: Any, count: int, *, degree: int = 3, parameters: Any = None) -> tuple[Curve, float]:
@@ -214,12 +243,13 @@ class Surface(_Nurbs):
         if p.shape[2] != 3:
             raise ModelError(f"surface: points have {p.shape[2]} coordinates; they must have 3")
         w = checks.weights(weights, p.shape[:2], "surface: weights")
-        checks.not_all_equal(p, "control points of the surface")
+        self.extent = checks.extent(p, "control points of the surface")
         degrees = (degree, degree) if isinstance(degree, int | np.integer) else tuple(degree)
         closed = (periodic, periodic) if isinstance(periodic, bool | np.bool_) else tuple(periodic)
         if len(degrees) != 2 or len(closed) != 2:
             raise ModelError("surface: degree and periodic take one value, or one per direction")
         self.degrees = tuple(checks.count(d, f"surface: degree {'uv'[i]}", 1) for i, d in enumerate(degrees))
+        self.rounding = checks.rounding(p, w, max(self.degrees))
         knots: list[FloatArray] = []
         for axis, given in enumerate((knots_u, knots_v)):
             d, name = self.degrees[axis], f"knots_{'uv'[axis]}"
@@ -260,6 +290,10 @@ class Surface(_Nurbs):
         ints = np.array([2, 2, n - 1, m - 1, bu.size - 1, bv.size - 1, 0, work], dtype=np.int64)
         least = local[..., 3].min(axis=(2, 3))
         super().__init__(kernel, ints, np.concatenate([limits, bu, bv, C.ravel(), least.ravel()]))
+
+    def __repr__(self) -> str:
+        (p, q), (n, m) = self.degrees, self.points.shape[:2]
+        return f"<NURBS surface: degrees {p} and {q}, {n} × {m} control points>"
 
     @property
     def homogeneous(self) -> FloatArray:
@@ -349,16 +383,22 @@ class Surface(_Nurbs):
         return cls(p, None, *knots, degree=degree)
 
     @classmethod
-    def fit(cls, points: Any, counts: tuple[int, int], *, degree: int = 3) -> tuple[Surface, float]:
-        """The least-squares surface of a grid of points with counts[0] × counts[1] control points, and its largest
-        distance to the points at their parameters [m]."""
+    def fit(cls, points: Any, counts: int | Sequence[int], *, degree: int = 3) -> tuple[Surface, float]:
+        """The least-squares surface of a grid of points with counts[0] × counts[1] control points, or counts in each
+        direction, and its largest distance to the points at their parameters [m]."""
+        given = counts if isinstance(counts, list | tuple | np.ndarray) else (counts, counts)
+        if len(given) != 2:
+            raise ModelError(f"counts is {counts!r}; it must be a whole number, or one per direction")
+        counts = [
+            checks.count(n, f"the number of control points along {'uv'[i]}", degree + 1) for i, n in enumerate(given)
+        ]
         data = checks.numbers(points, "points", 3)
         p: Any = data
         knots, parameters = [], []
         for axis in (0, 1):
             moved = np.moveaxis(p, axis, 0)
             raw = np.moveaxis(data, axis, 0)
-            if len(moved) < checks.count(counts[axis], "the number of control points", degree + 1):
+            if len(moved) < counts[axis]:
                 raise ModelError(
                     f"the grid has {len(moved)} points along {'uv'[axis]} for {counts[axis]} control points"
                 )

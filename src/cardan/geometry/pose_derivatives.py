@@ -26,6 +26,7 @@ Chart = Literal["tangent", "renormalise", "drop", "angles"]
 
 NEAR = 1e-6  # of the size: closer than this, the regular pair is used
 ACTIVE = 1e-12  # of the range of a parameter: it is at its bound
+SINGULAR = 1e-10  # of the largest singular value of H in lengths: the closest pair is not isolated
 
 
 def exact(distance: Distance, pose: Any, pair: Pair) -> tuple[FloatArray, FloatArray]:
@@ -33,6 +34,8 @@ def exact(distance: Distance, pose: Any, pair: Pair) -> tuple[FloatArray, FloatA
 
     At contact the second is the derivative of the gap.
     """
+    if not hasattr(distance, "trees"):
+        raise ModelError("a mesh has no exact derivatives of closest pairs; use differences")
     p = pose_of(pose)
     R = euler.matrix(euler.normalize(p[3:]))
     shapes = [tree.patches[k].shape for tree, k in zip(distance.trees, pair.patches, strict=True)]
@@ -68,12 +71,24 @@ def exact(distance: Distance, pose: Any, pair: Pair) -> tuple[FloatArray, FloatA
             g[2 + i] = -N @ turned[i]
     dx = np.zeros((f + s, 6))
     if free:
-        dx[free] = np.linalg.solve(H[np.ix_(free, free)], -g[free])
+        dx[free] = _solved(H[np.ix_(free, free)], -g[free], np.linalg.norm(V[free], axis=1))
     by_a = np.tensordot(A[1 : 1 + f].T, dx[:f], axes=1)
     by_b = np.tensordot(moved[1 : 1 + s].T, dx[f:], axes=1) - by_pose
     length = np.linalg.norm(r)
     n = r / length if length > NEAR * distance.size else -np.cross(A[1], A[2]) / np.linalg.norm(np.cross(A[1], A[2]))
     return np.stack([by_a, by_b]), np.asarray(n @ by_pose)
+
+
+def _solved(H: FloatArray, g: FloatArray, lengths: FloatArray) -> FloatArray:
+    """H⁻¹g; ModelError if H is singular when parameters are measured by the lengths that they move."""
+    sizes = np.where(lengths > 0.0, lengths, 1.0)
+    values = np.linalg.svd(H / sizes[:, None] / sizes, compute_uv=False)
+    if not values[-1] > SINGULAR * values[0]:
+        raise ModelError(
+            "the closest pair is not isolated (as of concentric spheres or parallel faces), so it has no derivative; "
+            "the distance has one"
+        )
+    return np.asarray(np.linalg.solve(H, g))
 
 
 def _parameters(shape: Any, q: FloatArray, pair: Pair, k: int, distance: Distance) -> FloatArray:

@@ -7,6 +7,7 @@ need, so a contact can evaluate it without Python.
 from __future__ import annotations
 
 import threading
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray, IntArray
-from cardan.lazy import LazyModule
+from cardan.geometry.memory import address_of
+from cardan.lazy import LazyModule, direct
 
 _batch = LazyModule("cardan.geometry._batch")
 
@@ -23,23 +25,51 @@ _FRONT = 4 + 30  # floats of the scratch for the parameters and the rows of one 
 _WORK = _FRONT + 136  # floats of the scratch of a thread at first: a bicubic surface
 
 
+@cache
+def _evaluator(module: str) -> int:
+    """Address of the evaluator of a kernel module."""
+    return int(import_module(module).EVALUATE)
+
+
+def _first(*arguments: Any) -> int:
+    """In place of the kernel until it is loaded: its status asks for a table."""
+    return 1
+
+
 class _Scratch(threading.local):
     """Memory for evaluators, one per thread."""
 
     def __init__(self) -> None:
         self.size = 0
+        self.evaluate = _first
         self.grow(_WORK)
 
     def grow(self, size: int) -> int:
         """Make room for that many floats; returns the new address."""
         self.array = np.empty(max(size, 2 * self.size))
-        self.size = self.array.size
+        self.array[2] = self.size = self.array.size
         self.rows = [self.array[4 : 4 + 3 * n].reshape(n, 3) for n in range(11)]
         self.address = int(self.array.__array_interface__["data"][0])
         return self.address
 
 
 _scratch = _Scratch()
+
+
+class Trimmed:
+    """A part of a surface that loops in the parameter plane bound (:class:`cardan.geometry.Face`)."""
+
+    surface: Any
+    bounds: Any
+    _packed: FloatArray  # the loops, as kernels read them
+
+    def contains(self, u: float, v: float) -> bool:
+        """Whether (u, v) is inside the domain."""
+        raise NotImplementedError
+
+    def key(self) -> tuple[Any, ...]:
+        """Everything that defines its points, as plain values that compare."""
+        raise NotImplementedError
 
 
 class Shape:
@@ -63,7 +93,7 @@ class Shape:
         self.periods = tuple(limits[3 * i + 2] for i in range(self.freedoms))
         self._lower = [b[0] if not p else -np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [-np.inf]
         self._upper = [b[1] if not p else np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [np.inf]
-        self._sizes = _SIZES[self.freedoms]
+        self._row_counts = [size // 3 for size in _SIZES[self.freedoms]]
         self._work_size = _FRONT + int(ints[abi.WORK])
         self._table: IntArray | None = None
         self._table_address = 0
@@ -83,39 +113,46 @@ class Shape:
     @property
     def address(self) -> int:
         """Address of the evaluator, for ``call_evaluator`` in kernels; valid in this process."""
-        return int(import_module(self.kernel).EVALUATE)
+        return _evaluator(self.kernel)
 
     @property
     def table(self) -> IntArray:
         """Addresses of the evaluator, of ints and of floats; they are valid while the shape exists."""
         if self._table is None:
-            from cardan._jit import address_of
-
             address = self.address
+            for array in (self.ints, self.floats):  # writable, for their addresses; those of a copy may refuse it
+                array.flags.writeable = array.flags.owndata
             if self.ints.size > abi.HEADER:  # the enclosure by Taylor's theorem calls the evaluator
                 self.ints.flags.writeable = True
                 self.ints[abi.HEADER] = address
-                self.ints.flags.writeable = False
             self._table = np.array([address, address_of(self.ints), address_of(self.floats)], dtype=np.int64)
+            self.ints.flags.writeable = self.floats.flags.writeable = False
             self._table_address = address_of(self._table)
         return self._table
+
+    @property
+    def addresses(self) -> list[int]:
+        """The entries of :attr:`table` as a list, for other tables."""
+        return self.table.tolist()  # type: ignore[no-any-return]  # NumPy types it as Any
 
     def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
         """Point and derivatives up to that order at (u, v), one row each: S, S_u, S_v, S_uu, S_uv, S_vv, …; for a curve
         S, S', S'', S'''.  At most the third."""
-        if not 0 <= order <= 3:
-            self._check_order(order)
-        address = self._table_address
-        if not address:
-            self.table  # noqa: B018  (makes the table)
-            address = self._table_address
         scratch = _scratch.__dict__  # an attribute of a threading.local takes twice as long
-        if scratch["size"] < self._work_size:
-            _scratch.grow(self._work_size)
-        if _batch.evaluate_one(address, order, float(u), float(v), scratch["address"]):
-            self._raise_outside(u, v)
-        found: FloatArray = scratch["rows"][self._sizes[order] // 3].copy()
+        if scratch["evaluate"](self._table_address, order, u, v, scratch["address"]):
+            self._prepare(float(u), float(v), order)
+        found: FloatArray = scratch["rows"][self._row_counts[order]].copy()
         return found if self.dimension == 3 else found[:, : self.dimension]
+
+    def _prepare(self, u: float, v: float, order: int) -> None:
+        """Evaluate one point after a first try failed: with the table and the scratch, or an error."""
+        self._check_order(order)
+        self.table  # noqa: B018  (makes the table)
+        if _scratch.size < self._work_size:
+            _scratch.grow(self._work_size)
+        if _batch.evaluate_one(self._table_address, order, u, v, _scratch.address) != _batch.DONE:
+            self._raise_outside(u, v)
+        _scratch.evaluate = direct(_batch.evaluate_one)
 
     def evaluate(self, parameters: Any, order: int = 0) -> FloatArray:
         """Points and derivatives at many parameters.
@@ -141,6 +178,7 @@ class Shape:
             step = np.array([self.width, rows, len(q), check], dtype=np.int64)
             self.table  # noqa: B018  (makes the table)
             work = _scratch.address if _scratch.size >= self._work_size else _scratch.grow(self._work_size)
+            work += 8 * _FRONT
             bad = _batch.evaluate_many(self._table_address, order, q.reshape(-1), step, out.reshape(-1), work)
             if bad >= 0:
                 i = next(i for i in range(self.freedoms) if not self._lower[i] <= q[bad, i] <= self._upper[i])
@@ -171,6 +209,7 @@ class Shape:
         for i, value in enumerate((u, v)):
             if not self._lower[i] <= value <= self._upper[i]:
                 raise ModelError(f"{'uv'[i]} is {value}; it must be in [{self._lower[i]}, {self._upper[i]}]")
+        raise AssertionError("a point inside the bounds was not evaluated")
 
 
 _SIZES = {0: (3, 3, 3, 3), 1: (3, 6, 9, 12), 2: tuple(3 * rows for rows in abi.ROWS)}

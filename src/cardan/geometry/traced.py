@@ -43,6 +43,9 @@ def evaluate(op, ints, floats, q, step, out, jacobian, work):
 class Traced(Shape):
     """A shape recorded from a function; see :func:`traced`."""
 
+    def __repr__(self) -> str:
+        return f"<traced {'surface' if self.freedoms == 2 else 'curve'}>"
+
     def __init__(self, graph: Graph, rows: list[list[Scalar]], limits: list[tuple[float, float, float]]) -> None:
         freedoms = len(limits)
         self._graph, self._rows = graph, rows
@@ -62,6 +65,16 @@ class Traced(Shape):
             namespace, _ = load_module(self._text)
             self._address = _jit.evaluator(namespace["evaluate"])
         return self._address
+
+    def _evaluate(self, q: FloatArray, order: int, check: bool = False) -> FloatArray:
+        """As of every shape.  Samples of contacts are interpreted if the kernel is not compiled yet: they agree with
+        its values up to rounding."""
+        if check or self._address:
+            return super()._evaluate(q, order, check)
+        rows = self._rows[: (1, 2, 3, 4)[order] if self.freedoms == 1 else abi.ROWS[order]]
+        boxes = [(x, x) for x in np.ascontiguousarray(q.T)]
+        values = intervals.evaluate(self._graph, [c for row in rows for c in row], boxes)
+        return np.stack([0.5 * (a + b) for a, b in values], axis=1).reshape(len(q), len(rows), 3)
 
     def patches(self, extent: float) -> list[Patch]:
         """The whole domain; derivative bounds of every root by interval arithmetic."""

@@ -7,17 +7,17 @@ needs them, so a tree is mutable and belongs to one :class:`~.distance.Distance`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cardan.geometry import abi, basis
 from cardan.geometry._workspace import SCRATCH
 from cardan.geometry.checks import FloatArray, IntArray
+from cardan.geometry.memory import Memory, address_of
 from cardan.geometry.nurbs import Curve, Surface
 from cardan.geometry.shape import Shape
 from cardan.lazy import LazyModule
@@ -28,10 +28,10 @@ CAPACITY = 1000  # nodes of a tree at first; a search of two bumpy surfaces make
 SAME_KNOT = 1e-12  # of the size of the parameters: knots that may count as one
 ENLARGE = 4
 MOST_NODES = 4_000_000
+_FRONT = abi.TREE + 1  # integers of a tree before its patches
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Patch:
+class Patch(NamedTuple):
     """A smooth part of a shape.
 
     limits: bounds and period per parameter, as in the table; boxes: roots, shape (n, 4); enclosure: module of the
@@ -62,6 +62,10 @@ def nurbs_patches(shape: Curve | Surface) -> list[Patch]:
     boxes = np.empty((number[0], number[1], 4))
     boxes[..., 0], boxes[..., 1] = breaks[0][:-1, None], breaks[0][1:, None]
     boxes[..., 2], boxes[..., 3] = breaks[1][:-1], breaks[1][1:]
+    if len(ranges[0]) == len(ranges[1]) == 1:
+        limits = shape.floats[: abi.LIMITS].copy()
+        limits[2], limits[5] = ranges[0][0][2], ranges[1][0][2]
+        return [Patch(shape, limits, boxes.reshape(-1, 4))]
     u, v = breaks[0].tolist(), breaks[1].tolist()
     found = []
     for s, e, period_u in ranges[0]:
@@ -93,7 +97,7 @@ def _smooth(breaks: FloatArray, knots: FloatArray, degree: int, period: float) -
 def _work(ints: IntArray) -> int:
     """Floats of scratch of the evaluator and of the enclosure of a shape."""
     n, m = int(ints[abi.DEGREE_U]) + 1, int(ints[abi.DEGREE_V]) + 1
-    return max(int(ints[abi.WORK]) + 18, 4 * n * m + 36)
+    return max(int(ints[abi.WORK]) + 18, 4 * n * m + 36 + 4 * n + 4 * m)
 
 
 @cache
@@ -102,79 +106,55 @@ def enclosure(module: str) -> int:
     return int(import_module(module).ENCLOSE)
 
 
-class Memory:
-    """Arrays with their addresses, which searches use one after another: fresh memory costs more than a search.
+class Tree:
+    """Packed patches, roots and nodes, in one memory.
 
-    ints and floats: of the nodes of a tree, or of what waits in a search.
+    ints: the table (fields T_…), the number of nodes, patches, nodes; floats: limits, bounds of the roots, boxes.
     """
 
-    __slots__ = ("addresses", "floats", "ints")
-    _free: ClassVar[dict[tuple[int, int], list[Memory]]] = {}
-    KEPT = 8  # of each size, at most
-
-    def __init__(self, ints: int, floats: int) -> None:
-        from cardan._jit import address_of
-
-        self.ints: IntArray = np.zeros(ints, dtype=np.int64)
-        self.floats = np.empty(floats)
-        self.addresses = address_of(self.ints), address_of(self.floats)
-
-    @classmethod
-    def take(cls, ints: int, floats: int) -> Memory:
-        """Memory of that size, not cleared; it goes back with :meth:`give`."""
-        free = cls._free.get((ints, floats))
-        return free.pop() if free else cls(ints, floats)
-
-    def give(self) -> None:
-        """Allow others to use the memory."""
-        free = self._free.setdefault((self.ints.size, self.floats.size), [])
-        if len(free) < self.KEPT:
-            free.append(self)
-
-
-class Tree:
-    """Packed patches, roots and nodes."""
-
     def __init__(self, shape: Any, extent: float = np.inf) -> None:
-        from cardan._jit import address_of
-
         self.patches: list[Patch] = shape.patches(extent)
         self.smooth = len(self.patches)
         if self.smooth > 1:  # one more, without roots: the whole domain, for local searches
             self.patches = [*self.patches, *shape.whole_patches(extent)]
-        count = len(self.patches)
         self._shape = shape  # its tables are used by address
-        self.roots = sum(len(patch.boxes) for patch in self.patches)
-        self._patches = np.empty((count, abi.PATCH), dtype=np.int64)
-        self._floats = np.zeros(count * abi.P_LIMITS + self.roots * abi.BOUNDS)  # limits, then bounds of the roots
+        self.roots = sum([len(patch.boxes) for patch in self.patches])
         self.capacity = max(CAPACITY, 4 * self.roots)
         self._take()
-        first, last = 0, count * abi.P_LIMITS
+        floats = self._memory.floats
+        rows: list[int] = []
+        first, last = 0, len(self.patches) * abi.P_LIMITS
         for k, patch in enumerate(self.patches):
             loops = 0 if patch.loops is None else address_of(patch.loops)
-            self._patches[k] = (*patch.shape.table, patch.shape.freedoms, enclosure(patch.enclosure), loops)
-            self._floats[abi.P_LIMITS * k : abi.P_LIMITS * (k + 1)] = patch.limits
+            rows += [*patch.shape.addresses, patch.shape.freedoms, enclosure(patch.enclosure), loops]
+            floats[abi.P_LIMITS * k : abi.P_LIMITS * (k + 1)] = patch.limits
             end = first + len(patch.boxes)
             self.nodes[first:end, abi.N_PATCH] = k
             self.boxes[first:end, abi.N_BOX : abi.N_BOX + 4] = patch.boxes
             if patch.bounds is not None:
-                self._floats[last + abi.BOUNDS * first : last + abi.BOUNDS * end] = patch.bounds.ravel()
+                floats[last + abi.BOUNDS * first : last + abi.BOUNDS * end] = patch.bounds.ravel()
             first = end
-        self.nodes[: self.roots, abi.N_ROOT] = np.arange(self.roots)
-        self.count[0] = self.roots
-        self.work = max(_work(patch.shape.ints) for patch in self.patches)
-        self._own = address_of(self._patches), address_of(self._floats)
-        self.connect()
-        table = np.array(self.table, dtype=np.int64)
-        self.extent = float(_nodes.make_roots(table, np.empty(self.scratch)))
+        self._memory.ints[abi.TREE : _FRONT + len(rows)] = [self.roots, *rows]
+        self.work = max([_work(patch.shape.ints) for patch in self.patches])
+        found = float(_nodes.make_roots(self._memory.addresses[0], np.empty(self.scratch)))
+        hull = getattr(shape, "extent", np.inf)  # of the control points: roots with uneven weights may be far larger
+        self.extent = min(found, hull)
 
     def _take(self) -> None:
-        """Memory for ``capacity`` nodes, and for their number."""
-        n = self.capacity
-        self._memory = Memory.take(1 + n * abi.NODE_INTS, n * abi.NODE)
-        self.count: IntArray = self._memory.ints[:1]
-        self.nodes: IntArray = self._memory.ints[1:].reshape(n, abi.NODE_INTS)
-        self.boxes: FloatArray = self._memory.floats.reshape(n, abi.NODE)
+        """Memory for ``capacity`` nodes, and the table."""
+        n, patches = self.capacity, len(self.patches)
+        front, limits = _FRONT + abi.PATCH * patches, abi.P_LIMITS * patches
+        bounds = limits + abi.BOUNDS * self.roots
+        self._memory = Memory.take(front + n * abi.NODE_INTS, bounds + n * abi.NODE)
+        ints, floats = self._memory.addresses
+        nodes, boxes = ints + 8 * front, floats + 8 * bounds
+        self.table = [
+            ints + 8 * _FRONT, floats, nodes, boxes, floats + 8 * limits, ints + 8 * abi.TREE, n, self.roots,
+        ]  # fmt: skip
+        self._memory.ints[: abi.TREE] = self.table
+        self.count: IntArray = self._memory.ints[abi.TREE : _FRONT]
+        self.nodes: IntArray = self._memory.ints[front:].reshape(n, abi.NODE_INTS)
+        self.boxes: FloatArray = self._memory.floats[bounds:].reshape(n, abi.NODE)
 
     def __del__(self) -> None:
         if hasattr(self, "_memory"):
@@ -184,13 +164,6 @@ class Tree:
     def scratch(self) -> int:
         """Floats of the workspace of a search with this tree."""
         return SCRATCH + self.work
-
-    def connect(self) -> None:
-        """Write the table, fields T_…: addresses, then numbers."""
-        ints, boxes = self._memory.addresses
-        patches, limits = self._own
-        bounds = limits + 8 * len(self.patches) * abi.P_LIMITS
-        self.table = [patches, limits, ints + 8, boxes, bounds, ints, self.capacity, self.roots]
 
     @property
     def is_full(self) -> bool:
@@ -206,14 +179,12 @@ class Tree:
         """Make room for more nodes; False at the limit."""
         if self.capacity * ENLARGE > MOST_NODES:
             return False
-        old, count, nodes, boxes = self._memory, self.count, self.nodes, self.boxes
+        old = self._memory
         self.capacity *= ENLARGE
         self._take()
-        self.count[0] = count[0]
-        self.nodes[: len(nodes)] = nodes
-        self.boxes[: len(boxes)] = boxes
+        self._memory.ints[abi.TREE : old.ints.size] = old.ints[abi.TREE :]
+        self._memory.floats[: old.floats.size] = old.floats
         old.give()
-        self.connect()
         return True
 
 

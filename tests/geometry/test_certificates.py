@@ -1,0 +1,109 @@
+"""Certificates, all local minima of two surfaces, a shape with itself, trimmed edges, contact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cardan as cd
+import distance_judge as judge
+from distance_judge import judged, random_pose, rotation
+
+g = cd.geometry
+
+
+def pair_of_patches(seed, reach):
+    rng = np.random.default_rng(seed)
+    a, b = g.Surface(*judge.bumps(rng)), g.Surface(*judge.bumps(rng))
+    return a, b, random_pose(rng, reach)
+
+
+def judged_minima(a, b, pose, within):
+    """Distances of all local minima below ``within``: polished from a grid of starts, duplicates removed."""
+    a, b = judged(a), judged(b)
+    R, t = rotation(pose[3:]), pose[:3]
+    (qa, pa), (qb, pb) = a.grid(13), b.grid(13)
+    d = np.linalg.norm(pa[:, None] - (pb @ R.T + t)[None], axis=2)
+    starts = np.argwhere(d < within + 0.1)
+    starts = starts[:: max(1, len(starts) // 3000)]
+    x, found = judge.polish(a, b, R, t, np.concatenate([qa[starts[:, 0]], qb[starts[:, 1]]], axis=1), steps=150)
+    kept = []
+    for k in np.argsort(found):
+        if found[k] < within and all(np.abs(x[k] - x[j]).max() > 1e-5 for j in kept):
+            kept.append(k)
+    return x[kept], found[kept]
+
+
+def test_all_local_minima_of_two_surfaces():
+    a, b, pose = pair_of_patches(0, 1.3)
+    pairs = g.Distance(a, b).minima(pose, within=0.8)
+    x, expected = judged_minima(a, b, pose, 0.8)
+    assert len(expected) > 1
+    assert [pair.distance for pair in pairs] == pytest.approx(expected, abs=1e-9)
+    for pair, q in zip(pairs, x, strict=True):
+        assert np.concatenate(pair.parameters) == pytest.approx(q, abs=1e-6)
+
+
+def test_minima_that_cannot_be_separated_are_refused():
+    a, b, pose = pair_of_patches(1, 1.3)
+    with pytest.raises(cd.ModelError, match="could not be separated within the budget"):
+        g.Distance(a, b).minima(pose, budget=2000)
+    with pytest.raises(cd.ModelError, match="not isolated"):
+        g.Distance(g.torus(2.0, 0.5), (0.0, 0.0, 0.0)).minima(budget=5000)
+
+
+@pytest.mark.parametrize("budget", [30, 100, 300])
+def test_the_margin_of_a_search_that_ends_early_is_valid(budget):
+    unfinished = 0
+    for seed in range(6):
+        a, b, pose = pair_of_patches(seed, 1.2)
+        pair = g.Distance(a, b).closest(pose, budget=budget)
+        least = judge.closest(judged(a), judged(b), pose)
+        assert pair.distance - pair.margin <= least + 1e-12
+        assert pair.distance >= least - 1e-9
+        unfinished += pair.margin > 1e-7
+    assert unfinished or budget == 300
+
+
+def test_a_shape_with_itself():
+    """Both sides of a query may be one object: they have a tree each."""
+    a, _, pose = pair_of_patches(2, 1.2)
+    pair = g.closest_pair(a, a, pose)
+    assert judge.pair_verdict(judged(a), judged(a), pose, pair) is None
+    copy = g.Surface(a.points, a.weights)
+    assert g.closest_pair(a, copy, pose).distance == pair.distance
+    for shape in (a, g.sphere(1.0), g.Curve([(0, 0, 0), (1, 2, 0), (2, -1, 1), (3, 0, 0)])):
+        assert g.closest_pair(shape, shape, budget=2000).distance < 1e-12
+
+
+def test_a_face_and_a_ball_are_a_radius_closer_than_its_centre():
+    """A trimmed edge in a closest pair of two shapes."""
+    f = judge.face(g)
+    query, edges = g.Distance(f, g.sphere(0.02)), 0
+    for p in np.random.default_rng(8).uniform((0.4, 0.4, 0.0), (0.6, 0.6, 0.3), (6, 3)):
+        pair, point = query.closest(p), g.closest_point(f, p)
+        assert pair.distance == pytest.approx(point.distance - 0.02, abs=1e-9)
+        edges += f.edge(pair) is not None
+    assert edges
+
+
+def test_the_rate_of_the_gap_at_contact_is_that_of_differences():
+    query = g.Distance(g.torus(2.0, 0.5), g.ellipsoid(0.5, 0.4, 0.3))
+    pose = np.array([2.9, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    turn = np.array([0.9, 0.2, -0.3, 0.1])
+    pose[3:] = turn / np.linalg.norm(turn)
+
+    def gap(x):
+        return query.closest(x, signed=True).gap
+
+    low, high = 2.5, 3.2
+    for _ in range(60):
+        pose[0] = 0.5 * (low + high)
+        low, high = (pose[0], high) if gap(pose) < 0.0 else (low, pose[0])
+    pair = query.closest(pose, signed=True)
+    assert abs(pair.gap) < 1e-8
+    rate = g.exact(query, pose, pair)[1]
+    h = 1e-5
+    for k in range(6):
+        ends = [cd.geometry.pose_derivatives.moved(pose, "tangent", k, s) for s in (h, -h)]
+        assert (gap(ends[0]) - gap(ends[1])) / (2.0 * h) == pytest.approx(rate[k], abs=1e-6)
