@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.shapes.curved import SHELL
 
 g = cd.geometry
 
 
 def bowl():
-    """z = x² + y², whose least radius of curvature is 0.5 m."""
-    x, y = np.meshgrid([-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0], indexing="ij")
-    height = np.array([1.0, -1.0, 1.0])
+    """z = x² + y² up to 0.4 m from the axes; the radii of curvature are from 0.5 m to 0.76 m."""
+    x, y = np.meshgrid([-0.4, 0.0, 0.4], [-0.4, 0.0, 0.4], indexing="ij")
+    height = 0.16 * np.array([1.0, -1.0, 1.0])
     return g.Surface(np.stack([x, y, height[:, None] + height[None, :]], axis=-1), degree=2)
 
 
@@ -74,4 +75,5 @@ def test_a_wheel_that_is_refused_leaves_no_shapes():
 def test_shapes_with_bounds_are_drawn_in_their_size():
     m = cd.Mechanism("drawn")
     triangles = m.ground.attach(g.plane(4.0, 4.0)).shape.triangles()
-    np.testing.assert_allclose(np.ptp(triangles.vertices, axis=0), (4.0, 4.0, 0.0), atol=1e-12)
+    size = np.ptp(triangles.vertices, axis=0)
+    np.testing.assert_allclose(size, (4.0, 4.0, SHELL * 4.0), atol=1e-12)  # a shell with a thickness

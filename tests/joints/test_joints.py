@@ -251,7 +251,7 @@ def test_every_registered_joint_has_a_builder_a_judge_and_a_method():
     between_frames = {name for name, kind in joints.REGISTRY.items() if set(kind.takes) & {"frame", "point"}}
     assert set(BUILDERS) == set(JUDGES) == set(EQUATIONS) == between_frames
     others = {"gear", "rack", "belt", "couple", "drive", "limit", "constrain"}
-    contacts = {"contact", "point_on_curve", "point_on_surface"}  # tests/joints/test_contacts.py
+    contacts = {"contact", "path", "point_on_curve", "point_on_surface"}  # test_contacts.py, test_paths.py
     assert set(joints.REGISTRY) - between_frames == others | contacts
     assert all(callable(getattr(cd.Mechanism, kind)) for kind in joints.REGISTRY)
 

@@ -25,7 +25,7 @@ from cardan.joints.lower_pairs import (
     spherical,
     universal,
 )
-from cardan.joints.own import constrain, contact, point_on_curve, point_on_surface
+from cardan.joints.own import constrain, contact, path, point_on_curve, point_on_surface
 from cardan.joints.rate_rows import constrain_rates, knife_edge, rolling
 from cardan.joints.registry import REGISTRY, Joint, JointKind, Relative, coupling_kind, joint_kind
 
@@ -58,6 +58,7 @@ __all__ = [
     "line_distance",
     "orientation",
     "parallel",
+    "path",
     "perpendicular",
     "planar",
     "plane_distance",

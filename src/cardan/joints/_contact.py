@@ -1,4 +1,4 @@
-"""Kernels of contacts: contact coordinates by Newton's method, the rows of a contact and of rolling, and their γ.
+"""Kernels of contacts: the rows of a contact and of rolling, and their γ.
 
 Shapes S¹(s¹) on body a and S²(s²) on body b, all in the axes of the frame of a:
 
@@ -7,7 +7,8 @@ Shapes S¹(s¹) on body a and S²(s²) on body b, all in the axes of the frame o
 with the tangents Tᵢ = ∂S/∂sᵢ and the normal N of the first shape: T¹₁ × T¹₂ of a surface, (y', −x', 0) of a curve.
 At a solution r is along n, so the derivative of the gap by s vanishes: its rate is n·u, with the velocity u of the
 point of b relative to a, and  d²gap/dt² = n·(a² − a¹) + gap |ṅ|²,  where a is the acceleration of S with ṡ from
-M ṡ = −∂F/∂t,  M = ∂F/∂s.  These equations do not divide by the gap ([Montana1988] for zero gap).
+M ṡ = −∂F/∂t,  M = ∂F/∂s.  These equations do not divide by the gap ([Montana1988] for zero gap).  Contact coordinates
+are solved for by a kernel that is called by its address (:mod:`cardan.joints._pair_solver`).
 
 x of a contact: origin and orientation of the frame of a, the same of b, contact coordinates; then a workspace, which
 :func:`contact` fills and its curvature reads.  c: address of the table of the pair.
@@ -15,20 +16,21 @@ x of a contact: origin and orientation of the frame of a, the same of b, contact
 
 from math import nan, sqrt
 
-from cardan._jit import call_evaluator, evaluator, floats_at, inner, integers_at, plain, tail
-from cardan.geometry import abi
+from cardan._jit import call_evaluator, floats_at, inner, integers_at, tail
 from cardan.joints import abi as own
+from cardan.joints._pair import RATES, SOLVE, other_normal, space
+from cardan.joints._vectors import apply, apply_back, cross, dot
 from cardan.joints.abi import (
     B_PART,
+    CROSSED,
     DEGENERATE,
-    EDGE,
     FAR,
     FRAME,
     GAP,
-    HELD,
     LATEST,
     MATRIX,
     NORMAL,
+    ON_CURVE,
     OTHER_SIDE,
     PARAMETERS,
     REGULAR,
@@ -38,468 +40,11 @@ from cardan.joints.abi import (
     STATUS,
     STEP,
     TOP,
+    TRIMMED,
     UNIT,
-    WORK,
 )
 
-SOLVED = 1e-12  # of the size: the longest step at a solution
-EXACT = 2e-14  # of the size: a smaller step is rounding; larger ones are made as long as they become shorter
-LONGEST = 0.5  # of the size: the longest step
-SINGULAR = 1e-6  # a smaller pivot of M, scaled to order one: the shapes touch along a line, or over an area
-STARTS = 8  # pairs of samples from which Newton's method is tried
-NONE = 1e300
-
-SECOND, RETRACT = plain(2), abi.RETRACT
-ITERATIONS, TRIED = plain(30), plain(15)  # of Newton's method; from a pair of samples
-SOLVE, RATES = plain(own.SOLVE), plain(own.RATES)
-
-
-@inner
-def dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@inner
-def cross(a, b, out):
-    x = a[1] * b[2] - a[2] * b[1]
-    y = a[2] * b[0] - a[0] * b[2]
-    z = a[0] * b[1] - a[1] * b[0]
-    out[0] = x
-    out[1] = y
-    out[2] = z
-
-
-@inner
-def rotation(p, out):
-    """out ← A(p)/|p|², row by row; returns |p|²."""
-    square = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-    f = 2.0 / square
-    for i in range(3):
-        j = (i + 1) % 3
-        k = (i + 2) % 3
-        out[4 * i] = f * (p[0] * p[0] + p[1 + i] * p[1 + i]) - 1.0
-        out[3 * k + j] = f * (p[1 + j] * p[1 + k] + p[0] * p[1 + i])
-        out[3 * j + k] = f * (p[1 + j] * p[1 + k] - p[0] * p[1 + i])
-    return square
-
-
-@inner
-def apply(R, v, out):
-    """out ← R v."""
-    x = v[0]
-    y = v[1]
-    z = v[2]
-    for i in range(3):
-        out[i] = R[3 * i] * x + R[3 * i + 1] * y + R[3 * i + 2] * z
-
-
-@inner
-def apply_back(R, v, out):
-    """out ← Rᵀ v."""
-    x = v[0]
-    y = v[1]
-    z = v[2]
-    for i in range(3):
-        out[i] = R[i] * x + R[3 + i] * y + R[6 + i] * z
-
-
-@inner
-def space(table, x):
-    """The workspace behind the contact coordinates."""
-    return tail(x, PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH])
-
-
-@inner
-def open_pose(x, w):
-    """FRAME ← R (b to a), d (origin of b in a), R_a."""
-    frame = tail(w, FRAME)
-    other = tail(frame, 12)
-    rotation(tail(x, 3), other)
-    rotation(tail(x, 10), tail(w, MATRIX))
-    for i in range(3):
-        for j in range(3):
-            s = 0.0
-            for k in range(3):
-                s += other[3 * k + i] * w[MATRIX + 3 * k + j]
-            frame[3 * i + j] = s
-    for i in range(3):
-        w[MATRIX + i] = x[7 + i] - x[i]
-    apply_back(other, tail(w, MATRIX), tail(frame, 9))
-
-
-@inner
-def evaluate(table, x, w):
-    """S and its derivatives of both shapes, in the axes of a; N and its derivatives, n, gap."""
-    for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-        rows = tail(w, ROWS_B if k == 1 else ROWS_A)
-        ints = integers_at(shape[own.INTS])
-        call_evaluator(shape[own.EVALUATE], SECOND, ints, floats_at(shape[own.FLOATS]), q, q, rows, rows, tail(w, WORK))
-        if k == 1:
-            count = 1 if shape[own.FREEDOMS] == 0 else 3 * shape[own.FREEDOMS]
-            for i in range(count):
-                row = tail(rows, 3 * i)
-                apply(tail(w, FRAME), row, row)
-                if i == 0:
-                    for c in range(3):
-                        row[c] += w[FRAME + 9 + c]
-    N = tail(w, NORMAL)
-    A = tail(w, ROWS_A)
-    for k in range(9):
-        N[k] = 0.0
-    if table[SHAPE + own.FREEDOMS] == 2:
-        cross(tail(A, 3), tail(A, 6), N)
-        for k in range(2):
-            cross(tail(A, 9 + 3 * k), tail(A, 6), tail(N, 3 + 3 * k))
-            cross(tail(A, 3), tail(A, 12 + 3 * k), tail(w, UNIT))
-            for c in range(3):
-                N[3 + 3 * k + c] += w[UNIT + c]
-    else:
-        N[0] = A[4]
-        N[1] = -A[3]
-        N[3] = A[7]
-        N[4] = -A[6]
-    numbers = floats_at(table[own.NUMBERS])
-    f = numbers[own.SIDE] / sqrt(dot(N, N))
-    gap = 0.0
-    for c in range(3):
-        w[UNIT + c] = f * N[c]
-        gap += w[UNIT + c] * (w[ROWS_B + c] - w[ROWS_A + c])
-    w[GAP] = gap
-
-
-@inner
-def solve_step(table, w, op):
-    """STEP ← M⁻¹(−F), or M⁻¹(−∂F/∂t) for RATES, as lengths along the tangents; False if M is singular.
-
-    HELD coordinates stay.  RATES reads u and Ω from LATEST.
-    """
-    A = tail(w, ROWS_A)
-    B = tail(w, ROWS_B)
-    N = tail(w, NORMAL)
-    m = tail(w, MATRIX)
-    step = tail(w, STEP)
-    size = floats_at(table[own.NUMBERS])[own.SIZE]
-    first = table[SHAPE + own.FREEDOMS]
-    second = table[SHAPE + B_PART + own.FREEDOMS]
-    n = first + second
-    big = sqrt(dot(N, N))
-    for k in range(n):
-        t = tail(A, 3 + 3 * k) if k < first else tail(B, 3 + 3 * (k - first))
-        step[4 + k] = 1.0 / sqrt(dot(t, t))
-    for i in range(n):
-        row = tail(m, 5 * i)
-        if i < first:
-            t = tail(A, 3 + 3 * i)
-            weight = step[4 + i]
-            value = 0.0
-            for c in range(3):
-                r = A[c] - B[c]
-                value += (w[LATEST + c] if op == RATES else -r) * t[c]
-            for k in range(first):
-                s = 0.0
-                for c in range(3):
-                    s += A[3 + 3 * k + c] * t[c] + (A[c] - B[c]) * A[3 * (1 + first + i + k) + c]
-                row[k] = s
-            for k in range(second):
-                row[first + k] = -dot(tail(B, 3 + 3 * k), t)
-        else:
-            j = i - first
-            t = tail(B, 3 + 3 * j)
-            weight = step[4 + i] * size / big
-            if op == RATES:
-                O = tail(w, LATEST + 3)
-                value = -(
-                    N[0] * (O[1] * t[2] - O[2] * t[1])
-                    + N[1] * (O[2] * t[0] - O[0] * t[2])
-                    + N[2] * (O[0] * t[1] - O[1] * t[0])
-                )
-            else:
-                value = -dot(N, t)
-            for k in range(first):
-                row[k] = dot(tail(N, 3 + 3 * k), t)
-            for k in range(second):
-                row[first + k] = dot(N, tail(B, 3 * (1 + second + j + k)))
-        for k in range(n):
-            row[k] *= weight * step[4 + k]
-        row[4] = value * weight
-    for k in range(n):
-        if w[HELD + k] != 0.0:
-            for i in range(n):
-                m[5 * i + k] = 0.0
-                m[5 * k + i] = 0.0
-            m[5 * k + k] = 1.0
-            m[5 * k + 4] = 0.0
-    for k in range(n):
-        best = k
-        for i in range(k + 1, n):
-            if abs(m[5 * i + k]) > abs(m[5 * best + k]):
-                best = i
-        if not abs(m[5 * best + k]) > SINGULAR:
-            return False
-        for c in range(5):
-            a = m[5 * k + c]
-            m[5 * k + c] = m[5 * best + c]
-            m[5 * best + c] = a
-        for i in range(k + 1, n):
-            f = m[5 * i + k] / m[5 * k + k]
-            for c in range(k, 5):
-                m[5 * i + c] -= f * m[5 * k + c]
-    for back in range(n):
-        i = n - 1 - back
-        s = m[5 * i + 4]
-        for k in range(i + 1, n):
-            s -= m[5 * i + k] * step[k]
-        step[i] = s / m[5 * i + i]
-    return True
-
-
-@inner
-def hold(table, x, w):
-    """HELD ← coordinates at a bound that the step would cross; whether there is a new one."""
-    changed = False
-    at = 0
-    for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        if shape[own.WIDTH] == shape[own.FREEDOMS]:
-            q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-            limits = floats_at(shape[own.FLOATS])
-            for p in range(shape[own.FREEDOMS]):
-                move = w[STEP + at + p]
-                low = q[p] <= limits[3 * p] and move < 0.0
-                high = q[p] >= limits[3 * p + 1] and move > 0.0
-                if limits[3 * p + 2] == 0.0 and (low or high) and w[HELD + at + p] == 0.0:
-                    w[HELD + at + p] = 1.0
-                    changed = True
-        at += shape[own.FREEDOMS]
-    return changed
-
-
-@inner
-def move(table, x, w, factor):
-    """Contact coordinates ← those moved by the step, within the bounds."""
-    at = 0
-    for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        if shape[own.FREEDOMS] > 0:
-            q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-            scratch = tail(w, WORK)
-            for p in range(shape[own.FREEDOMS]):
-                w[MATRIX + p] = factor * w[STEP + at + p] * w[STEP + 4 + at + p]
-            ints = integers_at(shape[own.INTS])
-            call_evaluator(
-                shape[own.EVALUATE], RETRACT, ints, floats_at(shape[own.FLOATS]), q, tail(w, MATRIX), q, q, scratch
-            )
-        at += shape[own.FREEDOMS]
-
-
-@inner
-def other_normal(table, w, out):
-    """out ← unit normal of b in the axes of a; whether it has one."""
-    B = tail(w, ROWS_B)
-    freedoms = table[SHAPE + B_PART + own.FREEDOMS]
-    if freedoms == 2:
-        cross(tail(B, 3), tail(B, 6), out)
-    elif freedoms == 1 and table[SHAPE + own.FREEDOMS] == 1:
-        w[MATRIX] = w[FRAME + 2]
-        w[MATRIX + 1] = w[FRAME + 5]
-        w[MATRIX + 2] = w[FRAME + 8]
-        cross(tail(B, 3), tail(w, MATRIX), out)
-    else:
-        return False
-    f = 1.0 / sqrt(dot(out, out))
-    for c in range(3):
-        out[c] *= f
-    return True
-
-
-@inner
-def newton(table, x, w, most):
-    """Contact coordinates ← a solution near them; returns its status."""
-    size = floats_at(table[own.NUMBERS])[own.SIZE]
-    n = table[SHAPE + own.FREEDOMS] + table[SHAPE + B_PART + own.FREEDOMS]
-    status = FAR
-    previous = NONE
-    for _ in range(most):
-        evaluate(table, x, w)
-        for k in range(n):
-            w[HELD + k] = 0.0
-        regular = True
-        for _ in range(n + 1):
-            regular = solve_step(table, w, SOLVE)
-            if not regular or not hold(table, x, w):
-                break
-        if not regular:
-            return DEGENERATE
-        longest = 0.0
-        for k in range(n):
-            longest = max(longest, abs(w[STEP + k]))
-        if longest <= SOLVED * size and (longest <= EXACT * size or longest > 0.25 * previous):
-            status = REGULAR
-            break
-        if not longest < NONE:
-            return FAR
-        previous = longest
-        move(table, x, w, min(1.0, LONGEST * size / longest))
-    if status == REGULAR:
-        for k in range(n):
-            if w[HELD + k] != 0.0:
-                return EDGE
-        if other_normal(table, w, tail(w, TOP)) and dot(tail(w, TOP), tail(w, UNIT)) > 0.0:
-            return OTHER_SIDE
-    return status
-
-
-@inner
-def start_from(table, x, w, i, j):
-    """Contact coordinates ← those of two samples; along directions without end, where the samples are opposite."""
-    for k in range(2):
-        shape = tail(table, SHAPE + B_PART * k)
-        q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
-        sample = tail(floats_at(shape[own.SAMPLES]), own.SAMPLE * (j if k == 1 else i))
-        for p in range(shape[own.WIDTH]):
-            q[p] = sample[p]
-        if k == 1 and table[own.ENDLESS] != own.BOUNDED:
-            p = tail(w, TOP + 3 * STARTS)
-            apply(tail(w, FRAME), tail(sample, 3), p)
-            first = tail(x, PARAMETERS)
-            if table[own.ENDLESS] == own.ALONG_Z:
-                first[1] = p[2] + w[FRAME + 11]
-            else:
-                first[0] = p[0] + w[FRAME + 9]
-                if table[own.ENDLESS] == own.ALONG_XY:
-                    first[1] = p[1] + w[FRAME + 10]
-
-
-@inner
-def rank_samples(table, w):
-    """TOP ← the pairs of samples that are most nearly opposite and close: score, numbers."""
-    first = tail(table, SHAPE)
-    second = tail(table, SHAPE + B_PART)
-    numbers = floats_at(table[own.NUMBERS])
-    side = numbers[own.SIDE]
-    scale = numbers[own.SIZE] * numbers[own.SIZE]
-    top = tail(w, TOP)
-    for k in range(STARTS):
-        top[3 * k] = NONE
-        top[3 * k + 1] = 0.0
-        top[3 * k + 2] = 0.0
-    moved = tail(top, 3 * STARTS)
-    endless = table[own.ENDLESS]
-    opposed = first[own.FREEDOMS] == second[own.FREEDOMS]
-    for j in range(second[own.COUNT]):
-        b = tail(floats_at(second[own.SAMPLES]), own.SAMPLE * j)
-        apply(tail(w, FRAME), tail(b, 3), moved)
-        apply(tail(w, FRAME), tail(b, 6), tail(moved, 3))
-        for c in range(3):
-            moved[c] += w[FRAME + 9 + c]
-        for i in range(first[own.COUNT]):
-            a = tail(floats_at(first[own.SAMPLES]), own.SAMPLE * i)
-            along = 0.0
-            square = 0.0
-            cosine = 0.0
-            for c in range(3):
-                r = moved[c] - a[3 + c]
-                free = (endless == own.ALONG_Z and c == 2) or (endless == own.ALONG_XY and c < 2)
-                if free or (endless == own.ALONG_X and c == 0):
-                    r = 0.0
-                along += side * a[6 + c] * r
-                square += r * r
-                cosine += side * a[6 + c] * moved[3 + c]
-            score = square - 0.75 * along * along
-            if opposed:
-                score += scale * (1.0 + cosine) * (1.0 + cosine)
-            k = STARTS
-            while k > 0 and score < top[3 * k - 3]:
-                k -= 1
-                if k < STARTS - 1:
-                    for c in range(3):
-                        top[3 * k + 3 + c] = top[3 * k + c]
-            if k < STARTS:
-                top[3 * k] = score
-                top[3 * k + 1] = i
-                top[3 * k + 2] = j
-
-
-@inner
-def search(table, x, w, width):
-    """Contact coordinates ← of the regular pairs found from samples the one of least |gap|; returns a status.
-
-    Without a regular pair: the best pair of samples, moved as far as Newton's method leads.
-    """
-    rank_samples(table, w)
-    best = NONE
-    found = FAR
-    saved = tail(w, TOP + 3 * STARTS + 3)
-    for k in range(STARTS):  # `newton` overwrites the first of them, when it is in use
-        if k == 0 or w[TOP + 3 * k] < NONE:
-            i = int(w[TOP + 3 * k + 1])
-            j = int(w[TOP + 3 * k + 2])
-            start_from(table, x, w, i, j)
-            status = newton(table, x, w, TRIED)
-            value = abs(w[GAP])
-            if status == REGULAR and (found != REGULAR or value < best):
-                found = REGULAR
-                best = value
-                for p in range(width):
-                    saved[p] = x[PARAMETERS + p]
-            elif found != REGULAR and k == 0:
-                found = status
-                for p in range(width):
-                    saved[p] = x[PARAMETERS + p]
-    for p in range(width):
-        x[PARAMETERS + p] = saved[p]
-    return found
-
-
-def _solve(op, table, unused, x, unused_1, unused_2, unused_3, unused_4):
-    """SOLVE: contact coordinates in x ← solved; workspace ← values there; STATUS.  RATES: STEP ← ṡ as lengths.
-
-    Coordinates that are all zero, or not finite, are not known: the pair is searched for.  So it is where Newton's
-    method fails, unless coordinates must be CONTINUOUS.
-    """
-    w = space(table, x)
-    n = table[SHAPE + own.FREEDOMS] + table[SHAPE + B_PART + own.FREEDOMS]
-    if op == RATES:
-        for k in range(n):
-            w[HELD + k] = 0.0
-        if not solve_step(table, w, RATES):
-            for k in range(n):
-                w[STEP + k] = nan
-        return 0
-    open_pose(x, w)
-    numbers = floats_at(table[own.NUMBERS])
-    width = table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH]
-    known = False
-    finite = True
-    for p in range(width):
-        known = known or x[PARAMETERS + p] != 0.0
-        finite = finite and abs(x[PARAMETERS + p]) < NONE
-    status = FAR
-    if known and finite:
-        at = PARAMETERS
-        for k in range(2):
-            shape = tail(table, SHAPE + B_PART * k)
-            if shape[own.WIDTH] > shape[own.FREEDOMS]:  # a unit vector
-                f = 1.0 / sqrt(dot(tail(x, at), tail(x, at)))
-                for c in range(3):
-                    x[at + c] *= f
-            at += shape[own.WIDTH]
-        status = newton(table, x, w, ITERATIONS)
-    if status != REGULAR and (numbers[own.CONTINUOUS] == 0.0 or not (known and finite)):
-        status = search(table, x, w, width)
-        evaluate(table, x, w)
-    known = False
-    for p in range(width):
-        known = known or x[PARAMETERS + p] != 0.0
-    if not known and width > 0:
-        x[PARAMETERS] = own.ZERO
-    w[STATUS] = status
-    return 0
-
-
-SOLVE_PAIR = evaluator(_solve)
+OPPOSITE = 1e-6  # the least 1 + c of which g is computed
 
 
 @inner
@@ -553,7 +98,7 @@ def update_axes(table, w):
     for c in range(3):
         axes[c] = f * t[c]
         axes[6 + c] = 0.0
-    if table[own.ACROSS] != 0:
+    if table[own.FORM] == ON_CURVE:
         m = axes
         sign = 1.0 if m[2] >= 0.0 else -1.0  # [Duff2017]
         a = -1.0 / (sign + m[2])
@@ -573,6 +118,8 @@ def contact(x, c, f, df):
     """f = (gap; t₁·r, t₂·r; t₁·n², t₂·n²), r = S² − S¹: the first is the equation, the others vanish with F.
 
     Where F = 0 has no solution within the shapes, all rows are those at the nearest pair, and so are their derivatives.
+    The last two are then multiplied by g = √(2/(1 + c)), c = −n·n²: they become 2 sin ½∠, which vanishes only where the
+    normals are opposed.
     For a point on a curve: (e₁·r, e₂·r; t·r).
     """
     table = table_of(c)
@@ -582,7 +129,7 @@ def contact(x, c, f, df):
     columns = PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH]
     has_normal = update_axes(table, w)
     axes = tail(w, LATEST)
-    across = table[own.ACROSS] != 0
+    across = table[own.FORM] == ON_CURVE
     rows = 3 if across else 5
     for i in range(rows * columns):
         df[i] = 0.0
@@ -601,13 +148,22 @@ def contact(x, c, f, df):
             if has_normal:
                 f[3] += axes[c_] * axes[9 + c_]
                 f[4] += axes[3 + c_] * axes[9 + c_]
+    half = 1.0
+    slope = 0.0
+    if has_normal and not regular:
+        apart = max(1.0 - dot(tail(w, UNIT), tail(axes, 9)), OPPOSITE)
+        half = sqrt(2.0 / apart)
+        slope = 0.5 * half / apart
+        for k in range(2):
+            w[STEP + k] = f[3 + k] * slope  # steps are computed again when they are needed
+            f[3 + k] *= half
     if not has_normal and table[SHAPE + B_PART + own.FREEDOMS] == 1 and not across:  # a curve on a surface
         t = tail(w, ROWS_B + 3)
         f[3] = dot(tail(w, UNIT), t) / sqrt(dot(t, t))
     if status == OTHER_SIDE:
         f[3] = 2.0
-    if status == DEGENERATE or status == FAR:
-        f[rows - 1] += 1.0
+    if status == DEGENERATE or status == FAR or status == TRIMMED:
+        f[rows - 1] = 1.0 + abs(f[rows - 1])
     if not regular and floats_at(table[own.NUMBERS])[own.CONTINUOUS] != 0.0:
         f[0] = nan
     zero = tail(axes, 6)
@@ -623,6 +179,9 @@ def contact(x, c, f, df):
             couple = tail(w, TOP)
             for k in range(2):
                 cross(tail(axes, 9), tail(axes, 3 * k), couple)
+                cross(tail(axes, 9), tail(w, UNIT), tail(couple, 3))
+                for i in range(3):
+                    couple[i] = half * couple[i] + w[STEP + k] * couple[3 + i]
                 put_row(x, w, tail(df, (3 + k) * columns), zero, couple)
     return 0
 
@@ -687,10 +246,24 @@ def update_motion(table, x, rate, c, w):
     f = numbers[own.SIDE] / sqrt(dot(N, N))
     for i in range(3):
         turn[i] = 0.0
-    for p in range(table[SHAPE + own.FREEDOMS]):
-        s = w[STEP + p] * w[STEP + 4 + p]
+    if table[own.FORM] == CROSSED:  # Ṅ = Ṫ¹ × T² + T¹ × (Ṫ² + Ω × T²)
+        a = tail(w, MATRIX)
+        b = tail(w, MATRIX + 3)
         for i in range(3):
-            turn[i] += s * f * N[3 + 3 * p + i]
+            a[i] = w[STEP] * w[STEP + 4] * w[ROWS_A + 6 + i]
+            b[i] = m[OMEGA_B + i] - m[i]
+        cross(b, tail(w, ROWS_B + 3), b)
+        for i in range(3):
+            b[i] += w[STEP + 1] * w[STEP + 5] * w[ROWS_B + 6 + i]
+        cross(a, tail(w, ROWS_B + 3), a)
+        cross(tail(w, ROWS_A + 3), b, b)
+        for i in range(3):
+            turn[i] = f * (a[i] + b[i])
+    else:
+        for p in range(table[SHAPE + own.FREEDOMS]):
+            s = w[STEP + p] * w[STEP + 4 + p]
+            for i in range(3):
+                turn[i] += s * f * N[3 + 3 * p + i]
     d = dot(turn, tail(w, UNIT))
     for i in range(3):
         turn[i] -= d * w[UNIT + i]
@@ -720,7 +293,7 @@ def contact_curvature(x, rate, c, g):
     """
     table = table_of(c)
     w = space(table, x)
-    across = table[own.ACROSS] != 0
+    across = table[own.FORM] == ON_CURVE
     if across:
         update_axes(table, w)
         other = (w[LATEST + 3], w[LATEST + 4], w[LATEST + 5])
@@ -745,7 +318,7 @@ def contact_curvature(x, rate, c, g):
 
 
 def rolling(x, c, f, df):
-    """Rows t₁·u, t₂·u (of curves in a plane: t₁·u) [m/s], and n·Ω [rad/s] without spin; f = 0."""
+    """Rows t₁·u, t₂·u (of curves in a common plane: t₁·u) [m/s], and n·Ω [rad/s] without spin; f = 0."""
     table = table_of(c)
     call_evaluator(table[own.SOLVER], SOLVE, table, c, x, x, x, x, x)
     w = space(table, x)
@@ -753,7 +326,7 @@ def rolling(x, c, f, df):
     update_axes(table, w)
     axes = tail(w, LATEST)
     zero = tail(axes, 6)
-    slips = table[SHAPE + own.FREEDOMS]
+    slips = 2 if table[own.FORM] == CROSSED else table[SHAPE + own.FREEDOMS]
     rows = slips + (1 if table[own.SPINLESS] != 0 else 0)
     for i in range(rows):
         f[i] = 0.0
@@ -784,7 +357,7 @@ def rolling_curvature(x, rate, c, g):
         spare[i] = w[ROWS_B + i]
     add_centripetal(w, m, 1.0, 0, spare, a)
     add_centripetal(w, m, 1.0, 1, tail(a, 3), a)
-    slips = table[SHAPE + own.FREEDOMS]
+    slips = 2 if table[own.FORM] == CROSSED else table[SHAPE + own.FREEDOMS]
     g[0] = axes[0] * a[0] + axes[1] * a[1] + axes[2] * a[2]
     if slips == 2:
         g[1] = axes[3] * a[0] + axes[4] * a[1] + axes[5] * a[2]

@@ -40,7 +40,8 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
     values, poses = _sorted(mechanism, given)
     joints: dict[str, Joint] = mechanism._joints
     fixed = {f"{body.name}.fixed" for body in mechanism._bodies.values() if body.fixed}  # these bodies do not move
-    others = [joint for joint in joints.values() if joint.edge and joint.name not in values.keys() | fixed]
+    movable = [joint for joint in joints.values() if joint.edge and joint.edge.own is None]
+    others = [joint for joint in movable if joint.name not in values.keys() | fixed]
     usable = [*(joints[name] for name in (*sorted(fixed), *values)), *others]
     group = {body: body for body in (mechanism.ground, *mechanism._bodies.values())}
     for body in poses:
@@ -87,7 +88,7 @@ def _sorted(mechanism: Any, given: Mapping[Any, Any]) -> tuple[dict[str, dict[st
                 )
             poses[item] = check.vector(position, what), orientation(turned, what)
             continue
-        if item.edge is None:
+        if item.edge is None or item.edge.own is not None:
             raise ModelError(f"{what} is a {item.kind.name}, along which no body can be placed; assemble instead")
         offered = words(item.edge)
         if word is None and isinstance(value, Mapping):

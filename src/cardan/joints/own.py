@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cardan.constraints.own_motion import OwnLimb
 from cardan.constraints.registry import KINDS, Argument, Primitive
 from cardan.constraints.signal import GivenRate
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import REGISTRY, JointKind
 from cardan.system import check
-from cardan.system.parts import Direction, Feature, Frame, Point
-from cardan.system.relations import Relation
+from cardan.system.formulas import Formula
+from cardan.system.layout import BY_USER
+from cardan.system.parts import Body, Direction, Feature, Frame, Point
+from cardan.system.relations import Edge, Motion, OwnMotion, Place, Relation
+
+FREEDOMS = 6  # of one body against another
 
 _VALID: dict[str, tuple[tuple[type, ...], str]] = {
     "point": ((Point, Frame), "a point (body.point(…)), or a frame for its origin"),
@@ -72,6 +77,36 @@ def resolved(
     return tuple(ends.values()), Relation(primitive, tuple(features), tuple(parameters), signal)
 
 
+def edge_of(limb: Any, relation: Relation) -> Edge:
+    """The edge of a constraint that moves like a motion of the user's own; ModelError if the two do not fit."""
+    if not isinstance(limb, OwnLimb):
+        raise ModelError(
+            f"motion is {limb!r:.120}; it must be made with @cd.joint_motion(…) and motion.between(frame_a, frame_b)"
+        )
+    for end in (limb.a, limb.b):
+        if not isinstance(end, Frame):
+            raise ModelError(f"the motion {limb.motion.name!r} is between {end!r:.120}; it must be between two frames")
+        if any(isinstance(value, Formula) for value in (*end.origin, *end.x, *end.z)):
+            raise ModelError(f"the motion {limb.motion.name!r} has a frame with parameters; give it numbers")
+    if relation.is_timed:
+        raise ModelError("a parameter is a function of time, and a motion has none; omit motion=")
+    bodies = {feature.body for feature in relation.features if isinstance(feature.body, Body)}
+    if {limb.a.body, limb.b.body} != bodies or limb.a.body is limb.b.body:
+        names = [sorted(repr(body.name) for body in own) for own in ({limb.a.body, limb.b.body}, bodies)]
+        raise ModelError(
+            f"the motion {limb.motion.name!r} is between {' and '.join(names[0])}, the equations are between "
+            f"{' and '.join(names[1])}; they must be between the same two bodies"
+        )
+    count, equations = len(limb.motion.coordinates), relation.primitive.equations
+    if count + equations != FREEDOMS:
+        raise ModelError(
+            f"the motion {limb.motion.name!r} has {count} coordinates, and there are {equations} equations; together "
+            f"they must be {FREEDOMS}"
+        )
+    own = OwnMotion(limb.motion, limb.numbers, limb.search)
+    return Edge(Motion(count, BY_USER), Place.of(limb.a), Place.of(limb.b), 1, equations, own=own)
+
+
 def _wanted(argument: Argument) -> str:
     kind = KINDS[argument.kind]
     return f"a joint or coordinate ({argument.kind})" if kind.is_coordinate else _VALID[argument.kind][1]
@@ -96,7 +131,8 @@ def _kind(name: str) -> JointKind[Any]:
 
 
 constrain = _kind("constrain")
-contact, point_on_curve, point_on_surface = map(_kind, ("contact", "point_on_curve", "point_on_surface"))
+contact, path = map(_kind, ("contact", "path"))
+point_on_curve, point_on_surface = map(_kind, ("point_on_curve", "point_on_surface"))
 
 
 def checked(primitive: Any, what: str, of_rates: bool = False) -> Primitive:
