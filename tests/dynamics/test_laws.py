@@ -277,6 +277,22 @@ def test_joints_stay_closed_for_100_s(name, driven):
     assert simulation.drift.max() <= max(CLOSED, 4 * np.finfo(float).eps * far)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("driven", [False, True], ids=["released", "driven"])
+@pytest.mark.parametrize("name", examples.CONTACTS)
+def test_contacts_stay_closed_for_100_s_or_until_one_ends(name, driven):
+    """As above; a mechanism that rolls or slides off the edge of a shape ends there, and says so."""
+    m = examples.CONTACTS[name].build()
+    for joint in list(m.joints.values()):
+        if joint.kind.name in ("limit", "drive") and not driven:
+            m.remove(joint.name)
+    m._gravity = (2.0, -8.0, -5.0)
+    simulation = m.simulate(100.0, rtol=1e-6)
+    assert simulation.ok or simulation.status == "contact", simulation.text()
+    assert simulation.ok or "reaches the edge of a shape" in simulation.reason
+    assert simulation.times[-1] > 0.3 and simulation.drift.max() <= CLOSED
+
+
 # --- invariance -----------------------------------------------------------------------------------------------------
 
 

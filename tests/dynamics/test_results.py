@@ -5,9 +5,11 @@ import csv
 import itertools
 import json
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import cardan as cd
 from cardan.errors import ModelError
@@ -258,6 +260,70 @@ def test_a_rod_pulls_along_itself_and_a_gear_acts_on_both_wheels():
     assert sim.reaction("rod", on="a").force[0] == pytest.approx([0, 0, -3 * G])
 
 
+def test_joint_axes_are_those_of_the_frame_on_the_body_that_is_asked_for():
+    """Of joints, rods, couplings and drivers, on either body; on the body of a point, the axes of the body."""
+    m = cd.Mechanism("train", gravity=(3.0, -7.0, -5.0))
+    names = ("wheel", "arm", "bob")
+    wheel, arm, bob = (m.body(name, position=(k, 0, 0), inertia=np.eye(3)) for k, name in enumerate(names))
+    frames = [
+        m.ground.frame(z=(1, 2, 3)), wheel.frame(z=(1, 2, 3)),
+        wheel.frame((1, 0, 0), z=(0, 1, 1)), arm.frame(z=(0, 1, 1)),
+    ]  # fmt: skip
+    m.revolute("A", *frames[:2])
+    m.revolute("B", *frames[2:])
+    m.gear("gear", m["A"], m["B"], ratio=-2.0)
+    m.drive("motor", m["A"], lambda t: t * t)
+    m.distance("rod", arm.point((0.5, 0, 0)), bob.point(), 0.5)
+    sim = m.simulate(0.5, step=1e-2)
+    assert sim.ok, sim.text()
+
+    def axes(body, frame):
+        own = np.eye(3) if frame is None else np.column_stack([frame.x, frame.y, frame.z])
+        return np.tile(own, (len(sim.times), 1, 1)) if body.is_ground else euler.matrix(sim.quaternions(body)) @ own
+
+    cases = [("A", m.ground, frames[0]), ("A", wheel, frames[1]), ("B", wheel, frames[2]), ("B", arm, frames[3])]
+    cases += [("motor", m.ground, frames[0]), ("motor", wheel, frames[1]), ("gear", wheel, frames[1])]
+    cases += [("gear", arm, frames[3]), ("rod", arm, None), ("rod", bob, None)]
+    for name, body, frame in cases:
+        world, own = (sim.reaction(name, on=body, axes=word) for word in ("world", "joint"))
+        for word in ("force", "torque"):
+            expected = np.einsum("tji,tj->ti", axes(body, frame), getattr(world, word))
+            assert getattr(own, word) == pytest.approx(expected, abs=1e-10), (name, body)
+        assert max(np.abs(own.force).max(), np.abs(own.torque).max()) > 0.1
+
+
+def test_a_pendulum_reaches_its_stop_at_the_time_of_its_closed_form():
+    """½ (I + m l²) ω² = −m g l sin φ from the horizontal; the time is the integral of 1/ω, with φ = −s²."""
+    length, mass, moment = 0.7, 2.0, 0.1
+    m = pendulum(length, mass, moment)
+    m.limit("stop", m["A"], lower=-0.5)
+    rate = 2 * mass * G * length / (moment + mass * length**2)
+    time = quad(lambda s: 2 * s / np.sqrt(rate * np.sin(s * s)) if s else 2 / np.sqrt(rate), 0.0, np.sqrt(0.5))[0]
+    for options in ({"step": 1e-3}, {"rtol": 1e-10}):
+        sim = m.simulate(1.0, **options)
+        (event,) = sim.events
+        assert (event.what, event.time) == ("reached", pytest.approx(time, abs=1e-8))
+        angle, speed = sim.coordinate(m["A"]), sim.velocities("bob")[:, 5]
+        falls = sim.times < time
+        assert speed[falls] ** 2 == pytest.approx(-rate * np.sin(angle[falls]), abs=1e-8)
+        assert np.abs(angle[~falls] + 0.5).max() <= 1e-12 and np.abs(speed[~falls]).max() <= 1e-12
+
+
+def test_a_hundred_thousand_steps_of_a_four_bar_take_80_megabytes():
+    m = REGISTRY["rsur"].build()
+    for name in [name for name, joint in m.joints.items() if joint.kind.name in ("drive", "limit")]:
+        m.remove(name)
+    m.simulate(0.01, step=1e-3)
+    tracemalloc.start()
+    try:
+        sim = m.simulate(100.0, step=1e-3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sim.ok and len(sim.times) == 100_001
+    assert sim._results.nbytes < peak <= 80e6
+
+
 @pytest.mark.parametrize("hinges", [1, 2])
 def test_a_limit_pushes_while_it_is_reached(hinges):
     """A pendulum falls on its stop and rests there: the stop carries the torque of the weight; before, nothing."""
@@ -372,7 +438,7 @@ def test_a_simulation_is_saved_and_drawn(tmp_path):
     read = dict(zip(titles, np.array(rows, dtype=float).T, strict=True))
     assert np.array_equal(read["bob q z"], sim.quaternions("bob")[:, 3])
     assert np.array_equal(read["bob wz [rad/s]"], sim.velocities("bob")[:, 5])
-    document = json.loads(json.dumps(sim.as_dict(), allow_nan=False))
+    document = json.loads(json.dumps(sim.to_dict(), allow_nan=False))
     assert document["bodies"]["bob"]["positions"] == sim.positions("bob").tolist()
     with pytest.raises(ModelError, match=r"must end in \.csv"):
         sim.save(tmp_path / "run.txt")

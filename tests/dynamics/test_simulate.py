@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis import simulate
 from cardan.analysis.simulation import SimulationStatus
 
 G = 9.81
@@ -129,8 +130,6 @@ def test_a_stop_is_left_where_it_would_pull(arguments):
 
 
 def test_a_resumed_run_gives_the_bits_of_a_run_that_was_not_stopped(monkeypatch):
-    from cardan.analysis import simulate
-
     for arguments in ({"step": 1e-3}, {"rtol": 1e-9, "times": np.linspace(0.0, 2.0, 777)}):
         whole = crank().simulate(2.0, **arguments)
         monkeypatch.setattr(simulate, "CHUNK", 100)
@@ -141,6 +140,33 @@ def test_a_resumed_run_gives_the_bits_of_a_run_that_was_not_stopped(monkeypatch)
             assert resumed.ok
             assert np.array_equal(resumed._results, whole._results)
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("arguments", [{"step": 1e-3}, {"rtol": 1e-8}, {"step": 1e-2, "method": "dopri5"}])
+def test_a_stopped_run_is_inspected_and_continued_with_progress(arguments, monkeypatch):
+    """Its results are the first ones of the whole run, with reactions and energies; it stops at an exception too."""
+    whole = crank().simulate(1.0, **arguments)
+    monkeypatch.setattr(simulate, "CHUNK", 60)
+    seen: list[float] = []
+
+    def stop(done):
+        seen.append(done)
+        if done > 0.4:
+            raise KeyboardInterrupt
+
+    m = crank()
+    part = m.simulate(1.0, progress=stop, **arguments)
+    assert part.status is SimulationStatus.INTERRUPTED
+    count = len(part.times)
+    assert 0.3 * len(whole.times) < count < len(whole.times)
+    assert np.array_equal(part._results, whole._results[:count])
+    joint = next(iter(m.joints))
+    assert np.array_equal(part.reaction(joint).force, whole.reaction(joint).force[:count])
+    assert np.array_equal(part.energy.total, whole.energy.total[:count])
+    again = part.resume(progress=seen.append)
+    assert again.ok and np.array_equal(again._results, whole._results)
+    assert len(part.times) == count  # the stopped run is as it was
+    assert seen[0] > 0.0 and seen[-1] == pytest.approx(1.0, abs=1e-12) and seen == sorted(seen)
 
 
 def test_two_threads_and_two_runs_give_the_same_bits():
@@ -173,6 +199,7 @@ def test_errors_name_the_argument_or_body_that_is_wrong():
         ({"duration": 1.0, "method": "euler"}, "adams"),
         ({"duration": 1.0, "method": "rk4"}, "constant step"),
         ({"duration": 1.0, "times": [0.5, 0.2]}, "increase"),
+        ({"duration": 1.0, "progress": "yes"}, "progress is 'yes'; it must be a function"),
         ({"duration": 1.0, "times": [0.5, 2.0]}, "within"),
     ):
         with pytest.raises(cd.ModelError, match=words):
@@ -221,6 +248,30 @@ def test_a_short_pulse_is_not_stepped_over():
         assert m.simulate(1.0, **arguments).velocities("b")[-1, 2] == pytest.approx(1.0, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("force", "is_called"),
+    [
+        (lambda t, q, v: 10.0 if t >= 0.50037 else 0.0, True),
+        (lambda t, q, v: 5.0 + 5.0 * cd.sqrt((t - 0.50037) ** 2) / (t - 0.50037), False),
+    ],
+)
+def test_the_error_at_a_jump_of_a_force_follows_the_tolerance_and_a_large_step_is_refused(force, is_called):
+    """10 N from t = .50037 s on, within a step."""
+    m, p = guided()
+    m.gravity = (0, 0, 0)
+    assert m.actuator("pulse", p, force).is_called is is_called
+    late = 1.0 - 0.50037
+    for rtol in (1e-5, 1e-7, 1e-9):
+        sim = m.simulate(1.0, rtol=rtol)
+        assert sim.ok and sim.velocities("b")[-1, 2] == pytest.approx(10.0 * late, abs=1000 * rtol)
+        assert sim.positions("b")[-1, 2] == pytest.approx(5.0 * late**2, abs=500 * rtol)
+    sim = m.simulate(1.0, step=1e-3)
+    assert sim.ok and abs(sim.velocities("b")[-1, 2] - 10.0 * late) < 10.0 * sim.error
+    sim = m.simulate(1.0, step=1e-2)
+    assert sim.status is SimulationStatus.STEP_TOO_LARGE and "use a smaller step" in sim.reason
+    assert np.abs(sim.positions("b")[sim.times < 0.49]).max() < 1e-12
+
+
 def test_a_driver_may_leave_a_limit_but_not_push_against_it():
     m, p = guided()
     m.limit("end", p, lower=0.0)
@@ -234,6 +285,60 @@ def test_a_driver_may_leave_a_limit_but_not_push_against_it():
     sim = m.simulate(1.0)
     assert sim.status is SimulationStatus.LIMIT
     assert sim.times[-1] == pytest.approx(0.6, abs=0.02)
+
+
+STEPS = ({}, {"step": 1e-3}, {"step": 1e-3, "method": "rk4"})
+
+
+@pytest.mark.parametrize("options", STEPS)
+@pytest.mark.parametrize(
+    ("value", "time"),
+    [
+        (lambda t: t, 1.0),
+        (lambda t: 1.5 * cd.sin(t), math.asin(1.0 / 1.5)),
+        (lambda t: 1.0 + t, 0.0),
+        (lambda t: 1.0 + t**2, 0.0),
+    ],
+)
+def test_a_driver_that_pushes_against_a_limit_is_named_at_once(value, time, options):
+    m = pendulum()
+    m.limit("end", m["A"], upper=1.0)
+    m.drive("d", m["A"], value)
+    sim = m.simulate(3.0, **options)
+    assert sim.status is SimulationStatus.LIMIT
+    assert "driver 'd' pushes against limit 'end' (upper) at t = " in sim.reason
+    ((reached, limit, what),) = sim.events
+    assert (limit, what) == ("end", "reached")
+    assert reached == pytest.approx(time, abs=1e-11)
+    assert sim.state.time == pytest.approx(time, abs=2e-6 if time == 0.0 else 1e-11)
+    assert sim.state.coordinate(m["A"]) == pytest.approx(1.0, abs=1e-11)
+
+
+@pytest.mark.parametrize("value", [cd.sin, lambda t: 1.0 - t**2, lambda t: 1.0 + 0.0 * t])
+def test_a_driver_that_touches_a_limit_does_not_push(value):
+    m = pendulum()
+    m.limit("end", m["A"], upper=1.0)
+    m.drive("d", m["A"], value)
+    for options in STEPS:
+        assert m.simulate(3.0, **options).ok
+
+
+@pytest.mark.parametrize("options", STEPS)
+def test_a_driver_pushes_through_a_free_part_only_where_that_part_is_stopped_too(options):
+    """A free block falls onto a driven one, which lifts it until a ceiling stops both; a third block is free."""
+    m = cd.Mechanism("blocks", gravity=(0, 0, -1))
+    a, b, c = (m.body(name, position=(0, 0, z), inertia=BALL) for name, z in (("a", 0.0), ("b", 1.0), ("c", 0.0)))
+    p = m.prismatic("p", m.ground.frame(), a.frame())
+    m.limit("gap", m.prismatic("q", a.frame(), b.frame()), lower=0.4)
+    m.cylindrical("r", a.frame(), c.frame())
+    m.limit("ceiling", cd.coordinate(m.ground.frame(), b.frame(), "z"), upper=1.5)
+    m.drive("d", p, lambda t: t)
+    sim = m.simulate(3.0, **options)
+    assert sim.status is SimulationStatus.LIMIT
+    assert "driver 'd' pushes against limits 'gap' (lower), 'ceiling' (upper) at t = 1.1 s" in sim.reason
+    assert [(event.limit, event.what) for event in sim.events] == [("gap", "reached"), ("ceiling", "reached")]
+    assert [event.time for event in sim.events] == pytest.approx([math.sqrt(2.2) - 1.0, 1.1], abs=1e-7)
+    assert sim.state.time == pytest.approx(1.1, abs=1e-9)
 
 
 @pytest.mark.parametrize("bound", [0.0, 0.5])

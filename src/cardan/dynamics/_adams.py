@@ -37,6 +37,7 @@ SHRINK = 0.2  # least factor on a refused step
 GROW = 2.0  # largest factor on an accepted step
 REDUCE = 0.5  # least factor on an accepted step
 WORTH_GROWTH = 1.25  # a step that could grow by less is kept, so that its weights are reused
+TRAPPED = 1e-5  # of the largest step: a refused step this small, without loads, drivers and stops, is refused for noise
 LEAST_RATIO = 1e-12  # added to error/RTOL, which may be zero
 MOST_SHIFT = 10.0  # of RTOL: a variable step that is shifted more onto the constraints is refused
 FINITE = 1e200  # larger accelerations are refused: their squares would overflow
@@ -235,15 +236,28 @@ def accept(job, control, q, v, history, work):
 
 
 @inner
+def least_step(job, control):
+    """The least step of RTOL.
+
+    The accelerations of parts without loads, drivers and stops are smooth.  If their steps become very small, the error
+    is rounding that a singular pose enlarges, and grows as the pose is approached in smaller steps.
+    """
+    is_smooth = job[abi.LOADS] == 0 and job[abi.STOP_COUNT] == 0 and job[abi.DRIVEN] + job[abi.TIMED] == 0
+    return max(control[abi.LEAST_STEP], TRAPPED * control[abi.LARGEST_STEP] if is_smooth else 0.0)
+
+
+@inner
 def next_step(control):
     """Choose the next step by the error of the last one."""
+    control[abi.LARGEST_STEP] = max(control[abi.LARGEST_STEP], control[abi.STEP])
     k = min(control[abi.KNOWN] - 1.0, control[abi.ORDER])
     growth = SAFETY * (control[abi.LAST_ERROR] / control[abi.RTOL] + LEAST_RATIO) ** (-1.0 / (k + 1.0))
     control[abi.HOLD] += 1.0
     if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 2.0:
         control[abi.FRESH] = 1.0
     is_due = control[abi.HOLD] > k and (growth > WORTH_GROWTH or growth < SAFETY)
-    if is_due or (k < control[abi.ORDER] and growth > 1.0):
+    is_starting = control[abi.REFUSED] == 0.0 and growth > GROW
+    if is_due or is_starting or (k < control[abi.ORDER] and growth > 1.0):
         control[abi.STEP] = min(control[abi.STEP] * min(GROW, max(REDUCE, growth)), control[abi.MOST_STEP])
         control[abi.HOLD] = 0.0
         control[abi.FRESH] = 1.0
@@ -383,7 +397,7 @@ def _advance(op, job, control, q, v, history, storage, work):
                 control[abi.FRESH] = 1.0
                 control[abi.STEP] *= shrink
                 control[abi.PHASE] = abi.PREDICT
-                if control[abi.STEP] < control[abi.LEAST_STEP]:
+                if control[abi.STEP] < least_step(job, control):
                     return abi.STEP_TOO_SMALL
                 continue
             control[abi.LAST_ERROR] = error

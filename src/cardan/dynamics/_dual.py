@@ -33,35 +33,62 @@ def fill(n, count, pairs, jacobian, epsilon, s):
         same = pair[FIRST_A] == pair[FIRST_B]
         for i in range(pair[ROWS_A]):
             a = tail(jacobian, pair[ENTRY_A] + i * pair[STRIDE_A])
+            a0, a1, a2, a3, a4, a5 = a[0], a[1], a[2], a[3], a[4], a[5]  # not read again after each row[j]
             row = tail(s, (pair[FIRST_A] + i) * n + pair[FIRST_B])
+            b = tail(jacobian, pair[ENTRY_B])
             for j in range(i + 1 if same else pair[ROWS_B]):
-                row[j] += dot_6(a, tail(jacobian, pair[ENTRY_B] + j * pair[STRIDE_B]))
+                row[j] += a0 * b[0] + a1 * b[1] + a2 * b[2] + a3 * b[3] + a4 * b[4] + a5 * b[5]
+                b = tail(b, pair[STRIDE_B])
     for i in range(n):
         s[i * n + i] += epsilon if s[i * n + i] > 0.0 else 1.0  # a row of zeros asks for nothing: its λ is zero
 
 
 @inner
+def invert_pivot(pivot, diagonal, place):
+    """place[0] ← 1/√pivot, or zero if the matrix is not definite; returns pivot/diagonal, or zero."""
+    if not pivot > 0.0:
+        place[0] = 0.0
+        return 0.0
+    place[0] = 1.0 / sqrt(pivot)
+    return pivot / diagonal
+
+
+@inner
 def factorise(n, first, s):
-    """s ← L in place, its diagonal inverted; zeros left of first[i] are skipped.  Returns the least relative pivot."""
+    """s ← L in place, its diagonal inverted; zeros left of first[i] are skipped.  Returns the least relative pivot.
+
+    Two rows at once, so that each row above is read once for both.  If n is odd, the last row is alone.
+    """
     least = 1.0
-    for i in range(n):
+    for i in range(0, n, 2):
+        is_pair = i + 1 < n
         row = tail(s, i * n)
-        diagonal = row[i]
-        pivot = diagonal
-        for j in range(first[i], i):
+        low = tail(row, n if is_pair else 0)
+        begin = min(first[i], first[i + 1]) if is_pair else first[i]
+        pivot = row[i]
+        low_pivot = low[i + 1] if is_pair else 1.0
+        diagonal = pivot
+        low_diagonal = low_pivot
+        below = low[i]
+        for j in range(begin, i):
             other = tail(s, j * n)
             e = row[j]
-            for k in range(max(first[i], first[j]), j):
+            f = low[j]
+            for k in range(max(begin, first[j]), j):
                 e -= row[k] * other[k]
+                f -= low[k] * other[k]
             e *= other[j]
+            f *= other[j]
+            low[j] = f
             row[j] = e
             pivot -= e * e
-        if not pivot > 0.0:
-            least = 0.0
-            row[i] = 0.0
-        else:
-            least = min(least, pivot / diagonal)
-            row[i] = 1.0 / sqrt(pivot)
+            low_pivot -= f * f
+            below -= e * f
+        least = min(least, invert_pivot(pivot, diagonal, tail(row, i)))
+        if is_pair:
+            below *= row[i]
+            low[i] = below
+            least = min(least, invert_pivot(low_pivot - below * below, low_diagonal, tail(low, i + 1)))
     return least
 
 

@@ -136,8 +136,9 @@ SOLVE: Final = 1
     MOST_STEP,
     STABILIZATION,
     GAIN,
+    LARGEST_STEP,
     CONTROL,
-) = range(42)
+) = range(43)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)

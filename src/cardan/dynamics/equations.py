@@ -38,7 +38,8 @@ class Equations:
     ``equations``: the row of each equation, not ascending in general.  ``stops``: limits, each a row c − bound of the
     system that is an equation only while the bound is reached; ``stop_table`` and ``bounds``: their tables for kernels.
     ``forces``: of the loads, None if there are none.  ``rate_rows``: names of the constraints of velocities alone;
-    ``poses``: the linear algebra without them, None if there are none.
+    ``poses``: the linear algebra without them, None if there are none.  ``offsets``: of the pieces of a workspace, once
+    they are planned.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Equations:
     ) -> None:
         self.system = system
         self.forces = forces
+        self.offsets: list[int] = []
         self.problem = formulations.motion_problem(system, "manifold")
         self.equations, self.pattern, self.algebra, self.matrix = linear_algebra(system, self.problem.structure)
         self.rate_rows: tuple[str, ...] = tuple(

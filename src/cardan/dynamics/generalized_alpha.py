@@ -90,6 +90,9 @@ class GeneralizedAlpha(Integration):
                 return abi.RUNNING
         return abi.RUNNING
 
+    def _short_step(self, h: float, end: float) -> int:
+        return self._step(h, self.time + h) if end - self.time > h else self._step(end - self.time, end)
+
     def _step(self, h: float, time: float) -> int:
         """One step to a time; returns a status of abi."""
         e, c = self.equations, self.control
@@ -127,10 +130,13 @@ class GeneralizedAlpha(Integration):
                 break
         else:
             return abi.NOT_CLOSED
+        q = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
+        if not np.isfinite(q).all():  # a contact has ended
+            return abi.NOT_CLOSED
         largest = float((h * h * abs(BETA - 1.0 / 6.0) * np.abs(new_a - a) / self._units).max())
         c[abi.ERROR] = max(c[abi.ERROR], largest)
         c[abi.LAST_ERROR] = largest
-        self.q[:] = problem.retract(self.q, h * v + h * h * ((0.5 - BETA) * a + BETA * new_a))
+        self.q[:] = q
         new_v = v + h * ((1.0 - GAMMA) * a + GAMMA * new_a)
         self.v[:] = self._projected(problem, self.q, new_v, rate)
         new_v_dot = ((1.0 - ALPHA_M) * new_a + ALPHA_M * a - ALPHA_F * v_dot) / (1.0 - ALPHA_F)

@@ -10,6 +10,7 @@ import numpy as np
 from cardan.dynamics import abi
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
+from cardan.dynamics.pushes import Push, find_push, is_contradicted
 from cardan.lazy import LazyModule
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray
@@ -27,6 +28,7 @@ VARIABLE_ORDER: Final = 5
 FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/acceleration)
 MOST_FIRST_STEP: Final = 1e-3  # of the duration
 MOST_STEP: Final = 1e-2  # of the duration, where none is given
+MOST_SMOOTH_STEP: Final = 0.1  # the same without limits, loads and functions of time, which may change within a step
 MOST_EVENTS: Final = 20  # at one time, besides two per stop: a driver pushes against a stop
 LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
@@ -40,6 +42,7 @@ BAUMGARTE_GAIN: Final = 0.1  # α of Baumgarte's terms, times the step: residual
 AHEAD: Final = 4096  # values of drivers that are computed at once
 LEAST_AHEAD: Final = 64  # times at which they are computed, if there are many drivers
 MOST_STAGES: Final = 7
+DETOURS: Final = (1.0, 0.7, 0.5, 0.35)  # factors on the first step of a run that goes round a singular pose
 LEAST_ACCELERATION: Final = 1e-30  # in extents per s², or rad/s²: against division by zero
 
 
@@ -72,16 +75,26 @@ TABLEAUS: Final = {
         (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40),
     ),
 }
+SOON: Final = 1e-9  # of the duration: after a failure, drivers that push within it are looked for
+FAILURES: Final = (abi.NOT_FINITE, abi.NOT_CLOSED)
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
 TABLEAU_SIZE: Final = 64  # floats
 
 
 class Event(NamedTuple):
-    """A limit that was reached or left, at a time [s]."""
+    """A limit that was reached or left, or a contact that ended, at a time [s]."""
 
     time: float
-    limit: str
-    what: str  # "reached" or "left"
+    limit: str  # its name, or that of the contact
+    what: str  # "reached", "left", or "contact ended"
+
+
+class Mark(NamedTuple):
+    """A state of a run, from which it can be begun again."""
+
+    q: FloatArray
+    v: FloatArray
+    control: FloatArray
 
 
 class Integration:
@@ -138,18 +151,24 @@ class Integration:
         apart = (self.times - time) / (step or 1.0)
         on_steps = bool((np.abs(apart - np.round(apart))[:-1] < SAME_TIME).all())
         self._foresees = method == "adams" and step is not None and on_steps and not e.stops
-        span = end - time
+        self._span = span = end - time
         c[abi.LEAST_STEP] = LEAST_STEP * span
-        c[abi.MOST_STEP] = max_step or MOST_STEP * span
+        is_smooth = not e.stops and e.forces is None and not drivers
+        c[abi.MOST_STEP] = max_step or (MOST_SMOOTH_STEP if is_smooth else MOST_STEP) * span
         c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
         self.step = step or span
         self.events: list[Event] = []
-        offsets = self._offsets()
-        self.work: FloatArray = np.zeros(offsets[-1])
-        self._make_table(offsets)
+        self.push: Push | None = None  # what ended the run at a stop
+        self._tried: FloatArray | None = None  # a row of the results: where steps are bisected
+        self._returns = bool(rtol) and is_smooth  # to a mark, if no step meets rtol
+        self._marks: list[Mark] = []  # where the last two calls of advance() began
+        if not e.offsets:
+            e.offsets = self._offsets()
+        self.work: FloatArray = np.zeros(e.offsets[-1])
+        self._make_table(e.offsets)
 
     def _offsets(self) -> list[int]:
-        """First floats of the pieces of the workspace, and their end."""
+        """First floats of the pieces of the workspace, and their end; they depend on the equations alone."""
         e, w = self.equations, _equations
         rows, _, entries, coordinates, evaluation = e.problem.sizes
         evaluation = max(evaluation, e.forces.work if e.forces else 0)
@@ -243,14 +262,18 @@ class Integration:
 
         First all stops hold that are reached, and that the drivers do not move away from; the velocity towards them
         becomes zero (inelastic impact).  Then
-        those that would pull are released one by one.  Returns the status of the kernel, RUNNING if it succeeded.
+        those that would pull are released one by one.  Returns the status of the kernel, RUNNING if it succeeded, or
+        LOCKED if drivers push against stops.
         released: the stop that has just been released.
         """
         status = self._begin()
         if status != abi.RUNNING or not self._reach_stops(released):
             return status
+        before = Mark(self.q.copy(), self.v.copy(), self.control.copy())
         for _ in range(1 + len(self.equations.stops)):
             status = self._begin()
+            if self._is_pushed(status, before):
+                return abi.LOCKED
             if status != abi.RUNNING or not self._release_one():
                 return status
         return status
@@ -266,6 +289,38 @@ class Integration:
             first = FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest))
             c[abi.STEP] = min(first, MOST_FIRST_STEP * self.step, c[abi.MOST_STEP])
         return status
+
+    def _is_pushed(self, status: int, before: Mark, soon: float = 0.0) -> bool:
+        """Whether drivers push against the stops that hold; then the run is back at a state, with these stops released.
+
+        status: of the kernel.  soon [s]: the rates of the drivers are those of a later time.
+        """
+        system = self.equations.system
+        if not (system.signals or system.timed) or (status == abi.RUNNING and not is_contradicted(self)):
+            return False
+        self.push = find_push(self, before.q, float(before.control[abi.TIME]) + soon)
+        if self.push is None:
+            return False
+        self.q[:], self.v[:], self.control[:] = before
+        for stop in self.push.stops:
+            self.active[self.equations.stop_table[stop, abi.STOP_EQUATION]] = 0.0
+        if self._begin() == abi.RUNNING:
+            self._keep_tried()
+        return True
+
+    def end_here(self) -> None:
+        """Add the last state from which a step was tried to the results, although it is not at an output time."""
+        if self._tried is None and self.begin() == abi.RUNNING:
+            self._keep_tried()
+        last = float(self.results[self.reached - 1, 0]) if self.reached else -np.inf
+        if self._tried is not None and self._tried[0] > last:
+            self.results = np.vstack([self.results[: self.reached], self._tried, self.results[self.reached + 1 :]])
+            self.control[abi.SAMPLE] += 1.0
+
+    def _keep_tried(self) -> None:
+        """The state now, after begin(), as a row of the results."""
+        multipliers = self.work[self.job[abi.PIECES + _equations.END_MULTIPLIERS] :][: self.equations.equations.size]
+        self._tried = np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), multipliers])
 
     def _reach_stops(self, released: int) -> bool:
         """Let every stop hold that is reached, and from which the velocity does not lead away; whether there is one."""
@@ -309,9 +364,21 @@ class Integration:
         """At most that many steps towards a time; returns the status of the kernel."""
         c = self.control
         while True:
+            redundant = float(c[abi.REDUNDANT])
+            if self._returns:
+                self._marks = [*self._marks[-1:], Mark(self.q.copy(), self.v.copy(), c.copy())]
             status = self._steps(until, steps)
+            if status == abi.STEP_TOO_SMALL and self._returns:
+                status = self._go_round(until, steps)
+            if status in FAILURES and self.equations.system.contacts:
+                status = self._approach_end(until, status, redundant)
+                steps -= 1
+                if status == abi.RUNNING:
+                    self._tried = None
+                    if steps > 0:
+                        continue
             if status != abi.EVENT_REACHED:
-                return status
+                return self._ended(status)
             k = int(c[abi.EVENT]) - 1
             is_released = self.bounds[k, abi.SIDE] != 0.0
             if is_released:
@@ -323,6 +390,68 @@ class Integration:
             steps -= 1
             if status != abi.RUNNING or steps <= 0:
                 return status
+
+    def _ended(self, status: int) -> int:
+        """The status of the kernel, or LOCKED after a failure because drivers begin to push against stops."""
+        if status in (*FAILURES, abi.STEP_TOO_SMALL) and self.bounds[:, abi.SIDE].any():
+            now = Mark(self.q.copy(), self.v.copy(), self.control.copy())
+            if not self.equations.system.contacts and self._is_pushed(status, now, SOON * self._span):
+                return abi.LOCKED
+        return status
+
+    def _go_round(self, until: float, steps: int) -> int:
+        """After steps that became too small, because one of them ended very near to a singular pose: other steps.
+
+        Smooth motions pass such poses if no step ends where rounding over σ² exceeds rtol.
+        """
+        c, taken = self.control, float(self.control[abi.TAKEN])
+        failed = Mark(self.q.copy(), self.v.copy(), c.copy())
+        for mark in reversed(self._marks):
+            for factor in DETOURS:
+                self.q[:], self.v[:], c[:] = mark
+                c[abi.REFUSED] += taken - c[abi.TAKEN]
+                status = self.begin()
+                c[abi.STEP] *= factor
+                if status == abi.RUNNING:
+                    status = self._steps(until, steps)
+                if status != abi.STEP_TOO_SMALL:
+                    return status
+        self.q[:], self.v[:], c[:] = failed
+        return abi.STEP_TOO_SMALL
+
+    def _approach_end(self, until: float, failure: int, redundant: float) -> int:
+        """After a step that failed, because a contact may end within it: shorter ones, by bisection.
+
+        Returns the failure if a contact ends, at the time now; RUNNING if the end of the step was reached.
+        redundant: the value of REDUNDANT before the failure.
+        """
+        c = self.control
+        h = min(float(c[abi.STEP]), until - self.time)
+        end = self.time + h
+        begun: Mark | None = None
+        while (h := 0.5 * h) >= c[abi.LEAST_STEP]:
+            status = abi.RUNNING
+            while status == abi.RUNNING:
+                c[abi.REDUNDANT], c[abi.DRIVE_AT] = redundant, c[abi.DRIVE_COUNT]
+                status = self.begin()
+                if status in FAILURES and begun is not None:  # the contact ends before the last step does
+                    self.q[:], self.v[:], c[:] = begun
+                    break
+                if status != abi.RUNNING or end - self.time <= c[abi.LEAST_STEP]:
+                    return status
+                self._keep_tried()
+                begun = Mark(self.q.copy(), self.v.copy(), c.copy())
+                status = self._short_step(h, end)
+            if status == abi.EVENT_REACHED:
+                return status
+        return failure
+
+    def _short_step(self, h: float, end: float) -> int:
+        """One step of h [s], or to a time if that is nearer; returns RUNNING, an event, or a failure."""
+        whole, self.step = self.step, h
+        status = self._runge_kutta(START, 1, end)
+        self.step = whole
+        return abi.RUNNING if status == abi.DONE else status
 
     def _steps(self, until: float, steps: int) -> int:
         """Steps until an event, or until there are enough of them."""
@@ -379,6 +508,11 @@ class Integration:
     def undefined_loads(self) -> list[str]:
         """Names of the loads that have no finite force at the pose and velocity that were evaluated last."""
         return self.equations.forces.undefined(*self._asked_state()) if self.equations.forces else []
+
+    @property
+    def tried_pose(self) -> FloatArray:
+        """The pose that was evaluated last, in the coordinates of the solvers."""
+        return self._asked_state()[1]
 
     def _asked_state(self) -> tuple[float, FloatArray, FloatArray]:
         """Time, pose and velocity of an evaluation."""

@@ -26,7 +26,7 @@ from cardan.solvers.problem import Linear, Problem
 from cardan.system import check, layout
 from cardan.system.parts import Direction, Point
 from cardan.system.relations import Place
-from cardan.system.state import FloatArray, State
+from cardan.system.state import FloatArray, State, Touch
 from cardan.system.system import IntArray, System
 
 _reactions = LazyModule("cardan.dynamics._reactions")
@@ -35,12 +35,13 @@ UNIQUE: Final = 1e-6  # force times extent, or torque, due to a random λ̃ of s
 UNCARRIED: Final = 1e-6  # of the largest force: a larger rest is a force that neither joints nor drivers can give
 SEED: Final = 0
 GROUND: Final = "ground"
+ROLLING: Final = ".roll"  # the rate row of a contact has its name, and this
 
 
 class Reaction(NamedTuple):
     """Force [N] and torque [N m] of a constraint on one of its bodies, shape (times, 3) each.
 
-    The torque is about the origin of the constraint's frame on that body.
+    The torque is about the origin of the constraint's frame on that body; of a contact, about the point of contact.
     ``unique``: whether the equations of motion determine all of it, at all times.  If not, because equations are
     redundant, it is the solution of least norm.  ``determined``, shape (6,): the same for each component of force and
     torque.
@@ -153,11 +154,20 @@ class ConstraintForces:
             determined = worst <= UNIQUE
         return Reaction(*components, bool(determined.all()), determined)
 
+    def _contact_points(self, touch: Touch) -> FloatArray:
+        """Where a contact is [m] in world, shape (times, 3)."""
+        system = self.equations.system
+        poses = (formulations.from_reference(system, q) for q in self.q)
+        angles = (formulations.angles(system, q).copy() for q in self.q)
+        states = (system.state(*both) for both in zip(poses, angles, strict=True))
+        return np.array([touch.read(state).point for state in states]).reshape(-1, 3)
+
     def _at(self, name: str, place: Place, axes: str, wrenches: FloatArray) -> tuple[FloatArray, FloatArray]:
         system = self.equations.system
         count = len(self.q)
         values = np.frombuffer(place.floats).reshape(4, 3)
         own = system.numbers()[place.body]
+        touch = system.index.contacts.get(name.removesuffix(ROLLING) if name in self.equations.rate_rows else name)
         slots = self._slots.get(name, {})
         chosen = slots if own < 0 else {own: slots[own]} if own in slots else {}
         sign = -1.0 if own < 0 else 1.0
@@ -169,6 +179,8 @@ class ConstraintForces:
             orientation = euler.multiply(poses[:, own, 3:], np.broadcast_to(back, (count, 4)))
             arm = np.broadcast_to(values[0] - system.reference_points[own], (count, 3))
             point = poses[:, own, :3] + euler.rotate(orientation, arm)
+        if touch is not None:
+            point = self._contact_points(touch) - system.origin
         force, torque = np.zeros((count, 3)), np.zeros((count, 3))
         for body, slot in chosen.items():
             f = wrenches[:, slot, :3]
