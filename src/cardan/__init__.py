@@ -17,11 +17,12 @@ Build
     spline              a smooth function through points, for m.drive and m.couple
     primitive           declares a constraint equation of your own, for m.constrain(…)
     load, m.save        a mechanism from a file *.cardan.toml, and to one
+    joint_motion        declares how such a constraint moves, for formulations by joints
     rate_primitive      declares a constraint of velocities of your own, for m.constrain_rates(…)
     sin, cos, dot, …    functions for such equations, for drivers (m.drive) and couplings (m.couple)
     geometry            curves, surfaces and meshes: NURBS, closed forms, distance (docs/geometry.md)
     load_step, m.add    the parts of a STEP file, as bodies; cad proposes joints (docs/cad.md)
-    solve_cadquery      solves an assembly of CadQuery
+    solve_cadquery      solves an assembly of CadQuery; solve_build123d the joints of build123d
 
 Solve
     m.assemble          poses that satisfy every joint: an AssemblyResult
@@ -33,7 +34,7 @@ Solve
     m.state_at          the pose in which joint coordinates have given values (forward kinematics)
     m.diagnose          degrees of freedom and redundant equations: a Diagnosis
     m.constraint_equations, m.jacobian   C, C_q, γ; Jacobians of points and frames
-    m.stepper           one solver step at a time
+    m.session           an operator in the loop: hands move the mechanism; or one solver step at a time
 
 Look
     view                opens a mechanism in the browser: drag its parts, play its drivers, simulate it
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.cad.build123d import from_build123d, solve_build123d
     from cardan.cad.cadquery import from_cadquery, solve_cadquery
     from cardan.cad.step import load_step
     from cardan.constraints.functions import (
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
         tanh,
     )
     from cardan.constraints.jets import Jet
+    from cardan.constraints.own_motion import JointMotion, joint_motion
     from cardan.constraints.spline import Spline, spline
     from cardan.constraints.user import primitive, rate_primitive
     from cardan.diagnosis.freedom import Diagnosis
@@ -121,11 +124,13 @@ _MODULES = {
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.simulation": "Simulation SimulationStatus",
+    "cad.build123d": "from_build123d solve_build123d",
     "cad.cadquery": "from_cadquery solve_cadquery",
     "cad.step": "load_step",
     "constraints.functions": "acos angular_velocity asin atan atan2 clip cos cosh cross dot exp log norm rate "
     "rotation_vector sin sinh sqrt tan tanh",
     "constraints.jets": "Jet",
+    "constraints.own_motion": "JointMotion joint_motion",
     "constraints.spline": "Spline spline",
     "constraints.user": "primitive rate_primitive",
     "diagnosis.freedom": "Diagnosis",
@@ -180,6 +185,7 @@ __all__ = [
     "Hand",
     "Jet",
     "Joint",
+    "JointMotion",
     "Load",
     "Mechanism",
     "ModelError",
@@ -217,9 +223,11 @@ __all__ = [
     "deg",
     "dot",
     "exp",
+    "from_build123d",
     "from_cadquery",
     "geometry",
     "inch",
+    "joint_motion",
     "load",
     "load_step",
     "log",
@@ -233,6 +241,7 @@ __all__ = [
     "shapes",
     "sin",
     "sinh",
+    "solve_build123d",
     "solve_cadquery",
     "spline",
     "sqrt",

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
-    from cardan.analysis.stepper import Stepper
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
@@ -72,7 +71,6 @@ _sensitivity = LazyModule("cardan.analysis.sensitivity")
 _session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
-_stepper = LazyModule("cardan.analysis.stepper")
 
 P = ParamSpec("P")
 
@@ -215,12 +213,16 @@ class Mechanism:
             raise ModelError(f"add was given {item!r:.80}; it must be a part or an assembly, from cd.load_step(path)")
         return item.add_to(self, name, density, **options)
 
-    def parameter(self, name: str, value: Any, *, lower: Any = None, upper: Any = None) -> Parameter:
+    def parameter(
+        self, name: str, value: Any, *, lower: Any = None, upper: Any = None, period: Any = None
+    ) -> Parameter:
         """Add a design parameter, which can replace any number of a joint, point, frame or vector.
 
         ``L = m.parameter("L", 1.0); crank.point((L, 0, 0)); m.distance("rod", a, b, 2 * L + 0.1)``.  It is held at its
         value: the results are those of the plain number.  ``L.value = 1.2`` changes the drawing.
         lower, upper: bounds that ``assemble(free=…)`` keeps, and that a new value must be within.
+        period: values that differ by it are the same, as 2π of an angle that only appears in ``cd.sin`` and ``cd.cos``;
+        ``assemble(free=…)`` then returns the value within half a period of the one that was set.
         """
         name = self._new_name(name, "a parameter")
         start = check.number(value, f"the value of parameter {name!r}")
@@ -229,7 +231,10 @@ class Mechanism:
         if not low < high:
             raise ModelError(f"lower of parameter {name!r} is {low} and upper is {high}; lower must be below upper")
         _check_bounds(name, start, low, high)
-        number = self._book.add(name, start, (low, high))
+        own = 0.0 if period is None else check.positive(period, f"period of parameter {name!r}")
+        if own and (lower is not None or upper is not None):
+            raise ModelError(f"parameter {name!r} was given bounds and a period; give one of them")
+        number = self._book.add(name, start, (low, high), own)
         made = Parameter(self, name, self._book, self._book.nodes[number])
         self._parameters[name] = made
         self._drawn = self._book.drawn()
@@ -244,6 +249,7 @@ class Mechanism:
         number = check.number(value, f"the value of parameter {name!r}")
         _check_bounds(name, number, parameter.lower, parameter.upper)
         self._redraw({**self._drawn, name: number})
+        self._book.periods[parameter._number] = parameter.period, number
 
     def _redraw(self, drawn: dict[str, float]) -> None:
         values = self._book.evaluate(drawn)
@@ -345,12 +351,18 @@ class Mechanism:
         """Add a constraint of your own: a primitive made by :func:`cardan.primitive`, with its features and parameters.
 
         ``m.constrain("level", equal_height, i=a.point(…), j=b.point(…), up=a.vector(0, 0, 1), offset=0.1)``
+
+        motion: what it allows, made by :func:`cardan.joint_motion`, if the primitive has no argument of that name.
+        Formulations by joints then solve for its coordinates in place of its equations.
         """
         name = self._new_name(name, "a constraint")
         kind = own.checked(primitive, f"constraint {name!r}")
         what = f"constraint {name!r} (primitive {kind.name!r})"
+        names = (*(argument.name for argument in kind.arguments), *kind.parameters)
+        motion = given.pop("motion", None) if "motion" not in names else None
         try:
             ends, relation = own.resolved(kind, given, self._coordinate)
+            edge = None if motion is None else own.edge_of(motion, relation)
         except ModelError as error:
             raise ModelError(f"{what}: {error}") from None
         for end in ends:
@@ -367,8 +379,10 @@ class Mechanism:
         for value in relation.parameters:
             if isinstance(value, Formula):
                 self._check_formula(what, value)
-        values = zip(kind.parameters, relation.parameters, strict=True)
-        return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,)))
+        values = list(zip(kind.parameters, relation.parameters, strict=True))
+        if edge is not None and motion is not None:
+            values.append(("motion", (edge.own, motion.a.description(), motion.b.description())))
+        return self._keep(Joint(name, joints.constrain, ends, (("primitive", kind), *values), (relation,), edge=edge))
 
     def knife_edge(self, name: str, frame: Frame, *, relative_to: Body | None = None) -> Joint:
         """A blade, wheel or skate: the velocity of the frame's origin along its z axis is zero.
@@ -434,22 +448,43 @@ class Mechanism:
         face_b: Attachment,
         *,
         mode: Literal["slide", "roll", "roll_without_spin"] = "slide",
-        side: Literal["outside", "inside"] = "outside",
+        side: Literal["outside", "inside", "crossing"] = "outside",
+        start: tuple[Any, Any] | None = None,
+        jacobian: Literal["exact", "differences"] = "exact",
+        query: Any = None,
     ) -> Joint:
         """Two faces that touch in a point: ``face = body.attach(cd.geometry.sphere(0.1))``.
 
-        Surfaces, a curve or a point on a surface, or two curves in a common plane.  It removes one degree of freedom.
+        Surfaces, trimmed faces, a curve or a point on a surface, or two curves.  It removes one degree of freedom.
         mode: "roll" adds two rows of velocities (one for curves): the bodies do not slip; "roll_without_spin" a third:
         they do not turn about the common normal.  These are the rate row ``f"{name}.roll"``.
-        side: "inside" where one face is within the other, as a ball in a bowl: outward normals are then equal, not
-        opposed.  Contact coordinates are in the states; ``state.contact(name)`` gives point, normal and gap.
+        side: "inside" where face_b is within face_a, as a ball in a socket: outward normals are then equal, not
+        opposed.  Curves in the xy planes of their frames have a common plane; other curves cross in space, and so do
+        all curves with "crossing": the normal is perpendicular to both tangents.
+        start: parameters on both faces near which the contact is searched for, if it is not known from a state; it
+        chooses one of several contacts.  Contact coordinates are in the states; ``state.contact(name)`` gives point,
+        normal, gap and parameters.
+        jacobian: "differences" finds the closest points of the faces, and the derivatives by differences, as the papers
+        do.  It serves solids and meshes (``body.attach(cd.shapes.sphere(0.1))``), and with ``query`` any object whose
+        ``closest_pair(pose)`` gives ``points``, shape (2, 3) [m], on a and b in the axes of face_a, for a pose
+        (x, y, z, e0, e1, e2, e3) of face_b relative to face_a.  Such faces slide outside each other, with a clearance
+        of 1e-6 of their size, in assemblies and diagnoses; motions refuse them.
         """
         name = self._new_name(name, "a contact")
         what = f"contact {name!r}"
         check.choice(mode, f"{what}: mode", ("slide", "roll", "roll_without_spin"))
-        check.choice(side, f"{what}: side", ("outside", "inside"))
-        pair = _contacts.pair_of(what, (face_a, face_b), side, mode)
-        options = (("mode", mode), ("side", side))
+        check.choice(side, f"{what}: side", ("outside", "inside", "crossing"))
+        check.choice(jacobian, f"{what}: jacobian", ("exact", "differences"))
+        if jacobian == "differences":
+            near = _contacts.closest_pair(what, (face_a, face_b), side, mode, start, query)
+            ends = (face_a.frame, face_b.frame)
+            return self._add_contact(joints.contact, name, near, ends, mode, (("jacobian", jacobian),))
+        if query is not None:
+            raise ModelError(f"{what} was given a query, which needs jacobian='differences'")
+        pair = _contacts.pair_of(what, (face_a, face_b), side, mode, start)
+        options: tuple[tuple[str, Any], ...] = (("mode", mode), ("side", side))
+        if start is not None:
+            options += (("start", pair.in_order(pair.start)),)
         return self._add_contact(joints.contact, name, pair, (face_a.frame, face_b.frame), mode, options)
 
     def wheel(self, name: str, frame: Frame, radius: float, face: Attachment | None = None) -> Joint:
@@ -481,17 +516,52 @@ class Mechanism:
         name = self._new_name(name, "a point on a curve")
         return self._add_point(joints.point_on_curve, name, point, face, 1)
 
+    def path(
+        self,
+        name: str,
+        frame: Frame,
+        face: Attachment,
+        *,
+        follow: Literal["frenet", "least_turning"] = "least_turning",
+        up: Any = (0.0, 0.0, 1.0),
+    ) -> Joint:
+        """A frame that follows a curve of another body: one freedom, along the curve.  ``face = body.attach(curve)``.
+
+        Its origin is on the curve, and its x axis along the tangent.  follow: "frenet": y is along the principal
+        normal, z along the binormal; the curve must be curved everywhere.  "least_turning": the frame does not rotate
+        about the tangent; where the parameter begins, its z axis is along ``up`` (in the frame of the face), as far as
+        the tangent allows.  Along a curve in a plane, with ``up`` across it, z stays across.  Round a closed curve in
+        space such a frame comes back turned about the tangent, and turns further with each round.
+        """
+        name = self._new_name(name, "a path")
+        what = f"path {name!r}"
+        self._check_end(what, "frame", frame)
+        check.choice(follow, f"{what}: follow", ("frenet", "least_turning"))
+        shape = _contacts.face_geometry(what, face, example="circle(0.1)")
+        if shape.freedoms != 1:
+            raise ModelError(f"{what} was given {shape!r:.120}; it must be a curve that is attached to a body")
+        if not np.isfinite(shape.bounds[0]).all():
+            raise ModelError(f"{what} was given a line without end; use m.prismatic")
+        if any(isinstance(value, Formula) for value in (*frame.origin, *frame.x, *frame.z)):
+            raise ModelError(f"{what} was given a frame with parameters; a frame on a curve is fixed: give it numbers")
+        direction = check.vector(up, f"{what}: up")
+        pair = _contacts.path_pair(what, shape, follow, tuple(direction))
+        options = (("follow", follow), ("up", tuple(direction)))
+        return self._add_contact(joints.path, name, pair, (frame, face.frame), "slide", options)
+
     def _add_point(self, kind: JointKind[Any], name: str, point: Any, face: Attachment, freedoms: int) -> Joint:
         what = f"{kind.name} {name!r}"
         self._check_end(what, "point", point)
-        shape = _contacts.face_geometry(what, face)
+        shape = _contacts.face_geometry(what, face, example="sphere(0.1)" if freedoms == 2 else "circle(0.1)")
         if shape.freedoms != freedoms:
             wanted = "surface" if freedoms == 2 else "curve"
             raise ModelError(f"{what} was given {shape!r:.120}; it must be a {wanted} that is attached to a body")
+        _contacts.check_regular(what, shape)
         position = point.feature().value
         if any(isinstance(value, Formula) for value in position):
             raise ModelError(f"{what} was given a point with parameters; a point on a shape is fixed: give it numbers")
-        pair = _contacts.Pair(shape, _contacts.point_shape(), across=freedoms == 1, exchanged=True)
+        of_pair = {"across": freedoms == 1, "exchanged": True, "trims": (_contacts.trim_of(face), None)}
+        pair = _contacts.Pair(shape, _contacts.point_shape(), **of_pair)
         ends = (_contacts.frame_of(point.body, position), face.frame)
         return self._add_contact(kind, name, pair, ends, "slide", ())
 
@@ -917,7 +987,7 @@ class Mechanism:
     def _packed(self, references: Any = None) -> System:
         """The system, with the reference frames of its bodies where they are given; see :class:`cardan.System`."""
         bodies, bundles = list(self._bodies.values()), list(self._joints.values())
-        rows = list(self._rate_rows.values())
+        rows = list(self._rate_rows.values()) if self._rate_rows else ()
         return System(bodies, bundles, self._counted_angles(), references, rows, self._own_book(), self._display)
 
     def _own_book(self) -> tuple[Book, dict[str, float]] | None:
@@ -928,8 +998,7 @@ class Mechanism:
         """Angles whose whole turns are counted: those of all joints, if any relation (or load) reads one."""
         items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values()]
         items += self._loads.values() if with_loads else ()
-        relations = [relation for item in items for relation in item.relations]
-        needed = [counted for relation in relations for counted in relation.counted_angles]
+        needed = [counted for item in items for relation in item.relations for counted in relation.counted_angles]
         if not needed:
             return []
         found = {counted: None for joint in self._joints.values() for _, counted in joint.angles}
@@ -1010,6 +1079,8 @@ class Mechanism:
         if isinstance(free, str | Parameter):
             raise ModelError(f"free is {free!r}; it must be a list of parameters or their names")
         names = tuple(dict.fromkeys([self._parameter_name(item) for item in free]))
+        for name in names:
+            self._book.check_period(name, self._nodes())
         return self.system.with_variables(names) if names else self.system
 
     def _parameter_name(self, item: Any) -> str:
@@ -1052,19 +1123,6 @@ class Mechanism:
         system = self.system.with_variables(names, held) if names or held else self.system
         results: BatchResult = _batch.assemble_many(system, starts, time, own, workers, progress, given)
         return results
-
-    def stepper(
-        self,
-        start: State | Mapping[Any, Any] | None = None,
-        *,
-        time: float | None = None,
-        formulation: Formulation = "manifold",
-        tolerance: float = 1e-12,
-    ) -> Stepper:
-        """A solver that makes one step at a time, each some microseconds: ``while not s.step(): …``."""
-        with self._at(start):
-            made: Stepper = _stepper.Stepper(self.system, start, time, formulation, tolerance)
-        return made
 
     def move(
         self,
@@ -1113,8 +1171,8 @@ class Mechanism:
         times [s]: of the outputs.  If none are given, every constant step, or 100 intervals.
         method: "adams"; "rk4" and "dopri5" for comparison; "generalized_alpha", an implicit method of order 2 for stiff
         springs and dampers, which is computed in Python and slower.
-        max_step [s]: of steps chosen by rtol; a hundredth of the duration where it is not given.  A pulse of a load
-        that is shorter may be stepped over.
+        max_step [s]: of steps chosen by rtol.  Where it is not given, a hundredth of the duration, or a tenth without
+        loads, drivers and limits.  A pulse of a load that is shorter may be stepped over.
         max_seconds: for the whole call.  progress: called with the part done, between 0 and 1.
         stabilization: "projection" keeps joints closed in every step.  "none" and "baumgarte" are for comparison: the
         joints are equations of accelerations alone, and open slowly; with Baumgarte's terms they open less.
@@ -1176,10 +1234,17 @@ class Mechanism:
         mode: str = "kinematic",
         rate: float = 1000.0,
         hand: str = "constraint",
+        time: float | None = None,
+        closed: bool = True,
+        formulation: Formulation = "manifold",
+        tolerance: float = 1e-12,
     ) -> Session:
         """An operator in the loop: grasp bodies, move targets, and read the force on the hand, cycle by cycle.
 
         state: where it begins; it is assembled, and the drawing where none is given.
+        closed: False begins with open joints; the first cycles close them, one solver step each.  Then add hands.
+        formulation, tolerance: of this assembly, as of :meth:`assemble`.  time: of the drivers, that of the state where
+        none is given.
         mode: "kinematic": the joints are rigid and the hands compliant; no time passes, so masses, gravity and loads do
         not act, and drivers keep the values that they have at the time of the state.  "dynamic": the equations of
         motion, with gravity, loads and drivers.
@@ -1187,10 +1252,26 @@ class Mechanism:
         hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
         with self._at(state):
-            equations = self._equations()[0] if mode == "dynamic" else self._metric_equations()
             model = self.copy()
+            owner = self if closed else model  # later changes of this mechanism do not matter to the session
+
+            def equations() -> Equations:
+                with owner._at(state):
+                    return owner._equations()[0] if mode == "dynamic" else owner._metric_equations()
+
             made: Session = _session.Session(
-                self.system, equations, self._bodies, state, mode=mode, rate=rate, hand=hand, probe=model._probe
+                self.system,
+                equations,
+                self._bodies,
+                state,
+                mode=mode,
+                rate=rate,
+                hand=hand,
+                time=time,
+                closed=closed,
+                formulation=formulation,
+                tolerance=tolerance,
+                probe=model._probe,
             )
         return made
 
@@ -1478,7 +1559,7 @@ class Mechanism:
             tuple(joint.description() for joint in self._joints.values()),
             tuple(load.description() for load in self._loads.values()),
             tuple(row.description() for row in self._rate_rows.values()),
-            tuple((p.name, p.value, p.lower, p.upper) for p in self._parameters.values()),
+            tuple((p.name, p.value, p.lower, p.upper, p.period) for p in self._parameters.values()),
         )
 
     def __eq__(self, other: object) -> bool:

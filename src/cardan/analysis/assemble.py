@@ -60,6 +60,7 @@ def assemble(
     began = time.perf_counter()
     deadline = None if options.max_seconds is None else began + options.max_seconds
     threads = 1 if workers is None else _checked_workers(workers, options)
+    formulations.refuse_unsupported(system, options.formulation)
     task = Task(options, deadline, start_time(start, at_time), threads)
     coordinates = start_coordinates(system, start)
     near = start_angles(system, start)
@@ -106,7 +107,7 @@ def _result(
     if not found.met and system.variable_names:  # within the bounds, so that it can be diagnosed, or be a start
         angles = system.within_bounds(angles)
         found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
-    if found.met and not touching.crossing(system, coordinates, angles):
+    if found.met and not (system.index.contacts and touching.lacks_contact(system, coordinates, angles)):
         status = Status.ASSEMBLED
     elif found.met:
         status = Status.STALLED  # the gap is closed, but the shapes cross there

@@ -8,6 +8,7 @@ reproducible random poses.  A pose that was reached from random poses is brought
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from cardan.analysis.impossible import is_impossible
 from cardan.analysis.options import AUTO, AssemblyOptions
 from cardan.analysis.restarts import CLOSE_REACH, REACH, Restarts
+from cardan.analysis.touching import lacks_contact
 from cardan.analysis.whole_turns import has_too_many_turns, stages, with_whole_turns
 from cardan.coordinates import formulations, verdict
 from cardan.lazy import LazyModule, TieredModule
@@ -73,6 +75,37 @@ class End(NamedTuple):
 
 def solve(system: System, q: FloatArray, task: Task) -> End:
     """Solve one connected piece from solver coordinates q."""
+    end = _solve(system, q, task)
+    if task.options.restarts and system.index.contacts and end.run.outcome is Outcome.CONVERGED:
+        return _until_contact(system, end, task)
+    return end
+
+
+def _until_contact(system: System, end: End, task: Task) -> End:
+    """The restarts that were asked for, if all equations are met in a pose where the shapes do not touch in a point."""
+    once = task._replace(options=replace(task.options, restarts=0))
+    draws: Restarts | None = None
+    found = end
+    while not _touches(system, found, task):
+        if end.attempts > task.options.restart_count or task.is_late():
+            return end
+        if draws is None:
+            authored = formulations.to_reference(system, system.authored, formulations.angles(system, end.q))
+            draws = Restarts(system, authored, system.extent_at(end.q), task.options.seed)
+        drawn = draws.anywhere(end.attempts, CLOSE_REACH)
+        found = _solve(system, formulations.with_angles_of_poses(system, drawn), once)
+        end = end._replace(attempts=end.attempts + 1, iterations=end.iterations + found.iterations)
+    moved = end.projected or draws is not None
+    return found._replace(attempts=end.attempts, iterations=end.iterations, projected=moved)
+
+
+def _touches(system: System, end: End, task: Task) -> bool:
+    """Whether all equations are met, and the shapes of every contact touch in a point."""
+    poses, angles = formulations.from_reference(system, end.q), formulations.angles(system, end.q)
+    return _is_met(system, end.q, task) and not lacks_contact(system, poses, angles)
+
+
+def _solve(system: System, q: FloatArray, task: Task) -> End:
     end = _solve_once(system, q, task)
     if system.length or end.run.outcome is not Outcome.CONVERGED or _is_met(system, end.q, task):
         return end
@@ -295,9 +328,12 @@ class _History:
 
 def _run(system: System, job: Job, q: FloatArray, target: float, task: Task) -> Run:
     """One run of a solver from the poses q, in place."""
-    x = formulations.enter(system, task.options.formulation, q)
+    formulation = task.options.formulation
+    if not formulations.projects(formulation):
+        return job.run(q, target, task.budget)
+    x = formulations.enter(system, formulation, q)
     run = job.run(x, target, task.budget)
-    formulations.leave(system, task.options.formulation, x, q)
+    formulations.leave(system, formulation, x, q)
     return run
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cardan.analysis import touching
-from cardan.analysis.assemble import STATUS
+from cardan.analysis.assemble import STATUS, assemble
 from cardan.analysis.attempts import Task
 from cardan.analysis.batch_result import BatchResult
 from cardan.analysis.chunks import Progress, worker_count
@@ -21,6 +22,7 @@ from cardan.analysis.many import Ends, solve_piece
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import Status
 from cardan.analysis.starts import UNIT, VALID_POSE, start_angles, start_coordinates, start_time
+from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.solvers.abi import Outcome
@@ -47,6 +49,7 @@ def assemble_many(
     began = time.perf_counter()
     check.count(options.restart_count, "restarts from many starts", 0, MOST_RESTARTS)
     threads = worker_count(workers)
+    formulations.refuse_unsupported(system, options.formulation)
     if progress is not None and not callable(progress):
         raise ModelError(f"progress is {progress!r}; it must be a function (done, total)")
     moment = _time(starts, at_time)
@@ -145,8 +148,15 @@ def _verdict(
         further = rank > farthest
         farthest[further], outcome[further] = rank[further], own[further]
     for k in np.flatnonzero(met) if system.index.contacts else ():
-        if touching.crossing(system, moved[k], angles[k]):
+        if touching.lacks_contact(system, moved[k], angles[k]):
             met[k], outcome[k] = False, int(Outcome.STALLED)
+            left = None if task.deadline is None else task.deadline - time.perf_counter()
+            if task.options.restarts and (left is None or left > 0.0):
+                options = replace(task.options, max_seconds=left)
+                again = assemble(system, system.state(coordinates[k], near[k].copy()), task.time, options)
+                iterations[k], restarts[k], met[k] = again.iterations, again.restarts, again.ok
+                residual[k], allowed[k] = again.residual, again.tolerance
+                moved[k], angles[k] = again.state.coordinates, start_angles(system, again.state)
     words = np.array([str(STATUS[value]) for value in Outcome], dtype="U16")
     status = words[outcome]
     status[conflict] = str(Status.CONFLICT)

@@ -38,7 +38,7 @@ class MotionStatus(StrEnum):
     NOT_ASSEMBLED = "not assembled"  # no assembly at the first time
     DEAD_POINT = "dead point"  # the drivers cannot move the mechanism any further
     LIMIT = "limit"  # a coordinate reached its limit
-    CONTACT = "contact"  # a contact reached the edge of a shape
+    CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
     LOST = "lost"  # no pose was found near the last one
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
@@ -64,7 +64,7 @@ class Motion:
 
     ``ok``: all times were reached.  ``status`` and ``reason``: how the motion ended, and why.  ``times`` [s]: those
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
-    for the statuses dead point, limit and lost; it is None if not assembled, otherwise the last of the states.
+    for the statuses dead point, limit, contact and lost; it is None if not assembled, otherwise the last of the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
     """
 

@@ -29,7 +29,7 @@ from cardan.analysis.limits import ActiveLimit, active_limits, limit_rows, limit
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradicting_drivers, contradiction, locked, out_of_range
-from cardan.analysis.touching import lost_contacts
+from cardan.analysis.touching import lost_contacts, told
 from cardan.analysis.undriven import LeastVelocity, undriven
 from cardan.analysis.within import RETRY, AnglesCounted, Limits
 from cardan.constraints.jets import Jet
@@ -68,6 +68,8 @@ SINGULAR: Final = 1e-3  # least singular value relative to the largest: below it
 BOUNDED: Final = 1e-3  # of the driver rates, velocities times σ: those at a dead point are larger
 SOON: Final = 1e-6  # of the time span: a driver that leaves the range of its coordinate within it ends the motion
 AHEAD: Final = 1e-6  # [rad], lengths in L: extrapolation beyond the end, to find limits that stop the motion
+
+BETWEEN: Final = (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.CONTACT, MotionStatus.LOST)
 
 Progress = Callable[[float], None]
 
@@ -114,7 +116,7 @@ def move(
                 progress(k / (len(wanted) - 1))
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
-    last = path.state() if status in (MotionStatus.DEAD_POINT, MotionStatus.LIMIT, MotionStatus.LOST) else states[-1]
+    last = path.state() if status in BETWEEN else states[-1]
     return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven)
 
 
@@ -153,14 +155,14 @@ class _Path:
         problem = formulations.problem(system, "manifold", self._length, self.time)
         scales = problem.scales.copy()
         scales[problem.rows :] = _units(system, state)
-        self.problem = replace(problem, floats=problem.floats.copy(), scales=scales)
+        self.problem = replace(problem, floats=system.followed(problem.floats), scales=scales)
         # a coordinate that touches a bound must be able to leave it, in spite of rounding errors
         relax_bounds(system, self.problem.floats, self._length, TARGET * tolerance, TARGET * verdict.ROUNDING)
         self._rated: tuple[System, Problem] | None = None  # with the rate rows, if there are any
         if system.rated is not system:
             rated = formulations.problem(system.rated, "manifold", self._length, self.time)
             own = np.concatenate([rated.scales[: rated.rows], scales[problem.rows :]])
-            self._rated = system.rated, replace(rated, scales=own)
+            self._rated = system.rated, replace(rated, floats=system.rated.followed(rated.floats), scales=own)
         self._span = float(np.ptp(times)) or 1.0
         self._step = FIRST_STEP * self._span
         rows = {row.constraint: row.start for row in system.rows}
@@ -395,7 +397,7 @@ class _Path:
                     # and so have the rows of a small piece: a good guess is corrected at least once
                     control[abi.TOLERANCE] = 0.0
                     self._job.iterate(q, 1)
-                return q, contraction
+                return (q if np.isfinite(q).all() else None), contraction
         is_limited_by_rounding = last <= ROUNDED and float(control[abi.RESIDUAL_MAX]) <= self._tolerance
         return (q if is_limited_by_rounding else None), contraction
 
@@ -420,7 +422,7 @@ class _Path:
         try:
             if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
-        except ModelError:  # a driver need not be defined beyond the given times
+        except (ModelError, np.linalg.LinAlgError):  # a driver, or a contact, need not exist beyond the given times
             pass
         return self._crossing is not None
 
@@ -481,9 +483,11 @@ class _Path:
         if undefined:
             text = f"{where} the angle {', '.join(map(repr, undefined))} is undefined"
             return MotionStatus.LOST, f"{text}: its vector is parallel to its axis, and turns cannot be counted"
-        lost = lost_contacts(self.system, self.q)
-        if lost:
-            return MotionStatus.CONTACT, f"{where} {lost}"
+        if self.system.contacts:
+            ahead = float(np.copysign(SOON * self._span, rejected - self.time))
+            lost = lost_contacts(self.system, self.q, ahead * self._rates(self.q, self.time)[0])
+            if lost:
+                return MotionStatus.CONTACT, f"{where} {told(lost)}"
         soon = float(np.copysign(SOON * self._span, rejected - self.time))
         outside = out_of_range(self.system, self.time, soon)
         if outside:

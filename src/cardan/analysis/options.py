@@ -29,7 +29,7 @@ class SpringOptions:
     stop: ``"largest"`` ends at the tolerance on every residual; ``"norm"`` ends at ‖C‖ < ε, the papers' rule, with the
     tolerance as ε and C in the units of the tolerance.
     switch_residual, switch_steps: ``"hybrid"`` changes to Newton at this residual, or after so many steps; None for
-    1e-2 and 500.  It also changes where 50 steps reduce ½|C|² by less than a fifth.
+    1e-2 and 500.  It also changes where 250 more steps would not reach that residual, at the rate of the last 50.
     """
 
     gain: float | None = None
@@ -79,7 +79,7 @@ class AssemblyOptions:
     (pseudo-inverse), ``"newton_lu"`` (LU, pseudo-inverse where J is singular), ``"gradient"`` or ``"hybrid"``.
     formulation: the choice of unknowns: ``"manifold"`` (six per body), ``"euler_parameters"`` (seven, and a row),
     ``"relative"`` (coordinates of the joints of a spanning tree) or ``"relative_euler_parameters"`` (the same in the
-    paper's form); for comparison ``"virtual_rotation"`` and ``"euler_angles"``.
+    paper's form); for comparison ``"virtual_rotation"``, ``"relative_virtual_rotation"`` and ``"euler_angles"``.
     tolerance: on every residual; lengths relative to the mechanism's extent, angles in radians.
     max_iterations: per attempt; None for the default of the method.  max_seconds: for the whole call.
     restarts: attempts after the first, with ``"auto"`` only; all are made unless one succeeds or a contradiction is

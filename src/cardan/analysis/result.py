@@ -145,9 +145,9 @@ class AssemblyResult:
         found = causes(self._system, self.state.time)
         for name, touch in self._system.index.contacts.items():
             for state, where in ((self._system.state(), " (as drawn)"), (self.state, "")):
-                status = touch.read(state).status
-                if status != "regular":
-                    found.append(f"contact {name!r}{where}: {status}")
+                reason = touch.read(state).reason
+                if reason:
+                    found.append(f"contact {name!r}{where}: {reason}")
                     break
         if not found and self.status is Status.CONFLICT and self._system.signals:
             from cardan.analysis.without_drivers import contradictory_drivers

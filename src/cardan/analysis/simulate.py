@@ -12,17 +12,18 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
-from cardan.analysis.reasons import contradiction
+from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.analysis.touching import lost_contacts
+from cardan.analysis.touching import lost_contacts, told
 from cardan.constraints.signal import GivenRate
-from cardan.coordinates import formulations
+from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
-from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Integration
+from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Event, Integration
+from cardan.dynamics.pushes import Push
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
 from cardan.math import euler
@@ -39,10 +40,11 @@ MOST_NUMBERS: Final = 500_000_000  # of results: 4 GB
 CHANGED: Final = 1e-9  # of the largest velocity, or absolute below 1: a larger change at the start is noted
 SAME_TIME: Final = 1e-12  # relative: a smaller difference of times is rounding
 JUMP_SPAN: Final = 1e-9  # of the duration: a driver is evaluated this near to the time where a run ended, or a step
-SINGULAR: Final = 1e-5  # of the largest: a smaller singular value of J tends to zero
+SINGULAR: Final = 1e-4  # of the largest: a smaller singular value of J tends to zero
 DEPENDENT: Final = 1e-12  # of the largest: a smaller one is zero, of redundant equations
 MOST_EXAMINED: Final = 200  # bodies: larger mechanisms are not examined for singular poses
 MOST_NAMED: Final = 4  # constraints
+ENDING: Final = 1e-6  # of the duration: a contact that ends within it ended the run
 KEPT: Final = "earlier results are kept; resume() continues"
 UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
 STOPPED: Final = (SimulationStatus.TIME_LIMIT, SimulationStatus.INTERRUPTED)
@@ -81,6 +83,8 @@ class Options(NamedTuple):
             raise ModelError(
                 f"method {self.method!r} needs a constant step; give step=, or use method='adams' for rtol"
             )
+        if self.progress is not None and not callable(self.progress):
+            raise ModelError(f"progress is {self.progress!r}; it must be a function of the fraction done, from 0 to 1")
         self._check_stabilization()
         positive: dict[str, Any] = {
             word: check.positive(value, word)
@@ -113,7 +117,7 @@ def simulate(
     deadline = None if o.max_seconds is None else began + o.max_seconds
     options = AssemblyOptions(max_seconds=o.max_seconds, tolerance=o.tolerance)
     found = assemble(system, state, getattr(state, "time", None), options)
-    if found.ok and options.tolerance > AssemblyOptions().tolerance:
+    if found.ok and options.tolerance > verdict.TOLERANCE:
         _check_fit(system, found.state, options.tolerance)
     first = found.state.time
     outputs = _outputs(first, duration, o.step, o.times)
@@ -141,7 +145,8 @@ def simulate(
     if given is not None:
         change = float(np.abs(run.v - v).max(initial=0.0))
         if change > CHANGED * max(1.0, float(np.abs(v).max(initial=0.0))):
-            notes.append(f"the velocities at the start contradict the joints; they were changed by up to {change:.3g}")
+            text = "the velocities at the start contradict joints or drivers; they were changed by up to"
+            notes.append(f"{text} {change:.3g}")
     return _go_on(run, code, first + duration, notes, deadline, o.progress)
 
 
@@ -221,8 +226,13 @@ def _go_on(
         if names:
             verb = "has" if len(names) == 1 else "have"
             words += f", because {', '.join(map(repr, names))} {verb} no finite force"
-        elif lost := lost_contacts(run.equations.system, run.q, run.v, 2.0 * float(c[abi.STEP])):
-            status, words = SimulationStatus.CONTACT, f"a contact ends: {lost};"
+        elif run.push is not None:
+            words = _of_push(run, run.push)
+            run.end_here()
+        elif lost := lost_contacts(run.equations.system, run.q, ENDING * (last - first) * run.v):
+            status, words = SimulationStatus.CONTACT, f"{told(lost)};"
+            run.events += [Event(run.time, name, "contact ended") for name in lost]
+            run.end_here()
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
     if status in UNREACHED:
         reason += _driver_reason(run) or _singular_reason(run)
@@ -240,6 +250,18 @@ def _go_on(
         redundant=bool(c[abi.REDUNDANT]),
         events=run.events,
         run=(run, last),
+    )
+
+
+def _of_push(run: Integration, push: Push) -> str:
+    """Drivers that push against limits, in words."""
+    e = run.equations
+    drivers = {signal.name for _, signal in e.system.signals}
+    word = ("driver" if drivers.issuperset(push.by) else "constraint") + ("s" if len(push.by) > 1 else "")
+    sides = [f"{e.stops[k].name!r} ({'lower' if run.bounds[k, abi.SIDE] < 0.0 else 'upper'})" for k in push.stops]
+    return (
+        f"{word} {listed(push.by)} {'push' if len(push.by) > 1 else 'pushes'} against "
+        f"{'limits' if len(sides) > 1 else 'limit'} {', '.join(sides)}"
     )
 
 
@@ -276,20 +298,27 @@ def _driver_reason(run: Integration) -> str:
 def _singular_reason(run: Integration) -> str:
     """Whether a run ended near a singular pose, in words; "" if not.
 
-    There a singular value σ of J tends to zero.  A force along its direction needs a reaction of that force over σ, and
-    its impulse is unbounded: rigid parts cannot pass such a pose, unless that force happens to vanish.
+    There a singular value σ of J tends to zero.  A force along its direction needs a reaction of that force over σ.
+    The motion itself may be smooth on its branch, but other branches begin in this pose, and rounding over σ² decides
+    which one is followed.  A run that comes so near that no step meets its tolerance ends.  Examined are the last pose
+    and the one that a step from there led to.
     """
     e = run.equations
     if len(e.system.names) > MOST_EXAMINED:
         return ""
-    jacobian = e.problem.with_floats(run.floats).jacobian(run.q)[1][e.equations] / np.sqrt(e.masses.ravel())
-    jacobian *= run.active[:, None]
-    lengths = np.linalg.norm(jacobian, axis=1)
-    left, sigma, _ = np.linalg.svd(jacobian / np.where(lengths > 0.0, lengths, 1.0)[:, None], full_matrices=False)
-    if not np.isfinite(sigma).all() or not sigma.size:
-        return ""
-    near = (sigma < SINGULAR * sigma[0]) & (sigma > DEPENDENT * sigma[0])
-    if not near.any():
+    tolerance = float(run.control[abi.RTOL])
+    small = max(SINGULAR, math.sqrt(np.finfo(float).eps / tolerance) if tolerance > 0.0 else 0.0)
+    for q in (run.q, run.tried_pose):
+        jacobian = e.problem.with_floats(run.floats).jacobian(q)[1][e.equations] / np.sqrt(e.masses.ravel())
+        jacobian *= run.active[:, None]
+        lengths = np.linalg.norm(jacobian, axis=1)
+        if not np.isfinite(lengths).all() or not lengths.size:
+            continue
+        left, sigma, _ = np.linalg.svd(jacobian / np.where(lengths > 0.0, lengths, 1.0)[:, None], full_matrices=False)
+        near = (sigma < small * sigma[0]) & (sigma > DEPENDENT * sigma[0])
+        if near.any():
+            break
+    else:
         return ""
     weights = np.abs(left[:, near]).max(axis=1)
     owner = {row.start + i: row.constraint for row in e.system.rows for i in range(row.primitive.rows)}

@@ -41,7 +41,7 @@ class SimulationStatus(StrEnum):
     NOT_FINITE = "not finite"  # an acceleration overflowed
     STEP_TOO_LARGE = "step too large"  # the joints could not be kept closed, or the error of a step is large
     LIMIT = "limit"  # a driver pushes a coordinate against its limit
-    CONTACT = "contact"  # a contact reached the edge of a shape
+    CONTACT = "contact"  # a contact ended: at an edge, a pole, or where the shapes would cross
     STEP_TOO_SMALL = "step too small"  # no step met rtol
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
@@ -64,6 +64,14 @@ def plain(values: FloatArray) -> Any:
     kept = values.astype(object)
     kept[~np.isfinite(values)] = None
     return kept.tolist()
+
+
+class References(NamedTuple):
+    """Of every body: the inverse of p of its principal frame, A(p), and −c̃ of its reference point c [m]."""
+
+    back: FloatArray
+    principal: FloatArray
+    minus_c: FloatArray
 
 
 class States(Sequence[State]):
@@ -95,7 +103,7 @@ class Simulation:
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
     steps were taken, and how many were refused and repeated with a smaller size.  ``error``: the largest estimated
     error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start.
-    ``events``: limits that were reached or left, with the time [s].
+    ``events``: limits that were reached or left, and contacts that ended, with the time [s].
     """
 
     def __init__(
@@ -192,32 +200,44 @@ class Simulation:
         return self._results[:, self._results.shape[1] - self._equations.equations.size :]
 
     @cached_property
+    def _rotations(self) -> tuple[FloatArray, FloatArray]:
+        """p of every body, shape (times, bodies, 4), and A(p), shape (times, bodies, 3, 3)."""
+        p = self._poses()[:, :, 3:]
+        p = euler.multiply(p, np.broadcast_to(self._references().back, p.shape))
+        return p, euler.matrix(p)
+
+    @cached_property
     def _coordinates(self) -> FloatArray:
         """r and p of every body, shape (times, bodies, 7)."""
-        system, poses = self._equations.system, self._poses()
-        back = euler.conjugate(system.reference_frames[:, 3:])
-        p = euler.multiply(poses[:, :, 3:], np.broadcast_to(back, poses[:, :, 3:].shape))
-        r = (
-            poses[:, :, :3]
-            + system.origin
-            - euler.rotate(p, np.broadcast_to(system.reference_points, p[:, :, 1:].shape))
-        )
+        system, (p, A) = self._equations.system, self._rotations
+        points = np.broadcast_to(system.reference_points, p[:, :, 1:].shape)
+        r = self._poses()[:, :, :3] + system.origin - np.einsum("...ij,...j->...i", A, points)
         found: FloatArray = np.concatenate([r, p], axis=2)
         return found
 
     @cached_property
     def _origin_rates(self) -> tuple[FloatArray, FloatArray]:
         """Velocities and accelerations of the body origins, ω and ω̇ in body axes, shape (times, bodies, 6) each."""
-        system = self._equations.system
-        p, axes = self._coordinates[:, :, 3:], system.reference_frames[:, 3:]
-        shape = (*p.shape[:2], 3)
         v, a = self._rates(0), self._rates(1)
-        principal = np.broadcast_to(axes, p.shape)
-        w, dw = euler.rotate(principal, v[:, :, 3:]), euler.rotate(principal, a[:, :, 3:])
-        c = np.broadcast_to(system.reference_points, shape)
-        velocity = v[:, :, :3] - euler.rotate(p, np.cross(w, c))
-        acceleration = a[:, :, :3] - euler.rotate(p, np.cross(dw, c) + np.cross(w, np.cross(w, c)))
+        A, (_, principal, minus_c) = self._rotations[1], self._references()
+        w, dw = (np.einsum("bij,tbj->tbi", principal, x[:, :, 3:]) for x in (v, a))
+        # of every body: ω × c = −c̃ ω, and ω̇ × c + ω × (ω × c)
+        w_c, dw_c = (np.einsum("bij,tbj->tbi", minus_c, x) for x in (w, dw))
+        dw_c += np.einsum("tbij,tbj->tbi", euler.tilde(w), w_c)
+        velocity = v[:, :, :3] - np.einsum("tbij,tbj->tbi", A, w_c)
+        acceleration = a[:, :, :3] - np.einsum("tbij,tbj->tbi", A, dw_c)
         return np.concatenate([velocity, w], axis=2), np.concatenate([acceleration, dw], axis=2)
+
+    def _references(self) -> References:
+        """Of the principal frames; made once per system."""
+        system = self._equations.system
+
+        def make() -> References:
+            frames = system.reference_frames[:, 3:]
+            return References(euler.conjugate(frames), euler.matrix(frames), -euler.tilde(system.reference_points))
+
+        found: References = system.cached("references", make)
+        return found
 
     def _state(self, k: int) -> State:
         system = self._equations.system
@@ -295,6 +315,8 @@ class Simulation:
         axes: "world", or "joint" for the axes of that frame (those of the body, if the joint has a point there).
         Couplings, drivers and your own constraints have reactions too: the part of the forces that they exert, without
         those of the joints that guide the bodies.  For a coupling, "a" and "b" are the bodies b of its two coordinates.
+        For a contact "on", the reaction of "on" is the normal force, that of "on.roll" the traction and the torque
+        against spin; both are taken at the point of contact.
         """
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 

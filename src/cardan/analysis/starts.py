@@ -1,4 +1,4 @@
-"""The start of an assembly, a motion or a stepper: poses, counted angles and the time of the drivers, checked."""
+"""The start of an assembly, a motion or a session: poses, counted angles and the time of the drivers, checked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def start_coordinates(system: System, start: Start) -> FloatArray:
         return start.coordinates[[start.names.index(name) for name in system.names]]
     if not isinstance(start, Mapping):
         raise ModelError(f"start is {start!r}; it must be a State or {{body: (position, quaternion)}}")
-    return system.state().moved(start).coordinates
+    drawn: State = system.cached("drawn state", system.state)
+    return drawn.moved(start).coordinates
 
 
 def start_time(start: Any, at_time: Any) -> float:

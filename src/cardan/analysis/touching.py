@@ -1,6 +1,8 @@
-"""Why a motion with contacts ends: the contacts that leave a shape, by name."""
+"""Why a motion with contacts ends: the contacts that end there, by name."""
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 import numpy as np
 
@@ -9,55 +11,101 @@ from cardan.system import layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-NEAR_EDGE = 1e-6  # of the range of a parameter
-WAY = "make the shape larger, or end the motion earlier"
+AHEAD: Final = tuple(10.0**k for k in range(-12, 1))  # parts of a step within which a contact ends
+LONGEST: Final = 0.01  # of the size, or rad: beyond such a displacement no contact is said to end
+NEAR_EDGE: Final = 1e-6  # of the range of a parameter
+SAME: Final = 1e-9  # of the size: both ends of a shape are one point
+WAY: Final = "make the shapes larger or less curved, or end the motion earlier"
+SEAM: Final = "where its ends meet in a corner"
+AROUND: Final = (
+    "make this shape periodic, with periodic=True of Curve, Curve.interpolate or Surface, or period= of traced, or end "
+    "the motion earlier"
+)
+ENDS: Final = {  # by status
+    "edge": "reaches the edge of a shape",
+    "trimmed": "leaves the loops of a trimmed face",
+    "pole": "meets a pole of a surface, where it has no normal",
+    "crossing": "is no longer a point: the difference of the curvatures becomes zero, and beyond the shapes cross",
+    "conformal": "is no longer a point: the shapes touch along a line or over an area",
+    "other side": "passes to the other side of a shape",
+    "jumped": "does not continue: the next point of contact is not near this one",
+    "lost": "has ended",
+    "far": "does not continue: no points with opposed normals are near",
+}
 
 
-def lost_contacts(system: System, q: FloatArray, v: FloatArray | None = None, ahead: float = 0.0) -> str:
-    """Contacts that are at an edge in a pose, or that no longer exist after a time ``ahead`` [s] at velocities v; "" if
-    there are none.  q, v: solver coordinates and velocities of the manifold formulation."""
+def lost_contacts(system: System, q: FloatArray, step: FloatArray) -> dict[str, str]:
+    """By name, what happens to the contacts that end within a small step from a pose; the first of them.
+
+    q, step: solver coordinates and displacement of the manifold formulation.  A long step, as at a dead point, tells
+    nothing about the contacts along it: only its beginning is looked at.
+    """
     touches = system.index.contacts
-    if not touches:
-        return ""
-    state = _state(system, q)
-    later = state
-    if v is not None and np.isfinite(v).all():
-        p = formulations.problem(system, "manifold")
+    if not touches or not np.isfinite(q).all() or not np.isfinite(step).all():
+        return {}
+    retract, poses = formulations.problem(system, "manifold").retract, layout.POSE * len(system.names)
+    now = _state(system, q)
+    moves = np.abs(step[: 6 * len(system.names)].reshape(-1, 2, 3)).max(axis=(0, 2))
+    size = min([touch.pair.size for touch in touches.values() if touch.pair.size] or [1.0])
+    reach = max(float(moves[0]) / size, float(moves[1]))
+    for part in AHEAD:
+        if part * reach > LONGEST:
+            break
         moved = q.copy()
-        moved[: layout.POSE * len(system.names)] = p.retract(q, ahead * v)[: layout.POSE * len(system.names)]
-        later = _state(system, moved)
-    found = []
-    for name, touch in touches.items():
-        contact = touch.read(state)
-        after = touch._replace(pair=touch.pair.followed()).read(later)
-        edges = [
-            f"{'uv'[i]} of {shape!r} is {value:.6g}"
-            for shape, values in zip(touch.pair.shapes, touch.pair.in_order(contact.parameters), strict=True)
-            for i, (value, bounds, period) in enumerate(zip(values, shape.bounds, shape.periods, strict=False))
-            if shape.width == shape.freedoms and not period and _is_near(value, bounds, after.status)
-        ]
-        if edges or after.status != "regular":
-            text = f" ({', '.join(edges)})" if edges else ""
-            what = "the contact is at the edge of a shape" if edges else after.status
-            found.append(f"{name!r}: {what}{text}")
-    return f"contact {'; '.join(found)}; {WAY}" if found else ""
+        moved[:poses] = retract(q, part * step)[:poses]
+        state, found = _state(system, moved), {}
+        for name, touch in touches.items():
+            status = touch._replace(pair=touch.pair.followed()).read(state).status
+            if status != "regular":
+                edges = _edges(touch.pair, touch.read(now).parameters)
+                if status in ("far", "jumped", "conformal"):
+                    nearly = touch.nearly(now)
+                    status = nearly if nearly != "regular" else status
+                found[name] = ENDS[status] + (f" ({edges})" if edges else "")
+        if found:
+            return found
+    return {}
 
 
-def crossing(system: System, coordinates: FloatArray, angles: FloatArray) -> bool:
-    """Whether the shapes of a contact cross in a pose, r and p of each body, shape (bodies, 7)."""
+def told(found: dict[str, str]) -> str:
+    """Contacts that end, in words."""
+    words = "; ".join(f"{name!r} {what}" for name, what in found.items())
+    return f"contact {words}; {AROUND if SEAM in words else WAY}"
+
+
+def lacks_contact(system: System, coordinates: FloatArray, angles: FloatArray) -> bool:
+    """Whether the shapes of a contact cross, or do not touch in a point, in a pose that meets all equations.
+
+    coordinates: r and p of each body, shape (bodies, 7).
+    """
     touches = system.index.contacts
     if not touches:
         return False
-    from cardan.joints.contacts import CROSSING
-
     state = system.state(coordinates, angles.copy() if angles.size else None)
-    return any(touch.read(state).status == CROSSING for touch in touches.values())
+    return any(touch.read(state).status != "regular" for touch in touches.values())
 
 
-def _is_near(value: float, bounds: tuple[float, float], status: str) -> bool:
-    low, high = bounds
-    share = NEAR_EDGE if status == "regular" else 0.1
-    return min(value - low, high - value) <= share * (high - low) if np.isfinite(high - low) else False
+def _edges(pair: Any, parameters: Any) -> str:
+    """Parameters that are at their bounds, in words."""
+    found = [
+        f"{'uv'[i]} of {shape!r} is {value:.6g}{f', {SEAM}' if _meets_itself(shape, values, i) else ''}"
+        for shape, values in zip(pair.closed, pair.in_order(parameters), strict=True)
+        for i, (value, (low, high), period) in enumerate(zip(values, shape.bounds, shape.periods, strict=False))
+        if shape.width == shape.freedoms
+        and not period
+        and np.isfinite(high - low)
+        and min(value - low, high - value) <= NEAR_EDGE * (high - low)
+    ]
+    return ", ".join(found)
+
+
+def _meets_itself(shape: Any, values: Any, i: int) -> bool:
+    """Whether a shape has the same point at both bounds of parameter i, the other one as given."""
+    at = np.array([values[: shape.width]] * 3, dtype=float)
+    low, high = shape.bounds[i]
+    at[:, i] = low, 0.5 * (low + high), high
+    points = shape.evaluate(at)
+    return bool(np.abs(points[2] - points[0]).max() <= SAME * np.ptp(points, axis=0).max())
 
 
 def _state(system: System, q: FloatArray) -> State:
