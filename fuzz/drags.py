@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import cardan as cd
-from cardan.examples import REGISTRY
+from cardan.examples import GALLERY
 from fuzz.branches import LOOPS, Loop, gallery_loop
 from fuzz.judge import MISSES, poses_of
 
@@ -49,8 +49,8 @@ def _world(end: Any, poses: Any) -> Any:
 class Judge:
     """Compares the branch of a loop with the bifurcations that a session reports, cycle by cycle.
 
-    In a pose that is too near to a singular one the branch is unknown; then the next known one is compared.  Two
-    passages between known branches may end on the first one.
+    In a pose that is too near to a singular one the branch is unknown; then the next known one is compared.  Two or
+    more passages between known branches may end on the first one.
     """
 
     def __init__(self, session: cd.Session, loop: Loop | None) -> None:
@@ -75,7 +75,7 @@ class Judge:
             self.counts["judged cycles"] += 1
             self.counts["passages"] += branch != self.branch
             self.counts["unreported"] += branch != self.branch and new == 0
-            self.counts["false reports"] += branch == self.branch and new % 2
+            self.counts["false reports"] += branch == self.branch and new == 1
         self.branch = branch
 
     def start(self) -> None:
@@ -148,8 +148,8 @@ def run(drags: int, seed: int = 0, verbose: bool = False, kinds: tuple[str, ...]
     loops = 10 * len(kinds) if drags >= 1000 else len(kinds)
     each = max(1, round(OWN * drags / loops))
     cases: list[tuple[str, Any, int]] = [(kind, None, each) for kind in kinds for _ in range(loops // len(kinds))]
-    few = max(1, round((1 - OWN) * drags / (2 * len(REGISTRY))))
-    for name, example in REGISTRY.items():
+    few = max(1, round((1 - OWN) * drags / (2 * len(GALLERY))))
+    for name, example in GALLERY.items():
         m = example.build()
         count = max(1, few // 10) if len(m.bodies) > LARGE else few
         cases += [(name, m, count), (name, free(m), count)]

@@ -20,11 +20,14 @@ import numpy as np
 from scipy.interpolate import PPoly
 
 import cardan as cd
-from cardan.examples import REGISTRY
+from cardan.examples import GALLERY
 from cardan.files import reader, writer
 
 SECONDS = 1.0  # of processor time, for one file
-SEEDS = ("planar_4r", "rsur", "slider_crank", "planetary_gear", "indexing_table", "folding_table", "differential")
+SEEDS = (
+    *("planar_4r", "rsur", "slider_crank", "planetary_gear", "indexing_table", "folding_table", "differential"),
+    *("cam_flat", "geneva", "ball_in_bowl", "involute_pair", "surface_pair"),  # contacts
+)
 FORBIDDEN = (
     "exec",
     "compile",
@@ -87,15 +90,36 @@ def rich() -> cd.Mechanism:
     m.actuator("act", w, lambda t, x, rate: -3.0 * x - 0.1 * rate + cd.sin(t))
     m.friction("fr", w, viscous=0.1, coulomb=0.2)
     m.bushing("b", m.ground.frame((1, 0, 0)), wheel.frame(), (9.0,) * 6, np.eye(6))
+    with_contacts(m)
     names = tuple(m.bodies)
     q = np.array([(*b.position, *b.orientation) for b in m.bodies.values()])
     m.poses["open"] = cd.State(names, {n: k for k, n in enumerate(names)}, q, angles={"A": 7.0}, time=0.5)
     return m
 
 
+def with_contacts(m: cd.Mechanism) -> None:
+    """A contact with every sort of shape that a file can contain."""
+    g = cd.geometry
+    net = [[(x, y, 0.1 * (x * x + y * y)) for y in (-1.0, 0.0, 1.0)] for x in (-1.0, 0.0, 1.0)]
+    bowl = m.ground.attach(g.Surface(net, degree=2), m.ground.frame((0, 0, -1)), color="#334455")
+    wave = m.ground.attach(g.traced(lambda u, v: (u, v, 0.1 * cd.sin(u + 2.0 * v)), (-1, 1), (-2, 2)))
+    ball = m.body("ball", position=(0, 0, -0.8), mass=1.0, inertia=0.1 * np.eye(3))
+    tread = ball.attach(g.sphere(0.2))
+    m.contact("on", bowl, tread, mode="roll")
+    m.contact("over", wave, tread, side="inside")
+    m.wheel("rolls", m["wheel"].frame((0, 0, 0.1), z=(0, 1, 0)), 0.3)
+    track = m.ground.attach(g.Curve([(0, 0), (1, 0), (1, 1), (0, 1)], periodic=True, degree=2))
+    m.point_on_curve("pin", m["crank"].point((0.1, 0.2, 0)), track)
+    plate = g.Surface([[(-1, -1, 0), (-1, 1, 0)], [(1, -1, 0), (1, 1, 0)]], degree=1)
+    loop = g.Curve([(0.5, 0.1), (0.9, 0.1), (0.9, 0.5), (0.5, 0.9), (0.1, 0.5), (0.1, 0.1), (0.5, 0.1)], degree=2)
+    m.contact("trimmed", m.ground.attach(g.Face(plate, [loop]), m.ground.frame((0, 0, -1))), tread)
+    m.contact("needle", bowl, ball.attach(g.analytic.Point((0.0, 0.0, -0.3))))
+    m.point_on_surface("tip", m["crank"].point(), m["the carriage"].attach(g.cylinder(0.3, (-1.0, 2.0))))
+
+
 def seeds() -> list[tuple[str, bool]]:
     """Texts to mutate, and whether each is JSON."""
-    made = [REGISTRY[name].build() for name in SEEDS] + [rich()]
+    made = [GALLERY[name].build() for name in SEEDS] + [rich()]
     texts = [(writer.dumps(m), False) for m in made]
     texts += [(writer.dumps(m, as_json=True), True) for m in made]
     texts.append((writer.dumps(made[-1], units={"length": "mm", "angle": "deg", "mass": "g"}), False))

@@ -14,6 +14,7 @@ SHARE = 0.15  # of all cases have parameters
 SOLVABLE = ("consistent", "redundant", "disconnected")  # families in which parameters may be free
 MOST = 4
 ZERO = 1e-12  # coordinates below this part of the largest are zero but for rounding
+SMALL = 1e-2  # [m] in a smaller mechanism 2 P + 0.1 m has not the digits of its lengths: the term is 0.1 of the extent
 BESIDE = 0.1  # standard deviation of a drawn value, relative to the one that fits
 ROOM = (0.5, 1.5)  # least and most to each bound, relative to the value that fits; some bounds are near zero
 BOUNDED = 0.3  # share of the free parameters that have bounds
@@ -32,6 +33,8 @@ def add_parameters(case, seed, index):
     order = rng.permutation(len(places))[: int(rng.integers(1, MOST + 1))]
     for k, number in enumerate(order.tolist()):
         factor, term = (2.0, 0.1) if rng.random() < 0.3 else (1.0, 0.0)
+        if largest < SMALL and places[number][-1] != "angle":
+            term *= largest
         fits = (_read(case, places[number]) - term) / factor
         is_free = bool(may_be_free and rng.random() < 0.7)
         made = {"name": f"P{k}", "value": fits, "factor": factor, "term": term, "place": places[number]}

@@ -131,6 +131,19 @@ def test_the_force_on_a_held_coupler_is_the_virtual_work_of_gravity():
         assert hand.force @ v == pytest.approx(power, rel=1e-6)
 
 
+def test_the_energy_of_a_session_is_its_definition():
+    m = arm()
+    with m.session(m.assemble().state, mode="dynamic") as ses:
+        for _ in range(60):
+            ses.step()
+        state = ses.state
+        stretch = np.linalg.norm(state["upper"].point((0.5, 0, 0)) - state["fore"].point((0.5, 0.2, 0))) - 0.6
+        assert ses.energy == pytest.approx(energy(m, ses) + 0.5 * 30.0 * stretch**2, rel=1e-9)
+        assert abs(stretch) > 1e-3
+    with m.session(m.assemble().state) as ses:
+        assert np.isnan(ses.energy)
+
+
 @pytest.mark.parametrize("kind", ["constraint", "spring"])
 def test_a_hand_at_rest_never_adds_energy(kind):
     m = cd.Mechanism("chain", gravity=(0, -9.81, 0))

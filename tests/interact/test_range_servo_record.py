@@ -91,6 +91,50 @@ def test_the_range_of_a_grasped_point():
     assert (z.lower, z.upper) == pytest.approx((0.0, 0.0), abs=1e-8)
 
 
+@pytest.mark.parametrize("start", [0.4, 1.5])
+def test_the_range_along_an_open_path_ends_with_it(start, capfd):
+    m = cd.Mechanism("slide")
+    body = m.body("body", position=(start, 0, 0))
+    m.path("p", body.frame(), m.ground.attach(cd.geometry.line((-0.7, 1.5))))
+    with m.session() as ses:
+        x, y, z = ses.range(ses.grasp(body, (0, 0, 0)))
+    assert (x.lower, x.upper) == pytest.approx((-0.7, 1.5), abs=1e-8)
+    assert x.reasons == ("end of contact 'p'", "end of contact 'p'") and x.unit == "m"
+    assert (y.lower, y.upper, z.lower, z.upper) == pytest.approx((0.0, 0.0, 0.0, 0.0), abs=1e-8)
+    assert capfd.readouterr() == ("", "")  # LAPACK reports numbers that are not finite there
+
+
+def test_the_range_along_a_path_ends_at_a_limit_before_its_end():
+    m = cd.Mechanism("slide")
+    body = m.body("body", position=(0.4, 0, 0))
+    m.path("p", body.frame(), m.ground.attach(cd.geometry.line((-0.7, 1.5))))
+    slide = m.prismatic("S", m.ground.frame(z=X), body.frame(z=X))
+    m.limit("stop", slide, upper=1.49)
+    found = m.session().range(slide)
+    assert (found.lower, found.upper) == pytest.approx((-0.7, 1.49), abs=1e-8)
+    assert found.reasons == ("end of contact 'p'", "limit stop")
+
+
+def test_the_range_of_a_cam_ends_at_the_edge_of_a_flat(capfd):
+    a, b, half = 0.06, 0.04, 0.01
+    m = cd.Mechanism("cam")
+    cam, follower = m.body("cam"), m.body("follower", position=(0, a, 0))
+    m.revolute("A", m.ground.frame(), cam.frame())
+    m.prismatic("S", m.ground.frame(z=Y), follower.frame(z=Y))
+    m.contact("c", cam.attach(cd.geometry.ellipse(a, b)), follower.attach(cd.geometry.line((-half, half))))
+    with m.session() as ses:
+        turn, lift = ses.range("A"), ses.range("S")
+    # at the angle φ the lift is h = √(a² sin² φ + b² cos² φ), and the contact is h′ beside the axis
+    total = a * a + b * b - half * half  # as h′² h² = (a² − h²) (h² − b²)
+    h = np.sqrt((total - np.sqrt(total**2 - (2 * a * b) ** 2)) / 2)
+    angle = np.arcsin(np.sqrt((h * h - b * b) / (a * a - b * b)))
+    assert (turn.lower, turn.upper) == pytest.approx((-angle, angle), abs=1e-8)
+    assert (lift.lower, lift.upper) == pytest.approx((b, h), abs=1e-8)
+    assert turn.reasons == ("end of contact 'c'", "end of contact 'c'") and turn.unit == "rad"
+    assert lift.reasons == ("dead point", "end of contact 'c'")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_range_refuses_what_it_does_not_know():
     with pytest.raises(cd.UnknownNameError):
         slider_crank(0.4, 1.3).session().range("Q")

@@ -8,23 +8,16 @@ In the metric of a size of each body, with soft rows r of the hands, stiffnesses
 not increase.  So a target that cannot be reached is approached until the gradient vanishes.  A push is not moved past
 the plane of its target.  Limits are rows that hold while they are reached and pushed against.
 
-Where the gradient vanishes, the cost may have a maximum or a saddle.  The least curvature of L = ½ Σ k r² − λᵀf along
-free motions tells, found by power iterations on s − P ∇²L P; if it is negative, a step is made along its direction.
-
-A sign tells whether a singular pose was passed.  With u, v the singular vectors of the least singular value σ of Ĵ at
-the last pose, σ' = uᵀ Ĵ' v at the next one changes continuously, and is negative beyond a pose where σ is zero.  A step
-that reduces σ' much is shortened; below LEAST_STEP it is made.  Where |σ'| is less than ZONE, u and v are kept until it
-is larger again.  If σ' is negative then, a singular pose was passed.  Another branch may have been taken there with
-σ' > 0: its tangent has a component along v, that of the old branch has none.  So the displacement along v tells.
+Where such a step does not reduce the cost much, steps are of second order (:mod:`cardan.interact._curvature`).  A step
+that reduces the least singular value of the joints much is shortened, but not below LEAST_STEP; a singular pose that
+was passed is noted (:mod:`cardan.interact._singular`).
 
 Reads the tables of a session (:mod:`cardan.interact.abi`); writes q, poses, hands, events, control.
 """
 
-from math import sqrt
-
 from cardan._jit import evaluator, floats_at, inner, integers_at, plain, tail
 from cardan.dynamics import abi as dynamics_abi
-from cardan.dynamics._dual import dot_6, subtract_transposed
+from cardan.dynamics._dual import dot_6
 from cardan.dynamics._equations import (
     EVALUATION,
     JACOBIAN,
@@ -52,7 +45,6 @@ from cardan.dynamics._equations import (
 from cardan.dynamics._soft import (
     COMPLIANCES,
     ENTRIES,
-    FORCES,
     RESIDUALS,
     STIFFNESSES,
     condense,
@@ -60,13 +52,26 @@ from cardan.dynamics._soft import (
     factorise_soft,
     soft_directions,
     soft_matrix,
-    soft_multipliers,
     soft_part,
     soften,
 )
 from cardan.dynamics.abi import WIDTH
 from cardan.interact import abi
+from cardan.interact._curvature import NUDGE, bend_step, find_descent, largest_component
 from cardan.interact._hands import compare_costs, keep_start, rotated, write_forces
+from cardan.interact._limits import note_event, reach_stops, release_stop
+from cardan.interact._singular import (
+    FRESH,
+    LEAST_STEP,
+    clear_way,
+    is_singular,
+    leave_zone,
+    longest_step,
+    refine,
+    refresh_sigma,
+    signed_sigma,
+    times_jacobian,
+)
 from cardan.solvers import abi as solvers_abi
 from cardan.system.layout import POSE
 
@@ -75,7 +80,6 @@ EVALUATE_JACOBIAN = plain(solvers_abi.JACOBIAN)
 DAMPING = 1e-6  # compliance of a hand, relative to that of the mechanism
 HELD = 1e-10  # the same, relative to that of the body alone
 MOST_TRUST = 0.5  # [rad], and of the extent: of a sub-step
-LEAST_STEP = 1e-3  # [rad], and of the extent: a shorter sub-step is made even if it passes a singular pose
 NO_STEP = 1e-11  # [rad], and of the extent: a smaller step that does not reduce the cost is rounding
 STILL = 1e-13  # [rad], and of the extent: a smaller step is none
 NEAR = 1e-9  # of the extent, and [rad]: a target this near is reached
@@ -86,41 +90,18 @@ BENT = 0.5  # of a sub-step: a larger correction leaves the branch
 ATTEMPTS = 10
 SHORTER = 0.4  # factor on a sub-step that was refused
 LEFT = 0.3  # of σ: a step that leaves less is shortened
-LEAST_SIGMA = 1e-3  # with a smaller σ solutions are refined
-MOST_ZONE = 5e-3  # σ of a pose whose singular vectors can be a reference, at the most
-ZONE_PART = 0.2  # of σ in the first pose: the same, where σ is always small
-KEPT = 0.5  # of σ: length of a sub-step [rad], and of the extent, which changes σ by less
-STRIDE = 0.02  # [rad], and of the extent: a sub-step that is always tried, since σ of long chains is always small
-TAKEN = 0.1  # of the path in the zone: a larger displacement along v is on another branch
-FIRM = 2e-3  # of the extent: displacement along v that settles it
-ROUNDS = 2  # inverse iterations after each sub-step
-MIXED = 0.1  # of a vector: random part, so that another one can become the least
+ROUNDS = 2  # inverse iterations for new singular vectors
 MIDDLES = 3  # evaluations in the middle of a sub-step with rate rows; each reduces the slip by a power of the step
 WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
 RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
-BEYOND = 1e-12  # of the extent, or [rad]: a limit that is passed by more holds
 MOST_CHANGES = 20  # of limits in one cycle
 BASE, READY, MIDDLE, DONE = range(4)  # phases: the factor is not, or is, that of q, or of the middle of a step
 AIMED = 0.9  # of the part of a step that a push may make: aims before the plane
-PROBES = 12  # power iterations
-PROBE = 1e-3  # [rad], and of the extent: displacement of a difference of gradients
-SHIFTED = 1.5  # of the largest curvature seen: s
-NEGATIVE = -1e-4  # of the largest curvature seen: a lower one is negative
-FREE_MOTION = 1e-6  # of a random vector: if less of it is free, nothing moves
-NUDGE = 1e-2  # [rad], and of the extent: step along the direction of negative curvature
+WILD = 3.0  # [rad], and of the extent: a longer step of first order is in no useful direction
+UNLIKE = 0.3  # of the reduction that a step of first order predicts: if it is missed by more, second order follows
+ALIKE = 0.1  # of a step of first order: if that of second order differs by less, first order follows
+PRODUCTS = 4  # products with the curvature that count as one sub-step
 SUFFICIENT = 0.4  # of the reduction that the slope predicts; else a step overshoots, and would go to and fro
-
-
-@inner
-def note_event(table, control, kind, number, value):
-    """Append to the ring of events."""
-    ring = floats_at(table[abi.EVENTS])
-    own = tail(ring, abi.EVENT * (int(control[abi.EVENT_COUNT]) % abi.MOST_EVENTS))
-    own[abi.E_CYCLE] = control[abi.CYCLES]
-    own[abi.E_KIND] = kind
-    own[abi.E_NUMBER] = number
-    own[abi.E_VALUE] = value
-    control[abi.EVENT_COUNT] += 1.0
 
 
 @inner
@@ -148,6 +129,7 @@ def take_targets(table, control):
             continue
         for i in range(7):
             hand[abi.TARGET + i] = hand[abi.ASKED + i]
+        control[abi.TRUST] = MOST_TRUST
         at = int(control[abi.RECORDED])
         if at < table[abi.RECORD_SIZE]:
             own = tail(floats_at(table[abi.RECORD]), abi.R_ENTRY * at)
@@ -177,8 +159,9 @@ def worst_residual(job, control, q, work):
             if rated:
                 k = integers_at(job[dynamics_abi.POSE_EQUATIONS])[k]
             e = abs(values[strip[dynamics_abi.S_ROW] + i]) * weights[k] * active[k]
-            if not e <= worst:
-                worst = e
+            if not e < 1e300:
+                return 1e300
+            worst = max(worst, e)
         strip = tail(strip, dynamics_abi.S_BODIES + strip[dynamics_abi.S_SLOTS])
     return worst
 
@@ -201,119 +184,6 @@ def linearize_pose(job, control, q, work):
             pose_scales[k] = scales[numbers[k]]
     factorise(job, control, work)
     control[abi.REFINED] = control[dynamics_abi.PROXIMAL]
-
-
-@inner
-def refine(control, most):
-    """Let solutions be refined at most so often, unless J has nearly lost rank."""
-    full = control[abi.REFINED]
-    control[dynamics_abi.PROXIMAL] = min(most, full) if control[abi.SIGMA] > LEAST_SIGMA else full
-
-
-@inner
-def times_jacobian(job, v, out, work):
-    """out ← Ĵ v."""
-    pattern = integers_at(job[dynamics_abi.PATTERN])
-    jacobian = piece(job, JACOBIAN, work)
-    strip = tail(pattern, dynamics_abi.P_HEADER)
-    for _ in range(pattern[dynamics_abi.P_STRIPS]):
-        at = strip[dynamics_abi.S_ENTRY]
-        for i in range(strip[dynamics_abi.S_ROWS]):
-            e = 0.0
-            for s in range(strip[dynamics_abi.S_SLOTS]):
-                e += dot_6(tail(jacobian, at), tail(v, WIDTH * strip[dynamics_abi.S_BODIES + s]))
-                at += WIDTH
-            out[strip[dynamics_abi.S_FIRST] + i] = e
-        strip = tail(strip, dynamics_abi.S_BODIES + strip[dynamics_abi.S_SLOTS])
-
-
-@inner
-def signed_sigma(table, job, work):
-    """uᵀ Ĵ v with the vectors of the reference pose."""
-    n = job[dynamics_abi.EQUATIONS]
-    x = piece(job, X, work)
-    times_jacobian(job, floats_at(table[abi.FIRST_V]), x, work)
-    u = floats_at(table[abi.FIRST_U])
-    e = 0.0
-    for i in range(n):
-        e += u[i] * x[i]
-    return e
-
-
-@inner
-def take_off(table, job, control, q, new_q, sigma):
-    """Add up ACROSS, TRAVEL: displacements along v, and of all bodies, where σ is too small to renew v.
-
-    Returns whether a singular pose was passed, when σ is large again or another branch was taken; then they are zero.
-    """
-    mass = tail(roots(job), WIDTH * job[dynamics_abi.BODIES])
-    v = floats_at(table[abi.FIRST_V])
-    across = 0.0
-    square = 0.0
-    for b in range(job[dynamics_abi.BODIES]):
-        one = tail(q, POSE * b)
-        two = tail(new_q, POSE * b)
-        for i in range(WIDTH):
-            e = two[i] - one[i]
-            if i == 3:
-                e = 2.0 * (one[3] * two[4] - one[4] * two[3] - one[5] * two[6] + one[6] * two[5])
-            elif i == 4:
-                e = 2.0 * (one[3] * two[5] - one[5] * two[3] - one[6] * two[4] + one[4] * two[6])
-            elif i == 5:
-                e = 2.0 * (one[3] * two[6] - one[6] * two[3] - one[4] * two[5] + one[5] * two[4])
-            e *= mass[WIDTH * b + i]
-            across += e * v[WIDTH * b + i]
-            square += e * e
-    control[abi.ACROSS] += across
-    control[abi.TRAVEL] += sqrt(square)
-    taken = abs(control[abi.ACROSS]) > TAKEN * control[abi.TRAVEL]
-    firm = taken and abs(control[abi.ACROSS]) > FIRM * control[dynamics_abi.LENGTH]
-    if abs(sigma) <= control[abi.ZONE] and not firm:
-        return False
-    passed = sigma < 0.0 or taken
-    control[abi.ACROSS] = 0.0
-    control[abi.TRAVEL] = 0.0
-    return passed
-
-
-@inner
-def refresh_sigma(table, job, control, rounds, work):
-    """u, v ← singular vectors of the least singular value, by inverse iterations v ← Ĵᵀ(ĴĴᵀ)⁻² Ĵ v."""
-    n = job[dynamics_abi.EQUATIONS]
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    x = piece(job, X, work)
-    v = floats_at(table[abi.FIRST_V])
-    u = floats_at(table[abi.FIRST_U])
-    noise = floats_at(table[abi.NOISE])
-    step = piece(job, SHIFT, work)
-    mixed = MIXED / sqrt(float(n6))
-    refine(control, 0.0)
-    for _ in range(rounds):
-        for i in range(n6):
-            step[i] = v[i] + mixed * noise[i]
-        times_jacobian(job, step, u, work)
-        for _ in range(2):
-            for i in range(n6):
-                x[i] = 0.0
-            for i in range(n):
-                x[n6 + i] = -u[i]
-            call_algebra(job, SOLVE, control, work)
-            for i in range(n):
-                u[i] = x[n6 + i]
-        square = 0.0
-        for i in range(n6):
-            square += x[i] * x[i]
-        scale = 1.0 / sqrt(square) if square > 0.0 else 0.0
-        for i in range(n6):
-            v[i] = scale * x[i]
-    times_jacobian(job, v, u, work)
-    square = 0.0
-    for i in range(n):
-        square += u[i] * u[i]
-    sigma = sqrt(square)
-    for i in range(n):
-        u[i] = u[i] / sigma if sigma > 0.0 else 0.0
-    control[abi.SIGMA] = sigma
 
 
 @inner
@@ -356,109 +226,6 @@ def cost_slope(job, u):
             along += own[k] * u[k]
         e += 2.0 * stiffness[i] * residual[i] * along
     return e
-
-
-@inner
-def find_descent(table, job, control, q, work):
-    """STEP ← a free motion along which a cost with zero gradient at q has a maximum, of size NUDGE; whether there is.
-
-    The factor at hand is that of q, W is of q, and RESIDUALS too.
-    """
-    n6 = WIDTH * job[dynamics_abi.BODIES]
-    n = job[dynamics_abi.EQUATIONS]
-    soft = integers_at(job[dynamics_abi.SOFT_INTS])
-    most = soft[dynamics_abi.SOFT_MOST]
-    count = soft[dynamics_abi.SOFT_ROWS]
-    pattern = integers_at(job[dynamics_abi.PATTERN])
-    active = floats_at(job[dynamics_abi.ACTIVE])
-    inverse = tail(roots(job), 2 * n6)
-    residual = soft_part(job, RESIDUALS, most)
-    stiffness = soft_part(job, STIFFNESSES, most)
-    entries = soft_part(job, ENTRIES, WIDTH * most)
-    directions = soft_directions(job)
-    multipliers = soft_multipliers(job)
-    force = soft_part(job, FORCES, most)  # k r at q
-    x = piece(job, X, work)
-    values = piece(job, VALUES, work)
-    jacobian = piece(job, JACOBIAN, work)
-    scales = piece(job, SCALES, work)
-    own = piece(job, OLD_Q, work)
-    moved = piece(job, MOVED_Q, work)
-    product = piece(job, SHIFT, work)
-    unscaled = piece(job, MULTIPLIERS, work)
-    t = floats_at(table[abi.STEP])
-    noise = floats_at(table[abi.NOISE])
-    length = control[dynamics_abi.LENGTH]
-    for i in range(count):
-        force[i] = stiffness[i] * residual[i]
-    for k in range(n):
-        e = 0.0
-        for i in range(count):
-            e += force[i] * multipliers[n * i + k]
-        unscaled[k] = scales[k] * e
-    for i in range(n6 + n):
-        x[i] = noise[i] if i < n6 else 0.0
-    call_algebra(job, SOLVE, control, work)
-    whole = 0.0
-    free = 0.0
-    for i in range(n6):
-        whole += noise[i] * noise[i]
-        free += x[i] * x[i]
-        t[i] = x[i]
-    if not free > FREE_MOTION * FREE_MOTION * whole:
-        return False
-    shift = 0.0
-    curvature = 0.0
-    for trial in range(PROBES):
-        square = 0.0
-        largest = 0.0
-        for i in range(n6):
-            square += t[i] * t[i]
-            largest = max(largest, abs(t[i]) * inverse[i] / (length if i % WIDTH < 3 else 1.0))
-        if not largest > 0.0:
-            return False
-        size = PROBE / largest
-        for i in range(n6):
-            own[i] = size * t[i] * inverse[i]
-            product[i] = 0.0
-        retract(job, q, own, moved, work)
-        evaluate(job, EVALUATE_JACOBIAN, moved, moved, values, jacobian, piece(job, EVALUATION, work))
-        subtract_transposed(pattern, jacobian, unscaled, product)
-        evaluate_soft(job, EVALUATE_JACOBIAN, moved, moved, residual)
-        for i in range(n6):
-            x[i] = product[i] * inverse[i]
-        for i in range(soft[dynamics_abi.SOFT_ROWS]):
-            b = tail(x, WIDTH * soft[dynamics_abi.SOFT_BODIES + i])
-            for j in range(WIDTH):
-                b[j] += stiffness[i] * residual[i] * entries[WIDTH * i + j]
-        for i in range(n):
-            x[n6 + i] = 0.0
-        evaluate(job, EVALUATE_JACOBIAN, q, q, values, jacobian, piece(job, EVALUATION, work))
-        scale_jacobian(pattern, inverse, active, jacobian, scales)
-        call_algebra(job, SOLVE, control, work)
-        for i in range(count):
-            for k in range(n6):
-                x[k] -= force[i] * directions[n6 * i + k]
-        along = 0.0
-        product_square = 0.0
-        for i in range(n6):
-            x[i] /= size
-            along += t[i] * x[i]
-            product_square += x[i] * x[i]
-        shift = max(shift, SHIFTED * sqrt(product_square / square))
-        if not shift > 0.0:
-            return False
-        curvature = along / square
-        if trial == PROBES - 1:
-            size = NUDGE / largest
-            for i in range(n6):
-                t[i] *= size * inverse[i]
-        else:
-            # the first product removes the motions that the cost does not depend on
-            scale = 1.0 / shift
-            for i in range(n6):
-                t[i] = (t[i] if trial > 0 else 0.0) - scale * x[i]
-    return curvature < NEGATIVE * shift
 
 
 @inner
@@ -527,90 +294,17 @@ def propose(table, job, control, half, work):
             right[i] = dot_6(tail(entries, WIDTH * i), own) - residual[i]
         soften(job, right, x)
     control[abi.SLOPE] = cost_slope(job, x)
-    largest = 0.0
-    length = control[dynamics_abi.LENGTH]
     for i in range(n6):
-        e = x[i] * mass[2 * n6 + i]
-        step[i] = e
-        e = abs(e) / (length if i % WIDTH < 3 else 1.0)
-        if not e <= largest:
-            largest = e
-    return largest
-
-
-@inner
-def release_stop(table, job, control):
-    """Release the stop that pulls most against the hands; returns whether there was one."""
-    soft = integers_at(job[dynamics_abi.SOFT_INTS])
-    rows = soft[dynamics_abi.SOFT_ROWS]
-    count = job[dynamics_abi.STOP_COUNT]
-    y = soft_part(job, FORCES, soft[dynamics_abi.SOFT_MOST])
-    multipliers = soft_multipliers(job)
-    stops = integers_at(job[dynamics_abi.STOPS])
-    n = job[dynamics_abi.EQUATIONS]
-    bounds = floats_at(job[dynamics_abi.BOUNDS])
-    worst = 0.0
-    found = -1
-    for k in range(count):
-        side = bounds[dynamics_abi.BOUND * k + dynamics_abi.SIDE]
-        if side != 0.0:
-            e = 0.0
-            size = 0.0
-            for i in range(rows):
-                own = y[i] * multipliers[n * i + stops[dynamics_abi.STOP * k + dynamics_abi.STOP_EQUATION]]
-                e += own
-                size += abs(own)
-            if side * e < min(worst, -1e-9 * size):
-                worst = side * e
-                found = k
-    if found >= 0:
-        set_stop(job, found, 0.0)
-        note_event(table, control, abi.LIMIT_LEFT, float(found), 0.0)
-    return found >= 0
-
-
-@inner
-def set_stop(job, number, side):
-    """Let a stop hold its lower (−1) or upper (+1) bound, or none (0)."""
-    stop = tail(integers_at(job[dynamics_abi.STOPS]), dynamics_abi.STOP * number)
-    bound = tail(floats_at(job[dynamics_abi.BOUNDS]), dynamics_abi.BOUND * number)
-    bound[dynamics_abi.SIDE] = side
-    value = 0.0
-    if side < 0.0:
-        value = bound[dynamics_abi.LOWER]
-    elif side > 0.0:
-        value = bound[dynamics_abi.UPPER]
-    floats_at(job[dynamics_abi.ACTIVE])[stop[dynamics_abi.STOP_EQUATION]] = 1.0 if side != 0.0 else 0.0
-    floats_at(job[dynamics_abi.FLOATS])[stop[dynamics_abi.STOP_PLACE]] = value
-
-
-@inner
-def reach_stops(table, job, control, work):
-    """Let those stops hold whose bounds are passed at the pose of VALUES; returns whether there is one."""
-    values = piece(job, VALUES, work)
-    stops = integers_at(job[dynamics_abi.STOPS])
-    bounds = floats_at(job[dynamics_abi.BOUNDS])
-    found = False
-    for k in range(job[dynamics_abi.STOP_COUNT]):
-        bound = tail(bounds, dynamics_abi.BOUND * k)
-        if bound[dynamics_abi.SIDE] == 0.0:
-            c = values[stops[dynamics_abi.STOP * k + dynamics_abi.STOP_ROW]]
-            slack = BEYOND / bound[dynamics_abi.WEIGHT]
-            side = 0.0
-            if c > bound[dynamics_abi.UPPER] + slack:
-                side = 1.0
-            elif c < bound[dynamics_abi.LOWER] - slack:
-                side = -1.0
-            if side != 0.0:
-                set_stop(job, k, side)
-                note_event(table, control, abi.LIMIT_REACHED, float(k), side)
-                found = True
-    return found
+        step[i] = x[i] * mass[2 * n6 + i]
+    return largest_component(job, control, x)
 
 
 @inner
 def close_pose(job, control, work):
-    """NEW_Q ← the pose closed with the factor at hand; returns the largest correction, negative if it fails."""
+    """NEW_Q ← the pose closed with the factor at hand; returns the largest correction, negative if it fails.
+
+    RESIDUAL ← its largest residual; where it fails the last pose is kept, and with it RESIDUAL.
+    """
     new_q = piece(job, NEW_Q, work)
     moved = piece(job, MOVED_Q, work)
     step = piece(job, SHIFT, work)
@@ -624,15 +318,17 @@ def close_pose(job, control, work):
     last = 1e300
     for _ in range(CLOSURES):
         worst = worst_residual(job, control, new_q, work)
-        control[abi.RESIDUAL] = worst
         if worst <= bar:
+            control[abi.RESIDUAL] = worst
             return total
         for i in range(WIDTH * job[dynamics_abi.BODIES]):
             step[i] = 0.0
         shift = project_pose(job, control, step, work)
         if not shift <= SLOW * last:
-            # rounding keeps the residual from falling further
-            return total if worst <= 100.0 * bar else -1.0
+            if not worst <= 100.0 * bar:
+                return -1.0
+            control[abi.RESIDUAL] = worst  # rounding keeps it from falling further
+            return total
         total += shift
         last = shift
         retract(job, new_q, step, moved, work)
@@ -693,6 +389,9 @@ def try_steps(table, job, control, q, size, work):
         slope = control[abi.SLOPE] * part
         enough = 0.0 if attempts == 1 else SUFFICIENT * slope
         if rest == 1.0 and (pending or change <= min(-noise, enough)):
+            predicted = slope * (1.0 - 0.5 * part)
+            if abs(change - predicted) > noise - UNLIKE * predicted:
+                control[abi.CURVED] = 1.0
             return part
         failed = 0.0
         if part * size < NO_STEP:
@@ -703,6 +402,15 @@ def try_steps(table, job, control, q, size, work):
         # least value of the parabola with this slope and these two values
         part *= min(0.5, max(0.02, -0.5 * slope / (change - slope) if change - slope > 0.0 else 0.0))
     return failed
+
+
+@inner
+def is_finite(count, q):
+    """Whether all coordinates are numbers."""
+    for i in range(count):
+        if not abs(q[i]) < 1e300:
+            return False
+    return True
 
 
 def _cycle(op, table, control, q, first, second, third, work):
@@ -726,13 +434,14 @@ def _cycle(op, table, control, q, first, second, third, work):
     stopped = False
     moved = False
     nudged = False
+    flat = False
     phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
     part = 0.0
     size = 0.0
     while True:
         control[abi.TRUST] = min(control[abi.TRUST], most_trust)
-        if control[abi.SIGMA] > 0.0:
-            control[abi.TRUST] = min(control[abi.TRUST], max(STRIDE, KEPT * control[abi.SIGMA]))
+        if control[abi.SIGMA] > 0.0 and control[abi.LOOPED] != 0.0:
+            control[abi.TRUST] = min(control[abi.TRUST], longest_step(control))
         if phase == BASE:
             middles = 0
             for i in range(count):
@@ -759,6 +468,24 @@ def _cycle(op, table, control, q, first, second, third, work):
                 changes += 1
                 phase = BASE
                 continue
+            bent = is_bent(job, control, size, rated or nudged or flat)
+            is_cut = False
+            if bent:
+                plain_size = size
+                size, is_cut, products = bend_step(table, job, control, q, work)
+                if products == 0:  # no pose near enough for a difference; the step of first order was overwritten
+                    control[abi.CURVED] = 0.0
+                    flat = True
+                    phase = READY
+                    continue
+                rest -= products // PRODUCTS
+                if not is_cut and abs(size - plain_size) < ALIKE * plain_size:
+                    control[abi.CURVED] = 0.0
+            if is_cut and size < NO_STEP:  # TRUST was reduced so far, at the end of a contact
+                write_forces(hands, q)
+                control[abi.TRUST] = most_trust
+                status = abi.STUCK
+                break
             stationary = size < STILL and control[abi.PENDING] == 0.0
             if stationary:
                 part = 0.0
@@ -767,6 +494,18 @@ def _cycle(op, table, control, q, first, second, third, work):
                 part = min(1.0, control[abi.TRUST] / max(size, STILL))
                 move_along(table, job, q, 0.5 * part, new_q, work)
                 phase = MIDDLE
+                if not is_finite(count, new_q):  # a contact ends before
+                    tries += 1
+                    part = 0.0
+                    phase = BASE
+                    control[abi.TRUST] = SHORTER * min(size, control[abi.TRUST])
+                    if tries < ATTEMPTS:
+                        continue
+                    write_forces(hands, q)
+                    control[abi.TRUST] = most_trust
+                    control[abi.LINEARIZED] = 0.0
+                    status = abi.STUCK
+                    break
             else:
                 part = try_steps(table, job, control, q, max(size, STILL), work)
                 phase = DONE
@@ -783,6 +522,11 @@ def _cycle(op, table, control, q, first, second, third, work):
                     control[abi.TRUST] = most_trust if rated else control[abi.TRUST]  # for the next target
                     control[abi.LINEARIZED] = 0.0 if rated else 1.0
                     stationary = part == 0.0
+                    if stationary and not (bent or rated or nudged or flat):
+                        control[abi.CURVED] = 1.0
+                        if is_bent(job, control, size, False):
+                            phase = READY
+                            continue
                     if not stationary:
                         status = abi.STUCK
                         break
@@ -815,23 +559,33 @@ def _cycle(op, table, control, q, first, second, third, work):
             phase = READY
             if control[abi.SIGMA] == 0.0 and n > 0:
                 refresh_sigma(table, job, control, 30, work)
-                control[abi.ZONE] = min(MOST_ZONE, ZONE_PART * control[abi.SIGMA])
-                control[abi.ACROSS] = 0.0
-                control[abi.TRAVEL] = 0.0
+                clear_way(table, job, control)
             continue
         if n > 0 and control[abi.SIGMA] > 0.0:
             sigma = signed_sigma(table, job, work)
-            if sigma < LEFT * control[abi.SIGMA] and part * size > LEAST_STEP and control[abi.TRUST] > LEAST_STEP:
+            is_long = part * size > LEAST_STEP and control[abi.TRUST] > LEAST_STEP
+            refused = is_long and sigma < LEFT * control[abi.SIGMA]
+            if not refused:
+                near = is_singular(control, sigma)
+                in_zone = near or sigma < 0.0 or control[abi.IN_ZONE] != 0.0
+                if in_zone and leave_zone(table, job, control, q, new_q, sigma):
+                    note_event(table, control, abi.BIFURCATION, 0.0, sigma)
+                control[abi.WALKED] += part * size
+                if control[abi.IN_ZONE] == 0.0 and (in_zone or control[abi.WALKED] > FRESH * control[abi.SIGMA]):
+                    known = control[abi.SIGMA]
+                    refresh_sigma(table, job, control, ROUNDS, work)
+                    if is_long and not in_zone and control[abi.LOOPED] != 0.0 and control[abi.SIGMA] < LEFT * known:
+                        refused = True
+                        control[abi.SIGMA] = 0.0  # that of the last pose, anew from these vectors
+            if refused:
                 control[abi.TRUST] = max(LEAST_STEP, SHORTER * part * size)
                 if control[abi.PENDING] != 0.0:
                     set_drivers(table, job, 0.0)
                 phase = BASE
                 continue
-            near = abs(sigma) <= control[abi.ZONE]
-            if (near or sigma < 0.0 or control[abi.TRAVEL] > 0.0) and take_off(table, job, control, q, new_q, sigma):
-                note_event(table, control, abi.BIFURCATION, 0.0, sigma)
-            if not near or control[abi.TRAVEL] == 0.0:
-                refresh_sigma(table, job, control, ROUNDS, work)
+        if part < WHOLE and bent:
+            control[abi.TRUST] = part * size
+            is_cut = True
         moved = True
         nudged = False
         if part * size > LEAST_STEP:
@@ -839,6 +593,7 @@ def _cycle(op, table, control, q, first, second, third, work):
         changes = 0
         tries = 0
         stopped = False
+        flat = False
         phase = READY
         keep_drivers(table, job)
         for i in range(count):
@@ -846,7 +601,7 @@ def _cycle(op, table, control, q, first, second, third, work):
         control[abi.SUBSTEPS] += 1.0
         rest -= 1
         control[abi.TRUST] = 2.0 * control[abi.TRUST]
-        if part >= WHOLE or rest <= 0:
+        if (part >= WHOLE and not is_cut) or rest <= 0:
             break
     if moved:
         write_poses(table, job, q)
@@ -855,6 +610,14 @@ def _cycle(op, table, control, q, first, second, third, work):
     elif held > 0 and is_near(hands, control[dynamics_abi.LENGTH]):
         status = abi.FAILED if is_refused(hands) else abi.REACHED
     return status
+
+
+@inner
+def is_bent(job, control, size, without):
+    """Whether a step is to be of second order."""
+    rows = integers_at(job[dynamics_abi.SOFT_INTS])[dynamics_abi.SOFT_ROWS]
+    asked = control[abi.CURVED] != 0.0 or size > WILD
+    return asked and rows > 0 and size >= STILL and control[abi.PENDING] == 0.0 and not without
 
 
 @inner

@@ -15,9 +15,25 @@ MOST_ROWS: Final = 6 * MOST_HANDS
 MOST_EVENTS: Final = 256  # kept between two calls from Python
 
 # table; the address of the cycle is the first entry, as that of a solver in its job
-(CYCLE, JOB, HANDS, FRAMES, ORIGIN, POSES, FIRST_V, FIRST_U, NOISE, GOALS, STEP, EVENTS, RECORD, RECORD_SIZE, TABLE) = (
-    range(15)
-)
+(
+    CYCLE,
+    JOB,
+    HANDS,
+    FRAMES,
+    ORIGIN,
+    POSES,
+    FIRST_V,
+    FIRST_U,
+    NOISE,
+    GOALS,
+    STEP,
+    CURVES,
+    WAY,
+    EVENTS,
+    RECORD,
+    RECORD_SIZE,
+    TABLE,
+) = range(17)
 
 # a hand
 KIND: Final = 0  # FREE, POINT, POSE, PUSH
@@ -68,11 +84,14 @@ FREE, POINT, POSE, PUSH = range(4)  # values of KIND
     SLOPE,
     PROBED,
     REFINED,
-    ZONE,
-    ACROSS,
-    TRAVEL,
+    WIDEST,
+    IN_ZONE,
+    CURVED,
+    LOOPED,
+    MIXES,
+    WALKED,
     CONTROL,
-) = range(dynamics_abi.CONTROL, dynamics_abi.CONTROL + 18)
+) = range(dynamics_abi.CONTROL, dynamics_abi.CONTROL + 21)
 
 FARTHEST: Final = 1e90  # [m]: of a target, so that its square is a number
 

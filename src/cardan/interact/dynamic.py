@@ -25,6 +25,8 @@ MOST_PARTS = 200  # steps of one cycle, which events divide
 class DynamicRun(Integration):
     """An integration by rk4, one step per cycle.  Each cycle is integrated by itself, since every target is a jump."""
 
+    failed_step: FloatArray  # displacement of the last cycle that failed
+
     def take(self, soft: IntArray, hands: FloatArray) -> None:
         """Let the hands of a session act: the table of their rows, and their records."""
         self._soft, self._hands = soft, hands
@@ -33,6 +35,8 @@ class DynamicRun(Integration):
 
         soft[dynamics_abi.SOFT_EXTRA] = address_of(self._spring if self.job[dynamics_abi.ASKS] else self.extra)
         self.job[dynamics_abi.SOFT_SOLVER] = _dynamic.SOLVE
+        arrays = (self.q, self.v, self.floats, self.active, self.bounds)
+        self._kept = [(array, np.empty_like(array)) for array in arrays]
         assert _adams.ADVANCE and _runge_kutta.ADVANCE  # load all kernels now, not in the first cycle
         _dynamic.begin_hands(hands, self.q, self.step)
         _dynamic.end_hands(hands, self.q, self.step)
@@ -43,17 +47,22 @@ class DynamicRun(Integration):
 
     def cycle(self) -> int:
         """One cycle; returns a status of a session.  If it fails, the last pose is kept, at rest."""
-        kept = [(array, array.copy()) for array in (self.q, self.v, self.floats, self.active, self.bounds)]
-        time = self.time
+        for array, kept in self._kept:
+            kept[...] = array
+        time, redundant = self.time, float(self.control[dynamics_abi.REDUNDANT])
         status = self._cycle(time + self.step)
         if status in (dynamics_abi.RUNNING, dynamics_abi.DONE):
             _dynamic.end_hands(self._hands, self.q, self.step)
             del self.events[:-MOST_EVENTS]
             return abi.MOVING
-        for array, values in kept:
-            array[...] = values
+        self.failed_step = self.step * np.nan_to_num(self.v)
+        for array, kept in self._kept:
+            array[...] = kept
         self.v[:] = 0.0
+        self.control[dynamics_abi.REDUNDANT] = redundant
         self.control[dynamics_abi.TIME] = time + self.step
+        _dynamic.begin_hands(self._hands, self.q, self.step)  # they may have followed a pose that is not finite
+        _dynamic.end_hands(self._hands, self.q, self.step)
         return abi.FAILED if status == dynamics_abi.NOT_FINITE else abi.STUCK
 
     def _cycle(self, until: float) -> int:

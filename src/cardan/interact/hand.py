@@ -53,7 +53,7 @@ class Hand:
                 f"the target of the hand on {self.body!r} is {(x, y, z)}; it must be finite, "
                 f"and nearer than {abi.FARTHEST:g} m"
             )
-        if self._session is None:
+        if self._session is None or self._session._is_closed:
             self._check()
         f, (a, b, c) = self._floats, self._origin
         f[abi.VERSION] += 1.0

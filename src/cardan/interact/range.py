@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cardan.analysis.touching import lost_contacts
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray
@@ -24,11 +25,15 @@ FAR: Final = 1e3  # of the extent: a displacement that changes by more has no en
 STEPS: Final = 4000  # along the path, at most
 ROOT_STEPS: Final = 60  # of the search for a zero, at most
 CLOSED: Final = 1e-13  # residual [rad], or of the extent: rounding
+LEAST_PART: Final = 1e-13  # of a step: to this the end of a contact is located
 CUT: Final = 1e-10  # of the largest singular value: smaller ones are redundant rows
 
 
 class Extreme(NamedTuple):
-    """One end of a range: the value [m or rad], and why it ends: "dead point", "limit …", or "no end" (value ±inf)."""
+    """One end of a range: the value [m or rad], and why it ends.
+
+    The reason is "dead point", "limit …", "end of contact '…'", or "no end" (value ±inf).
+    """
 
     value: float
     reason: str
@@ -38,6 +43,7 @@ class Range(NamedTuple):
     """What a coordinate can be: ``lower`` and ``upper`` [m or rad], and why it ends there.
 
     It is explored from the pose of the session by steepest ascent, so with several freedoms each end is a local one.
+    It also ends where a contact or a path does, even if other freedoms could go on from there.
     """
 
     lower: float
@@ -52,6 +58,7 @@ class Explorer:
     def __init__(self, equations: Equations, q: FloatArray, floats: FloatArray, name: str) -> None:
         """name: of the limit without bounds that stands for the coordinate."""
         e = equations
+        self.system = e.system
         self.problem = e.problem.with_floats(floats)
         stop_rows = {int(row[1]) for row in e.stop_table}
         self.hard = np.array([row for row in sorted(map(int, e.equations)) if row not in stop_rows], dtype=np.int64)
@@ -67,7 +74,8 @@ class Explorer:
 
     def extreme(self, sign: float) -> Extreme:
         """The end in one direction."""
-        q, held = self.q.copy(), dict(self.held)
+        held = dict(self.held)
+        q = self._off_stationary(self.q.copy(), sign, held)
         first, direction, gradient = self._value(q), None, None
         most = TURNS * 2.0 * np.pi if self.is_angle else FAR * self.length
         for _ in range(STEPS):
@@ -86,7 +94,10 @@ class Explorer:
                     direction = slope
             gradient = slope
             t = direction / np.linalg.norm(direction)
-            q, passed = self._advance(q, t, sign, held)
+            moved, passed = self._advance(q, t, sign, held)
+            if moved is None:
+                return Extreme(self._value(q), self._contact_end(q, t))
+            q = moved
             if passed is not None:
                 held[passed] = self._bound(passed, q)
                 q = self._closed(q, held)
@@ -98,28 +109,68 @@ class Explorer:
                 return Extreme(sign * np.inf, "no end")
         raise ModelError(f"no end of the range was found in {STEPS} steps; limit the other freedoms of the mechanism")
 
+    def _off_stationary(self, q: FloatArray, sign: float, held: dict[int, float]) -> FloatArray:
+        """A pose beside a stationary one where the coordinate goes on; else the same pose.
+
+        At a dead point P g = 0 for both directions, and only one of them ends there.
+        """
+        slope, rows = self._slope(q, sign, held)
+        if np.linalg.norm(slope) > FLAT * np.linalg.norm(self._gradient(q)):
+            return q
+        free = np.linalg.svd(rows)[2][len(rows) :]  # orthogonal to the rows
+        for t in (*free, *-free):
+            moved = self._moved(q, t, self._step(t), held)
+            if moved is None or any(self._beyond(moved, stop, row) > 0.0 for stop, row in self.stops):
+                continue
+            size = 1.0 if self.is_angle else self.length
+            if sign * (self._value(moved) - self._value(q)) > LEAST_STEP * size:
+                return moved
+        return q
+
     def _advance(
         self, q: FloatArray, t: FloatArray, sign: float, held: dict[int, float]
-    ) -> tuple[FloatArray, int | None]:
-        """A step along t, shortened to where the slope vanishes or a limit is reached; that limit's row, or None."""
-        step = STEP / max(np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0))
-        moved = None
-        while moved is None and step > LEAST_STEP:
+    ) -> tuple[FloatArray | None, int | None]:
+        """A step along t, shortened to where the slope vanishes or a limit is reached; that limit's row, or None.
+
+        No pose, if no step along t closes.
+        """
+        step = self._step(t)
+        least = LEAST_PART * step if self.system.has_contacts else LEAST_STEP
+        moved, failed = self._moved(q, t, step, held), step
+        while moved is None and step > least:
+            failed, step = step, 0.5 * step
             moved = self._moved(q, t, step, held)
-            step *= 1.0 if moved is not None else 0.5
         if moved is None:
-            raise ModelError("the joints cannot be kept closed along the range; begin in a regular pose")
+            return None, None
+        while self.system.has_contacts and failed - step > least:  # a contact ends between both
+            middle = 0.5 * (step + failed)
+            further = self._moved(q, t, middle, held)
+            if further is None:
+                failed = middle
+            else:
+                step, moved = middle, further
         crossed = [row for stop, row in self.stops if row not in held and self._beyond(moved, stop, row) > 0.0]
         if crossed:
             row = crossed[0]
             stop = self._stop(row)
             found = self._root(lambda s: self._beyond(self._moved(q, t, s, held), stop, row), step)
-            return self._moved(q, t, found, held), row  # type: ignore[return-value]  # found ≤ step, which closes
+            return self._moved(q, t, found, held), row
         if self._along(moved, t, sign, held) < 0.0:
             found = self._root(lambda s: -self._along(self._moved(q, t, s, held), t, sign, held), step)
             moved = self._moved(q, t, found, held)
-        assert moved is not None
         return moved, None
+
+    def _step(self, t: FloatArray) -> float:
+        """Length of a whole step along t."""
+        size = np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0)
+        return float(STEP / max(size))
+
+    def _contact_end(self, q: FloatArray, t: FloatArray) -> str:
+        """The contacts that end along t, as a reason; a ModelError if there are none."""
+        names = lost_contacts(self.system, q, self._step(t) * t * self.scale)
+        if not names:
+            raise ModelError("the joints cannot be kept closed along the range; begin in a regular pose")
+        return f"end of contact {', '.join(map(repr, names))}"
 
     def _root(self, function: Any, upper: float) -> float:
         """Zero of a function that increases through it between 0 and upper (Illinois)."""
@@ -173,8 +224,11 @@ class Explorer:
         return found
 
     def _closed(self, q: FloatArray, held: dict[int, float]) -> Any:
+        """The pose with closed joints; None if they do not close, or a contact has ended (it has no coordinates)."""
         for _ in range(12):
             r, J = self._jacobian(q, held)
+            if not (np.isfinite(r).all() and np.isfinite(J).all()):
+                return None
             if np.abs(r).max(initial=0.0) <= CLOSED:
                 return q
             shift = np.linalg.lstsq(J, -r, rcond=CUT)[0]

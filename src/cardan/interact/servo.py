@@ -136,14 +136,14 @@ class Servo:
     def _run(self) -> None:
         session, c = self._session, self._clock
         if session.mode == "kinematic" and c.numbers[_servo.GETTIME]:
-            _servo.serve(c.numbers, *session._arguments, c.moments, c.durations, c.lateness)
+            _servo.serve(c.numbers, *session._arrays, c.moments, c.durations, c.lateness)
             return
         numbers = c.numbers
         due = clock.perf_counter() + c.period
         while not numbers[_servo.STOP]:
             clock.sleep(max(0.0, due - clock.perf_counter()))
             start = clock.perf_counter()
-            numbers[_servo.STATUS] = session._kernel(*session._arguments)
+            numbers[_servo.STATUS] = session._kernel(session._places)
             end = clock.perf_counter()
             at = numbers[_servo.CYCLES] % RING
             c.durations[at], c.lateness[at] = 1e9 * (end - start), 1e9 * (start - due)

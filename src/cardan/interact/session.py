@@ -12,13 +12,15 @@ import numpy as np
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
+from cardan.analysis.touching import lost_contacts
 from cardan.constraints.signal import GivenRate
-from cardan.coordinates import formulations, rates
+from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import abi as dynamics_abi
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Integration
 from cardan.errors import ModelError, SessionError
 from cardan.interact import abi
+from cardan.interact.closing import Closing
 from cardan.interact.dynamic import DynamicRun
 from cardan.interact.hand import Hand
 from cardan.interact.range import Explorer, Range
@@ -26,11 +28,13 @@ from cardan.interact.record import Record
 from cardan.interact.servo import Servo
 from cardan.lazy import LazyModule
 from cardan.math import euler
-from cardan.system import check
+from cardan.solvers.abi import Outcome
+from cardan.system import check, layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import IntArray, System
 
 _blocks = LazyModule("cardan.solvers._blocks")
+_equations = LazyModule("cardan.dynamics._equations")
 _hands = LazyModule("cardan.interact._hands")
 _kinematic = LazyModule("cardan.interact._kinematic")
 _soft = LazyModule("cardan.dynamics._soft")
@@ -44,25 +48,32 @@ PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
 
 
+RUNNING, MOVING = int(Outcome.RUNNING), int(abi.MOVING)  # ints: an enum member takes longer to compare
+
+
 class SessionStatus(IntEnum):
     """Result of a cycle."""
 
-    IDLE = abi.IDLE  # no hand, and nothing to drive
+    IDLE = abi.IDLE  # no hand, and nothing to drive; the joints are closed
     REACHED = abi.REACHED  # every hand is at its target
     MOVING = abi.MOVING  # on the way
     SATURATED = abi.SATURATED  # as near to the targets as joints and limits allow
-    STUCK = abi.STUCK  # no step closes the joints; the last pose is kept
+    STUCK = abi.STUCK  # no step closes the joints further; the last pose is kept
     FAILED = abi.FAILED  # numbers are not finite; the last pose is kept
 
 
 class SessionEvent(NamedTuple):
-    """What happened in a cycle: "bifurcation", "limit reached", "limit left", "bad target"."""
+    """What happened in a cycle: "bifurcation", "limit reached", "limit left", "contact ends", "bad target".
+
+    The end of a contact is noted if :meth:`Session.step` cannot move past it, but not while a servo runs.
+    """
 
     cycle: int
     what: str
-    name: str  # of the limit, or of the body of the hand
+    name: str  # of the limit, of the contact, or of the body of the hand
 
 
+CONTACT_ENDS: Final = "contact ends"
 EVENT_NAMES: Final = {
     abi.BIFURCATION: "bifurcation",
     abi.LIMIT_REACHED: "limit reached",
@@ -74,36 +85,64 @@ EVENT_NAMES: Final = {
 class Session:
     """A mechanism that an operator moves, cycle by cycle; made by :meth:`cardan.Mechanism.session`.
 
-    ``coordinates`` [m, 1], shape (bodies, 7): r and p of every body, as in a State, updated in place.
     One thread uses it at a time.
     """
 
     def __init__(
         self,
         system: System,
-        equations: Equations,
+        equations: Callable[[], Equations],
         bodies: Iterable[str],
         state: Any,
         *,
         mode: str = "kinematic",
         rate: float = 1000.0,
         hand: str = "constraint",
+        time: float | None = None,
+        closed: bool = True,
+        formulation: formulations.Formulation = "manifold",
+        tolerance: float = verdict.TOLERANCE,
         probe: Callable[[Any, Any], tuple[str, Equations, str]],
     ) -> None:
         """system: that of kinematics, which assembles the start.
 
-        equations: of motion, or, in a kinematic session, with a size of each body for its mass.
+        equations: returns the equations of motion; in a kinematic session with a size of each body for its mass.
         probe: gives the equations with one more coordinate, for its range.
         """
-        system.refuse_timed("a session")
         self._probed = probe
+        self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
+        self._made = system, equations
+        self._numbers = {name: k for k, name in enumerate(bodies)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
         self.rate = check.positive(rate, "rate")
-        found = assemble(system, state, getattr(state, "time", None), AssemblyOptions())
+        self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
+        self._lock = threading.Lock()
+        self._acquire, self._let_go = self._lock.acquire, self._lock.release
+        self._recording: Record | None = None
+        self._servo: Servo | None = None
+        self._events: list[SessionEvent] = []
+        self._seen = 0
+        self._is_closed = False
+        self._kernel: Any
+        self._places: IntArray  # addresses of the arrays of the kernel
+        self._closing: Closing | None = None
+        if check.flag(closed, "closed"):
+            options = AssemblyOptions(formulation=formulation, tolerance=tolerance)
+            self._begin(state, getattr(state, "time", None) if time is None else time, options)
+        else:
+            self._closing = Closing(system, state, time, formulation, tolerance)
+            self._kernel, self._places = self._closing.kernel, self._closing.places
+
+    def _begin(self, state: Any, time: float | None, options: AssemblyOptions) -> None:
+        """Let hands act from a state on, which is assembled."""
+        system, equations = self._made
+        system.refuse_timed("a session")
+        found = assemble(system, state, time, options)
         if not found.ok:
             raise ModelError(f"the start of a session must satisfy every joint; {found.text()}")
-        self._equations = e = equations
+        mode = self.mode
+        self._equations = e = equations()
         if mode == "kinematic":
             driven = [signal.name for _, signal in e.system.signals if isinstance(signal, GivenRate)]
             if driven:
@@ -113,7 +152,6 @@ class Session:
                 )
         self._system = own = e.system
         self._time = found.state.time
-        self._numbers = {name: k for k, name in enumerate(bodies)}
         self._origin = own.origin
         known = {**getattr(state, "angles", {}), **found.state.angles}
         angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
@@ -128,16 +166,21 @@ class Session:
         floats = e.floats_at(self._time)
         for place, _ in own.signals:
             self._run.floats[place] = floats[place]
-        self.coordinates: FloatArray = np.array(found.state.coordinates)
+        self._coordinates: FloatArray = np.array(found.state.coordinates)
         self._make_tables()
-        self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
-        self._lock = threading.Lock()
-        self._recording: Record | None = None
-        self._servo: Servo | None = None
-        self._events: list[SessionEvent] = []
-        self._seen = 0
-        self._is_closed = False
         self._keep_start()
+
+    def _finish_closing(self) -> None:
+        """Let hands act from now on, if the joints are closed."""
+        closing = self._closing
+        if closing is not None:
+            if not closing.is_met:
+                raise SessionError(
+                    "the joints of this session are not closed yet; call step() until it returns SessionStatus.IDLE"
+                )
+            self._begin(closing.state, closing.state.time, AssemblyOptions(tolerance=closing.tolerance))
+            self._control[abi.CYCLES] = closing.iterations
+            self._closing = None
 
     def _make_tables(self) -> None:
         """Arrays that the kernels share, and their addresses; the arrays stay alive with the session."""
@@ -153,6 +196,7 @@ class Session:
         lengths = [piece.system.judged_length for piece in own.pieces] or [own.judged_length]
         c[abi.CLOSED_BAR] = max(SMALLEST, min(1.0, min(lengths) / own.judged_length))
         c[abi.TRUST], c[abi.MOST_SUBSTEPS] = 1.0, SUBSTEPS
+        c[abi.LOOPED] = float(len(tree.spanning_tree(own).paths) > 0)  # joints of a tree are never singular
         self._q = run.q
         self._soft: IntArray = np.zeros(dynamics_abi.SOFT_BODIES + abi.MOST_ROWS, dtype=np.int64)
         self._soft[dynamics_abi.SOFT_MOST] = abi.MOST_ROWS
@@ -175,7 +219,10 @@ class Session:
         job[dynamics_abi.SOFT_WORK] = address_of(self._work)
         self._first_v, self._first_u = self._vectors[:n6], self._vectors[n6 : n6 + n]
         self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
-        self._poses = self.coordinates.reshape(-1)
+        entries = job[dynamics_abi.PIECES + _equations.JACOBIAN : dynamics_abi.PIECES + _equations.JACOBIAN + 2]
+        self._curves: FloatArray = np.zeros(2 * n6 + int(entries[1] - entries[0]))
+        self._way: FloatArray = np.zeros(n6)
+        self._poses = self._coordinates.reshape(-1)
         table = {
             abi.JOB: job,
             abi.HANDS: self._hand_floats,
@@ -187,21 +234,22 @@ class Session:
             abi.NOISE: self._noise,
             abi.GOALS: self._goals,
             abi.STEP: self._step_floats,
+            abi.CURVES: self._curves,
+            abi.WAY: self._way,
             abi.EVENTS: self._ring,
             abi.RECORD: self._record,
         }
         self._table: IntArray = np.zeros(abi.TABLE, dtype=np.int64)
         for place, array in table.items():
             self._table[place] = address_of(array)
-        self._kernel: Any
-        self._arguments: tuple[Any, ...]
         if isinstance(run, DynamicRun):
-            self._kernel, self._arguments = self._dynamic_cycle, ()
+            self._kernel, self._places = self._dynamic_cycle, self._table
         else:
             self._table[abi.CYCLE] = _kinematic.CYCLE
-            self._kernel, self._arguments = _blocks.run, (self._table, self._control, self._q, run.work)
+            self._arrays = self._table, self._control, self._q, run.work
+            self._kernel, self._places = _blocks.run_at, np.array([address_of(array) for array in self._arrays])
 
-    def _dynamic_cycle(self) -> int:
+    def _dynamic_cycle(self, _: IntArray) -> int:
         """One cycle of the equations of motion."""
         run = self._run
         assert isinstance(run, DynamicRun)
@@ -210,7 +258,7 @@ class Session:
             if hand is not None:
                 self._take_target(index, hand._row)
         status = run.cycle()
-        self.coordinates[...] = formulations.from_reference(self._system, self._q)
+        formulations.from_reference(self._system, self._q, self._poses)
         return status
 
     def _take_target(self, index: int, row: FloatArray) -> None:
@@ -264,6 +312,9 @@ class Session:
         self._control[abi.SIGMA] = 0.0
         self._control[abi.TRUST] = 1.0
         self._control[abi.PROBED] = 0.0
+        self._control[abi.CURVED] = 0.0
+        self._control[abi.MIXES] = 0.0
+        self._control[abi.WALKED] = 0.0
         self._control[dynamics_abi.REDUNDANT] = 0.0
         self._vectors[: self._noise.size] = self._noise
 
@@ -275,6 +326,7 @@ class Session:
             from cardan._jit import address_of
 
             self._reset()
+            self._control[abi.WIDEST] = 0.0
             made = Record(self)
             self._table[abi.RECORD] = address_of(made._targets)
             self._table[abi.RECORD_SIZE] = made._targets.size // abi.R_ENTRY
@@ -479,14 +531,32 @@ class Session:
     # -- cycles --------------------------------------------------------------------------------------------------------
 
     def step(self) -> int:
-        """One servo cycle: the mechanism follows the hands; returns a :class:`SessionStatus` as a number."""
-        if self._servo is not None or not self._lock.acquire(False):
+        """One servo cycle: the mechanism follows the hands; returns a :class:`SessionStatus` as a number.
+
+        While the joints of a session with closed=False are open, it is one step of the solver: MOVING, then IDLE once
+        the verdict is met, or STUCK if another step would not reduce the residuals.
+        """
+        if self._servo is not None or not self._acquire(False):
             raise self._busy()
         try:
-            status: int = self._kernel(*self._arguments)
+            status: int = self._kernel(self._places)
+            if self._closing is None and self._system.has_contacts:
+                if status >= abi.SATURATED:
+                    self._note_contacts()
+                elif status != abi.IDLE:
+                    self._ended = ()
         finally:
-            self._lock.release()
-        return status
+            self._let_go()
+        if self._closing is None:
+            return status
+        return MOVING if status == RUNNING else self._closing.status()
+
+    def _note_contacts(self) -> None:
+        """Events of the contacts that end within the step that failed, once."""
+        step = self._run.failed_step if isinstance(self._run, DynamicRun) else self._step_floats
+        found = tuple(lost_contacts(self._system, self._q, step))
+        self._events += [SessionEvent(self.cycles, CONTACT_ENDS, name) for name in found if name not in self._ended]
+        self._ended = found
 
     def drive(self, name: Any, value: Any) -> None:
         """Set the value of a driver's coordinate [m or rad]; the next cycles move there in sub-steps."""
@@ -508,24 +578,28 @@ class Session:
 
     @property
     def residual(self) -> float:
-        """Largest residual of a joint in the last accepted pose; lengths relative to the extent, angles in radians."""
+        """Largest residual of a joint in the last pose; lengths relative to the extent, angles in radians."""
+        if self._closing is not None:
+            return self._closing.residual
         if isinstance(self._run, DynamicRun):
             return self._run.residual
         return float(self._control[abi.RESIDUAL])
 
     @property
     def cycles(self) -> int:
-        """Number of cycles made."""
-        return int(self._control[abi.CYCLES])
+        """Number of cycles made; while the joints are open, the solver steps that were accepted or refused."""
+        return int(self._control[abi.CYCLES]) if self._closing is None else self._closing.iterations
 
     @property
     def time(self) -> float:
         """Time [s]; it passes in a dynamic session."""
-        return float(self._run.time)
+        return float(self._run.time) if self._closing is None else self._closing.time
 
     @property
     def events(self) -> list[SessionEvent]:
         """Events so far, in order.  Of those since the last call, at most the last 256 are kept."""
+        if self._closing is not None:
+            return []
         count = int(self._control[abi.EVENT_COUNT])
         for k in range(max(self._seen, count - abi.MOST_EVENTS), count):
             at = abi.EVENT * (k % abi.MOST_EVENTS)
@@ -545,6 +619,14 @@ class Session:
         return ""
 
     @property
+    def coordinates(self) -> FloatArray:
+        """r and p of every body [m, 1], as in a State, shape (bodies, 7).
+
+        Once the joints are closed, an array that is updated in place; before, a copy.
+        """
+        return self._coordinates if self._closing is None else self._closing.state.coordinates
+
+    @property
     def positions(self) -> FloatArray:
         """Positions of the bodies [m], shape (bodies, 3), updated in place."""
         return self.coordinates[:, :3]
@@ -555,8 +637,21 @@ class Session:
         return self.coordinates[:, 3:]
 
     @property
+    def energy(self) -> float:
+        """Kinetic energy, and potential energy of gravity, springs and bushings [J]; NaN in a kinematic session."""
+        if self.mode == "kinematic":
+            return float("nan")
+        e, bodies = self._equations, len(self._system.names)
+        v = np.asarray(self._run.v).reshape(bodies, -1)
+        r = self._q[: layout.POSE * bodies].reshape(bodies, layout.POSE)[:, :3] + self._origin
+        found = 0.5 * float(np.sum(e.masses * v * v)) - float(e.masses[:, 0] @ (r @ e.gravity))
+        return found + (0.0 if e.forces is None else float(e.forces.potential(self._q)))
+
+    @property
     def state(self) -> State:
         """The current poses, and velocities in a dynamic session."""
+        if self._closing is not None:
+            return self._closing.state
         own = self._system
         angles = formulations.angles(own, self._q).copy() if own.counted_angles else None
         found = own.state(self.coordinates.copy(), angles, self._run.time)
@@ -568,6 +663,8 @@ class Session:
     # -- life ----------------------------------------------------------------------------------------------------------
 
     def _exclusive(self) -> _Exclusive:
+        self._check_open()
+        self._finish_closing()
         return _Exclusive(self)
 
     def _busy(self) -> SessionError:
@@ -588,7 +685,7 @@ class Session:
                 if self._recording is not None:
                     self._recording.stop()  # raises if it is full
             finally:
-                with self._exclusive():
+                with _Exclusive(self):
                     self._is_closed = True
                 self._lock.acquire()  # never released: every later use is refused
 
@@ -600,7 +697,7 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Session ({self.mode}): {len(self._system.names)} bodies, {len(self.hands)} hands>"
+        return f"<Session ({self.mode}): {len(self._numbers)} bodies, {len(self.hands)} hands>"
 
 
 class _Exclusive:
