@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cad.published import EXAMPLES
 
 
 def box_on_box() -> cq.Assembly:
-    """The example of the documentation of CadQuery with stacked parts."""
+    """A box on another one."""
     a, b = cq.Workplane().box(10, 10, 2), cq.Workplane().box(4, 4, 6)
     found = cq.Assembly(a, name="a").add(b, name="b", loc=cq.Location((20, 5, 30), (1, 0, 0), 40))
     found.constrain("a@faces@>Z", "b@faces@<Z", "Plane")
@@ -49,7 +50,7 @@ def every_kind() -> cq.Assembly:
     return found
 
 
-CASES = {"box on box": box_on_box, "thirty parts": lambda: chain(30), "every kind": every_kind}
+CASES = {**EXAMPLES, "box on box": box_on_box, "thirty parts": lambda: chain(30), "every kind": every_kind}
 
 
 def value(constraint, objects):
@@ -91,26 +92,48 @@ def value(constraint, objects):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_constraint_is_met_and_faster_than_by_cadquery(name):
+def test_every_constraint_is_met_and_faster_than_by_cadquery(name, monkeypatch):
     cd.solve_cadquery(CASES[name]())  # kernels
-    seconds = []
-    for _ in range(5):
-        ours = CASES[name]()
+    inner = timing(monkeypatch)
+    alone, first, whole, theirs = [], [], [], []
+    for _ in range(3):  # interleaved, so that all see the same machine
+        ours, peer = CASES[name](), CASES[name]()
         m = cd.from_cadquery(ours)
-        began = time.perf_counter()
-        result = m.assemble()
-        seconds.append(time.perf_counter() - began)
+        first.append(timed(m.assemble))
+        alone.append(timed(m.assemble))  # the same work from the same poses, without packing the system
+        whole.append(timed(lambda: cd.solve_cadquery(ours)))  # noqa: B023 (called at once)
+        theirs.append(timed(peer.solve))
     result = cd.solve_cadquery(ours)
-    assert result.ok
+    assert result.ok, result.text()
     size = ours.toCompound().BoundingBox().DiagonalLength
-    assert max(value(c, ours.objects) for c in ours.constraints) <= 1e-9 * size
-    theirs = CASES[name]()
+    misfit, other = (max(value(c, one.objects) for c in one.constraints) / size for one in (ours, peer))
+    a, b, c, d, e = (1e3 * min(some) for some in (alone, first, whole, inner, theirs))
+    print(f"{name}: ours {a:.2f} ms (first {b:.2f}, with translation {c:.2f}), misfit {misfit:.0e}; "
+          f"CadQuery {d:.1f} ms (with preparation {e:.1f}), misfit {other:.0e}: {d / a:.0f} times")  # fmt: skip
+    assert misfit <= 1e-9
+    assert min(inner) >= 20.0 * min(alone)
+
+
+def timing(monkeypatch):
+    """Seconds of every run of CadQuery's solver from here on, without its preparation."""
+    from cadquery.occ_impl.solver import ConstraintSolver
+
+    seconds, solve = [], ConstraintSolver.solve
+
+    def run(self, *options):
+        began = time.perf_counter()
+        found = solve(self, *options)
+        seconds.append(time.perf_counter() - began)
+        return found
+
+    monkeypatch.setattr(ConstraintSolver, "solve", run)
+    return seconds
+
+
+def timed(call) -> float:
     began = time.perf_counter()
-    theirs.solve()
-    peer = time.perf_counter() - began
-    misfit = max(value(c, theirs.objects) for c in theirs.constraints) / size
-    print(f"{name}: ours {1e3 * min(seconds):.2f} ms, CadQuery {1e3 * peer:.1f} ms, misfit {misfit:.1e}")
-    assert peer >= 20.0 * min(seconds)
+    call()
+    return time.perf_counter() - began
 
 
 def test_an_impossible_assembly_is_reported_and_left_alone():
@@ -120,6 +143,78 @@ def test_an_impossible_assembly_is_reported_and_left_alone():
     result = cd.solve_cadquery(found)
     assert not result.ok and result.worst
     np.testing.assert_allclose(found.objects["b"].loc.toTuple(), before, atol=1e-9)
+
+
+IMPOSSIBLE = {  # constraints added to a published example that cannot be met with the others
+    "the door": ("left@faces@<Z", "top_left?X", "Plane"),
+    "Axis: a cone in a plate": ("plate@faces@<Z", "cone@faces@<Z", "Point"),
+    "PointInPlane: a box in a bracket": ("box@faces@>Z", "bracket?floor", "PointInPlane"),
+    "PointOnLine: a ball on two edges": ("other", "cube@edges@<<Z and <<X", "PointOnLine"),
+    "FixedPoint": ("other", "third", "Point"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_published_examples_that_are_made_impossible_are_reported(name):
+    """CadQuery returns them without an error."""
+    ours, theirs = EXAMPLES[name](), EXAMPLES[name]()
+    for one in (ours, theirs):
+        one.constrain(*IMPOSSIBLE[name])
+    before = {key: one.loc.toTuple() for key, one in ours.objects.items()}
+    result = cd.solve_cadquery(ours)
+    assert not result.ok and result.worst and str(result.status) != "ok"
+    assert {key: one.loc.toTuple() for key, one in ours.objects.items()} == before
+    theirs.solve()
+    misfit = max(value(c, theirs.objects) for c in theirs.constraints)
+    print(f"{name}, impossible: ours {result.status}, worst {result.worst}; CadQuery: no error, misfit {misfit:.2g}")
+    assert misfit > 1e-3
+
+
+def test_thirty_nested_parts_of_cadquery_are_read(tmp_path):
+    rng = np.random.default_rng(6)
+    for unit, word, scale in (("MM", "milli", 1.0), ("INCH", "inch", 25.4)):
+        whole, wanted = cq.Assembly(name="whole"), {}
+        for g in range(6):
+            group = cq.Assembly(name=f"group {g}")
+            place = cq.Location(tuple(rng.uniform(-50, 50, 3)), tuple(rng.standard_normal(3)), rng.uniform(-170, 170))
+            for k in range(5):
+                own = cq.Location(tuple(rng.uniform(-50, 50, 3)), tuple(rng.standard_normal(3)), rng.uniform(-170, 170))
+                color, sizes = np.round(rng.random(3), 2).tolist(), (2 + k, 3, 4 + g)
+                group.add(cq.Workplane().box(*sizes), name=f"part {g}.{k}", loc=own, color=cq.Color(*color))
+                wanted[f"part {g}.{k}"] = (place * own, color, math.prod(sizes) * 1e-9)
+            whole.add(group, loc=place)
+        path = tmp_path / f"{word}.step"
+        whole.export(str(path), unit=unit)
+        seconds = timed(lambda: cd.load_step(path))  # noqa: B023 (called at once)
+        found = cd.load_step(path)
+        print(f"30 parts of CadQuery in {found.unit}: {seconds:.2f} s")
+        assert found.unit.lower().startswith(word) and seconds <= 5.0 and list(found) == list(wanted)
+        for name, (place, color, volume) in wanted.items():
+            moved = place.wrapped.Transformation()
+            p, q = moved.TranslationPart(), moved.GetRotation()
+            np.testing.assert_allclose(found[name].position, 1e-3 * scale * np.array([p.X(), p.Y(), p.Z()]), atol=1e-12)
+            assert abs(abs(found[name].quaternion @ [q.W(), q.X(), q.Y(), q.Z()]) - 1.0) < 1e-12
+            assert found[name].volume == pytest.approx(scale**3 * volume, rel=1e-9)
+            np.testing.assert_allclose(found[name].color, color, atol=2e-3)
+            assert found[name].path == ("whole", f"group {name[5]}", name)
+
+
+def test_faces_that_cadquery_names_are_picked_by_name(tmp_path):
+    from cadquery.occ_impl.exporters.assembly import exportStepMeta
+
+    plate = cq.Workplane().box(40, 30, 8).faces(">Z").workplane().hole(10)
+    whole = cq.Assembly(name="whole").add(plate, name="plate")
+    whole["plate"].addSubshape(plate.faces(">Z").val(), name="seat")
+    whole["plate"].addSubshape(plate.faces("%CYLINDER").val(), name="bore")
+    exportStepMeta(whole, str(tmp_path / "named.step"))
+    found = cd.load_step(tmp_path / "named.step")
+    part = found["plate"]
+    assert part.faces.named("bore").kind == "cylinder" and part.faces.named("bore").is_hole
+    np.testing.assert_allclose(part.faces.named("seat").z, (0, 0, 1), atol=1e-12)
+    with pytest.raises(cd.ModelError, match=r"no faces of part 'plate' is named 'sead'; the file has 'bore', 'seat'"):
+        part.faces.named("sead")
+    again = cd.load_step(cd.cad.save_step(found, tmp_path / "again.step"))
+    assert again["plate"].faces.named("bore").kind == "cylinder"
 
 
 def test_a_file_of_cadquery_is_read_with_names_and_colours(tmp_path):

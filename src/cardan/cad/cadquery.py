@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from cardan.cad.locations import MM, placement, transformation
 from cardan.errors import ModelError
 
 if TYPE_CHECKING:
     from cardan.analysis.result import AssemblyResult
     from cardan.mechanism import Mechanism
-
-MM = 1e-3  # CadQuery has no units; its lengths are taken as millimetres
 
 
 def solve_cadquery(assembly: Any, **options: Any) -> AssemblyResult:
@@ -49,7 +48,7 @@ def from_cadquery(assembly: Any) -> Mechanism:
     names = list(dict.fromkeys(name for constraint in assembly.constraints for name in constraint.objects))
     fixed = _fixed(assembly, names)
     for name in names:
-        position, quaternion = _placement(assembly.objects[name].loc)
+        position, quaternion = placement(assembly.objects[name].loc)
         m.body(name, position=position, orientation=quaternion, fixed=name in fixed)
     for k, constraint in enumerate(assembly.constraints):
         for j, (markers, kind, value) in enumerate(constraint.toPODs()):
@@ -120,25 +119,11 @@ def _direction(d: Any) -> tuple[float, float, float]:
     return d.X(), d.Y(), d.Z()
 
 
-def _placement(location: Any) -> tuple[list[float], list[float]]:
-    moved = location.wrapped.Transformation()
-    p, q = moved.TranslationPart(), moved.GetRotation()
-    return [p.X() * MM, p.Y() * MM, p.Z() * MM], [q.W(), q.X(), q.Y(), q.Z()]
-
-
 def _write_back(assembly: Any, result: AssemblyResult) -> None:
     """New locations of the objects; the root keeps its own, and all others follow it."""
     from cadquery import Location
-    from OCP.gp import gp_Quaternion, gp_Trsf, gp_Vec
 
-    found = {}
-    for name in result.state:
-        pose = result.state[name]
-        w, x, y, z = pose.quaternion.tolist()
-        moved = gp_Trsf()
-        moved.SetRotation(gp_Quaternion(x, y, z, w))
-        moved.SetTranslationPart(gp_Vec(*[c / MM for c in pose.position.tolist()]))
-        found[name] = Location(moved)
+    found = {name: Location(transformation(result.state[name])) for name in result.state}
     root = found.pop(assembly.name, None)
     for name, location in found.items():
         assembly.objects[name].loc = location if root is None else root.inverse * location

@@ -1,15 +1,16 @@
-"""Parts of a CAD file: their faces, edges and vertices, which can be picked, and the bodies made of them."""
+"""Parts of a CAD file, their assembly, and the bodies made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cardan.cad.picks import Edge, Face, FloatArray, Pick, Picks
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.shapes.mesh import Mesh
@@ -17,215 +18,7 @@ from cardan.system import check
 
 if TYPE_CHECKING:
     from cardan.mechanism import Mechanism
-    from cardan.system.attachments import Attachment
-    from cardan.system.parts import Body, Direction, Frame, Point
-
-FloatArray = NDArray[np.float64]
-
-JOINED = 1e-4  # of the parameter range: ends of trimming curves that are nearer are joined
-SAME = 1e-6  # relative: radii of equal size; and radians: directions that are parallel
-
-
-@dataclass(frozen=True, eq=False)
-class Pick:
-    """A face, an edge or a vertex of a part, in the axes of the part.
-
-    ``kind``: "plane", "cylinder", "cone", "sphere", "torus" or "nurbs" of a face; "line", "circle", "ellipse" or
-    "nurbs" of an edge; "vertex".  ``size``: its area [m²] or length [m].  ``center`` [m], shape (3,): of a face its
-    centre of area, of an edge the middle of its ends or the centre of its circle.
-    ``origin`` [m], ``z``, ``x``: its own frame, or None for free forms: z is the axis, the normal or the direction.
-    """
-
-    part: Part = field(repr=False)
-    number: int
-    kind: str
-    size: float
-    center: FloatArray = field(repr=False)
-    origin: FloatArray | None = field(repr=False)
-    z: FloatArray | None = field(repr=False)
-    x: FloatArray | None = field(repr=False)
-    numbers: tuple[float, ...]
-
-    @property
-    def radius(self) -> float:
-        """[m] of a cylinder, cone, sphere or circle; of a torus or ellipse the larger one."""
-        if not self.numbers:
-            raise ModelError(f"{self!r} has no radius; it is a {self.kind}")
-        return self.numbers[0]
-
-    def _framed(self) -> tuple[FloatArray, FloatArray]:
-        if self.origin is None or self.z is None:
-            raise ModelError(f"{self!r} has no axis; pick a plane, a line, or a face or edge of revolution")
-        return self.origin, self.z
-
-    def frame(self, body: Body) -> Frame:
-        """The frame for a joint, on the body made of the part: its origin is :attr:`middle`."""
-        _, z = self._framed()
-        return body.frame(self.middle.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
-
-    def point(self, body: Body) -> Point:
-        """Its centre as a point of a body; of an axis the point on it that is nearest to the centre."""
-        return body.point(self.middle.tolist())
-
-    def vector(self, body: Body) -> Direction:
-        """Its axis, normal or direction on a body."""
-        return body.vector(self._framed()[1].tolist())
-
-    @property
-    def middle(self) -> FloatArray:
-        """Its centre [m]; on the axis, where it has one."""
-        if self.kind in ("cylinder", "cone"):
-            origin, z = self._framed()
-            return np.asarray(origin + np.dot(self.center - origin, z) * z)
-        if self.kind in ("sphere", "torus", "circle", "ellipse") and self.origin is not None:
-            return self.origin
-        return self.center
-
-    def is_parallel(self, direction: Any) -> bool:
-        """Whether its axis, normal or direction is parallel to a direction, with either sign."""
-        if self.z is None:
-            return False
-        given = np.array(check.direction(direction, "a direction"))
-        return bool(np.linalg.norm(np.cross(self.z, given)) <= SAME)
-
-
-@dataclass(frozen=True, eq=False)
-class Face(Pick):
-    """A face.  ``is_hole``: its normal points to its axis or centre, as in a bore.  ``box`` [m], shape (2, 3)."""
-
-    is_hole: bool = False
-    box: FloatArray = field(default_factory=lambda: np.zeros((2, 3)), repr=False)
-    _limits: tuple[float, ...] = field(default=(), repr=False)  # of a cylinder: u₀, u₁ [rad], v₀, v₁ [m]
-    _nurbs: Any = field(default=None, repr=False)
-
-    def attach_to(self, body: Body) -> Attachment:
-        """Attach its untrimmed surface to a body, where it is, for :meth:`cardan.Mechanism.contact`."""
-        if self.kind in ("plane", "cylinder", "sphere", "torus"):
-            origin, z = self._framed()
-            place = body.frame(origin.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
-            return body.attach(self._surface(), place)
-        return body.attach(self.nurbs)
-
-    def _surface(self) -> Any:
-        """A plane, cylinder, sphere or torus in the frame of the face, as the file has it."""
-        from cardan import geometry
-
-        if self.kind == "plane":
-            return geometry.plane()
-        if self.kind == "cylinder":
-            return geometry.cylinder(self.radius, self._limits[2:])
-        if self.kind == "sphere":
-            return geometry.sphere(self.radius)
-        return geometry.torus(*self.numbers)
-
-    @property
-    def triangles(self) -> FloatArray:
-        """Corners of its triangles [m] in the axes of the part, shape (triangles, 3, 3)."""
-        vertices, corners, owners = self.part._data["mesh"]
-        found: FloatArray = vertices[corners[owners == self.number]]
-        return found
-
-    @property
-    def nurbs(self) -> Any:
-        """The untrimmed surface as NURBS, in the axes of the part."""
-        from cardan import geometry
-
-        if self._nurbs is None:
-            raise ModelError(f"{self!r} of part {self.part.name!r} has no NURBS form in the file")
-        degrees, points, weights, u, v, _ = self._nurbs
-        return geometry.Surface(points, weights, u, v, degree=tuple(degrees))
-
-    @property
-    def geometry(self) -> Any:
-        """The trimmed surface, a :class:`cardan.geometry.Face` in the axes of the part."""
-        from cardan import geometry
-
-        surface = self.nurbs
-        size = max(high - low for low, high in surface.bounds)
-        loops = []
-        for curves in self._nurbs[5]:
-            ends = [(points[0].copy(), points[-1].copy()) for _, points, _, _ in curves]
-            loop = []
-            for k, (degree, points, weights, knots) in enumerate(curves):
-                joined = points.copy()
-                if np.abs(ends[k - 1][1] - points[0]).max() <= JOINED * size:
-                    joined[0] = ends[k - 1][1]  # ends meet within the tolerance of the file: here they coincide
-                loop.append(geometry.Curve(joined, weights, knots, degree=degree))
-            loops.append(loop)
-        return geometry.Face(surface, loops)
-
-
-@dataclass(frozen=True, eq=False)
-class Edge(Pick):
-    """An edge.  ``ends`` [m], shape (2, 3)."""
-
-    ends: FloatArray = field(default_factory=lambda: np.zeros((2, 3)), repr=False)
-    _nurbs: Any = field(default=None, repr=False)
-
-    @property
-    def geometry(self) -> Any:
-        """Its curve, a NURBS in the axes of the part."""
-        from cardan import geometry
-
-        if self._nurbs is None:
-            raise ModelError(f"{self!r} of part {self.part.name!r} has no curve")
-        degree, points, weights, knots = self._nurbs
-        return geometry.Curve(points, weights, knots, degree=degree)
-
-
-Kind = TypeVar("Kind", bound=Pick)
-
-
-class Picks(Sequence[Kind], Generic[Kind]):
-    """Faces, edges or vertices of a part, to choose from: ``part.cylinders(radius=5e-3).nearest((0, 0, 0))``."""
-
-    def __init__(self, items: Iterable[Kind], what: str) -> None:
-        self._items, self._what = list(items), what
-
-    def __getitem__(self, k: Any) -> Any:
-        if not self._items:
-            raise ModelError(f"there are no {self._what}")
-        return self._items[k]
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Kind]:
-        return iter(self._items)
-
-    def where(self, test: Callable[[Kind], bool], what: str = "such") -> Picks[Kind]:
-        """Those for which the test is true."""
-        return Picks([item for item in self._items if test(item)], f"{what} among {self._what}")
-
-    def of_kind(self, kind: str, radius: Any = None) -> Picks[Kind]:
-        """Those of a kind and, if it is given, of a radius [m]."""
-        found = self.where(lambda item: item.kind == kind, f"{kind}s")
-        if radius is None:
-            return found
-        wanted = check.positive(radius, "radius")
-        what = f"{kind}s of radius {wanted:g} m"
-        return found.where(lambda item: abs(item.radius - wanted) <= SAME * wanted, what)
-
-    def parallel(self, direction: Any) -> Picks[Kind]:
-        """Those whose axis, normal or direction is parallel to a direction in the axes of the part."""
-        return self.where(lambda item: item.is_parallel(direction), f"parallel to {direction}")
-
-    def largest(self) -> Kind:
-        """The one with the largest area or length."""
-        return self._best(lambda item: -item.size)
-
-    def nearest(self, point: Any) -> Kind:
-        """The one whose centre is nearest to a point [m] in the axes of the part."""
-        given = np.array(check.vector(point, "a point"))
-        return self._best(lambda item: float(np.linalg.norm(item.center - given)))
-
-    def _best(self, cost: Callable[[Kind], float]) -> Kind:
-        if not self._items:
-            raise ModelError(f"there are no {self._what}")
-        return min(self._items, key=cost)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} {self._what}>"
+    from cardan.system.parts import Body
 
 
 class Part:
@@ -253,6 +46,22 @@ class Part:
         return Mesh(vertices, faces, f"the mesh of part {self.name!r}")
 
     @property
+    def triangle_faces(self) -> NDArray[np.int64]:
+        """The number of the face of every triangle of :attr:`mesh`, shape (triangles,)."""
+        found: NDArray[np.int64] = self._data["mesh"][2]
+        return found
+
+    def face_at(self, point: Any) -> Face:
+        """The face that is nearest to a point [m] in the axes of the part, by its triangles."""
+        given = np.array(check.vector(point, "a point"))
+        vertices, corners, owners = self._data["mesh"]
+        if not len(corners):
+            raise ModelError(f"part {self.name!r} has no faces to pick")
+        far = distances(given, vertices[corners])
+        found: Face = self.faces[int(owners[int(np.argmin(far))])]
+        return found
+
+    @cached_property
     def faces(self) -> Picks[Face]:
         """All faces."""
         return Picks([self._face(k, one) for k, one in enumerate(self._data["faces"])], f"faces of part {self.name!r}")
@@ -270,7 +79,8 @@ class Part:
         """What faces and edges have in common."""
         axes = dict(zip(("origin", "z", "x"), frame, strict=True))
         own = {"part": self, "number": number, "kind": data["kind"], "size": size, "center": center}
-        return {**own, **axes, "numbers": tuple(data["numbers"])}
+        name = self._data["names"][0 if "area" in data else 1][number]
+        return {**own, **axes, "numbers": tuple(data["numbers"]), "name": name}
 
     @property
     def edges(self) -> Picks[Edge]:
@@ -288,7 +98,8 @@ class Part:
     def vertices(self) -> Picks[Pick]:
         """All vertices."""
         points = [np.array(p) for p in self._data["vertices"]]
-        found = [Pick(self, k, "vertex", 0.0, p, None, None, None, ()) for k, p in enumerate(points)]
+        names = self._data["names"][2]
+        found = [Pick(self, k, "vertex", 0.0, p, None, None, None, (), names[k]) for k, p in enumerate(points)]
         return Picks(found, f"vertices of part {self.name!r}")
 
     def planes(self) -> Picks[Face]:
@@ -360,6 +171,21 @@ class Assembly(Mapping[str, Part]):
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self)} parts from {self.path.name}>"
+
+
+def distances(point: FloatArray, triangles: FloatArray) -> FloatArray:
+    """Distances [m] of a point to triangles, shape (n, 3, 3): to the plane inside, to the nearest edge outside."""
+    a = triangles
+    along = np.roll(a, -1, axis=1) - a
+    to = point - a
+    share = np.sum(to * along, axis=2) / np.maximum(np.sum(along * along, axis=2), 1e-300)
+    edge = np.linalg.norm(to - np.clip(share, 0.0, 1.0)[..., None] * along, axis=2).min(axis=1)
+    normal = np.cross(along[:, 0], along[:, 1])
+    length = np.linalg.norm(normal, axis=1)
+    is_inside = np.all(np.sum(np.cross(along, to) * normal[:, None, :], axis=2) >= 0.0, axis=1) & (length > 0.0)
+    height = np.abs(np.sum(to[:, 0] * normal, axis=1)) / np.maximum(length, 1e-300)
+    found: FloatArray = np.where(is_inside, height, edge)
+    return found
 
 
 def composed(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -1,23 +1,29 @@
 """Joints proposed from the faces of an assembled file.
 
 Faces of two parts that fit each other constrain their relative velocity (v at the world's origin, ω): a cylinder in a
-bore, planes that touch, a ball in a socket.  What remains free, the null space of all these rows, names the joint:
+bore, planes that touch, a cone in its seat, a ball in a socket.  What remains free, the null space of all these rows,
+names the joint:
 
     nothing                     fixed
     one rotation                revolute        one translation             prismatic
     both along one axis         cylindrical     three about one point       spherical
     in a plane                  planar
+
+Helical faces with one axis, pitch and hand are a screw in its nut.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardan.cad.parts import Assembly, Face, FloatArray, Part
+from cardan.cad.parts import Assembly, Part
+from cardan.cad.picks import Face, FloatArray
+from cardan.cad.threads import ALIKE, Thread, are_alike
 from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
@@ -31,42 +37,63 @@ SKEW = 1e-5  # of the rate matrix: with a larger symmetric part it is not a rota
 NAMES = {
     "plane": "planes that touch",
     "cylinder": "a cylinder in a bore of equal radius",
+    "cone": "a cone in its seat",
     "sphere": "a ball in its socket",
+    "drawn thread": "a cylinder in a smaller bore: a thread that is drawn without its helix (with its pitch it is a "
+    "screw joint), or a press fit",
 }
+CORE = 0.1  # of the pitch: a cylinder whose axis is nearer to that of a thread is its core
+SMALLER = 0.7  # least radius of a tapped bore in that of its screw; 0.73 for M1
 RANK = 1e-6  # singular values below this, relative to the largest, are zero
 
 
-@dataclass
+@dataclass(eq=False)
 class Proposal:
     """A joint between two parts, with the reason.
 
-    ``kind``: a method of :class:`cardan.Mechanism`.  ``origin`` [m] and ``axis`` in world, as the file is drawn.
-    ``mark``: what the diagnosis says of it, "" where nothing is wrong; ``faces``: of parts a and b, by number.
+    ``kind``: a method of :class:`cardan.Mechanism`, with its ``options``.  ``frames``: of the joint on parts a and b,
+    in their axes: rows origin [m], z and x.  ``faces``: of parts a and b that fit, by number.
+    ``mark``: what the diagnosis says of it, "" where nothing is wrong; ``accepted``: whether it is to be a joint.
     """
 
+    name: str
     kind: str
     a: str
     b: str
-    origin: FloatArray = field(repr=False)
-    axis: FloatArray = field(repr=False)
+    frames: tuple[FloatArray, FloatArray] = field(repr=False)
     reason: str
     faces: list[tuple[int, int]] = field(default_factory=list, repr=False)
+    options: dict[str, float] = field(default_factory=dict)
     mark: str = ""
-
-    @property
-    def name(self) -> str:
-        """Of the joint."""
-        return f"{self.a} - {self.b}"
+    accepted: bool = True
 
     def add_to(self, mechanism: Mechanism, name: str | None = None, density: Any = None, **more: Any) -> Joint:
-        """Add the joint, placed as drawn; the mechanism has bodies with the names of the parts."""
+        """Add the joint; the mechanism has bodies with the names of the parts."""
         if density is not None or more:
             raise ModelError(f"joint {self.name!r} was given options of a body; it takes a name only")
         make: Any = getattr(mechanism, self.kind)
-        options: dict[str, Any] = {} if self.kind == "spherical" else {"axis": self.axis.tolist()}
-        a, b = mechanism[self.a], mechanism[self.b]
-        made: Joint = make(name or self.name, a, b, at=self.origin.tolist(), **options)
+        ends = []
+        for part, (origin, z, x) in zip((self.a, self.b), self.frames, strict=True):
+            body = mechanism[part]
+            at = origin.tolist()
+            ends.append(body.point(at) if self.kind == "spherical" else body.frame(at, z=z.tolist(), x=x.tolist()))
+        made: Joint = make(name or self.name, *ends, **self.options)
         return made
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        words = ("name", "kind", "a", "b", "reason", "mark", "accepted", "faces", "options")
+        return {**{word: getattr(self, word) for word in words}, "frames": [one.tolist() for one in self.frames]}
+
+
+def frames_of(a: Part, b: Part, origin: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A frame in world on both parts, as they are placed in the file: rows origin [m], z and x in their axes."""
+    x = np.linalg.svd(axis[None, :])[2][1]
+    found = []
+    for part in (a, b):
+        matrix = euler.matrix(part.quaternion)
+        found.append(np.array([(origin - part.position) @ matrix, axis @ matrix, x @ matrix]))
+    return found[0], found[1]
 
 
 @dataclass
@@ -78,6 +105,7 @@ class _Placed:
     z: FloatArray
     low: FloatArray
     high: FloatArray
+    thread: Thread | None = None
 
 
 def propose_joints(assembly: Assembly, *, fit: float = FIT) -> list[Proposal]:
@@ -101,35 +129,14 @@ def propose_joints(assembly: Assembly, *, fit: float = FIT) -> list[Proposal]:
         if not _boxes_meet(placed[i], placed[j], room):
             continue
         contacts = [contact for f in placed[i] for g in placed[j] if (contact := _contact(f, g, room, fit)) is not None]
-        if contacts:
+        threads = [contact for contact in contacts if contact[0] == "thread"]
+        if threads:
+            found.append(_screw(parts[i], parts[j], threads, contacts))
+        elif contacts:
             proposal = _joint(parts[i], parts[j], contacts, 0.5 * (low + high), size)
             if proposal is not None:
                 found.append(proposal)
     return found
-
-
-def mechanism_of(assembly: Assembly, proposals: list[Proposal], *, ground: str | None, density: float) -> Mechanism:
-    """A mechanism of all parts with the proposed joints; proposals that the diagnosis finds redundant are marked.
-
-    ground: the part that is fixed; the one with the largest volume if None.
-    """
-    from cardan.mechanism import Mechanism
-
-    m = Mechanism(assembly.path.stem)
-    base = assembly[ground] if ground is not None else max(assembly.parts, key=lambda part: part.volume)
-    for part in assembly.parts:
-        part.add_to(m, None, density if part.volume > 0.0 else None, fixed=part is base)
-    for proposal in proposals:
-        proposal.add_to(m)
-    if proposals:
-        diagnosis = m.diagnose(m.assemble().state)
-        counts: dict[str, int] = {}
-        for equation in diagnosis.redundant:
-            counts[equation.constraint] = counts.get(equation.constraint, 0) + 1
-        for proposal in proposals:
-            if proposal.name in counts:
-                proposal.mark = f"redundant: {counts[proposal.name]} of its equations follow from other joints"
-    return m
 
 
 def _placed(part: Part) -> list[_Placed]:
@@ -140,7 +147,11 @@ def _placed(part: Part) -> list[_Placed]:
         world = part.position + corners @ matrix.T
         origin = face.center if face.origin is None else face.middle
         z = np.zeros(3) if face.z is None else face.z
-        found.append(_Placed(face, part.position + matrix @ origin, matrix @ z, world.min(axis=0), world.max(axis=0)))
+        at, box = part.position + matrix @ origin, (world.min(axis=0), world.max(axis=0))
+        own = face.thread
+        if own is not None:
+            own = Thread(part.position + matrix @ own.point, matrix @ own.axis, own.pitch)
+        found.append(_Placed(face, at, matrix @ z, *box, own))
     return found
 
 
@@ -155,15 +166,22 @@ def _contact(a: _Placed, b: _Placed, room: float, fit: float) -> tuple[str, _Pla
     kind = a.face.kind
     if kind != b.face.kind or np.any(a.low > b.high + room) or np.any(b.low > a.high + room):
         return None
+    if a.thread is not None and b.thread is not None:
+        return ("thread", a, b) if are_alike(a.thread, b.thread) and _radii_meet(a, b) else None
     between = b.origin - a.origin
     if kind == "plane":
         is_opposite = float(a.z @ b.z) < 0.0 and float(np.linalg.norm(np.cross(a.z, b.z))) <= fit
         return (
             ("plane", a, b) if is_opposite and abs(float(between @ a.z)) <= room and _areas_meet(a, b, room) else None
         )
-    if kind not in ("cylinder", "sphere") or a.face.is_hole == b.face.is_hole:
+    if kind not in ("cylinder", "cone", "sphere") or a.face.is_hole == b.face.is_hole:
         return None
-    if abs(a.face.radius - b.face.radius) > room:
+    if kind == "cone":
+        return ("cone", a, b) if _cones_meet(a, b, room, fit) else None
+    pin, bore = (b, a) if a.face.is_hole else (a, b)
+    is_equal = abs(a.face.radius - b.face.radius) <= room
+    is_drawn = kind == "cylinder" and SMALLER * pin.face.radius <= bore.face.radius < pin.face.radius
+    if not is_equal and not is_drawn:
         return None
     if kind == "sphere":
         return ("sphere", a, b) if float(np.linalg.norm(between)) <= room else None
@@ -171,7 +189,59 @@ def _contact(a: _Placed, b: _Placed, room: float, fit: float) -> tuple[str, _Pla
     apart = float(np.linalg.norm(between - (between @ a.z) * a.z))
     reach = [_along(one, a.z) for one in (a, b)]
     overlap = min(reach[0][1], reach[1][1]) - max(reach[0][0], reach[1][0])
-    return ("cylinder", a, b) if is_parallel and apart <= room and overlap > room else None
+    is_inside = is_parallel and apart <= room and overlap > room
+    return ("cylinder" if is_equal else "drawn thread", a, b) if is_inside else None
+
+
+def _cones_meet(a: _Placed, b: _Placed, room: float, fit: float) -> bool:
+    """Whether two cones have one apex, axis and angle, and overlap along the axis."""
+    (apex_a, way_a, low_a, high_a), (apex_b, way_b, low_b, high_b) = _cone(a), _cone(b)
+    is_equal = abs(abs(a.face.numbers[1]) - abs(b.face.numbers[1])) <= fit and np.linalg.norm(way_a - way_b) <= fit
+    overlap = min(high_a, high_b) - max(low_a, low_b)
+    return bool(is_equal and np.linalg.norm(apex_b - apex_a) <= room and overlap > room)
+
+
+def _cone(one: _Placed) -> tuple[FloatArray, FloatArray, float, float]:
+    """Apex [m] in world, the direction in which a cone opens, and where it begins and ends along it [m]."""
+    face, (radius, angle) = one.face, one.face.numbers
+    assert face.origin is not None and face.z is not None
+    apex = -radius / math.tan(angle)  # along the axis of the face
+    sign = math.copysign(1.0, angle)
+    low, high = sorted(sign * (v - apex) for v in face._limits[2:])
+    shift = float((face.middle - face.origin) @ face.z)
+    return one.origin + (apex - shift) * one.z, sign * one.z, low, high
+
+
+def _radii_meet(a: _Placed, b: _Placed) -> bool:
+    """Whether two threads with one axis are at the same distances from it."""
+    assert a.thread is not None
+    reach = []
+    for one in (a, b):
+        p = _world(one).reshape(-1, 3) - a.thread.point
+        far = np.linalg.norm(p - np.outer(p @ a.thread.axis, a.thread.axis), axis=1)
+        reach.append((far.min(), far.max()))
+    return bool(min(reach[0][1], reach[1][1]) > max(reach[0][0], reach[1][0]))
+
+
+def _screw(a: Part, b: Part, threads: list[Any], contacts: list[Any]) -> Proposal:
+    """A screw joint; its axis is that of a cylinder of the screw, if one is there: helices are approximated in CAD."""
+    pitch = float(np.mean([one.thread.pitch for _, *both in threads for one in both]))
+    first = threads[0][1].thread
+    origin, axis = first.point, first.axis
+    for kind, f, _ in contacts:
+        if kind in ("cylinder", "drawn thread"):
+            between = f.origin - origin
+            far = float(np.linalg.norm(np.cross(between, axis)))
+            if np.linalg.norm(np.cross(f.z, axis)) <= ALIKE and far <= CORE * abs(pitch):
+                origin, axis = f.origin, f.z
+                break
+    hand = "right-handed" if pitch > 0.0 else "left-handed"
+    reason = f"{len(threads)} × helical faces with one axis, {hand}, pitch {1e3 * abs(pitch):.4g} mm"
+    if any(kind == "plane" for kind, _, _ in contacts):
+        reason += "; planes touch too: in this pose the screw is tight"
+    faces = [(f.face.number, g.face.number) for _, f, g in threads]
+    frames = frames_of(a, b, origin, axis)
+    return Proposal(f"{a.name} - {b.name}", "screw", a.name, b.name, frames, reason, faces, {"pitch": pitch})
 
 
 def _along(one: _Placed, axis: FloatArray) -> tuple[float, float]:
@@ -225,7 +295,8 @@ def _joint(a: Part, b: Part, contacts: list[Any], middle: FloatArray, size: floa
     if found is None:
         return None
     kind, origin, axis = found
-    return Proposal(kind, a.name, b.name, middle + size * origin, axis, reason, faces)
+    frames = frames_of(a, b, middle + size * origin, axis)
+    return Proposal(f"{a.name} - {b.name}", kind, a.name, b.name, frames, reason, faces)
 
 
 def _rows(kind: str, f: _Placed, middle: FloatArray, size: float) -> FloatArray:
@@ -239,6 +310,8 @@ def _rows(kind: str, f: _Placed, middle: FloatArray, size: float) -> FloatArray:
     across = np.linalg.svd(f.z[None, :])[2][1:]
     if kind == "plane":
         return np.vstack([f.z @ point, across @ turn])
+    if kind == "cone":
+        return np.vstack([point, across @ turn])
     return np.vstack([across @ point, across @ turn])
 
 

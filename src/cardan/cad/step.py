@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from cardan.cad import child
-from cardan.cad.parts import Assembly, FloatArray, Part, composed
+from cardan.cad.parts import Assembly, Part, composed
+from cardan.cad.picks import FloatArray
 from cardan.errors import ModelError
 from cardan.system import atomic, check
 
@@ -39,7 +40,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
         raise ModelError(f"load_step {MISSING}")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "parts.npz"
-        _run([str(file), str(out), repr(chord)], file, seconds, "read")
+        _run(["read", str(file), str(out), repr(chord)], file, seconds, "read")
         with np.load(out) as arrays:
             found = json.loads(bytes(arrays["json"]))
             table = {key: arrays[key] for key in arrays.files}
@@ -97,12 +98,12 @@ def _collect(
     placement = composed(parent, np.array(node["placement"]))
     color = node.get("color", color)
     given = node["name"]
+    base = node["kind"] if not given or given.isdigit() else given  # writers number instances that have no name
     if "part" not in node:
         for one in node["children"]:
-            _collect(one, (*path, given), placement, color, parts, found, names)
+            _collect(one, (*path, base), placement, color, parts, found, names)
         return
     data = parts[node["part"]]
-    base = data["name"] if not given or given.isdigit() else given  # writers number instances that have no name
     base = base or "part"
     name = base
     if name in names or name == "ground":
@@ -115,25 +116,26 @@ def _collect(
 
 
 def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, seconds: float = SECONDS) -> Path:
-    """Write the parts of an assembly to a STEP file, in the poses of a state, or as they were read.
+    """Write an assembly to a STEP file, with its parts in the poses of a state, or as they were read.
 
-    state: a State of a mechanism whose bodies have the names of the parts.  Faces, names and colours are read
-    again from ``assembly.path``, which must still exist.
+    state: a State of a mechanism whose bodies have the names of the parts; parts that it lacks stay where they were.
+    Shapes, hierarchy, names, colours and the unit are read again from ``assembly.path``, which must still exist.
     """
     target = Path(path)
     seconds = check.positive(seconds, "seconds")
     if find_spec("OCP") is None:
         raise ModelError(f"save_step {MISSING}")
+    if not assembly.path.is_file():
+        raise ModelError(f"{target} cannot be written: {assembly.path}, which has the shapes, does not exist any more")
     poses = []
     for part in assembly.parts:
-        pose = None if state is None else state[part.name]
-        own = (part.position, part.quaternion) if pose is None else (pose.position, pose.quaternion)
-        poses.append({"name": part.name, "placement": np.concatenate(own).tolist(), "color": part.color})
+        pose = state[part.name] if state is not None and part.name in state else part
+        poses.append([*pose.position.tolist(), *pose.quaternion.tolist()])
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
         plan.write_text(json.dumps(poses), encoding="utf-8")
         out = Path(folder) / "out.step"
-        _run(["--write", str(assembly.path), str(plan), str(out)], target, seconds, "written")
+        _run(["write", str(assembly.path), str(plan), str(out)], target, seconds, "written")
         content = out.read_bytes()
     atomic.write(target, content)
     return target

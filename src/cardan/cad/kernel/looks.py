@@ -1,0 +1,57 @@
+"""Triangles of faces, and mass properties of solids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cardan.cad.kernel.common import MM, Arrays, explored, xyz
+
+
+def mass_of(shape: Any) -> dict[str, Any]:
+    """Volume [m³], centre [m], inertia at density 1 about the centre [m⁵]; volume 0 where nothing is enclosed."""
+    from OCP.BRepGProp import BRepGProp
+    from OCP.GProp import GProp_GProps
+
+    found = GProp_GProps()
+    if any(True for _ in explored(shape, "SOLID")):
+        BRepGProp.VolumeProperties_s(shape, found, 1e-12, True)
+    volume, c, inertia = found.Mass(), found.CentreOfMass(), found.MatrixOfInertia()
+    rows = [[inertia.Value(i, j) * MM**5 for j in (1, 2, 3)] for i in (1, 2, 3)]
+    return {"volume": volume * MM**3, "center": xyz(c), "inertia": rows}
+
+
+def mesh_of(faces: list[Any], arrays: Arrays) -> list[int]:
+    """Vertices [m], triangles and the face of each; corners on common edges are one vertex."""
+    from OCP.BRep import BRep_Tool
+    from OCP.TopAbs import TopAbs_Orientation
+    from OCP.TopLoc import TopLoc_Location
+
+    vertices: list[Any] = []
+    triangles: list[Any] = []
+    owners: list[int] = []
+    for number, face in enumerate(faces):
+        location = TopLoc_Location()
+        found = BRep_Tool.Triangulation_s(face, location)
+        if found is None:
+            continue
+        moved, first = location.Transformation(), len(vertices)
+        for k in range(found.NbNodes()):
+            p = found.Node(k + 1).Transformed(moved)
+            vertices.append((p.X() * MM, p.Y() * MM, p.Z() * MM))
+        is_reversed = face.Orientation() == TopAbs_Orientation.TopAbs_REVERSED
+        for k in range(found.NbTriangles()):
+            a, b, c = (found.Triangle(k + 1).Value(i) - 1 + first for i in (1, 2, 3))
+            triangles.append((a, c, b) if is_reversed else (a, b, c))
+            owners.append(number)
+    points = np.array(vertices, dtype=float).reshape(-1, 3)
+    corners = np.array(triangles, dtype=np.int64).reshape(-1, 3)
+    if len(points):
+        size = np.abs(points).max() or 1.0
+        _, kept, where = np.unique(np.round(points / size, 12), axis=0, return_index=True, return_inverse=True)
+        points, corners = points[kept], where.reshape(-1)[corners]
+        a, b, c = corners.T
+        kept = (a != b) & (b != c) & (c != a)
+        corners, owners = corners[kept], np.array(owners)[kept]
+    return [arrays.put(points), arrays.put(corners, np.int64), arrays.put(owners, np.int64)]
