@@ -22,7 +22,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 
 import cardan as cd
 from cardan.dynamics import loads
-from cardan.examples import REGISTRY
+from cardan.examples import GALLERY as REGISTRY
 from cardan.files import reader, schema, spec, text, units, writer
 from cardan.joints import REGISTRY as JOINTS
 from cardan.joints.rate_rows import REGISTRY as RATES
@@ -30,7 +30,7 @@ from cardan.system import atomic
 from test_capabilities import CAPABILITIES, base
 
 ROOT = Path(__file__).resolve().parents[2]
-GALLERY = ROOT / "gallery"
+FOLDER = ROOT / "gallery"
 
 
 def loads_toml(content: str, **options) -> cd.Mechanism:
@@ -67,7 +67,7 @@ def test_every_mechanism_of_the_gallery_is_read_as_it_was_saved(name: str, tmp_p
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_files_of_the_gallery_are_the_mechanisms_of_the_gallery(name: str) -> None:
     """To 1e-12 in every pose of an assembly; `cardan examples copy all -o gallery` writes them anew."""
-    made, stored = REGISTRY[name].build(), cd.load(GALLERY / f"{name}.cardan.toml")
+    made, stored = REGISTRY[name].build(), cd.load(FOLDER / f"{name}.cardan.toml")
     assert list(made.bodies) == list(stored.bodies)
     assert list(made.joints) == list(stored.joints)
     a, b = made.assemble(), stored.assemble()
@@ -99,9 +99,8 @@ def test_all_kinds_are_among_the_capabilities() -> None:
 made_kinds: set[str] = set()
 
 
-CONTACTS = tuple(c for c in CAPABILITIES if c.startswith(("contact", "point_on_curve", "point_on_surface")))
 TIMED = "a function of time as a parameter"
-REFUSED = ("actuator by a function", TIMED, "constrain_rates", "constrain_rates with a value", *CONTACTS)
+REFUSED = ("actuator by a function", TIMED, "constrain_rates", "constrain_rates with a value")
 
 
 @pytest.mark.parametrize("capability", [c for c in CAPABILITIES if c not in REFUSED])
@@ -247,6 +246,16 @@ def test_formulas_compare_by_value_whichever_way_they_were_written() -> None:
     assert rod(lambda a, b: a + 0.1234567 * b) != rod(lambda a, b: a + 0.12345671 * b)
 
 
+def test_bounds_and_periods_of_parameters_are_kept() -> None:
+    m = cd.Mechanism("kept")
+    m.parameter("length", 0.4, lower=0.1, upper=0.5)
+    m.parameter("tilt", 0.3, period=np.pi)
+    first = loads_toml(writer.dumps(m))
+    assert first == m
+    assert (first["length"].upper, first["tilt"].period) == (0.5, np.pi)
+    assert first != loads_toml(writer.dumps(m).replace("period", "upper"))
+
+
 def test_axes_with_parameters_are_equal_from_the_first_load_on() -> None:
     m = cd.Mechanism("axes")
     tall, wide = m.parameter("tall", 0.4), m.parameter("wide", -2.0)
@@ -264,14 +273,6 @@ def test_every_option_of_a_kind_has_a_quantity() -> None:
     for kind in (*spec.joint_specs().values(), *spec.load_specs().values()):
         for option in kind.options.values():
             assert option.sort in ("flag", "word") or option.quantity is not None, (kind.name, option.name)
-
-
-@pytest.mark.parametrize("capability", CONTACTS)
-def test_a_file_refuses_contacts_by_name(capability: str) -> None:
-    m = base()
-    CAPABILITIES[capability](m)
-    with pytest.raises(cd.ModelError, match="'new' cannot be saved: a file cannot contain contacts"):
-        writer.dumps(m)
 
 
 def test_what_a_file_cannot_carry_is_refused_by_name_and_nothing_is_written(tmp_path: Path) -> None:
@@ -514,6 +515,15 @@ def test_shapes_are_carried_with_their_mass() -> None:
     content = writer.dumps(m)
     (found,) = problems(changed(content, "radius = 0.2, height", "radius = -0.2, height"))
     assert "above zero" in found.message
+    for sweep in ("1e308", "1e9", "-7.0"):  # as many chords as that would need too much memory
+        shape = f'{{ kind = "extrusion", height = 1, outline = [["arc", 0, 0, 1, 0, {sweep}]] }}'
+        (found,) = problems(f"cardan = 1\n[bodies.b]\nshapes = [{shape}]")
+        assert found.line == 3 and "sweep must be within a turn" in found.message
+    many = cd.Mechanism("many")
+    angles = np.linspace(0.0, 2.0 * np.pi, 4500, endpoint=False)
+    many.body("b").attach(cd.shapes.extrusion(np.stack([np.cos(angles), np.sin(angles)], axis=1), 0.1))
+    with pytest.raises(cd.ModelError, match=r"4,500 pieces .* 4,500 chords; a file can contain 3,000 pieces and"):
+        writer.dumps(many)
     (found,) = problems(changed(content, '"sphere"', '"sphear"'))
     assert "did you mean 'sphere'" in found.message
 
@@ -531,7 +541,7 @@ def test_shapes_are_carried_with_their_mass() -> None:
         ("lower = -90.0", 'lower = "L*"', 48, "joints.stop.lower", "column 3"),
         ("lower = -90.0", "lowr = -90.0", 48, "joints.stop.lowr", "did you mean 'lower'?"),
         ("L = 0.5", "L = [1]", 11, "parameters.L", "it must be a number"),
-        ('length = "mm"', 'length = "millimetre"', 5, "units", "no unit of length is named 'millimetre'"),
+        ('length = "mm"', 'length = "millimetre"', 6, "units.length", "no unit of length is named 'millimetre'"),
         ('a = "crank.tip"', 'a = "crank.top"', 31, "joints.B.a", "did you mean 'crank.tip'"),
         ('function = "2*pi*t + H"', 'function = "2*pi*s"', 37, "joints.motor.function", "no value is named 's'"),
         ('function = "2*pi*t + H"', "", 34, "joints.motor", "the key 'function' is missing"),
@@ -540,6 +550,7 @@ def test_shapes_are_carried_with_their_mass() -> None:
         ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 22, "bodies.rod.position.1", "must be a number"),
         ("cardan = 1", "cardan = 99", 1, "cardan", "update cardan"),
         ("cardan = 1", "", 1, "cardan", "is the version of the format"),
+        ("[bodies.rod]", "[display]\ncentre = 1\n[bodies.rod]", 22, "display.centre", "no key here is named 'centre'"),
         ('mass = "2*L"', 'mass = "-L"', 14, "bodies.crank", "must be above zero"),
     ],
 )  # fmt: skip
@@ -555,6 +566,11 @@ def test_all_errors_are_reported_at_once_and_only_once_each() -> None:
     found = problems(content)
     assert [p.key for p in found] == ["bodies.crank.mass", "bodies.rod.colour", "joints.stop.kind"]
     assert [p.line for p in found] == [16, 22, 47]
+
+
+def test_every_wrong_unit_is_reported_at_its_line() -> None:
+    content = 'cardan = 1\n[units]\nlength = "parsec"\nangel = "deg"\nmass = "kg"\n'
+    assert [(one.line, one.key) for one in problems(content)] == [(3, "units.length"), (4, "units.angel")]
 
 
 def test_lines_of_json_errors() -> None:

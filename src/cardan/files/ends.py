@@ -134,7 +134,9 @@ class Ends(Values):
 
     def _end(self, path: Path, value: Any, takes: str) -> Any:
         if isinstance(value, str):
-            return self._by_name(path, value, takes)
+            return self._face(path, value) if takes == "face" else self._by_name(path, value, takes)
+        if takes == "face":
+            raise ModelError(f"it is {short(value)}; it must be the name of a face, {_ways(takes)}")
         table = self._table(path, value)
         if "a" in table or "b" in table or "of" in table:
             if "coordinate" not in takes:
@@ -207,6 +209,24 @@ class Ends(Values):
         self.problem(path, str(check.unknown(name, what, valid)))
         raise Skip
 
+    def _face(self, path: Path, name: str) -> Any:
+        """A named curve or surface of a body, or the only one of a body."""
+        for k, letter in enumerate(name):
+            if letter == "." and (name[:k], name[k + 1 :]) in self.source.faces:
+                return self.source.faces[name[:k], name[k + 1 :]]
+        body = self.m.ground if name == GROUND else self.m._bodies.get(name)
+        found = [one for one in body.attachments if hasattr(one.shape, "geometry")] if body is not None else []
+        if len(found) == 1:
+            return found[0]
+        if name in self.failed or f"{name}." in self.failed or name.rpartition(".")[0] in self.failed:
+            raise Skip
+        if body is not None:
+            raise ModelError(
+                f"body {name!r} has {len(found)} curves and surfaces; a contact needs one: {_ways('face')}"
+            )
+        self.problem(path, str(check.unknown(name, "face", [f"{b}.{f}" for b, f in self.source.faces])))
+        raise Skip
+
     def _only(self, joint: Joint) -> Any:
         """The coordinate of a joint that has one; else the joint, of which the mechanism takes the one that fits."""
         words = tuple(joint.kind.coordinates)
@@ -220,6 +240,7 @@ def _ways(takes: str) -> str:
         "vector": '{ body = "…", vector = […] }',
         "coordinate": 'the name of a joint, "joint.coordinate", or { a = …, b = …, of = "…" }',
         "body": "the name of a body",
+        "face": '"body.face", where a shape of the body with the key geometry has that name',
     }
     return ", or ".join(ways[word] for word in takes.split("|"))
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.shapes import Shape, makers
-from cardan.shapes.curved import Curved
 from cardan.shapes.gears import Gear
 from cardan.shapes.mesh import Mesh, mesh
 from cardan.shapes.region import Arc, Involute, Line, Region, loop_points
@@ -19,6 +18,8 @@ from cardan.shapes.solids import Box, Cylinder, Extrusion, Revolution, Sphere
 from cardan.system import check
 
 MOST_VERTICES: Final = 20_000  # of a mesh in a file
+MOST_PIECES: Final = 3_000  # of an outline in a file
+MOST_CHORDS: Final = 4_000  # of all outlines of a shape: they are checked for crossings in less than a second
 PIECES: Final = {"line": (Line, 4), "arc": (Arc, 5), "involute": (Involute, 5)}
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "box": ("size",),
@@ -44,6 +45,7 @@ def written(shape: Shape) -> dict[str, Any]:
         case Gear():
             return {"kind": "gear", **{key: getattr(shape, key) for key in KEYS["gear"]}}
         case Extrusion(region, height, taper):
+            _check_size(region)
             found: dict[str, Any] = {"kind": "extrusion", "outline": _loop(region.outer)}
             if region.holes:
                 found["holes"] = [_loop(hole) for hole in region.holes]
@@ -56,10 +58,19 @@ def written(shape: Shape) -> dict[str, Any]:
                 ways = f"a file can contain {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
                 raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
             return {"kind": "mesh", "vertices": triangles.vertices.tolist(), "faces": triangles.faces.tolist()}
-    if isinstance(shape, Curved):
-        ways = "keep this mechanism as a Python script"
-        raise ModelError(f"{shape!r:.80} is a curve or surface of contacts, which a file does not have yet; {ways}")
     raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it can contain {', '.join(KEYS)}")
+
+
+def _check_size(region: Region) -> None:
+    """ModelError if an outline is too large for a file; the same for reading and writing."""
+    loops = (region.outer, *region.holes)
+    chords, pieces = sum(piece.count(SEGMENTS) for loop in loops for piece in loop), max(map(len, loops))
+    if chords > MOST_CHORDS or pieces > MOST_PIECES:
+        most = f"{MOST_PIECES:,} pieces and {MOST_CHORDS:,} chords"
+        raise ModelError(
+            f"an outline has {pieces:,} pieces and is drawn with {chords:,} chords; a file can contain {most}: attach "
+            "it in Python, or as a mesh"
+        )
 
 
 def _loop(loop: Any) -> list[list[Any]]:
@@ -109,6 +120,7 @@ def read(table: Mapping[str, Any], number: Any) -> Shape:
         return Revolution(_read_loop(table, "profile", table.get("profile"), number))
     holes = tuple(_read_loop(table, "holes", hole, number) for hole in _list(table, "holes", None, []))
     region = Region(_read_loop(table, "outline", table.get("outline"), number), holes)
+    _check_size(region)
     makers._check_simple([loop_points(loop, SEGMENTS) for loop in (region.outer, *region.holes)], "the outline")
     return Extrusion(region, size("height"), size("taper", 1.0))
 
@@ -135,8 +147,9 @@ def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = 
 
 def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Any) -> tuple[Any, ...]:
     what = f"the {key} of a {table['kind']}"
-    if not isinstance(value, list) or not 1 <= len(value) <= 10_000:
-        raise ModelError(f'{what} is {check._short(value)}; it must be a list of pieces, such as ["line", x, y, x, y]')
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST_PIECES:
+        valid = f'a list of 1 to {MOST_PIECES:,} pieces, such as ["line", x, y, x, y]'
+        raise ModelError(f"{what} is {check._short(value)}; it must be {valid}")
     pieces: list[Any] = []
     for piece in value:
         word = piece[0] if isinstance(piece, list) and piece else None
@@ -148,6 +161,8 @@ def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Any) -> t
         if word == "line":
             pieces.append(Line((numbers[0], numbers[1]), (numbers[2], numbers[3])))
         elif word == "arc":
+            if abs(numbers[4]) > 2.0 * math.pi * (1.0 + 1e-9):
+                raise ModelError(f"{what} has the piece {check._short(piece)}; its sweep must be within a turn [rad]")
             pieces.append(Arc((numbers[0], numbers[1]), *numbers[2:]))
         else:
             pieces.append(Involute(*numbers))

@@ -19,11 +19,15 @@ from cardan.files.text import Path
 from cardan.files.units import Units
 from cardan.files.values import Skip, short
 from cardan.joints import Coordinate
+from cardan.lazy import LazyModule
 from cardan.mechanism import GROUND, Mechanism
 from cardan.system import check
 from cardan.system.display import Display
-from cardan.system.parts import Body, Frame
-from cardan.system.state import State
+from cardan.system.parts import Body, CountedAngle, Frame
+from cardan.system.state import Index, State
+from cardan.system.system import touches
+
+_faces = LazyModule("cardan.files.faces")  # most files have no contacts
 
 MOST_BYTES: Final = 64_000_000  # of a file
 MOST_ITEMS: Final = 1_000_000  # bodies, joints and loads
@@ -38,12 +42,16 @@ def read(
     as_json: bool,
     *,
     base: Mechanism | None = None,
+    folder: FilePath | None = None,
     migrations: Mapping[int, Migration] = MIGRATIONS,
 ) -> Mechanism:
-    """The mechanism of a text; FileError with everything that is wrong.  base: a mechanism to which it is added."""
+    """The mechanism of a text; FileError with everything that is wrong.
+
+    base: a mechanism to which it is added.  folder: where the files are that it refers to.
+    """
     if len(content) > MOST_BYTES:
         raise FileError(file, [Problem(0, "", f"the file is larger than {MOST_BYTES:,} bytes")])
-    reader = Reader(migrations, base)
+    reader = Reader(migrations, base, folder)
     made = None
     with _no_collection():
         document = _parsed(content, file, as_json)
@@ -104,14 +112,21 @@ def load(path: str | FilePath) -> Mechanism:
         raise FileError(
             str(path), [Problem(0, "", f"it is not UTF-8 text: byte {error.start} {error.reason}")]
         ) from None
-    return read(content.replace("\r\n", "\n"), str(path), target.suffix.lower() == ".json")
+    text = content.replace("\r\n", "\n")
+    return read(text, str(path), target.suffix.lower() == ".json", folder=target.absolute().parent)
 
 
 class Reader(Ends):
     """One reading of a document."""
 
-    def __init__(self, migrations: Mapping[int, Migration] = MIGRATIONS, base: Mechanism | None = None) -> None:
+    def __init__(
+        self,
+        migrations: Mapping[int, Migration] = MIGRATIONS,
+        base: Mechanism | None = None,
+        folder: FilePath | None = None,
+    ) -> None:
         super().__init__()
+        self._folder = folder
         self.primitives: dict[str, Any] = {}
         self._migrations = migrations
         self._base = base
@@ -119,6 +134,7 @@ class Reader(Ends):
             for (body, name), frame in base._source.frames.items():
                 self.named.setdefault(body, {})[name] = frame
                 self.source.frames[body, name] = frame
+            self.source.faces |= base._source.faces
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
 
     def mechanism(self, document: dict[str, Any]) -> Mechanism:
@@ -189,14 +205,21 @@ class Reader(Ends):
 
     def _header(self, document: Mapping[str, Any]) -> None:
         units = self._table(("units",), document.get("units", {}))
-        try:
+        before = len(self.problems)
+        for key, unit in units.items():
+            try:
+                Units.checked({key: unit})
+            except ModelError as error:
+                self.problem(("units", key), str(error))
+        if len(self.problems) == before:
             self.source.units = Units.checked(units)
-        except ModelError as error:
-            self.problem(("units",), str(error))
 
     def _display(self, key: str, value: Any) -> None:
         table = self._table((key,), value)
-        self._need((key,), table, spec.DISPLAY, ())
+        before = len(self.problems)
+        self._keys((key,), table, spec.DISPLAY, ())
+        if len(self.problems) > before:
+            raise Skip
         self.m.display = Display(**table)
 
     def _parameter(self, name: str, value: Any) -> None:
@@ -256,18 +279,44 @@ class Reader(Ends):
 
     def _shape(self, path: Path, value: Any, body: Body) -> None:
         table = self._table(path, value)
+        is_face = "geometry" in table
         try:
-            made = looks.read(table, lambda number: self._number(path, number, ""))
+            made = self._geometry(path, table) if is_face else looks.read(table, self._plain(path))
             place: dict[str, Any] = {key: table[key] for key in ("origin", "z", "x") if key in table}
             frame = self._feature(path, {"body": body.name, **place}, body)
             assert isinstance(frame, Frame)
             color = table.get("color")
             density = self._number((*path, "density"), table["density"], "") if "density" in table else None
-            body.attach(
+            attached = body.attach(
                 made, frame, color=self._numbers(path, color, "") if type(color) is list else color, density=density
             )
-        except ModelError as error:
+            if is_face and "name" in table:
+                self._name_face(body.name, table["name"], attached)
+        except (ModelError, Skip) as error:
+            if is_face:
+                self.failed.add(f"{body.name}.{table.get('name', '')}")
+            if isinstance(error, Skip):
+                raise
             self.problem(path, str(error))
+
+    def _plain(self, path: Path) -> Callable[[Any], float]:
+        """Numbers of a shape, which are in SI."""
+        return lambda number: self._number(path, number, "")
+
+    def _geometry(self, path: Path, table: dict[str, Any]) -> Any:
+        """A curve or surface; one of another file is remembered by its path."""
+        made = _faces.read(
+            table, self._plain(path), lambda text, names: self._formula((*path, "point"), text, names), self._folder
+        )
+        if table["geometry"] == "file":
+            self.source.files[self._folder, table["path"]] = getattr(made, "surface", made)
+        return made
+
+    def _name_face(self, body: str, name: Any, attached: Any) -> None:
+        check.name(name, f"a face of body {body!r}")
+        if (body, name) in self.source.faces:
+            raise ModelError(f"body {body!r} has two faces with the name {name!r}; give one of them another name")
+        self.source.faces[body, name] = attached
 
     def _rate_row(self, name: str, value: Any) -> None:
         path: Path = ("rates", name)
@@ -379,14 +428,15 @@ class Reader(Ends):
                 if word in row:
                     has_rates = True
                     v[index[key], columns] = check.vector(self._numbers((*where, word), row[word], ""), word)
-        keys = angle_keys(self.m)
+        keys, parameters = angle_keys(self.m), contact_keys(self.m)
         angles = {}
         for key, given in self._table((*path, "angles"), table.get("angles", {})).items():
             if key not in keys:
                 if key not in self.failed:
                     self.problem((*path, "angles", key), str(check.unknown(key, "angle", keys)))
                 continue
-            angles[keys[key]] = self._number((*path, "angles", key), given, "angle")
+            quantity = "" if keys[key] in parameters else "angle"
+            angles[keys[key]] = self._number((*path, "angles", key), given, quantity)
         time = self._number((*path, "time"), table.get("time", 0.0), "")
         variables = {key: parameter.value for key, parameter in self.m._parameters.items()}
         for key, given in self._table((*path, "variables"), table.get("variables", {})).items():
@@ -394,6 +444,13 @@ class Reader(Ends):
                 raise check.unknown(key, "parameter", variables)
             variables[key] = self._number((*path, "variables", key), given, "")
         rates = v if has_rates else None
+        if parameters and not self.problems:
+            index = Index(index)
+            index.contacts = touches(  # not those of m.system, which would compile the kernels of traced shapes
+                {body._serial: body.name for body in self.m._bodies.values()},
+                {angle._serial: angle.key for angle in self.m._counted_angles()},
+                ((joint.name, one.record) for joint in self.m._joints.values() for one in joint.relations),
+            )
         self.m.poses[name] = State(names, index, q, velocities=rates, angles=angles, time=time, variables=variables)
 
 
@@ -406,12 +463,25 @@ def _components(kinds: Mapping[str, str]) -> list[str]:
     return found
 
 
+def contact_keys(m: Mechanism) -> set[str]:
+    """Keys of the contact coordinates of states, which are parameters of shapes: they have no unit."""
+    features = [
+        feature
+        for joint in m._joints.values()
+        for relation in joint.relations
+        if relation.primitive.is_contact
+        for feature in relation.features
+    ]
+    return {feature.body.key for feature in features if isinstance(feature.body, CountedAngle)}
+
+
 def angle_keys(m: Mechanism) -> dict[str, str]:
     """Keys of the counted angles of states, by their names in a file.
 
     An angle between two frames without a joint has the name of the first driver, limit or coupling that uses it.
     """
     found = {counted.key: counted.key for joint in m._joints.values() for _, counted in joint.angles}
+    found |= {key: key for key in contact_keys(m)}
     for joint in m._joints.values():
         for k, end in enumerate(joint.ends):
             if isinstance(end, Coordinate) and end.counted is not None and end.counted.key not in found.values():

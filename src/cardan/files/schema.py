@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cardan.constraints.registry import KINDS, LENGTH_POWER
-from cardan.files import looks, spec
+from cardan.files import faces, looks, spec
 from cardan.files.units import UNITS
 from cardan.mechanism import GROUND, Mechanism
 from cardan.system.display import ANGLES, LENGTHS
@@ -36,7 +36,7 @@ def _end(takes: str) -> dict[str, Any]:
     for word in takes.split("|"):
         if word == "point":
             ways += [{"$ref": "#/$defs/point"}, {"$ref": "#/$defs/frame"}]
-        elif word != "body":
+        elif word not in ("body", "face"):
             ways.append({"$ref": f"#/$defs/{word}"})
     return {"anyOf": ways}
 
@@ -48,6 +48,7 @@ def _names(takes: str) -> str:
         "frame": "a body, or body.frame",
         "point": "a body, or body.frame",
         "vector": "body.frame",
+        "face": "body.face, or a body with one curve or surface",
     }
     return "; ".join(said[word] for word in takes.split("|"))
 
@@ -94,6 +95,13 @@ def _shape(kind: str) -> dict[str, Any]:
     return _table({"kind": {"const": kind}, **values, **place}, ["kind"])
 
 
+def _geometry(kind: str) -> dict[str, Any]:
+    values = {key: {"type": ["number", "array", "string"]} for key in faces.KEYS[kind]}
+    color = {"type": ["string", "array"]}
+    place = {"name": {"type": "string"}, "origin": _list(3), "z": _list(3), "x": _list(3), "color": color}
+    return _table({"geometry": {"const": kind}, **values, **place}, ["geometry"])
+
+
 def schema() -> dict[str, Any]:
     """The schema, as plain values."""
     frame = {"origin": _list(3), "z": _list(3), "x": _list(3)}
@@ -125,7 +133,7 @@ def schema() -> dict[str, Any]:
         "inertia": inertia,
         "center": _list(3),
         "frames": _map({"anyOf": features}),
-        "shapes": {"type": "array", "items": {"anyOf": list(map(_shape, looks.KEYS))}},
+        "shapes": {"type": "array", "items": {"anyOf": [*map(_shape, looks.KEYS), *map(_geometry, faces.KEYS)]}},
     }
     own = {
         "type": "object",

@@ -12,6 +12,7 @@ from cardan.files.units import OPTIONS
 from cardan.joints import REGISTRY as JOINTS
 from cardan.joints import JointKind
 from cardan.joints.coordinates import RULES
+from cardan.mechanism import Mechanism
 
 VERSION: Final = 1  # of the format
 SUFFIXES: Final = (".toml", ".json")
@@ -33,7 +34,7 @@ TOP: Final = (
 )
 BODY: Final = ("position", "orientation", "mass", "inertia", "center", "frames", "shapes")
 POSE: Final = ("time", "bodies", "angles", "variables")
-PARAMETER: Final = ("value", "lower", "upper")
+PARAMETER: Final = ("value", "lower", "upper", "period")
 KNIFE_EDGE: Final = ("kind", "frame", "relative_to")
 POSED: Final = ("position", "orientation", "velocity", "angular_velocity")
 PRIMITIVE: Final = ("arguments", "parameters", "unit", "rows")
@@ -44,6 +45,7 @@ ENDS: Final[Mapping[str, tuple[str, ...]]] = {
     "coordinate": ("a", "b", "of"),
 }
 COORDINATES: Final = tuple(RULES)
+CONTACTS: Final = ("contact", "wheel", "point_on_curve", "point_on_surface", "path")  # methods that take faces
 
 # Options that are functions, and their variables in an expression; three expressions for a vector.
 FUNCTIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
@@ -84,7 +86,8 @@ class Spec(NamedTuple):
 def _option(kind: str, parameter: inspect.Parameter) -> Option:
     annotation = str(parameter.annotation)
     variables = FUNCTIONS.get((kind, parameter.name), ())
-    sort = "flag" if "bool" in annotation else "word" if "str" in annotation else "function" if variables else "number"
+    is_word = "str" in annotation or "Literal" in annotation
+    sort = "flag" if "bool" in annotation else "word" if is_word else "function" if variables else "number"
     required = parameter.default is parameter.empty
     default = None if required else parameter.default
     quantity, splined = OPTIONS.get(parameter.name), bool(variables) and kind in SPLINED
@@ -102,6 +105,19 @@ def _joint(kind: JointKind[Any]) -> Spec:
     return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options})
 
 
+def _contact(name: str) -> Spec:
+    """A contact: its ends are the arguments that are faces, frames or points."""
+    ends, options = [], {}
+    for parameter in list(inspect.signature(getattr(Mechanism, name)).parameters.values())[2:]:
+        word = str(parameter.annotation).partition(" ")[0]
+        if word in ("Attachment", "Frame", "Point"):
+            takes = "face" if word == "Attachment" else word.lower()
+            ends.append((parameter.name, takes, parameter.default is parameter.empty))
+        elif parameter.name != "query":  # an object of Python
+            options[parameter.name] = _option(name, parameter)
+    return Spec(name, tuple(ends), options)
+
+
 def _load(kind: LoadKind[Any]) -> Spec:
     parameters = list(kind.signature.parameters.values())
     count = len(kind.takes)
@@ -112,8 +128,10 @@ def _load(kind: LoadKind[Any]) -> Spec:
 
 
 def joint_specs() -> dict[str, Spec]:
-    """Every kind of joint, coupling, driver and limit; those made of a primitive are described by it."""
-    return {name: _joint(kind) for name, kind in JOINTS.items() if kind.takes}
+    """Every kind of joint, coupling, driver, limit and contact; those made of a primitive are described by it."""
+    return {name: _joint(kind) for name, kind in JOINTS.items() if kind.takes} | {
+        name: _contact(name) for name in CONTACTS
+    }
 
 
 def load_specs() -> dict[str, Spec]:

@@ -183,6 +183,7 @@ def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
     return found
 
 
+DEEPEST: Final = 16  # keys whose lines are kept: a path is not longer in any valid file
 _TOML_TOKEN: Final = re.compile(
     r"(?P<space>[ \t\r]+|#[^\n]*)|(?P<newline>\n)|(?P<long>\"\"\"(?:[^\"\\]|\\[\s\S]|\"(?!\"\"))*\"{3,5}"
     r"|'''(?:[^']|'(?!''))*'{3,5})|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')|(?P<open>[\[{])|(?P<close>[\]}])"
@@ -221,7 +222,7 @@ def _toml_lines(text: str) -> dict[Path, int]:
                     if text[at - 2 : at] == "]]":
                         arrays[table] = arrays.get(table, -1) + 1
                         table = (*table, arrays[table])
-                    for length in range(1, len(table) + 1):
+                    for length in range(1, min(len(table), DEEPEST) + 1):
                         found.setdefault(table[:length], line)
                     key = []
             elif kind in ("bare", "string"):
@@ -231,7 +232,7 @@ def _toml_lines(text: str) -> dict[Path, int]:
         elif in_key and token == "=":
             base = stack[-1][1] if stack else table
             path = (*base, *key)
-            for length in range(len(base) + 1, len(path) + 1):
+            for length in range(len(base) + 1, min(len(path), DEEPEST) + 1):
                 found.setdefault(path[:length], line)
             key, in_key = [], False
         elif kind == "open":

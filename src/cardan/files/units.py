@@ -34,7 +34,9 @@ OPTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("length", "distance", "pitch", "offset", "radius", "radius_1", "radius_2"), "length"),
     **dict.fromkeys(("angle", "phase"), "angle"),
     **dict.fromkeys(("lower", "upper", "rest"), "coordinate"),
-    **dict.fromkeys(("ratio", "stiffness", "damping", "viscous", "coulomb", "speed", "f", "function"), ""),
+    **dict.fromkeys(
+        ("ratio", "stiffness", "damping", "viscous", "coulomb", "speed", "f", "function", "start", "up"), ""
+    ),
 }
 _EXACT: Final = Context(prec=60)
 

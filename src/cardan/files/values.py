@@ -26,6 +26,8 @@ class Source:
     units: Units = field(default_factory=Units)
     derived: dict[str, str] = field(default_factory=dict)  # parameters that are expressions of others
     frames: dict[tuple[str, str], Any] = field(default_factory=dict)
+    faces: dict[tuple[str, str], Any] = field(default_factory=dict)  # named curves and surfaces, of contacts
+    files: dict[tuple[Any, str], Any] = field(default_factory=dict)  # shapes in other files, by folder and path
     texts: dict[Path, tuple[Any, Any]] = field(default_factory=dict)
 
 

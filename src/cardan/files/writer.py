@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
@@ -21,13 +22,19 @@ from cardan.files.formula import Formula, Formulas, evaluated
 from cardan.files.text import Path, to_json, to_toml
 from cardan.files.units import Units, quantity_of
 from cardan.files.values import Source
+from cardan.geometry.shape import Shape as Geometry
 from cardan.joints import Coordinate, Joint
+from cardan.lazy import LazyModule
 from cardan.mechanism import GROUND, Mechanism
+from cardan.shapes.curved import Curved
 from cardan.system import atomic, check
 from cardan.system import formulas as design
+from cardan.system.attachments import Attachment
 from cardan.system.display import DEFAULT
 from cardan.system.parts import Body, Direction, Frame, Point
 from cardan.system.state import State
+
+_faces = LazyModule("cardan.files.faces")
 
 ZERO: Final = (0.0, 0.0, 0.0)
 Z: Final = (0.0, 0.0, 1.0)
@@ -39,20 +46,23 @@ def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> 
     suffix = target.suffix.lower()
     if suffix not in spec.SUFFIXES:
         raise ModelError(f"the file is {str(path)!r}; its name must end in .cardan.toml, {', '.join(spec.SUFFIXES)}")
-    atomic.write(target, dumps(m, as_json=suffix == ".json", units=units).encode())
+    written = dumps(m, as_json=suffix == ".json", units=units, folder=target.absolute().parent)
+    atomic.write(target, written.encode())
 
 
-def dumps(m: Mechanism, *, as_json: bool = False, units: Mapping[str, str] | None = None) -> str:
-    """The text of a file."""
-    document = _Writer(m, units).document()
+def dumps(
+    m: Mechanism, *, as_json: bool = False, units: Mapping[str, str] | None = None, folder: FilePath | None = None
+) -> str:
+    """The text of a file.  folder: where it will be; shapes that came from other files there stay in them."""
+    document = _Writer(m, units, folder).document()
     return to_json(document) if as_json else to_toml(document)
 
 
 class _Writer:
     """One writing of a mechanism, as plain values."""
 
-    def __init__(self, m: Mechanism, units: Mapping[str, str] | None) -> None:
-        self.m = m
+    def __init__(self, m: Mechanism, units: Mapping[str, str] | None, folder: FilePath | None = None) -> None:
+        self.m, self.folder = m, folder
         self.source: Source = m._source if m._source is not None else Source()
         self.units = self.source.units if units is None else Units.checked(units)
         self.primitives: dict[str, Primitive] = {}
@@ -68,8 +78,6 @@ class _Writer:
         """ModelError for a joint that a file cannot contain."""
         for name, joint in self.m._joints.items():
             what = f"{joint.kind.name} {name!r} cannot be saved"
-            if any(relation.primitive.is_contact for relation in joint.relations):
-                raise ModelError(f"{what}: a file cannot contain contacts; keep this mechanism as a Python script")
             if any(relation.is_timed for relation in joint.relations):
                 raise ModelError(
                     f"{what}: one of its parameters is a function of time; give a number, or drive a coordinate with "
@@ -84,6 +92,7 @@ class _Writer:
         found["gravity"] = self.numbers(("gravity",), m.gravity, "")
         found["units"] = self.units.as_dict()
         found["display"] = {} if m.display == DEFAULT else {"length": m.display.length, "angle": m.display.angle}
+        self._name_faces()
         found["parameters"] = {name: self._parameter(p) for name, p in m._parameters.items()} | self.derived
         frames = self._frames()
         ground: dict[str, Any] = {"frames": frames[GROUND]} if GROUND in frames else {}
@@ -96,7 +105,8 @@ class _Writer:
         joints = {name: self._joint(joint) for name, joint in m._joints.items() if name not in ranges}
         found["primitives"] = {name: self._primitive(name, made) for name, made in self.primitives.items()}
         found["joints"] = joints
-        found["rates"] = {name: self._rate_row(row) for name, row in m._rate_rows.items()}
+        rows = {name: row for name, row in m._rate_rows.items() if row.kind.name != "rolling"}  # made by contacts
+        found["rates"] = {name: self._rate_row(row) for name, row in rows.items()}
         found["loads"] = {name: self._load(load) for name, load in m._loads.items()}
         found["poses"] = {name: self._pose(name, state) for name, state in m.poses.items()}
         return {key: value for key, value in found.items() if value != {}}
@@ -133,7 +143,13 @@ class _Writer:
         found = []
         for k, one in enumerate(body.attachments):
             try:
-                table = looks.written(one.shape)
+                if isinstance(one.shape, Curved):
+                    table = self._geometry(one.shape.geometry)
+                    if one.shape.trim is not None:
+                        table["loops"] = _faces.written_loops(one.shape.trim)
+                    table |= {"name": self.faces[one]} if one in self.faces else {}
+                else:
+                    table = looks.written(one.shape)
             except ModelError as error:
                 raise ModelError(f"a shape of body {body.name!r} cannot be saved: {error}") from None
             table |= self._feature(("bodies", body.name, "shapes", k), one.frame)
@@ -145,18 +161,86 @@ class _Writer:
             found.append(table)
         return found
 
+    def _geometry(self, shape: Geometry) -> dict[str, Any]:
+        """A curve or surface; one that was read from a file of this folder stays there while that file has it."""
+        for (folder, path), read in self.source.files.items():
+            if folder == self.folder and read.key() == shape.key():
+                with contextlib.suppress(ModelError):  # the file is gone or changed: the shape is written here
+                    if _faces._read_file(path, folder).key() == shape.key():
+                        return {"geometry": "file", "path": path}
+        found: dict[str, Any] = _faces.written(shape)
+        return found
+
+    def _name_faces(self) -> None:
+        """Names of the faces of contacts: those of the file, and new ones for others."""
+        self.faces: dict[Attachment, str] = {
+            one: name for (_, name), one in self.source.faces.items() if one in one.body.attachments
+        }
+        for joint in self.m._joints.values():
+            for face in self._faces_of(joint):
+                if face is not None and face not in self.faces:
+                    taken = {name for one, name in self.faces.items() if one.body is face.body}
+                    words = (f"face_{k}" if k > 1 else "face" for k in itertools.count(1))
+                    self.faces[face] = next(word for word in words if word not in taken)
+
+    def _faces_of(self, joint: Joint) -> list[Attachment | None]:
+        """The attached shapes of the ends of a contact; None for an end that is a point."""
+        pair = joint.relations[0].record.pair if joint.kind.name in spec.CONTACTS else None
+        if pair is None:
+            return []
+        found: list[Attachment | None] = []
+        if not pair.shapes:
+            raise ModelError(
+                f"{joint.kind.name} {joint.name!r} cannot be saved: it is between meshes, or by a query, and "
+                "files have curves and surfaces only; keep this mechanism as a Python script"
+            )
+        for frame, shape, trim in zip(joint.ends, pair.in_order(pair.shapes), pair.in_order(pair.trims), strict=True):
+            is_face = joint.kind.name == "contact" or shape.freedoms > 0
+            wanted = shape.key(), None if trim is None else trim.key()
+            faces = [
+                one
+                for one in frame.body.attachments
+                if one.frame == frame
+                and isinstance(one.shape, Curved)
+                and (one.shape.geometry.key(), None if one.shape.trim is None else one.shape.trim.key()) == wanted
+            ]
+            if not faces and is_face:
+                raise ModelError(
+                    f"{joint.kind.name} {joint.name!r} cannot be saved: its face was detached from body "
+                    f"{frame.body.name!r}; attach it again, or remove the contact"
+                )
+            found.append(faces[0] if is_face else None)
+        return found
+
+    def _contact(self, joint: Joint, path: Path) -> dict[str, Any]:
+        kind = self.joints[joint.kind.name]
+        found: dict[str, Any] = {"kind": kind.name}
+        for (name, takes, _), frame, face in zip(kind.ends, joint.ends, self._faces_of(joint), strict=True):
+            at: Path = (*path, name)
+            if takes == "face":
+                assert face is not None
+                found[name] = f"{face.body.name}.{self.faces[face]}"
+            else:
+                end = frame if takes == "frame" else Point(frame.body, frame.origin)
+                found[name] = self.end(at, end, takes)
+        for name, value in joint.parameters:
+            if name != "shapes" and value != kind.options[name].default:
+                found[name] = self._option((*path, name), value, kind.options[name], [])
+        return found
+
     def _parameter(self, parameter: Any) -> Any:
         if not parameter.name.isidentifier():
             raise ModelError(f"parameter {parameter.name!r} cannot be saved: its name must be a word, such as L_1")
         bounds = {"lower": parameter.lower, "upper": parameter.upper}
         kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
+        if parameter.period:
+            kept["period"] = parameter.period
         return {"value": parameter.value, **kept} if kept else parameter.value
 
     def _rate_row(self, row: Joint) -> dict[str, Any]:
         if row.kind.name != "knife_edge":
             ways = "a file can contain knife edges only: keep this mechanism as a Python script"
-            what = "it belongs to a contact" if row.kind.name == "rolling" else "it has a primitive of your own"
-            raise ModelError(f"rate row {row.name!r} cannot be saved: {what}; {ways}")
+            raise ModelError(f"rate row {row.name!r} cannot be saved: it has a primitive of your own; {ways}")
         path: Path = ("rates", row.name)
         found: dict[str, Any] = {"kind": "knife_edge", "frame": self.end((*path, "frame"), row.ends[-1], "frame")}
         if len(row.ends) == 2:
@@ -167,6 +251,8 @@ class _Writer:
         path: Path = ("joints", joint.name)
         if joint.kind.name == "constrain":
             return self._constrain(joint, path)
+        if joint.kind.name in spec.CONTACTS:
+            return self._contact(joint, path)
         if joint.kind.name not in self.joints:
             ways = "keep this mechanism as a Python script"
             raise ModelError(f"{joint.kind.name} {joint.name!r} is of a kind that a file does not have yet; {ways}")
@@ -287,6 +373,8 @@ class _Writer:
         parameters = dict(joint.parameters)
         primitive: Primitive = parameters.pop("primitive")
         what = f"constraint {joint.name!r} (primitive {primitive.name!r})"
+        if joint.edge is not None:
+            raise ModelError(f"{what} cannot be saved: its motion is a function of your own; omit motion=")
         if not isinstance(primitive.origin, Recipe):
             ways = "a file can contain only those that cd.primitive records: keep this one in a Python script"
             raise ModelError(f"{what} cannot be saved: its primitive is built in or written by hand; {ways}")
@@ -326,7 +414,11 @@ class _Writer:
         angles = {keys[key]: angle for key, angle in state.angles.items() if key in keys and math.isfinite(angle)}
         if angles:
             path: Path = ("poses", name, "angles")
-            found["angles"] = {key: self.number((*path, key), value, "angle") for key, value in angles.items()}
+            parameters = reader.contact_keys(self.m)
+            found["angles"] = {
+                key: self.number((*path, key), value, "" if key in parameters else "angle")
+                for key, value in angles.items()
+            }
         if state.variables:
             found["variables"] = dict(state.variables)
         bodies: dict[str, Any] = {}
