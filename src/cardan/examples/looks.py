@@ -9,7 +9,8 @@ import numpy as np
 
 import cardan as cd
 
-STEEL, RUBBER, BRASS = "#565e69", "#3a3d42", "#c9a24b"
+STEEL, RUBBER, BRASS, BONE = "#565e69", "#3a3d42", "#c9a24b", "#e6dcc3"
+UNSEEN = "#00000000"  # of a curve of a contact that a solid shows
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -37,6 +38,27 @@ def pin(body: cd.Body, at: Any, low: float, high: float, radius: float) -> None:
     a, b, r, wide = low - head, high + head, radius, 1.25 * radius
     profile = [(0.0, a), (wide, a), (wide, low), (r, low), (r, high), (wide, high), (wide, b), (0.0, b)]
     body.attach(cd.shapes.revolution(profile), body.frame((at[0], at[1], 0.0)), color=STEEL)
+
+
+def stand(body: cd.Body, axles: Any, radius: float, low: float, high: float, floor: float) -> None:
+    """Posts on a base behind a mechanism in the plane z = 0, with axles along z from low to high."""
+    for x, y in axles:
+        bar(body, (x, y), (x, floor), 4.0 * radius, 2.0 * radius, low - 2.0 * radius)
+        pin(body, (x, y), low - 3.0 * radius, high, radius)
+    left, right = (f(x for x, _ in axles) for f in (min, max))
+    wide, deep = 7.0 * radius, 4.0 * radius
+    base = (left - wide, floor - 2.0 * radius, low - 2.0 * radius - deep)
+    block(body, base, (right + wide, floor, low - 2.0 * radius + 2.0 * deep))
+
+
+def guide(body: cd.Body, y: tuple[float, float], inner: float, behind: float) -> None:
+    """A square bushing about the y axis on a post, whose middle is at z = behind."""
+    low, high = y
+    outer = 2.0 * inner
+    for side in (-1.0, 1.0):
+        block(body, (side * inner, low, -outer), (side * outer, high, outer))
+    block(body, (-inner, low, inner), (inner, high, outer))
+    block(body, (-outer, low, behind), (outer, high, -inner))
 
 
 def yoke(body: cd.Body, at: Any, away: Any, axis: Any, size: float) -> None:
