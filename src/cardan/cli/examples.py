@@ -15,7 +15,7 @@ from cardan.analysis.result import AssemblyResult
 from cardan.cli.output import print_json, table
 from cardan.diagnosis.freedom import Diagnosis
 from cardan.errors import ModelError
-from cardan.examples import REGISTRY, Example, ExampleError
+from cardan.examples import CAD, GALLERY, Example, ExampleError, find, installed
 from cardan.files import spec, writer
 from cardan.study import figures
 from cardan.system import atomic, check
@@ -94,16 +94,17 @@ def run(args: argparse.Namespace) -> int:
         return _copy(args)
     if args.name is not None or args.output is not None:
         raise ModelError("NAME and -o belong to `cardan examples copy NAME -o FILE`")
+    examples = installed()
     if not args.solve:
         if args.json:
-            print_json([{"name": example.name, "title": example.title} for example in REGISTRY.values()])
+            print_json([{"name": example.name, "title": example.title} for example in examples.values()])
         else:
-            width = max(map(len, REGISTRY))
-            for example in REGISTRY.values():
+            width = max(map(len, examples))
+            for example in examples.values():
                 print(f"{example.name:{width}}  {example.title}")
         return 0
-    next(iter(REGISTRY.values())).build().assemble()  # loads the kernels, so that the first time does not include it
-    shown = [show(example) for example in REGISTRY.values()]
+    next(iter(GALLERY.values())).build().assemble()  # loads the kernels, so that the first time does not include it
+    shown = [show(example) for example in examples.values()]
     if args.json:
         print_json([item.as_dict() for item in shown])
     else:
@@ -125,18 +126,19 @@ def _copy(args: argparse.Namespace) -> int:
     if args.name == "all":
         folder = Path(args.output or "gallery")
         folder.mkdir(parents=True, exist_ok=True)
-        for name, example in REGISTRY.items():
-            writer.save(example.build(), folder / f"{name}.cardan.toml")
-        print(f"{len(REGISTRY)} files in {folder}")
+        for name, one in GALLERY.items():
+            writer.save(one.build(), folder / f"{name}.cardan.toml")
+        print(f"{len(GALLERY)} files in {folder}")
         return 0
-    if args.name not in REGISTRY:
-        raise check.unknown(args.name, "example", REGISTRY)
+    example = find(args.name)
+    if example is None:
+        raise check.unknown(args.name, "example", [*GALLERY, *CAD])
     output = args.output or f"{args.name}.cardan.toml"
     if output.endswith(".py"):
-        source = inspect.getsource(sys.modules[REGISTRY[args.name].build.__module__])
+        source = inspect.getsource(sys.modules[example.build.__module__])
         atomic.write(figures.check_file(output), source.encode())
     else:
-        writer.save(REGISTRY[args.name].build(), figures.check_file(output, spec.SUFFIXES))
+        writer.save(example.build(), figures.check_file(output, spec.SUFFIXES))
     print(output)
     return 0
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from cardan.cad.proposals import FIT, mechanism_of, propose_joints
+from cardan.cad.draft import STEEL, Draft
+from cardan.cad.proposals import FIT
 from cardan.cad.step import SECONDS, load_step
 from cardan.cli.output import print_json
 from cardan.cli.target import check_output
-
-STEEL = 7850.0  # [kg/m³]
 
 EXAMPLES = """  cardan import vice.step -o vice.cardan.toml        then edit the joints in the file
   cardan import vice.step --ground base --json       only list the proposals"""
@@ -29,16 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     output = check_output(args.output)
     assembly = load_step(args.file, seconds=args.seconds)
-    proposals = propose_joints(assembly, fit=args.fit)
-    mechanism = mechanism_of(assembly, proposals, ground=args.ground, density=args.density)
+    draft = Draft(assembly, fit=args.fit, ground=args.ground, density=args.density)
+    draft.diagnose()
     if output is not None:
-        mechanism.save(output)
+        draft.save(output)
     if args.json:
-        rows = [
-            {"name": p.name, "kind": p.kind, "a": p.a, "b": p.b, "reason": p.reason, "mark": p.mark} for p in proposals
-        ]
-        print_json({"unit": assembly.unit, "parts": list(assembly), "joints": rows})
+        found = draft.as_dict()
+        print_json({**found, "parts": [part["name"] for part in found["parts"]]})
         return 0
+    proposals = draft.proposals.values()
     print(f"{len(assembly)} parts, written in {assembly.unit or 'an unknown unit'}; {len(proposals)} joints proposed")
     for p in proposals:
         print(f"  {p.kind:12} {p.name}: {p.reason}" + (f"; {p.mark}" if p.mark else ""))

@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_minima(studies)
     _add_tolerances(studies)
     _add_differences(studies)
+    _add_contact(studies)
     _add_hand(studies)
 
 
@@ -401,6 +402,38 @@ def _run_differences(args: argparse.Namespace) -> int:
         print(table(("scheme", "chart", "h", "error", "µs"), cells, left=2))
     if path is not None:
         _write_csv([row.as_dict() for row in rows], path)
+    return 0
+
+
+def _add_contact(studies: Any) -> None:
+    text = "the papers' contact equations next to the library's: convergence, error of the derivatives, cost"
+    parser = studies.add_parser("contact", help=text, description=text, allow_abbrev=False)
+    parser.add_argument("--steps", type=int, default=12, metavar="N", help="of the papers' iteration; default: 12")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--plot", metavar="FILE", help="draw a picture (.png, .svg, .pdf)")
+    parser.set_defaults(study=_run_contact)
+
+
+def _run_contact(args: argparse.Namespace) -> int:
+    from cardan.study import contact
+
+    check.count(args.steps, "--steps", 1, 100)
+    picture = None if args.plot is None else figures.check_picture(args.plot)
+    found = contact.study(args.steps)
+    if args.json:
+        print_json(found.as_dict())
+    else:
+        count = max(len(found.papers), len(found.ours))
+        gaps = [[f"{gap:.2e}" for gap in one] + [""] * (count - len(one)) for one in (found.papers, found.ours)]
+        cells = [(str(k), *row) for k, row in enumerate(zip(*gaps, strict=True))]
+        print("gap [m] of two ellipses on hinges, by Newton's method")
+        print(table(("iteration", "C^p of the papers", "gap of the library"), cells))
+        print(f"\nf and J: {found.papers_microseconds:.0f} µs and {found.ours_microseconds:.1f} µs")
+        errors = ", ".join(f"{scheme} {error:.1e}" for scheme, error in found.errors.items())
+        print(f"gradient of the gap by differences, relative error: {errors}")
+        print(f"|C^tan| at the closest points: {found.tangency:.0e}")
+    if picture is not None:
+        figures.save(contact.picture(found), picture)
     return 0
 
 

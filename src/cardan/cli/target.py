@@ -56,10 +56,9 @@ def find(given: str, loops: str | None = None, floating: bool = False) -> Target
     if colon and script.endswith(".py"):
         made = from_script(Path(script), function)
         return Target(made, made.name, given, 0.0)
+    check_robot_options(given, loops, floating)
     path = Path(given)
     suffix = path.suffix.lower()
-    if (loops is not None or floating) and suffix != ".urdf":
-        raise ModelError(f"--loops and --floating are for a URDF, but MODEL is {given!r}; omit them")
     if suffix in spec.SUFFIXES:
         made = reader.load(path)
         return Target(made, made.name, given, 0.0)
@@ -68,12 +67,18 @@ def find(given: str, loops: str | None = None, floating: bool = False) -> Target
     return _example(given)
 
 
-def _example(name: str) -> Target:
-    from cardan.examples import REGISTRY
+def check_robot_options(given: str, loops: str | None, floating: bool) -> None:
+    """Refuse options of a URDF for anything else."""
+    if (loops is not None or floating) and Path(given).suffix.lower() != ".urdf":
+        raise ModelError(f"--loops and --floating are for a URDF, but MODEL is {given!r}; omit them")
 
-    example = REGISTRY.get(name)
+
+def _example(name: str) -> Target:
+    from cardan.examples import CAD, GALLERY, find
+
+    example = find(name)
     if example is None:
-        error = check.unknown(name, "example", REGISTRY)
+        error = check.unknown(name, "example", [*GALLERY, *CAD])
         hint = "a file must end in .toml, .json, .urdf or .xml" if Path(name).exists() else ""
         raise type(error)(f"{error}{hint and '; ' + hint}")
     return Target(example.build(), example.name, example.title, example.duration)

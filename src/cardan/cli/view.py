@@ -5,17 +5,23 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cardan.cli import target
+
+if TYPE_CHECKING:
+    from cardan.view.server import Own, Server
 
 EXAMPLES = """  cardan view
   cardan view jansen_leg --port 0 --no-browser
   cardan view lift.cardan.toml          # the page follows the file when it is saved
-  cardan view lift.py:build"""
+  cardan view lift.py:build
+  cardan view vice.step                 # parts; accept or refuse proposed joints, or pick faces"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "a file (.cardan.toml, .json, .urdf, .xml), script.py:function, or a name of the gallery; else the gallery"
+    files = ".cardan.toml, .json, .urdf, .xml, .step"
+    text = f"a file ({files}), script.py:function, or a name of the gallery; else the gallery"
     parser.add_argument("model", metavar="MODEL", nargs="?", help=text)
     parser.add_argument("--loops", metavar="FILE", help="of a URDF: a model file with the joints that close its loops")
     parser.add_argument("--floating", action="store_true", help="of a URDF: the root link is free, not fixed")
@@ -24,16 +30,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from cardan.examples import installed
     from cardan.view import server
 
+    if args.model is not None and args.model.lower().endswith((".step", ".stp")):
+        target.check_robot_options(args.model, args.loops, args.floating)
+        return serve(server.Server(parts(args.model), port=args.port), args)
     found = None if args.model is None else target.find(args.model, args.loops, args.floating)
-    if found is None or not (files := files_of(args)):
+    files = [] if found is None else files_of(args)
+    if found is None or (not files and found.name in installed()):
         made = server.Server(first=found and found.name, port=args.port)
     else:
         own = server.Own(
             found.mechanism, lambda: target.find(args.model, args.loops, args.floating).mechanism, tuple(files)
         )
         made = server.Server(own, port=args.port)
+    return serve(made, args)
+
+
+def parts(path: str) -> Own:
+    """The parts of a STEP file, with the joints that their faces suggest."""
+    from cardan.cad import Draft, load_step
+    from cardan.view.server import Own
+
+    return Own(Draft(load_step(path)), lambda: Draft(load_step(path)), (Path(path),))
+
+
+def serve(made: Server, args: argparse.Namespace) -> int:
+    """Serve until interrupted by the keyboard."""
+    from cardan.view import server
+
     try:
         server.run(made, browser=not args.no_browser, wait=True)
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from cardan import geometry
+from cardan import geometry, shapes
 from cardan.analysis.options import Method
 from cardan.analysis.simulate import METHODS
 from cardan.cli.output import print_json
@@ -87,6 +87,16 @@ def _contacts() -> None:
     ball = m.body("ball", position=(0.0, 0.0, 0.1), mass=1.0, inertia=0.004 * np.eye(3))
     m.contact("on", m.ground.attach(geometry.plane()), ball.attach(geometry.sphere(0.1)), mode="roll")
     m.simulate(1e-3, step=1e-3)
+    m = Mechanism("ride")
+    car = m.body("car", position=(1.0, 0.1, 0.0), mass=1.0, inertia=0.1 * np.eye(3))
+    m.path("on", car.frame(), m.ground.attach(geometry.circle(1.0)))
+    m.simulate(1e-3, step=1e-3)
+    m = Mechanism("mesh")
+    near = m.body("near", position=(0.0, 0.0, 0.3))
+    m.contact(
+        "on", m.ground.attach(shapes.box(1, 1, 0.1)), near.attach(shapes.box(0.1, 0.1, 0.1)), jacobian="differences"
+    )
+    m.assemble()
 
 
 def _primitives() -> None:
