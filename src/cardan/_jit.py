@@ -28,6 +28,7 @@ check it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import logging
 import os
@@ -363,6 +364,18 @@ def evaluator(function: Callable[..., int]) -> int:
         _python_evaluators.append(function)
         return len(_python_evaluators) - 1
     return _address(function, EVALUATOR_SIGNATURE, _OPTIONS, True)
+
+
+def evaluator_in_python(function: Callable[..., int]) -> tuple[int, Any]:
+    """The address of a Python function of the fixed ABI, and what must be kept as long as the address is used.
+
+    It gets pointers, and must not raise: an exception would not pass the kernels.
+    """
+    if JIT_DISABLED:
+        return evaluator(function), function
+    floats = ctypes.POINTER(ctypes.c_double)
+    made = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), *[floats] * 6)(function)
+    return int(ctypes.cast(made, ctypes.c_void_p).value or 0), made
 
 
 def _address(function: Callable[..., int], signature: Any, options: dict[str, Any], cached: bool) -> int:

@@ -812,8 +812,8 @@ def test_many_starts_and_single_steps_take_them(formulation):
         assert np.array_equal(result.state.coordinates, coordinates)
         z = result.state["a"].point((0, 1, 0))[2] + result.state["b"].point((0, 1, 1))[2]
         assert z / 2 == pytest.approx(9.5, abs=1e-10)
-    stepper = m.stepper(starts[0], formulation=formulation)
-    assert any(stepper.step() for _ in range(200))
+    session = m.session(starts[0], closed=False, formulation=formulation)
+    assert any(session.step() == cd.SessionStatus.IDLE for _ in range(200))
 
 
 # --- values: compared, copied, pickled --------------------------------------------------------------------------------

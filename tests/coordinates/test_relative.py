@@ -33,7 +33,8 @@ from cardan.system.relations import Bundle, Relation
 from cardan.system.system import System
 from mechanisms import BENCHMARKS, planar_4r, random_quaternion, rsur, unit
 
-FORMS = list(relative.FORMULATIONS)
+FORMS = ["relative", "relative_euler_parameters"]
+VIRTUAL = "relative_virtual_rotation"  # the comparator: a derivative along the unit sphere only
 EXACT = 1e-12  # relative, of the size of the Jacobian
 DIFFERENCE = 1e-9  # of five-point differences with h = 1e-3: their own error is some 1e-11
 
@@ -115,7 +116,24 @@ def one_piece(seed):
     return max((piece.system for piece in random_mechanism(seed).system.pieces), key=lambda s: len(s.names))
 
 
+def behind_a_ball(seed):
+    """A ball joint on the ground carries a tree; all loops are within the tree."""
+    rng = np.random.default_rng([seed, 9])
+    m = cd.Mechanism()
+    made = [m.ground]
+    for k in range(8):
+        body = m.body(f"body {k}", position=rng.uniform(-1, 1, 3), orientation=random_quaternion(rng))
+        joint = "spherical" if k in (0, 3) else JOINTS[(seed + k) % len(JOINTS)]
+        add(m, joint, f"limb {k}", made[rng.integers(1, len(made)) if k else 0], body, rng)
+        made.append(body)
+    for k in range(4):
+        a, b = rng.choice(np.arange(1, len(made)), 2, replace=False)
+        add(m, ["distance", "angle", "spherical", "universal"][k], f"loop {k}", made[a], made[b], rng)
+    return m.system
+
+
 SYSTEMS = {
+    **{f"behind a ball {seed}": lambda seed=seed: behind_a_ball(seed) for seed in range(4)},
     **{f"random {seed}": lambda seed=seed: random_mechanism(seed).system for seed in range(10)},
     **{f"tree {seed} and a loop": lambda seed=seed: random_mechanism(seed, loops=2).system for seed in range(4)},
     **{f"piece {seed}": lambda seed=seed: one_piece(seed) for seed in (2, 5)},
@@ -254,21 +272,70 @@ def euler_tangent_map(system, x):
     return T.reshape(-1, n)
 
 
+def virtual_map(system, x):
+    """(δr, δp) of every body by virtual rotations: a ball joint rotates all behind it by 2 R E(c) δc, whatever |c|."""
+    grown = tree.spanning_tree(system)
+    poses = Recursion(system, x)
+    q = poses_of(system, VIRTUAL, x)[: 7 * len(system.names)].reshape(-1, 7)
+    v, w = {tree.GROUND: np.zeros((3, poses.size))}, {tree.GROUND: np.zeros((3, poses.size))}
+    T = np.zeros((len(system.names), 7, poses.size))
+    at = 0
+    for limb in grown.limbs:
+        C, _, _, s_i = poses.frames(limb.body)
+        W = poses.A[limb.parent] @ C
+        R = W / np.cbrt(np.linalg.det(W))
+        (count, rotation), end = limb.motion, at + limb.motion.coordinates()
+        own = np.eye(poses.size)[at:end]
+        slide = W[:, [2] if count == 1 else list(range(count))] @ own[:count]
+        turn = np.zeros((3, poses.size))
+        if rotation == layout.ABOUT_Z:
+            turn, slide = np.outer(R[:, 2], own[count]), slide + limb.pitch * np.outer(W[:, 2], own[count])
+        elif rotation == layout.CROSSED:
+            b = R @ [np.cos(x[at + count]), np.sin(x[at + count]), 0.0]
+            turn = np.outer(R[:, 2], own[count]) - np.outer(b, own[count + 1])
+        elif rotation == layout.ANYHOW:
+            turn = R @ (2 * euler.E(x[end - 4 : end])) @ own[count:]
+        arm = poses.A[limb.body] @ s_i
+        to_point = poses.r[limb.body] + arm - poses.r[limb.parent]
+        w[limb.body] = w[limb.parent] + turn
+        v[limb.body] = v[limb.parent] - euler.tilde(to_point) @ w[limb.parent] + slide + euler.tilde(arm) @ w[limb.body]
+        p = q[limb.body, 3:]
+        half = [0.5 * euler.multiply(np.append(0.0, column), p) for column in w[limb.body].T]
+        T[limb.body] = np.vstack([v[limb.body], np.column_stack(half)])
+        at = end
+    return T.reshape(-1, poses.size)
+
+
 # --- derivatives ------------------------------------------------------------------------------------------------------
 
 
-def seen_by_the_ancestor(system, poses, f, J, turns):
+def are_behind_a_ball(system):
+    """For each cut constraint, whether a ball joint is at or above its ancestor."""
+    grown = tree.spanning_tree(system)
+    number = {limb.body: k for k, limb in enumerate(grown.limbs)}
+    found = []
+    for path in grown.paths:
+        k, balls = path.ancestor, 0
+        while k != tree.GROUND:
+            balls += grown.motions[k].rotation == layout.ANYHOW
+            k = number.get(grown.parents[k], tree.GROUND)
+        found.append(balls > 0)
+    return found
+
+
+def seen_by_the_ancestor(system, poses, f, J, turns, from_ground=()):
     """Cartesian rows as the relative problem states them: Q − P is a vector, and has the axes of the lowest common
-    ancestor c there.  turns: ω of every body in world per unknown.  δ(A_cᵀf) = A_cᵀ(δf − ω_c × f)."""
+    ancestor c there.  turns: ω of every body in world per unknown.  δ(A_cᵀf) = A_cᵀ(δf − ω_c × f).
+    from_ground: for each constraint, whether it is stated in world anyway."""
     f, J = f.copy(), J.copy()
     starts = dict(zip(system.starts[:-1].tolist(), system.rows, strict=True))
     grown = tree.spanning_tree(system)
     at = 0
-    for path in grown.paths:
+    for path, in_world in zip(grown.paths, from_ground or [False] * len(grown.paths), strict=True):
         row = starts[path.record]
         mine = slice(at, at + row.primitive.rows)
         at += row.primitive.rows
-        if row.primitive.name == "coincidence" and path.ancestor != tree.GROUND:
+        if row.primitive.name == "coincidence" and path.ancestor != tree.GROUND and not in_world:
             c = grown.limbs[path.ancestor].body
             A = poses.A[c]
             J[mine] = A.T @ (J[mine] + euler.tilde(f[mine]) @ turns[c])
@@ -301,14 +368,10 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
         poses, T = Recursion(system, x), euler_tangent_map(system, x)
         f, J = formulations.problem(system, form).jacobian(x)
         cartesian, J_cartesian = formulations.problem(system, "euler_parameters").jacobian(poses_of(system, form, x))
+        behind = are_behind_a_ball(system)
         if scaled:
-            # Off the unit sphere joints above a common ancestor dilate what it carries, which it does not see itself.
-            starts = dict(zip(system.starts[:-1].tolist(), system.rows, strict=True))
-            paths = tree.spanning_tree(system).paths
-            kept = np.repeat(
-                [p.ancestor == tree.GROUND for p in paths], [starts[p.record].primitive.rows for p in paths]
-            )
-            kept = np.asarray(kept, dtype=bool)
+            kept = rows_of(system, [p.ancestor == tree.GROUND for p in tree.spanning_tree(system).paths])
+            kept |= rows_of(system, behind)  # (20) has the dilation by every ball joint, also above the ancestor
             close(f[: rows.size][kept], cartesian[rows][kept], EXACT)
             close(J[: rows.size][kept], (J_cartesian[rows] @ T)[kept], EXACT)
             continue
@@ -323,9 +386,64 @@ def test_the_papers_jacobian_is_that_of_euler_parameters_times_the_papers_recurs
         rates = T.reshape(-1, 7, poses.size)[:, 3:]
         q = poses_of(system, form, x)[: 7 * len(system.names)].reshape(-1, 7)
         turns = [2 * euler.E(q[k, 3:]) @ rates[k] for k in range(len(system.names))]
-        expected = seen_by_the_ancestor(system, poses, cartesian[rows], J_cartesian[rows] @ T, turns)
+        expected = seen_by_the_ancestor(system, poses, cartesian[rows], J_cartesian[rows] @ T, turns, behind)
         close(f[: rows.size], expected[0], EXACT)
         close(J[: rows.size] @ along_sphere, expected[1], EXACT)
+
+
+def rows_of(system, chosen):
+    """Which rows of the cut constraints belong to the chosen ones."""
+    starts = dict(zip(system.starts[:-1].tolist(), system.rows, strict=True))
+    sizes = [starts[path.record].primitive.rows for path in tree.spanning_tree(system).paths]
+    return np.repeat(np.asarray(chosen, dtype=bool), np.asarray(sizes, dtype=int))
+
+
+def test_ball_joints_above_the_ancestor_are_among_these_mechanisms():
+    counts = [sum(are_behind_a_ball(make())) for make in SYSTEMS.values()]
+    assert sum(count > 0 for count in counts) >= 5
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_virtual_rotation_is_what_it_says_and_a_derivative_along_the_unit_sphere_only(name):
+    """[Liu2013] 2.2: with Euler parameters in a ball joint, virtual rotation "will yield erroneous formulae"."""
+    system = SYSTEMS[name]()
+    rows, grown = cut_rows(system), tree.spanning_tree(system)
+    in_world = [p.ancestor == tree.GROUND for p in grown.paths]
+    kept = rows_of(system, in_world) | rows_of(system, are_behind_a_ball(system))
+    x = random_coordinates(system, VIRTUAL, 3)
+    f, J = formulations.problem(system, VIRTUAL).jacobian(x)
+    right, exact = formulations.problem(system, "relative_euler_parameters").jacobian(x)
+    assert np.array_equal(f, right)
+    assert np.array_equal(J[rows.size :], exact[rows.size :])  # the normalisations
+    _, J_cartesian = formulations.problem(system, "euler_parameters").jacobian(poses_of(system, VIRTUAL, x))
+    close(J[: rows.size][kept], (J_cartesian[rows] @ virtual_map(system, x))[kept], EXACT)
+    kinds = [limb.motion.rotation for limb in grown.limbs for _ in range(limb.motion.coordinates())]
+    of_balls = exact[: rows.size, np.array(kinds) == layout.ANYHOW]
+    difference = np.abs(exact[: rows.size] - J[: rows.size]).max(initial=0.0)
+    assert difference > 1e-3 if np.abs(of_balls).max(initial=0.0) > 1e-2 else difference < 1e-12
+    x = random_coordinates(system, "relative", 3)  # on the sphere
+    J, exact = (formulations.problem(system, form).jacobian(x)[1] for form in (VIRTUAL, "relative_euler_parameters"))
+    along, at = np.eye(x.size - len(system.counted_angles)), 0
+    for limb in grown.limbs:
+        at += limb.motion.coordinates()
+        if limb.motion.rotation == layout.ANYHOW:
+            along[at - 4 : at, at - 4 : at] -= np.outer(x[at - 4 : at], x[at - 4 : at])
+    close(J[: rows.size] @ along, exact[: rows.size] @ along, EXACT)
+
+
+def test_virtual_rotation_of_a_free_body_is_that_of_poses():
+    system = examples.REGISTRY["stewart_distance"].build().system
+    x = random_coordinates(system, VIRTUAL, 1)
+    joints = formulations.problem(system, VIRTUAL).jacobian(x)
+    poses = formulations.problem(system, "virtual_rotation").jacobian(poses_of(system, VIRTUAL, x))
+    close(joints[0], poses[0], EXACT)
+    close(joints[1], poses[1], EXACT)
+
+
+def test_virtual_rotation_in_joint_coordinates_assembles_near_a_solution():
+    m = examples.REGISTRY["rsur"].build()
+    found = m.assemble(formulation=VIRTUAL)
+    assert found.ok and found.formulation == VIRTUAL
 
 
 @pytest.mark.nojit
@@ -764,12 +882,13 @@ def test_a_body_beside_the_joints_of_others_hangs_free_on_the_ground():
     assert J.shape == (1, 7) and not J[0, :6].any() and J[0, 6] != 0.0
 
 
-def test_the_stepper_steps_in_joint_coordinates():
+def test_a_session_closes_in_joint_coordinates():
     built = BENCHMARKS["RSUR"]().build()
-    stepper = built.mechanism.stepper(built.near_start(2), formulation="relative")
-    while not stepper.step():
-        assert not stepper.stalled
-    assert built.judge(stepper.state) <= 1e-11
+    session = built.mechanism.session(built.near_start(2), closed=False, formulation="relative")
+    while (status := session.step()) == cd.SessionStatus.MOVING:
+        pass
+    assert status == cd.SessionStatus.IDLE
+    assert built.judge(session.state) <= 1e-11
 
 
 @pytest.mark.parametrize("form", FORMS)

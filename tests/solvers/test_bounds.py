@@ -190,10 +190,10 @@ def test_the_spring_iteration_does_not_exceed_its_workspace(links):
 def test_single_steps_do_not_exceed_their_workspace(name, formulation):
     def run():
         m = BUILDERS[name]()
-        stepper = m.stepper(random_start(m, 3), formulation=formulation)
+        session = m.session(random_start(m, 3), closed=False, formulation=formulation)
         for _ in range(15):
-            stepper.step()
-        return np.append(stepper.state.coordinates, stepper.residual)
+            session.step()
+        return np.append(session.state.coordinates, session.residual)
 
     compare(run)
 

@@ -189,6 +189,11 @@ def user_module(trace: Trace) -> str:
     return "\n\n\n".join([f"{_OPENING}\n{imports}".rstrip(), *kernels]) + "\n"
 
 
+def motion_module(trace: Trace) -> str:
+    """The text of the module of one user's motion of a joint; see :mod:`.own_motion`."""
+    return f"{_OPENING}\n{_IMPORTS}".rstrip() + "\n\n\n" + value_kernel("primitive", trace, False) + "\n"
+
+
 CURVATURE_STEP = 1e-3  # step of a feature, relative to its size; the error of five points is then about 1e-13
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple
 
@@ -113,6 +113,10 @@ class Primitive:
     of_rates: bool = False
     text: str = ""  # source of the kernels of a user's primitive; "" for a built-in one
     origin: Any = None  # the recipe from which unpickling rebuilds a user's primitive
+    plain: bool = field(init=False)  # inline, judged as it is, and independent of the world's origin
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "plain", self.inline and self.judged_as == self.name and not self.absolute)
 
     def trace(self) -> tuple[Graph, list[Scalar], list[Scalar]]:
         """The graph of f, its feature variables x0, x1, …, and its rows."""

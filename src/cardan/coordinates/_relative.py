@@ -7,12 +7,14 @@ the root to the body; multiplied from the left by the one row ∂f/∂x they run
 What is passed on then is a force F = Σ∂f/∂P and a moment M about the joint's point: a joint with axis a has the entries
 a·F for a displacement and a·M for an angle.  So the cost is that of the path, not of its square.
 
-Nothing above the lowest common ancestor c of all bodies of f is computed.  f is evaluated with the features relative to
-c: A_c⁻¹(P − r_c), A_c⁻¹v, p_c⁻¹ ⊗ x.  These are products of the transformations (9), (10) of the joints from c down to
-each body, since all above cancel; so f depends only on the coordinates of the joints on these paths below c.  The
-choice of c does not change f: a primitive states where features are relative to each other, so its value is the same in
-all axes, or is a vector that rotates with them, as Q − P does (for a user's primitive this is proved, see
-:mod:`cardan.constraints.indifference`).  Where it is neither, and where a feature is on the ground, c is the ground.
+Nothing above the lowest common ancestor c of all bodies of f is computed, except with Euler parameters in a ball joint
+above it: off the unit sphere they dilate f, which then has its path from the ground.  f is evaluated with the features
+relative to c: A_c⁻¹(P − r_c), A_c⁻¹v, p_c⁻¹ ⊗ x.  These are products of the transformations (9), (10) of the joints
+from c down to each body, since all above cancel; so f depends only on the coordinates of the joints on these paths
+below c.  The choice of c does not change f: a primitive states where features are relative to each other, so its value
+is the same in all axes, or is a vector that rotates with them, as Q − P does (for a user's primitive this is proved,
+see :mod:`cardan.constraints.indifference`).  Where it is neither, and where a feature is on the ground, c is the
+ground.
 
 In the form whose unknowns are rotations relative to a body REF, the moment Σ a τ of the unknowns of joint k goes to
 REF, only the rest to the parent.  REF is the lowest of the common ancestors of the constraints whose paths go through
@@ -51,6 +53,8 @@ P_ENTRY = 4
 MOMENT = 3  # after the force F: M about c_k
 DILATION = 6  # Σ∂f/∂P·(P − c_k), which Euler parameters off the unit sphere cause
 WRENCH = 7
+
+TRUE_DERIVATIVE = 1  # EULER of the form that is exact off the unit sphere too
 
 on_path = piece(P_ENTRY, 0, P_ENTRY)  # (path_of(loop, slots), place)
 wrench_at = piece(WRENCH, 0, WRENCH)  # (wrenches, rows · place + row)
@@ -144,22 +148,27 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
     """Entries of a joint's rotation into row; free ← the moment that belongs to its unknowns."""
     for i in range(3):
         free[i] = 0.0
-    if rotation == layout.STILL:
+    if rotation == layout.STILL or rotation == layout.BY_USER:
         return
     m = tail(w, MOMENT)
     if rotation == layout.ANYHOW:
-        if euler:
-            # (σ, ω/2) = c* ⊗ δc / |c|² with ω in the axes of frame b: the row is c ⊗ (2 D, 2 R_bᵀ M) / |c|²
-            square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2] + c[3] * c[3]
+        if euler != 0:
+            # (σ, ω/2) = c* ⊗ δc / |c|² with ω in the axes of frame b: the row is c ⊗ (2 D, 2 R_bᵀ M) / |c|².
+            # Virtual rotation has ω = 2 E δc in the axes of frame a for c of any length, and no dilation.
+            square = 1.0
+            dilation = 0.0
+            if euler == TRUE_DERIVATIVE:
+                square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2] + c[3] * c[3]
+                dilation = w[DILATION]
             n = free  # R_aᵀ M; frame b is rotated from frame a by c
             for k in range(3):
                 n[k] = frame[k] * m[0] + frame[3 + k] * m[1] + frame[6 + k] * m[2]
             # c ⊗ (0, R_cᵀ n) = (0, n) ⊗ c, since c ⊗ u ⊗ c* = |c|² R_c u
-            row[0] = 2.0 * (w[DILATION] * c[0] - n[0] * c[1] - n[1] * c[2] - n[2] * c[3]) / square
+            row[0] = 2.0 * (dilation * c[0] - n[0] * c[1] - n[1] * c[2] - n[2] * c[3]) / square
             for i in range(1, 4):
                 j = i % 3 + 1
                 k = j % 3 + 1
-                row[i] = 2.0 * (w[DILATION] * c[i] + n[i - 1] * c[0] + n[j - 1] * c[k] - n[k - 1] * c[j]) / square
+                row[i] = 2.0 * (dilation * c[i] + n[i - 1] * c[0] + n[j - 1] * c[k] - n[k - 1] * c[j]) / square
             return
         for i in range(3):
             free[i] = m[i]
@@ -191,9 +200,33 @@ def rotation_entries(rotation, euler, pitch, c, frame, p, w, free, row):
 
 
 @inner
-def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobian):
+def own_entries(count, frame, w, scratch, row):
+    """Entries of a motion of the user's own: D·F + ω·M, with D = ∂d″/∂q and ω̃ = (∂A″/∂q) A″ᵀ in the axes of frame a.
+
+    Their unknowns are changes of the coordinates in every form, so that all of the moment goes to the parent.
+    """
+    turned = tail(scratch, tree.MOTION)
+    partials = tail(scratch, tree.PARTIALS)
+    for k in range(count):
+        entry = 0.0
+        for j in range(3):
+            force = frame[j] * w[0] + frame[3 + j] * w[1] + frame[6 + j] * w[2]
+            moment = frame[j] * w[3] + frame[3 + j] * w[4] + frame[6 + j] * w[5]
+            a = (j + 1) % 3
+            b = (j + 2) % 3
+            omega = 0.0  # of the skew part
+            for i in range(3):
+                omega += partials[count * (3 * b + i) + k] * turned[3 * a + i]
+                omega -= partials[count * (3 * a + i) + k] * turned[3 * b + i]
+            entry += frame[tree.SCALE] * partials[count * (9 + j) + k] * force + 0.5 * omega * moment
+        row[k] = entry
+
+
+@inner
+def descend(record, loop, ints, floats, q, poses, frames, wrenches, scratch, jacobian):
     """From the bodies of a constraint to the root: entries of every joint on the path, and what goes to its parent."""
-    euler = ints[tree.EULER] == 1
+    euler = ints[tree.EULER]
+    free = cut(scratch, 0, 3)
     rows = record[layout.ROWS]
     stride = loop[CUT_STRIDE]
     path = path_of(loop, record[layout.SLOTS])
@@ -211,14 +244,19 @@ def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobi
         pitch = floats[limb[tree.T_FLOATS] + tree.PITCH]
         first = 2 if count == 1 else 0
         column = here[P_COLUMN]
+        if rotation == layout.BY_USER:
+            tree.update_own(limb, floats, tail(q, limb[tree.T_COORDINATE]), scratch)
         for r in range(rows):
             w = wrench_at(wrenches, rows * where + r)
             entry = cut(jacobian, loop[CUT_START] + r * stride + column, stride - column)  # the rest of the row
-            for k in range(count):
-                a = first + k
-                entry[k] = frame[tree.SCALE] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
+            if rotation == layout.BY_USER:
+                own_entries(count, frame, w, scratch, entry)
+            else:
+                for k in range(count):
+                    a = first + k
+                    entry[k] = frame[tree.SCALE] * (frame[a] * w[0] + frame[3 + a] * w[1] + frame[6 + a] * w[2])
             rotation_entries(rotation, euler, pitch, c, frame, p, w, free, tail(entry, count))
-            if ref >= 0 and not euler:
+            if ref >= 0 and euler == 0:
                 other = wrench_at(wrenches, rows * ref + r)
                 for i in range(3):
                     other[MOMENT + i] += free[i]
@@ -229,7 +267,7 @@ def descend(record, loop, ints, floats, q, poses, frames, wrenches, free, jacobi
                     j = (i + 1) % 3
                     k = (i + 2) % 3
                     other[i] += w[i]
-                    moment = w[MOMENT + i] if euler else w[MOMENT + i] - free[i]
+                    moment = w[MOMENT + i] if euler != 0 else w[MOMENT + i] - free[i]
                     other[MOMENT + i] += moment + (anchor[j] - up[j]) * w[k] - (anchor[k] - up[k]) * w[j]
                     other[DILATION] += (anchor[i] - up[i]) * w[i]
                 other[DILATION] += w[DILATION]
@@ -260,7 +298,7 @@ def normalise(op, ints, q, out, jacobian):
 
 
 def _evaluate(op, ints, floats, q, step, out, jacobian, work):
-    euler = ints[tree.EULER] == 1
+    euler = ints[tree.EULER] != 0
     system = tail(ints, ints[tree.SYSTEM])
     coordinates = ints[tree.COORDINATE_COUNT]
     poses = tree.piece_of(ints, work, tree.POSES)
@@ -313,7 +351,7 @@ def _evaluate(op, ints, floats, q, step, out, jacobian, work):
             if viewer >= 0:
                 take_relative(viewer, False, record, poses, derivative, rows, scratch)
             gather(record, loop, ints, frames, world, derivative, wrenches)
-            descend(record, loop, ints, floats, q, poses, frames, wrenches, cut(scratch, 0, 3), jacobian)
+            descend(record, loop, ints, floats, q, poses, frames, wrenches, scratch, jacobian)
         loop = tail(path_of(loop, slots), P_ENTRY * loop[CUT_LENGTH])
     if euler:
         normalise(op, ints, q, out, jacobian)

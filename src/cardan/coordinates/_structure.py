@@ -14,7 +14,7 @@ LENGTHS = 3  # unknowns of a body that are lengths; a rotation follows
 
 @exact
 def fill_structure(ints, width, normalised, work, out):
-    """The whole table, for ``width`` unknowns per body; ``normalised`` adds one row per body.
+    """The whole table, for ``width`` unknowns per body; ``normalised`` adds one row per body.  Returns its end.
 
     Bodies are the first blocks; a block of one unknown for each free variable follows.
 
@@ -60,6 +60,7 @@ def fill_structure(ints, width, normalised, work, out):
     out[abi.OFFSETS] = at
     out[abi.WORK] = work
     out[abi.ROTATIONS] = rotations
+    return rotations + blocks + 1
 
 
 @exact

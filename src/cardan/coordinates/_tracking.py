@@ -1,16 +1,21 @@
 """The kernel that follows contact coordinates: those of the poses in ``out`` that are near those in q.
 
 Reads the records whose contact coordinates are in q (SLOT of their features is TRACKED), and writes them to ``out``.
-The rotation matrices of ``out`` are in the workspace.
+The rotation matrices of ``out`` are in the workspace.  In a motion (CONTINUOUS pairs) the shapes must still touch: at
+an edge, from the other side, with curvatures that cross, or far from where they touched, coordinates are not numbers.
+So no solver accepts such a pose.
 """
 
-from cardan._jit import call_evaluator, cut, evaluator, integers_at, plain, tail
+from math import nan
+
+from cardan._jit import call_evaluator, cut, evaluator, floats_at, integers_at, plain, tail
 from cardan.coordinates._features import update_features
 from cardan.coordinates._records import counted_angles, feature, features, workspace
-from cardan.joints.abi import ADDRESS, FRAMES, PARAMETERS, SOLVE, SOLVER
+from cardan.joints import abi
+from cardan.joints.abi import ADDRESS, CONTINUOUS, FRAMES, NUMBERS, PARAMETERS, REGULAR, SOLVER, STATUS
 from cardan.system import layout
 
-SOLVE_PAIR = plain(SOLVE)
+SOLVE, JUDGE = plain(abi.SOLVE), plain(abi.JUDGE)
 
 
 def _track(op, ints, floats, q, unused, out, unused_1, work):
@@ -28,9 +33,13 @@ def _track(op, ints, floats, q, unused, out, unused_1, work):
             update_features(ints, record, floats, out, work, x)
             c = tail(floats, record[layout.PAR])
             table = integers_at(int(c[ADDRESS]))
-            call_evaluator(table[SOLVER], SOLVE_PAIR, table, c, x, x, x, x, x)
+            call_evaluator(table[SOLVER], SOLVE, table, c, x, x, x, x, x)
+            ended = False
+            if floats_at(table[NUMBERS])[CONTINUOUS] != 0.0:
+                call_evaluator(table[SOLVER], JUDGE, table, c, x, x, x, x, x)
+                ended = x[PARAMETERS + count - FRAMES + STATUS] != REGULAR
             for k in range(FRAMES, count):
-                found[feature(first, k)[layout.SOURCE]] = x[PARAMETERS + k - FRAMES]
+                found[feature(first, k)[layout.SOURCE]] = nan if ended else x[PARAMETERS + k - FRAMES]
         record = tail(ints, record[layout.NEXT])
     return 0
 

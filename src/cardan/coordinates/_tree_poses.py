@@ -6,7 +6,8 @@ Body j is connected to its parent i by a joint with frames C_ij at s_ij on i and
 
 A″ and d″ depend on the joint's own coordinates: d″ has T_TRANSLATIONS of them (1: z, 2: x and y, 3: all), then A″ has
 those of T_ROTATION: none, an angle about z, two angles of a cross, Rz(α) B Rz(−β) with B swapping z and x, or four
-Euler parameters.  A screw rotates about z and moves along it by ``pitch`` per radian.
+Euler parameters.  A screw rotates about z and moves along it by ``pitch`` per radian.  A motion of the user's own
+(BY_USER) has a kernel for A″, d″ and their derivatives by its coordinates, of which there are T_TRANSLATIONS.
 
 What an unknown means.  In the paper's form (EULER) unknowns are changes of the coordinates: a change in joint k rotates
 every body behind it.  A thousand small angles then add up to many turns, and no step of a long chain is short enough.
@@ -19,19 +20,19 @@ coordinates.
 
 from math import atan2, cos, nan, pi, sin, sqrt
 
-from cardan._jit import cut, inner, piece, tail
+from cardan._jit import call_primitive, cut, inner, piece, tail
 from cardan.coordinates._features import multiply, update_counted_angles
 from cardan.coordinates._records import counted_angles, pose, quaternion
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import ENTER, RETRACT
-from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, CROSSED, STILL
+from cardan.system.layout import ABOUT_Z, ANGLES, ANYHOW, BODIES, BY_USER, CROSSED, STILL
 
 # header of the integers
 TREE = 0  # where each table begins
 CUTS = 1
 SYSTEM = 2
 CUT_COUNT = 3
-EULER = 4  # 1: Euler parameters with a normalisation row each, unknowns are changes of coordinates
+EULER = 4  # ≠ 0: Euler parameters with a normalisation row each, unknowns are changes of coordinates; see relative
 NORMS = 5  # first normalisation row
 NORM_ENTRIES = 6  # and its first Jacobian entry
 COORDINATE_COUNT = 7
@@ -55,7 +56,9 @@ T_UNKNOWN = 5
 T_FLOATS = 6  # where its floats begin
 T_REF = 7  # body, −1: the ground
 T_COUNTED = 8  # ± (1 + number of the counted angle that the angle about z is, as its sign says), 0: none
-T_RECORD = 9
+T_KERNEL = 9  # address of the kernel of a motion of the user's own, 0: none
+T_NUMBERS = 10  # and where its floats begin
+T_RECORD = 11
 
 # its floats
 C_PARENT = 0  # c_ij, a quaternion
@@ -64,6 +67,13 @@ C_BODY = 7
 S_BODY = 11
 PITCH = 14  # per radian
 T_FLOATS_SIZE = 15
+
+# floats of a motion of the user's own: one over a length, then per coordinate a range and how many values of it are
+# tried when a pose is given, then its parameters
+WEIGHT = 0
+SEARCH = 1
+LOW, HIGH, TRIED = range(3)
+SEARCH_SIZE = 3
 
 # frame of a joint: axes of its frame on the parent as columns, then
 SCALE = 9  # |p|² of the parent, one but for Euler parameters off the unit sphere
@@ -76,7 +86,18 @@ BASE_POSITION = 4
 FIRST = 7
 SECOND = 11
 TARGET = 15
-SCRATCH_SIZE = 19
+MOTION = 19  # from here on only with motions of the user's own: A″ row by row and d″,
+MOTION_SIZE = 12
+PARTIALS = 31  # their derivatives, row by row,
+WANTED = 91  # and those that are searched for;
+NORMAL = 103  # JᵀJ,
+RIGHT = 128  # −Jᵀe and the step,
+TRIAL = 133  # and where it leads
+SCRATCH_SIZE = 138
+
+MOST_FITS = 60  # steps of Levenberg and Marquardt; a few suffice near the pose
+LEAST_DAMPING = 1e-12
+MOST_DAMPING = 1e8
 
 HALF_ROOT = sqrt(0.5)
 MOST_TURNS = 2.0**53  # from there on not every whole number is a float
@@ -209,21 +230,140 @@ def set_relative(rotation, c, out):
 
 
 @inner
-def place(limb, unit, own, c, poses, frame, scratch):
+def set_quaternion(a, out):
+    """out ← quaternion of a rotation matrix, given row by row, from its largest component."""
+    largest = a[0] + a[4] + a[8]
+    which = -1
+    for i in range(3):
+        if a[4 * i] > largest:
+            largest = a[4 * i]
+            which = i
+    if which < 0:
+        w = 0.5 * sqrt(1.0 + largest)
+        out[0] = w
+        out[1] = 0.25 * (a[7] - a[5]) / w
+        out[2] = 0.25 * (a[2] - a[6]) / w
+        out[3] = 0.25 * (a[3] - a[1]) / w
+    else:
+        i = which
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        e = 0.5 * sqrt(1.0 + a[4 * i] - a[4 * j] - a[4 * k])
+        out[0] = 0.25 * (a[3 * k + j] - a[3 * j + k]) / e
+        out[i + 1] = e
+        out[j + 1] = 0.25 * (a[3 * j + i] + a[3 * i + j]) / e
+        out[k + 1] = 0.25 * (a[3 * k + i] + a[3 * i + k]) / e
+
+
+@inner
+def update_own(limb, floats, c, scratch):
+    """A″ and d″ of a motion of the user's own at its coordinates c, and their derivatives, into scratch."""
+    numbers = tail(floats, limb[T_NUMBERS] + SEARCH + SEARCH_SIZE * limb[T_TRANSLATIONS])
+    call_primitive(limb[T_KERNEL], c, numbers, tail(scratch, MOTION), tail(scratch, PARTIALS))
+
+
+@inner
+def misfit(limb, floats, c, scratch):
+    """½|A″ − A|² + |d″ − d|²/L² for the wanted A and d: about the square of the angle and of the distance between."""
+    update_own(limb, floats, c, scratch)
+    weight = floats[limb[T_NUMBERS] + WEIGHT]
+    found = 0.0
+    for i in range(MOTION_SIZE):
+        e = scratch[MOTION + i] - scratch[WANTED + i]
+        found += 0.5 * e * e if i < 9 else weight * weight * e * e
+    return found
+
+
+@inner
+def fit_own(limb, floats, c, scratch):
+    """c ← coordinates of the motion that is nearest to the wanted one: the best of some, improved by damped steps."""
+    count = limb[T_TRANSLATIONS]
+    weight = floats[limb[T_NUMBERS] + WEIGHT]
+    search = tail(floats, limb[T_NUMBERS] + SEARCH)
+    trial = tail(scratch, TRIAL)
+    normal = tail(scratch, NORMAL)
+    right = tail(scratch, RIGHT)
+    for k in range(count):
+        c[k] = 0.5 * (search[SEARCH_SIZE * k + LOW] + search[SEARCH_SIZE * k + HIGH])
+        trial[k] = c[k]
+    best = misfit(limb, floats, c, scratch)
+    for k in range(count):
+        low = search[SEARCH_SIZE * k + LOW]
+        high = search[SEARCH_SIZE * k + HIGH]
+        tried = int(search[SEARCH_SIZE * k + TRIED])
+        for j in range(tried):
+            trial[k] = low + (high - low) * j / tried
+            found = misfit(limb, floats, trial, scratch)
+            if found < best:
+                best = found
+                c[k] = trial[k]
+        trial[k] = c[k]
+    damping = 1e-3
+    for _ in range(MOST_FITS):
+        best = misfit(limb, floats, c, scratch)
+        for a in range(count):
+            right[a] = 0.0
+            for b in range(count):
+                normal[count * a + b] = 0.0
+        for i in range(MOTION_SIZE):
+            w = 0.5 if i < 9 else weight * weight
+            e = scratch[MOTION + i] - scratch[WANTED + i]
+            for a in range(count):
+                da = scratch[PARTIALS + count * i + a]
+                right[a] -= w * da * e
+                for b in range(count):
+                    normal[count * a + b] += w * da * scratch[PARTIALS + count * i + b]
+        for a in range(count):
+            normal[count * a + a] *= 1.0 + damping
+            if normal[count * a + a] == 0.0:
+                normal[count * a + a] = 1.0
+        for a in range(count):  # elimination; the matrix is positive definite
+            for b in range(a + 1, count):
+                factor = normal[count * b + a] / normal[count * a + a]
+                for k in range(a, count):
+                    normal[count * b + k] -= factor * normal[count * a + k]
+                right[b] -= factor * right[a]
+        for k in range(count):
+            a = count - 1 - k
+            for b in range(a + 1, count):
+                right[a] -= normal[count * a + b] * right[b]
+            right[a] /= normal[count * a + a]
+            trial[a] = c[a] + right[a]
+        if misfit(limb, floats, trial, scratch) < best:
+            for a in range(count):
+                c[a] = trial[a]
+            damping = max(0.1 * damping, LEAST_DAMPING)
+        else:
+            damping *= 10.0
+            if not damping < MOST_DAMPING:
+                break
+
+
+@inner
+def place(limb, unit, own, floats, c, poses, frame, scratch):
     """Pose of the body from its joint's coordinates c and from what :func:`set_frame` left in frame and scratch."""
     count = limb[T_TRANSLATIONS]
     rotation = limb[T_ROTATION]
     here = pose(poses, limb[T_BODY])
     first = 2 if count == 1 else 0
+    if rotation == BY_USER:
+        update_own(limb, floats, c, scratch)
     for i in range(3):
         s = 0.0
-        for k in range(count):
-            s += frame[3 * i + first + k] * c[k]
+        if rotation == BY_USER:
+            for k in range(3):
+                s += frame[3 * i + k] * scratch[MOTION + 9 + k]
+        else:
+            for k in range(count):
+                s += frame[3 * i + first + k] * c[k]
         if rotation == ABOUT_Z:
             s += frame[3 * i + 2] * own[PITCH] * c[count]
         frame[ANCHOR + i] = scratch[BASE_POSITION + i] + frame[SCALE] * s
     relative = cut(scratch, FIRST, 4)
-    set_relative(rotation, tail(c, count), relative)
+    if rotation == BY_USER:
+        set_quaternion(tail(scratch, MOTION), relative)
+    else:
+        set_relative(rotation, tail(c, count), relative)
     orientation = cut(scratch, SECOND, 4)
     multiply(scratch, relative, orientation)
     p = tail(here, 3)
@@ -239,7 +379,7 @@ def place(limb, unit, own, c, poses, frame, scratch):
 
 
 @inner
-def choose(limb, retracting, own, old, step, wanted, angles, poses, frame, scratch, c):
+def choose(limb, retracting, own, floats, old, step, wanted, angles, poses, frame, scratch, c):
     """c ← coordinates of the joint: those of the body's pose in ``wanted``, or those moved by a step from there."""
     body = limb[T_BODY]
     count = limb[T_TRANSLATIONS]
@@ -254,7 +394,7 @@ def choose(limb, retracting, own, old, step, wanted, angles, poses, frame, scrat
     if retracting:
         for i in range(count):
             c[i] = old[i] + step[i]
-        if rotation == STILL:
+        if rotation == STILL or rotation == BY_USER:
             return
         if rotation == ANYHOW:
             angle = 0.0
@@ -281,6 +421,22 @@ def choose(limb, retracting, own, old, step, wanted, angles, poses, frame, scrat
             read_rotation(rotation, relative, found)
             for i in range(2 if rotation == CROSSED else 1):
                 c[count + i] = nearest_turn(found[i], old[count + i]) + step[count + i]
+        return
+    if rotation == BY_USER:
+        arm = cut(scratch, FIRST, 3)
+        rotate_vector(target, tail(own, S_BODY), arm)
+        for k in range(3):
+            scratch[WANTED + 9 + k] = 0.0
+            for i in range(3):
+                scratch[WANTED + 9 + k] += frame[3 * i + k] * (before[i] + arm[i] - scratch[BASE_POSITION + i])
+        axis = cut(scratch, TRIAL, 3)
+        for k in range(3):
+            for i in range(3):
+                axis[i] = 1.0 if i == k else 0.0
+            rotate_vector(relative, axis, arm)
+            for i in range(3):
+                scratch[WANTED + 3 * i + k] = arm[i]
+        fit_own(limb, floats, c, scratch)
         return
     if rotation != STILL:
         read_rotation(rotation, relative, tail(c, count))
@@ -320,8 +476,8 @@ def place_all(op, ints, floats, q, step, wanted, poses, frames, scratch, out):
             old = c
             c = tail(out, limb[T_COORDINATE])
             u = tail(step, limb[T_UNKNOWN])
-            choose(limb, op == RETRACT, own, old, u, wanted, angles, poses, frame, scratch, c)
-        place(limb, unit, own, c, poses, frame, scratch)
+            choose(limb, op == RETRACT, own, floats, old, u, wanted, angles, poses, frame, scratch, c)
+        place(limb, unit, own, floats, c, poses, frame, scratch)
 
 
 @inner

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cardan.math import euler
-from cardan.system.layout import ANYHOW, STILL
+from cardan.system.layout import ANYHOW, BY_USER, STILL
 from cardan.system.parts import quaternion_from_columns
-from cardan.system.relations import Edge, Motion, Place
+from cardan.system.relations import Edge, Motion, OwnMotion, Place
 from cardan.system.state import FloatArray
 from cardan.system.system import IntArray, System
 
@@ -27,7 +27,8 @@ class Edges(NamedTuple):
     ``weights``: numbers of equations.
     ``frames``, shape (joints, 14): of a, then of b, each the quaternion reference ← frame and the origin [m] in the
     body's reference frame.  ``pitch`` [m/rad].  ``counted``: 1 + number of its angle among those counted, 0: none.
-    ``first``, ``size``: of the relations that it replaces, the number of the first and how many.
+    ``first``, ``size``: of the relations that it replaces, the number of the first and how many.  ``own``: of motions
+    of the user's own.
     """
 
     names: list[str]
@@ -40,13 +41,14 @@ class Edges(NamedTuple):
     counted: IntArray
     first: list[int]
     size: Sequence[int]
+    own: Sequence[OwnMotion | None]
 
 
 def edges(system: System) -> Edges:
     """Every joint of the system that declares a motion."""
     names, number = list(system.edges), system.numbers()
     columns = zip(*system.edges.values(), strict=True) if names else ((),) * len(Edge._fields)
-    motions, places_a, places_b, sizes, equations, pitches, offsets, counted, _ = columns
+    motions, places_a, places_b, sizes, equations, pitches, offsets, counted, _, own = columns
     relations = system.constraints[::-1]
     first = dict(zip(relations, range(len(relations) - 1, -1, -1), strict=True))  # the last written is the first
     a, b = ([number[place.body] for place in places] for places in (places_a, places_b))
@@ -58,7 +60,7 @@ def edges(system: System) -> Edges:
     if any(offsets):
         a_frames[:, 4:] += np.array(offsets)[:, None] * _rotated(a_frames[:, :4], _Z)
     frames, starts = np.hstack([a_frames, b_frames]), [first[name] for name in names]
-    return Edges(names, equations, motions, a, b, frames, np.array(pitches), angles, starts, sizes)
+    return Edges(names, equations, motions, a, b, frames, np.array(pitches), angles, starts, sizes, own)
 
 
 def _frames(
@@ -77,11 +79,11 @@ def _frames(
         axes, origins = euler.rotate(back[:, None], axes), euler.rotate(back, origins)
     frames = np.hstack([_with_axis(axes[:, 2]), origins])
     translations, rotation = kinds
-    frames[translations == 3, 4:] = 0.0
+    frames[(translations == 3) & (rotation != BY_USER), 4:] = 0.0
     frames[rotation == ANYHOW, :4] = 1.0, 0.0, 0.0, 0.0
     if threads.any():
         frames[threads, :4] = _with_x(frames[threads, :4], axes[threads, 0])
-    for k in np.flatnonzero(rotation == STILL):
+    for k in np.flatnonzero((rotation == STILL) | (rotation == BY_USER)):
         frames[k, :4] = quaternion_from_columns(*axes[k].tolist())
     return frames
 

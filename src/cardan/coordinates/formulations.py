@@ -31,7 +31,13 @@ _tables = TieredModule("cardan.system._tables")
 _tracking = LazyModule("cardan.coordinates._tracking")
 
 Formulation = Literal[
-    "manifold", "euler_parameters", "virtual_rotation", "euler_angles", "relative", "relative_euler_parameters"
+    "manifold",
+    "euler_parameters",
+    "virtual_rotation",
+    "euler_angles",
+    "relative",
+    "relative_euler_parameters",
+    "relative_virtual_rotation",
 ]
 
 
@@ -98,8 +104,8 @@ def structure(system: System, kind: FormulationKind) -> IntArray:
         records = abi.C_BLOCKS * (constraints + extra) + blocks + links + extra
         table: IntArray = np.empty(abi.HEADER + records + 2 * (bodies + header[layout.FREE] + 1), dtype=np.int64)
         work = _records.plan_workspace(header).size
-        _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
-        return table
+        end = _structure.fill_structure(ints, kind.width, kind.normalised, work, table)
+        return table[:end]
 
     found: IntArray = system.cached(("structure", kind.name), make)
     return found
@@ -123,20 +129,27 @@ def problem(system: System, formulation: str, length: float | None = None, time:
     return found.with_floats(np.concatenate([floats, own_floats]) if own_floats.size else floats)
 
 
+def refuse_unsupported(system: System, formulation: str) -> None:
+    """ModelError if a formulation by joints cannot have what the system contains."""
+    if not projects(formulation):
+        return
+    system.refuse_timed(f"formulation {formulation!r}")
+    if system.variable_names:
+        names = ", ".join(map(repr, system.variable_names))
+        raise ModelError(
+            f"formulation {formulation!r} cannot solve for parameters or take them from each start, as {names} "
+            "here; use a formulation by poses, such as 'manifold'"
+        )
+    if system.contacts:
+        raise ModelError(
+            f"formulation {formulation!r} has no contact coordinates, which {system.contacts[0]!r} needs; use "
+            "a formulation by poses, such as 'manifold'"
+        )
+
+
 def _problem(system: System, formulation: str, length: float) -> Problem:
     if projects(formulation):
-        system.refuse_timed(f"formulation {formulation!r}")
-        if system.variable_names:
-            names = ", ".join(map(repr, system.variable_names))
-            raise ModelError(
-                f"formulation {formulation!r} cannot solve for parameters or take them from each start, as {names} "
-                "here; use a formulation by poses, such as 'manifold'"
-            )
-        if system.contacts:
-            raise ModelError(
-                f"formulation {formulation!r} has no contact coordinates, which {system.contacts[0]!r} needs; use "
-                "a formulation by poses, such as 'manifold'"
-            )
+        refuse_unsupported(system, formulation)
         return relative.problem(system, formulation, length)
     kind = REGISTRY[formulation]
     bodies = len(system.names)
@@ -148,7 +161,7 @@ def _problem(system: System, formulation: str, length: float) -> Problem:
     table = structure(system, kind)
     linear = system.cached(("linear", kind.name), lambda: linear_algebra(table))
     ints = system.addressed
-    if system.contacts:
+    if system.has_contacts:
         ints[layout.TRACK] = _tracking.TRACK
     return Problem(kind.evaluate(), ints, system.floats, table, scales, linear)
 
@@ -276,10 +289,17 @@ def same_angles(found: FloatArray, known: FloatArray) -> FloatArray:
     return kept
 
 
-def from_reference(system: System, q: FloatArray) -> FloatArray:
-    """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN."""
+def from_reference(system: System, q: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Poses of the body origins from solver coordinates, quaternions normalised, shape (bodies, 7); NaN stays NaN.
+
+    out: where to, flat; a new array where none is given.
+    """
     count = len(system.names)
-    out: FloatArray = q[: layout.POSE * count].copy()
+    own = q[: layout.POSE * count]
+    if out is None:
+        out = own.copy()
+    else:
+        out[:] = own
     _tables.shift_reference(count, system.reference_frames.reshape(-1), system.origin, -1.0, out)
     return out.reshape(count, layout.POSE)
 

@@ -2,7 +2,8 @@
 
 ``relative`` rotates bodies on the manifold, mostly relative to the ground; ``relative_euler_parameters`` is the paper's
 form, with Euler parameters and a normalisation row in every ball joint, and changes of the coordinates as unknowns.
-Both have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters; behind them,
+``relative_virtual_rotation`` is the same with virtual rotations in the ball joints, to be compared with it.
+All have the same coordinates: per joint the translations [m], then angles [rad] or four Euler parameters; behind them,
 as behind poses, the counted angles of the system.
 See :mod:`cardan.coordinates._tree_poses` and :mod:`cardan.coordinates._relative` for the equations,
 :mod:`cardan.coordinates.tree` for the tree.  [Liu2013] 2.2
@@ -14,8 +15,10 @@ from itertools import accumulate
 
 import numpy as np
 
+from cardan.constraints import kernels
 from cardan.coordinates import tree
-from cardan.coordinates.tree import GROUND, Tree
+from cardan.coordinates.tree import GROUND, Path, Tree
+from cardan.errors import ModelError
 from cardan.lazy import LazyModule
 from cardan.solvers import abi, linear
 from cardan.solvers.problem import Linear, Problem
@@ -28,30 +31,41 @@ _records = LazyModule("cardan.coordinates._records")
 _relative = LazyModule("cardan.coordinates._relative")
 _tree_poses = LazyModule("cardan.coordinates._tree_poses")
 
-FORMULATIONS = {"relative": False, "relative_euler_parameters": True}  # with Euler parameters as the paper has them
+# the values of EULER in the tables: 0, or as the paper has them
+FORMULATIONS = {"relative": 0, "relative_euler_parameters": 1, "relative_virtual_rotation": 2}
+CHECKS = 3  # poses at which a motion of the user's own is compared with its equations
+SATISFIED = 1e-9  # [m, rad] there
 EULER_ANGULAR = 0.5  # what one scaled unknown means in Euler parameters: δp ≈ ½ δθ
+
+
+_EMPTY: FloatArray = np.empty(0)
 
 
 class _Limbs:
     """The tree as the evaluator reads it, and which unknowns its joints have."""
 
-    def __init__(self, grown: Tree, euler: bool, first_float: int) -> None:
+    def __init__(self, grown: Tree, euler: int, first_float: int, length: float) -> None:
+        """length: [m] by which the distance of two poses is measured, where motions of the user's own are fitted."""
         count = len(grown.bodies)
         translations, rotation = np.array(grown.motions, dtype=np.int64).reshape(count, 2).T
-        coordinates = translations + np.array([0, 1, 2, 4])[rotation]
-        widths = translations + np.array([0, 1, 2, 4 if euler else 3])[rotation]
+        coordinates = translations + np.array([0, 1, 2, 4, 0])[rotation]
+        widths = translations + np.array([0, 1, 2, 4 if euler else 3, 0])[rotation]
+        lengths = translations.copy()  # unknowns that are lengths
+        for k, (own, _) in grown.own.items():
+            lengths[k] = own.motion.lengths
         free = widths > 0
+        self.has_own = bool(grown.own)  # motions of the user's own
         self.widths: list[int] = widths.tolist()  # unknowns of each limb
         self.blocks: list[int] = np.where(free, np.cumsum(free) - 1, -1).tolist()  # −1: its joint leaves nothing free
         self.offsets = np.concatenate([[0], np.cumsum(widths[free])])  # first unknown of each block, and their number
-        self.rotations = translations[free]  # of each block, the first unknown that is a rotation
+        self.rotations = lengths[free]  # of each block, the first unknown that is a rotation
         self.coordinates = int(coordinates.sum())
-        normalised = (rotation == layout.ANYHOW) & euler
+        normalised = (rotation == layout.ANYHOW) & bool(euler)
         self.norms = np.flatnonzero(normalised[free])  # blocks with a normalisation row
         # Of every unknown: zero for a length, else what one scaled unknown means.
         inside = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
         angular = np.repeat(np.where(normalised, EULER_ANGULAR, 1.0), widths)
-        self.scales: FloatArray = np.where(inside < np.repeat(translations, widths), 0.0, angular)
+        self.scales: FloatArray = np.where(inside < np.repeat(lengths, widths), 0.0, angular)
         bodies = np.array([*grown.bodies, GROUND], dtype=np.int64)
         columns = (
             bodies[:-1],
@@ -63,15 +77,26 @@ class _Limbs:
             first_float + _tree_poses.T_FLOATS_SIZE * np.arange(count),
             bodies[grown.references],
             grown.counted,
+            *self._own_motions(grown, first_float + _tree_poses.T_FLOATS_SIZE * count, length),
         )
         self.ints = np.column_stack(columns).ravel()
-        self.floats = np.hstack([grown.frames, grown.pitch[:, None]]).ravel()
+        self.floats = np.concatenate([np.hstack([grown.frames, grown.pitch[:, None]]).ravel(), self._own_floats])
+
+    def _own_motions(self, grown: Tree, first_float: int, length: float) -> tuple[list[int], list[int]]:
+        """Of each limb, the address of the kernel of a motion of the user's own and where its floats begin."""
+        addresses, starts = [0] * len(grown.bodies), [0] * len(grown.bodies)
+        floats: list[float] = []
+        for k, (own, reverse) in grown.own.items():
+            addresses[k], starts[k] = kernels.address(own.motion.kernel(reverse)), first_float + len(floats)
+            floats += [1.0 / length, *(x for one in own.search for x in one), *own.numbers]
+        self._own_floats = np.array([*floats, 0.0] if floats else [], dtype=float)  # a motion may have no numbers
+        return addresses, starts
 
 
 class _Cuts:
     """The constraints that are left: as the evaluator reads them, and as rows of the solvers' structure table."""
 
-    def __init__(self, grown: Tree, limbs: _Limbs, system: System, table: IntArray) -> None:
+    def __init__(self, grown: Tree, euler: int, limbs: _Limbs, system: System, table: IntArray) -> None:
         """table: the integers of the system, whose records get new rows."""
         self.ints: list[int] = []
         self.structure: list[int] = []
@@ -81,7 +106,8 @@ class _Cuts:
         self.count = len(grown.paths)
         bodies, parents, references = grown.bodies, grown.parents, grown.references
         header, size = _tree_poses.TREE_HEADER, _tree_poses.T_RECORD
-        for relation, record, path, ancestor in grown.paths:
+        paths = [_from_ground(grown, own) for own in grown.paths] if euler else grown.paths
+        for relation, record, path, ancestor in paths:
             first = record + layout.RECORD
             slots = table[first : first + table[record + layout.SLOTS]].tolist()
             rows = int(table[record + layout.ROWS])
@@ -102,16 +128,32 @@ class _Cuts:
             self.longest = max(self.longest, rows * len(path))
 
 
+def _from_ground(grown: Tree, path: Path) -> Path:
+    """The path from the ground, if a ball joint is above its ancestor.
+
+    Euler parameters off the unit sphere dilate all that the joint carries.  The paper's (20) has this derivative; seen
+    from the ancestor it is not there.
+    """
+    limbs = {body: k for k, body in enumerate(grown.bodies)}
+    above, k = [], path.ancestor
+    while k != GROUND:
+        above.append(k)
+        k = limbs.get(grown.parents[k], GROUND)
+    if not any(grown.motions[k].rotation == layout.ANYHOW for k in above):
+        return path
+    return path._replace(limbs=sorted([*above, *path.limbs]), ancestor=GROUND)
+
+
 class _Packed:
     """Tables of a system in one of the two forms: what the evaluator reads, and the solvers' structure."""
 
     __slots__ = ("floats", "ints", "linear", "powers", "scales", "structure")
 
-    def __init__(self, system: System, euler: bool) -> None:
+    def __init__(self, system: System, euler: int) -> None:
         grown = tree.spanning_tree(system)
         table = system.addressed.copy()
-        limbs = _Limbs(grown, euler, system.floats.size)
-        cuts = _Cuts(grown, limbs, system, table)
+        limbs = _Limbs(grown, euler, system.floats.size, system.length or 1.0)
+        cuts = _Cuts(grown, euler, limbs, system, table)
         header = self._header(system, euler, limbs, cuts)
         parts = (header, limbs.ints, cuts.ints, table)
         self.ints: IntArray = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
@@ -122,9 +164,48 @@ class _Packed:
         self.structure[abi.COORDINATES] = limbs.coordinates + len(system.counted_angles)
         self.structure[abi.WORK] = header[_tree_poses.END]
         self.linear: Linear = linear.path_algebra(self.structure)
+        if grown.own:
+            self._check_own(system, grown)
+
+    def _check_own(self, system: System, grown: Tree) -> None:
+        """ModelError if a motion of the user's own does not satisfy the equations that it replaces."""
+        from cardan.coordinates import formulations
+
+        rng = np.random.default_rng(0)
+        residual = formulations.problem(system, "manifold").residual
+        out: FloatArray = np.empty(layout.POSE * len(system.names) + len(system.counted_angles))
+        work: FloatArray = np.empty(int(self.structure[abi.WORK]))
+        for _ in range(CHECKS):
+            x: list[float] = []
+            for k, motion in enumerate(grown.motions):
+                drawn = [0.0] * motion.coordinates()
+                if motion.rotation == layout.ANYHOW:
+                    drawn[motion.translations] = 1.0
+                if k in grown.own:
+                    own = grown.own[k][0]
+                    reach = [system.length or 1.0] * own.motion.lengths + [2.0] * len(own.search)
+                    spans = [(low, high) if high > low else (-r, r)
+                             for (low, high, _), r in zip(own.search, reach, strict=False)]  # fmt: skip
+                    drawn = [0.5 * (a + b) + rng.uniform(-1, 1) * min(0.5 * (b - a), r)
+                             for (a, b), r in zip(spans, reach, strict=False)]  # fmt: skip
+                x += drawn
+            given = np.array(x + [0.0] * len(system.counted_angles))
+            _blocks.call_at(_relative.EVALUATE, abi.LEAVE, self.ints, self.floats, given, _EMPTY, out, _EMPTY, work)
+            found = residual(formulations.with_angles_of_poses(system, out))
+            at = 0
+            for row in system.rows:
+                f = found[at : at + row.primitive.rows]
+                at += row.primitive.rows
+                own_names = {grown.names[k]: grown.own[k][0].motion.name for k in grown.own}
+                if row.constraint in own_names and not (np.abs(f) <= SATISFIED * max(1.0, system.length)).all():
+                    raise ModelError(
+                        f"constraint {row.constraint!r}: the motion {own_names[row.constraint]!r} does not satisfy the "
+                        f"equations of {row.primitive.name!r}: at some coordinates they are {np.round(f, 9).tolist()}; "
+                        "they must be zero at all"
+                    )
 
     @staticmethod
-    def _header(system: System, euler: bool, limbs: _Limbs, cuts: _Cuts) -> list[int]:
+    def _header(system: System, euler: int, limbs: _Limbs, cuts: _Cuts) -> list[int]:
         """Where the tables begin, and the one plan of the evaluator's workspace."""
         k = _tree_poses
         bodies = len(system.names)
@@ -134,7 +215,7 @@ class _Packed:
         header[k.CUTS] = k.TREE_HEADER + limbs.ints.size
         header[k.SYSTEM] = header[k.CUTS] + len(cuts.ints)
         header[k.CUT_COUNT] = cuts.count
-        header[k.EULER] = int(euler)
+        header[k.EULER] = euler
         header[k.NORMS] = len(cuts.powers)
         header[k.NORM_ENTRIES] = cuts.entries
         header[k.COORDINATE_COUNT] = limbs.coordinates
@@ -143,7 +224,7 @@ class _Packed:
             k.FRAMES: k.FRAME * bodies,
             k.NEW: poses,
             k.WRENCHES: _relative.WRENCH * cuts.longest,
-            k.SCRATCH: k.SCRATCH_SIZE,
+            k.SCRATCH: k.SCRATCH_SIZE if limbs.has_own else k.MOTION,
             k.WORLD: int(system.ints[layout.WIDEST]),
             k.OWN: int(_records.plan_workspace(system.ints).size),
         }
@@ -195,9 +276,6 @@ def enter(system: System, formulation: str, q: FloatArray) -> FloatArray:
 def leave(system: System, formulation: str, x: FloatArray, q: FloatArray) -> None:
     """q ← poses (solver coordinates, flat) of the joint coordinates x."""
     _call(system, formulation, abi.LEAVE, x, q)
-
-
-_EMPTY: FloatArray = np.empty(0)
 
 
 def _call(system: System, formulation: str, op: int, given: FloatArray, out: FloatArray) -> None:

@@ -1,10 +1,13 @@
 """Scalar functions for primitives and formulations.  Where a function is undefined, a fixed value is returned."""
 
-from math import atan2, cos, sin, sqrt
+from math import atan2, pi, sin, sqrt
+
+from numpy import floor  # that of math does not accept NaN
 
 from cardan._jit import inner
 
 SERIES_BELOW = 1e-2  # of t = (n/w)²: the error after eight terms of the series is t⁸ ≈ 1e-16
+TURN = 2.0 * pi
 TWO_TERMS_BELOW = 1e-4  # of a [rad]: the third term of sin(½a)/a, a⁴/3840, is below 1e-19
 
 
@@ -86,10 +89,11 @@ def half_sine_ratio(a):
 
 @inner
 def unwrapped(s, c, near):
-    """Angle [rad] whose sine and cosine are proportional to s and c, within π of ``near``."""
-    u = cos(near)
-    v = sin(near)
-    return near + atan2(s * u - c * v, c * u + s * v)
+    """Angle [rad] whose sine and cosine are proportional to s and c, within π of ``near``; near if both are zero."""
+    if s == 0.0 and c == 0.0:
+        return near
+    angle = atan2(s, c)
+    return angle + TURN * floor((near - angle) / TURN + 0.5)
 
 
 @inner

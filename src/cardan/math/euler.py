@@ -90,7 +90,12 @@ def _apply(m: Array, v: Array) -> Array:
 
 def _matrix_of(rows: list[list[Array]]) -> Array:
     """Stack scalar fields of one shape (...) into (..., rows, columns)."""
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    first = rows[0][0]
+    found: Array = np.empty((*first.shape, len(rows), len(rows[0])), dtype=first.dtype)  # np.stack is slow for one pose
+    for i, row in enumerate(rows):
+        for j, field in enumerate(row):
+            found[..., i, j] = field
+    return found
 
 
 def _horner(coefficients: tuple[float, ...], x: Array) -> Array:

@@ -2,7 +2,18 @@
 
 from math import sqrt
 
-from cardan._jit import address_in_kernel, call_evaluator, exact, exact_inner, inner, jit, pointer, tail
+from cardan._jit import (
+    address_in_kernel,
+    call_evaluator,
+    exact,
+    exact_inner,
+    floats_at,
+    inner,
+    integers_at,
+    jit,
+    pointer,
+    tail,
+)
 from cardan.solvers import abi
 
 
@@ -223,6 +234,14 @@ def spread(structure, jacobian, dense):
 @jit
 def run(job, control, q, work):
     """Iterate with the solver of a job; returns STATUS."""
+    return call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
+
+
+@jit
+def run_at(places):
+    """:func:`run` with job, control, q and work at four addresses: a call from Python takes time for each array."""
+    job, control = integers_at(places[0]), floats_at(places[1])
+    q, work = floats_at(places[2]), floats_at(places[3])
     return call_evaluator(job[abi.SOLVER], 0, job, control, q, control, control, control, work)
 
 

@@ -30,7 +30,7 @@ LEAST_FACTOR = 1e-18  # of the line search: no shorter step changes a pose
 RENEWED = 8  # steps
 STALL_GRADIENT = 1e-9  # |Jᵀr|/|r| below this: a stationary point that is not a solution
 ROUNDING = 4e-16  # of a residual, relative to the unit of length: the cost may rise by it
-PROGRESS = 0.8  # of the cost after PATIENCE iterations
+AHEAD = 5.0  # times PATIENCE: steps in which the tolerance must be reached at the present rate
 SUMS = 3  # of a group of constraints: ½|r|², largest |r|, |r|², the last two in the measure of the tolerance
 SLOPES = 2  # of a group of blocks: Σ κ|g|², |g|²
 
@@ -224,7 +224,9 @@ def judge_slope(control, slope, square):
     elif sqrt(square) <= STALL_GRADIENT * sqrt(2.0 * control[abi.COST]):
         control[abi.STATUS] = abi.STALLED
     elif control[abi.PATIENCE] > 0.0 and control[abi.STEPS] >= control[abi.MARK_ITERATION] + control[abi.PATIENCE]:
-        if control[abi.MARK_ITERATION] > 0.0 and control[abi.COST] > PROGRESS * control[abi.MARK_COST]:
+        wanted = control[abi.TOLERANCE] / control[abi.RESIDUAL_MAX]
+        rate = control[abi.COST] / control[abi.MARK_COST] if control[abi.MARK_ITERATION] > 0.0 else 0.0
+        if rate**AHEAD > wanted * wanted:
             control[abi.STATUS] = abi.STALLED
         control[abi.MARK_ITERATION] = control[abi.STEPS]
         control[abi.MARK_COST] = control[abi.COST]

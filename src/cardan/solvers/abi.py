@@ -98,7 +98,7 @@ BEFORE: Final = 22  # cost at the last accepted poses
 SLOPE: Final = 23  # first-order decrease of the cost by a whole spring step
 BY_NORM: Final = 24  # spring step: ≠ 0 to bound |r| by the tolerance, not its largest entry
 MEASURED: Final = 25  # spring step: ≠ 0 where the scales end with those of the test of convergence
-PATIENCE: Final = 26  # spring step: steps in which the cost must fall to PROGRESS of its value; 0: any number
+PATIENCE: Final = 26  # spring step: steps after which the rate of progress is judged; 0: never
 CONTROL: Final = 27
 
 LU_FIRST: Final = 0.0  # J⁻¹ by LU; J⁺ if J is singular or not square

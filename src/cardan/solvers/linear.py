@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,20 @@ _dual_normal = LazyModule("cardan.solvers._dual_normal")
 IntArray = NDArray[np.int64]
 
 DENSE_UNKNOWNS = 60  # up to this size the dense matrix is faster: it needs no symbolic factorisation
+KEPT = 10_000  # integers of a structure, at most, whose symbolic factorisation is kept for other mechanisms like it
 
 
 def linear_algebra(structure: IntArray) -> Linear:
     """Dense normal equations for small problems, block-sparse ones for large problems."""
     if structure[abi.UNKNOWNS] <= DENSE_UNKNOWNS:
         return _dense(structure)
-    return sparse(structure)
+    return _kept(structure.tobytes()) if structure.size <= KEPT else sparse(structure)
+
+
+@lru_cache(maxsize=64)
+def _kept(table: bytes) -> Linear:
+    """:func:`sparse` of a structure: the same for all mechanisms that are connected alike."""
+    return sparse(np.frombuffer(bytearray(table), dtype=np.int64))
 
 
 def _dense(structure: IntArray, *, allocate: bool = True) -> Linear:

@@ -28,7 +28,8 @@ SPRING: Final = "_gradient"  # the kernel of the spring step
 DENSE_LU = 250_000  # most entries of J for LU, about 500 × 500
 SWITCH_RESIDUAL = 1e-2  # hybrid: at this residual Newton takes over
 SWITCH_ITERATIONS = 500  # hybrid: after this many gradient steps Newton takes over
-SWITCH_PATIENCE = 50  # hybrid: Newton takes over where this many gradient steps reduce ½|C|² by less than a fifth
+# hybrid: Newton takes over where, at the rate of this many gradient steps, five times as many would not suffice
+SWITCH_PATIENCE = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Problem:
         if found is None:
             rows, _, entries, coordinates, evaluation = sizes = self.sizes
             pieces = (evaluation, rows, entries, coordinates, *kernel.pieces(sizes, self.linear.work))
-            scales = self.springs if getattr(kernel, "HAS_SPRINGS", False) else None
+            scales = self.springs if self.springs is not None and hasattr(kernel, "HAS_SPRINGS") else None
             found = self._tables[kernel.SOLVE] = self._table(kernel.SOLVE, pieces, scales)
         return found
 
@@ -217,13 +217,13 @@ class Job:
         Ctrl-C and the deadline are checked between chunks of iterations.
         """
         self.start(tolerance)
-        chunk, control = chunk_size(self.problem), self.control
+        chunk, done, most = chunk_size(self.problem), 0, budget.iterations
         while True:
-            outcome = self.iterate(q, min(chunk, budget.iterations - int(control[abi.ITERATIONS])))
-            if outcome or control[abi.ITERATIONS] >= budget.iterations or budget.is_out_of_time():
-                break
-        _, iterations, _, _, residual, cost = control[: abi.COST + 1].tolist()
-        return Run(_OUTCOMES[outcome], int(iterations), residual, cost)
+            outcome = self.iterate(q, min(chunk, most - done))
+            _, iterations, _, _, residual, cost = self.control[: abi.COST + 1].tolist()
+            done = int(iterations)
+            if outcome or done >= most or budget.is_out_of_time():
+                return Run(_OUTCOMES[outcome], done, residual, cost)
 
 
 def allowance(problem: Problem) -> int:

@@ -43,6 +43,8 @@ class Attachment:
 
 def checked_shape(given: Any, what: str) -> Shape:
     """A shape."""
+    if isinstance(given, geometry.Trimmed):
+        return Curved(given.surface, trim=given)
     if isinstance(given, geometry.Shape):
         return Curved(given)
     if not isinstance(given, Shape):

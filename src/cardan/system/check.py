@@ -144,13 +144,12 @@ def place(value: Any, what: str) -> Triple:
 
 def direction(value: Any, what: str) -> Triple:
     """Three finite floats or formulas of parameters, scaled to length one."""
-    x, y, z = numbers(value, 3, what, quantity)
-    sizes = [abs(c) for c in plain((x, y, z))]
+    x, y, z = given = numbers(value, 3, what, quantity)
+    sizes = [abs(c) for c in plain(given)]
     largest: Any = max(sizes)
     if largest == 0.0:
         raise ModelError(f"{what} is {(x, y, z)}; a direction must not be zero")
-    k = sizes.index(largest)
-    pivot: Any = (x, y, z)[k]
+    pivot: Any = given[sizes.index(largest)]
     if isinstance(pivot, Formula):  # the largest component, with its sign
         text = f"{what} is {(x, y, z)}; the component {pivot!r} is {{value}}, and a direction must not be zero"
         pivot.book.require(pivot, *((0.0, math.inf) if pivot.value > 0.0 else (-math.inf, 0.0)), text)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 from cardan.constraints.expression import FUNCTIONS, Graph, Plain, Scalar, TracingError
 from cardan.errors import ModelError
 
+PERIODIC: Final = 1e-9  # relative: a formula that changes by less over a period has that period
 _OPERATIONS: Final[dict[str, Callable[..., float]]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -51,22 +52,24 @@ class Book:
     ``conditions``: that formulas must satisfy where they are used.
     """
 
-    __slots__ = ("bounds", "conditions", "graph", "names", "nodes", "values")
+    __slots__ = ("bounds", "conditions", "graph", "names", "nodes", "periods", "values")
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.names: list[str | None] = []
         self.nodes: list[int] = []  # of the parameters
         self.bounds: list[tuple[float, float]] = []
+        self.periods: list[tuple[float, float]] = []  # 0 where there is none, and the value set last
         self.values: list[float] = []
         self.conditions: dict[Condition, None] = {}
 
-    def add(self, name: str, value: float, bounds: tuple[float, float]) -> int:
+    def add(self, name: str, value: float, bounds: tuple[float, float], period: float = 0.0) -> int:
         """A new parameter; returns its number."""
         node = self.graph.variable(f"x{len(self.names)}")
         self.names.append(name)
         self.nodes.append(node.index)
         self.bounds.append(bounds)
+        self.periods.append((period, value))
         self.values.append(value)
         return len(self.names) - 1
 
@@ -131,6 +134,21 @@ class Book:
             if not math.isfinite(values[node]):
                 raise ModelError(f"{Formula(self, node)!r} is {values[node]}; it must be finite")
 
+    def check_period(self, name: str, used: Sequence[int]) -> None:
+        """ModelError where a formula in use changes over the period of a parameter."""
+        number = self.names.index(name)
+        period, drawn = self.periods[number][0], self.drawn()
+        if period == 0.0:
+            return
+        later = self.evaluate({**drawn, name: drawn[name] + period})
+        for node in used:
+            change = abs(later[node] - self.values[node])
+            if not change <= PERIODIC * max(1.0, abs(self.values[node]), abs(drawn[name]) + period):
+                raise ModelError(
+                    f"parameter {name!r} has the period {period:g}, but {Formula(self, node)!r} changes by {change:g} "
+                    f"over it; use functions such as cd.sin and cd.cos of it, or omit period="
+                )
+
     def text(self, node: int) -> str:
         """A formula in words."""
         this = self.graph.nodes[node]
@@ -159,8 +177,8 @@ class Book:
         return tuple(node.plain() for node in self.graph.nodes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self.plain(), list(self.names), list(self.nodes), list(self.bounds), list(self.values)
-        return _rebuilt, (*state, dict(self.conditions))
+        state = self.plain(), list(self.names), list(self.nodes), list(self.bounds), list(self.periods)
+        return _rebuilt, (*state, list(self.values), dict(self.conditions))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Book:
         make, state = self.__reduce__()
@@ -174,6 +192,7 @@ def _rebuilt(
     names: list[str | None],
     places: list[int],
     bounds: list[tuple[float, float]],
+    periods: list[tuple[float, float]],
     values: list[float],
     conditions: dict[Condition, None],
 ) -> Book:
@@ -182,7 +201,7 @@ def _rebuilt(
         if operation not in ("variable", "constant") and operation not in _OPERATIONS:
             raise ModelError(f"a formula has the operation {operation!r}; it must be one of {', '.join(_OPERATIONS)}")
         made.graph.node(operation, tuple(made.graph.nodes[k] for k in arguments), value)
-    made.names, made.nodes, made.bounds, made.values = names, places, bounds, values
+    made.names, made.nodes, made.bounds, made.periods, made.values = names, places, bounds, periods, values
     made.conditions = dict(conditions)
     return made
 
@@ -352,6 +371,11 @@ class Parameter(Formula):
         """The upper bound; inf where there is none."""
         return self.book.bounds[self._number][1]
 
+    @property
+    def period(self) -> float:
+        """The period; 0 where there is none."""
+        return self.book.periods[self._number][0]
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Parameter, (self._owner, self.name, self.book, self.index)
 
@@ -364,13 +388,25 @@ def number(value: Any) -> float:
     return value.value if isinstance(value, Formula) else value
 
 
+def are_floats(values: Iterable[Any]) -> bool:
+    """Whether all are floats, as most are, so that none is a formula; fast."""
+    return _FLOATS.issuperset(map(type, values))
+
+
+_FLOATS = frozenset({float})
+
+
 def plain(values: Sequence[Any]) -> tuple[float, ...]:
     """The drawn values of numbers and formulas."""
+    if are_floats(values):
+        return tuple(values)
     return tuple([value.value if isinstance(value, Formula) else value for value in values])
 
 
 def bindings(values: Sequence[Any], first: int = 0) -> tuple[tuple[int, int], ...]:
     """Of every formula among some numbers: its position, and its node."""
+    if are_floats(values):
+        return ()
     return tuple([(first + k, value.index) for k, value in enumerate(values) if isinstance(value, Formula)])
 
 

@@ -24,6 +24,8 @@ def orientation(value: Any, what: str) -> Quadruple:
     ``(axis, angle)``: three numbers and radians.  ``("xyz", (a, b, c))``: angles [rad] about one to three axes, in this
     order; about the axes of world if the letters are small, about those of the body if they are capital, as in SciPy.
     """
+    if (type(value) is tuple and len(value) == 4) or (type(value) is np.ndarray and value.shape == (4,)):
+        return check.quaternion(value, what)
     if hasattr(value, "as_quat"):
         try:
             return check.quaternion(euler.from_scipy(value).tolist(), what)

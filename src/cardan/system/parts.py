@@ -21,6 +21,7 @@ from cardan.system.orientation import orientation as as_quaternion
 
 if TYPE_CHECKING:
     from cardan.geometry.shape import Shape as Geometry
+    from cardan.geometry.shape import Trimmed
     from cardan.shapes.shape import Shape
     from cardan.system.attachments import Attachment
 
@@ -256,14 +257,19 @@ class Body:
         return self._attachments
 
     def attach(
-        self, shape: Shape | Geometry, frame: Frame | None = None, *, color: Any = None, density: float | None = None
+        self,
+        shape: Shape | Geometry | Trimmed,
+        frame: Frame | None = None,
+        *,
+        color: Any = None,
+        density: float | None = None,
     ) -> Attachment:
         """Attach a shape, such as ``cd.shapes.box(0.1, 0.2, 0.3)``: its origin and axes in a frame of this body.
 
-        A curve or surface, such as ``cd.geometry.sphere(0.1)``, is a face for :meth:`cardan.Mechanism.contact`.
+        A curve, surface or trimmed face, such as ``cd.geometry.sphere(0.1)``, is for :meth:`cardan.Mechanism.contact`.
 
         frame: where the shape is; the body's own origin and axes if None.  color: "#rrggbb", or (red, green, blue) or
-        (red, green, blue, opacity) from 0 to 1; chosen by the viewer if None.
+        (red, green, blue, opacity) from 0 to 1 (0: not drawn); chosen by the viewer if None.
         density [kg/m³]: mass, centre of mass and inertia of the body are then the sums over all shapes that have one;
         they must not be given to ``m.body`` too.
         """

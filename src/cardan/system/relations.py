@@ -10,15 +10,18 @@ import struct
 from array import array
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cardan.constraints.promotion import promoted
 from cardan.constraints.registry import FeatureKind, Primitive
 from cardan.constraints.signal import GivenRate, Signal
 from cardan.system import layout
 from cardan.system.check import Triple
-from cardan.system.formulas import Book, Formula, bindings, number, plain
+from cardan.system.formulas import Book, Formula, are_floats, bindings, number, plain
 from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
+
+if TYPE_CHECKING:
+    from cardan.constraints.own_motion import JointMotion
 
 Location = tuple[str, Triple]
 
@@ -121,7 +124,9 @@ class Relation:
             timed.append((len(floats), function))
             floats += (function.some_value(), 0.0, 0.0)
             column += 1
-        self.book: Book | None = next((c.book for c in floats if isinstance(c, Formula)), None)
+        self.book: Book | None = None
+        if not are_floats(floats):
+            self.book = next((c.book for c in floats if isinstance(c, Formula)), None)
         bound = bindings(floats) if self.book is not None else ()
         slots = [body._serial for body in self.bodies]
         count = layout.RECORD + len(slots) + len(laid)
@@ -135,7 +140,7 @@ class Relation:
             array("d", plain(floats) if bound else floats).tobytes(),
             array("q", primitive.powers).tobytes(),
             signal,
-            max([size, *[abs(number(parameters[k])) for k in lengths if k not in dict(bound)]]),
+            max([size, *[abs(number(parameters[k])) for k in lengths if k not in dict(bound)]]) if lengths else size,
             locations,
             bound,
             tuple(timed),
@@ -178,7 +183,8 @@ class Relation:
 class Motion(NamedTuple):
     """What a joint leaves free, in its frame a: translations (1: z, 2: x and y, 3: all), and a rotation (see layout).
 
-    ``rotation``: STILL, ABOUT_Z, CROSSED (about z_a and z_b, which stay perpendicular) or ANYHOW.
+    ``rotation``: STILL, ABOUT_Z, CROSSED (about z_a and z_b, which stay perpendicular) or ANYHOW.  BY_USER is a motion
+    of the user's own, where ``translations`` is the number of its coordinates.
     """
 
     translations: int
@@ -186,11 +192,11 @@ class Motion(NamedTuple):
 
     def coordinates(self) -> int:
         """How many coordinates it has: a free rotation has four Euler parameters."""
-        return self.translations + (0, 1, 2, 4)[self.rotation]
+        return self.translations + (0, 1, 2, 4, 0)[self.rotation]
 
     def unknowns(self, euler: bool) -> int:
         """How many unknowns it has: four for a free rotation in Euler parameters, three on the manifold."""
-        return self.translations + (0, 1, 2, 4 if euler else 3)[self.rotation]
+        return self.translations + (0, 1, 2, 4 if euler else 3, 0)[self.rotation]
 
 
 class Place(NamedTuple):
@@ -222,11 +228,21 @@ class Place(NamedTuple):
         return self._replace(floats=floats.tobytes())
 
 
+class OwnMotion(NamedTuple):
+    """A motion of the user's own: :class:`cardan.constraints.own_motion.JointMotion`, its numbers, and where its
+    coordinates are searched for."""
+
+    motion: JointMotion
+    numbers: tuple[float, ...]
+    search: tuple[tuple[float, float, int], ...]
+
+
 class Edge(NamedTuple):
     """A joint that can be part of a spanning tree: the motion it allows between two frames.
 
     ``relations``: how many it has; ``equations``: of all of them.  ``pitch`` [m/rad] and ``offset`` [m]: of a thread,
     d = pitch·θ + offset along z_a, where θ is the counted angle of serial number ``counted``; 0, 0 and −1 otherwise.
+    ``own``: a motion of the user's own and its numbers (:class:`OwnMotion`).
     """
 
     motion: Motion
@@ -238,6 +254,7 @@ class Edge(NamedTuple):
     offset: float = 0.0
     counted: int = -1
     bindings: tuple[tuple[int, int], ...] = ()  # of pitch (0) and offset (1), where they are formulas
+    own: OwnMotion | None = None
 
     def drawn(self, values: Sequence[float]) -> Edge:
         """The same with other values of the nodes of the book."""

@@ -98,12 +98,21 @@ class Touch(NamedTuple):
     keys: tuple[str, ...]
 
     def read(self, state: State) -> Any:
+        """The contact in a state."""
+        return self.pair.read(*self._placed(state))
+
+    def nearly(self, state: State) -> Any:
+        """What a regular contact is near to, as a status."""
+        return self.pair.nearly(*self._placed(state))
+
+    def _placed(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Frames of both shapes in world, and contact coordinates."""
         poses = np.empty((2, layout.POSE))
         for k, (name, place) in enumerate(zip(self.bodies, self.places, strict=True)):
             pose = state[name] if name else GROUND_POSE
             poses[k, :3] = pose.point(place[:3])
             poses[k, 3:] = euler.multiply(pose.quaternion, place[3:])
-        return self.pair.read(poses, np.array([state.angles.get(key, 0.0) for key in self.keys]))
+        return poses, np.array([state.angles.get(key, 0.0) for key in self.keys])
 
 
 class State(Mapping[str, Pose]):
@@ -227,15 +236,16 @@ class State(Mapping[str, Pose]):
         if not isinstance(poses, Mapping):
             raise ModelError(f"moved was given {poses!r}; it must be {{body: (position, quaternion)}}")
         coordinates = self.coordinates.copy()
-        given = set()
+        given: dict[str, list[float]] = {}
         for body, pose in poses.items():
             name = getattr(body, "name", body)
             if not isinstance(name, str) or name not in self._index:
                 raise check.unknown(name, "movable body of this state", self.names)
             if name in given:
                 raise ModelError(f"body {name!r} is given twice, by name and as a body; give it once")
-            given.add(name)
-            coordinates[self._index[name]] = _row(name, pose)
+            given[name] = _row(name, pose)
+        if given:
+            coordinates[[self._index[name] for name in given]] = list(given.values())
         return self._with(coordinates, self.variables)
 
     def with_variables(self, values: Mapping[Any, float]) -> State:
@@ -316,7 +326,7 @@ def _rebuild(
     return State(names, index, coordinates, **rates, angles=angles, time=time, variables=variables)
 
 
-def _row(name: str, pose: Any) -> FloatArray:
+def _row(name: str, pose: Any) -> list[float]:
     if isinstance(pose, Pose):
         position, quaternion = pose.position, pose.quaternion
     else:
@@ -326,9 +336,7 @@ def _row(name: str, pose: Any) -> FloatArray:
             raise ModelError(
                 f"the pose of body {name!r} is {pose!r}; it must be a Pose or (position, quaternion)"
             ) from None
-    return np.array(
-        [
-            *check.vector(position, f"the position of body {name!r}"),
-            *orientation(quaternion, f"the orientation of body {name!r}"),
-        ]
-    )
+    return [
+        *check.vector(position, f"the position of body {name!r}"),
+        *orientation(quaternion, f"the orientation of body {name!r}"),
+    ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import struct
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -145,6 +146,7 @@ class System:
         "_cache",
         "_nodes",
         "_packed",
+        "_plain",
         "_touching",
         "authored",
         "centroids",
@@ -286,32 +288,41 @@ class System:
         self.variable_names = source.variables.names
         angles = source.angles
         self.names = source.names
-        self.index = Index(zip(self.names, range(len(self.names)), strict=True))
+        self.index = Index({name: k for k, name in enumerate(self.names)})
         self.authored = source.authored
         columns = zip(*source.records, strict=True) if source.records else _EMPTY
         primitives, ints, floats, powers, signals, _, _, _, timed, pairs = columns
         self.primitives: tuple[Primitive, ...] = primitives
+        self._plain = all([primitive.plain for primitive in primitives])
         self._touching: tuple[int, ...] = ()
         if pairs.count(None) < len(pairs):
             self._touching = tuple(k for k, pair in enumerate(pairs) if pair is not None)
-            self.index.contacts = _touches(source)
+            self.index.contacts = touches(
+                dict(zip(source.serials, source.names, strict=True)),
+                {angle.serial: angle.key for angle in angles},
+                zip(source.constraints, source.records, strict=True),
+            )
         self.counted_angles = tuple([angle.key for angle in angles])
-        header = array("q", (len(self.names), len(primitives), 0, 0, len(angles))).tobytes() + _REST_OF_HEADER
+        header = _HEADER.pack(len(self.names), len(primitives), 0, 0, len(angles))
         self.ints: IntArray = _joined([header, *ints, *[angle.ints for angle in angles]], np.int64)
         self.floats: FloatArray = _joined([*floats, *[angle.floats for angle in angles]], np.float64)
         self.powers: IntArray = _joined(powers, np.int64)
         rounded = self._measure()
-        # the value of a driver is its last parameter; that of a rate row comes behind its parameters
-        driven = [(k, signal, primitives[k]) for k, signal in enumerate(signals) if signal is not None]
-        self.signals = tuple(
-            [
-                (int(self.ints[self.starts[k] + layout.PAR]) + len(kind.parameters) - (not kind.of_rates), signal)
-                for k, signal, kind in driven
-            ]
-        )
-        functions = [(k, at, f) for k, own in enumerate(timed) if own for at, f in own]
-        places = [(int(self.ints[self.starts[k] + layout.PAR]) + at, k, f) for k, at, f in functions]
-        self.timed: tuple[tuple[int, int, Signal], ...] = tuple(places)
+        self.signals: tuple[tuple[int, Any], ...] = ()
+        if signals.count(None) < len(signals):
+            # the value of a driver is its last parameter; that of a rate row comes behind its parameters
+            driven = [(k, signal, primitives[k]) for k, signal in enumerate(signals) if signal is not None]
+            self.signals = tuple(
+                [
+                    (int(self.ints[self.starts[k] + layout.PAR]) + len(kind.parameters) - (not kind.of_rates), signal)
+                    for k, signal, kind in driven
+                ]
+            )
+        self.timed: tuple[tuple[int, int, Signal], ...] = ()
+        if any(timed):
+            functions = [(k, at, f) for k, own in enumerate(timed) for at, f in own]
+            places = [(int(self.ints[self.starts[k] + layout.PAR]) + at, k, f) for k, at, f in functions]
+            self.timed = tuple(places)
         self._finish(rounded)
         if self._touching:  # their kernels work behind x
             room = max([primitives[k].components + pairs[k].work for k in self._touching])
@@ -348,6 +359,18 @@ class System:
         for k in self._touching:
             self.floats[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.address
 
+    def followed(self, floats: FloatArray) -> FloatArray:
+        """A copy of the floats for motions, in which contacts stay near where they were."""
+        found = floats.copy()
+        for k in self._touching:
+            found[self.ints[self.starts[k] + layout.PAR]] = self._packed.records[k].pair.followed().address
+        return found
+
+    @property
+    def has_contacts(self) -> bool:
+        """Whether a constraint has contact coordinates."""
+        return bool(self._touching)
+
     @property
     def contacts(self) -> tuple[str, ...]:
         """Names of the constraints with contact coordinates."""
@@ -369,7 +392,7 @@ class System:
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        absolute = any([primitive.absolute for primitive in self.primitives])
+        absolute = self._is_absolute()
         if self._packed.rate_records and not absolute:
             absolute = any([record.primitive.absolute for record in self._packed.rate_records])
         given = (self.ints, self.floats, _RODS, numbers, absolute)
@@ -461,7 +484,7 @@ class System:
         if not found:
             return 0.0
         pointed = self._pointed()
-        if any([primitive.absolute for primitive in self.primitives]):
+        if self._is_absolute():
             pointed.discard(-1)  # then the origin is that of the world, not the centroid of the ground's points
         spans = []
         for name, locations in found.items():
@@ -472,6 +495,10 @@ class System:
             span = _extent(points)
             spans.append(span if span > COINCIDENT * float(np.abs(points).max()) else 0.0)
         return max(spans)
+
+    def _is_absolute(self) -> bool:
+        """Whether a primitive depends on the world's origin."""
+        return not self._plain and any([primitive.absolute for primitive in self.primitives])
 
     def _pointed(self) -> set[int]:
         """Numbers of the bodies with joint points, −1 for the ground."""
@@ -548,12 +575,17 @@ class System:
         return found
 
     def _addressed(self) -> IntArray:
-        if all([primitive.inline for primitive in self.primitives]) and not self.variable_names:
+        if not self.variable_names and (self._plain or all([primitive.inline for primitive in self.primitives])):
             return self.ints
         ints = self.ints.copy()
         if self.variable_names:
             ints[layout.EXPAND] = _formulas.EXPAND
-        ints[self.starts[:-1] + layout.CODE] = [kernels.address(primitive) for primitive in self.primitives]
+        known: dict[int, int] = {}
+        for start, primitive in zip(self.starts.tolist(), self.primitives, strict=False):
+            if not primitive.inline:
+                if id(primitive) not in known:
+                    known[id(primitive)] = kernels.address(primitive)
+                ints[start + layout.CODE] = known[id(primitive)]
         return ints
 
     def curvature_codes(self) -> IntArray:
@@ -634,6 +666,8 @@ class System:
 
     def judged(self) -> System:
         """This system with every primitive in the form that verdicts use, in metres and radians; made once."""
+        if self._plain:
+            return self
         found: System = self.cached("judged", self._judged)
         return found
 
@@ -710,11 +744,20 @@ class System:
         return State(self.names, self.index, coordinates, angles=counted, time=time, variables=values)
 
     def rounded_to_bounds(self, values: FloatArray) -> FloatArray:
-        """Values of the variables, shape (…, variables), in which those beyond a bound by rounding are at the bound."""
+        """Values of the variables, shape (…, variables), in which those beyond a bound by rounding are at the bound.
+
+        Those with a period are within half a period of the value that was set last.
+        """
         lower, upper, scales = self.cached("bounds", self._bounds)
         at_bound = np.clip(values, lower, upper)
         room = AT_BOUND * np.maximum(np.abs(at_bound), scales)
         found: FloatArray = np.where(np.abs(values - at_bound) <= room, at_bound, values)
+        book = self._packed.book
+        assert book is not None
+        for k, name in enumerate(self.variables.free):
+            period, near = book.periods[book.names.index(name)]
+            if period > 0.0:
+                found[..., k] -= period * np.round((found[..., k] - near) / period)
         return found
 
     def within_bounds(self, angles: FloatArray) -> FloatArray:
@@ -789,32 +832,37 @@ def _joined(parts: Sequence[bytes], kind: Any) -> Any:
 
 def _numbers(bodies: Sequence[int], angles: Sequence[int]) -> IntArray:
     """Number by serial number, of bodies and of counted angles; zero for all others."""
-    numbers = [0] * (max([*bodies, *angles], default=-1) + 1)
+    most = max(max(bodies, default=-1), max(angles, default=-1))
+    numbers = array("q", bytes(8 * (most + 1)))
     for serials in (bodies, angles):
         for number, serial in enumerate(serials):
             numbers[serial] = number
-    return np.array(numbers, dtype=np.int64)
+    return np.frombuffer(numbers, dtype=np.int64)
 
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
 # What does not depend on numbers: attributes of a system, and keys of its cache.
 _UNCHANGED = (
-    *("_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives", "signals", "timed"),
-    "variables",
+    *("_plain", "_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives"),
+    *("signals", "timed", "variables"),
 )
 _SHARED = ("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count")
 _DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
 _RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)
-_REST_OF_HEADER = array("q", [0] * (layout.HEADER - layout.ANGLES - 1)).tobytes()
+_HEADER = struct.Struct(f"{layout.ANGLES + 1}q{8 * (layout.HEADER - layout.ANGLES - 1)}x")  # the rest is zero
 _EMPTY: Any = ((),) * len(Record._fields)  # columns of no records
 
 
-def _touches(source: Source) -> dict[str, Touch]:
-    """By the name of each contact, what reads it in a state."""
-    names = dict(zip(source.serials, source.names, strict=True)) | {-1: ""}
-    keys = {angle.serial: angle.key for angle in source.angles}
+def touches(
+    names: Mapping[int, str], keys: Mapping[int, str], constraints: Iterable[tuple[str, Any]]
+) -> dict[str, Touch]:
+    """By the name of each contact, what reads it in a state.
+
+    names: of bodies, by their serial numbers; keys: of counted angles, likewise; constraints: names with their records.
+    """
+    names = {**names, -1: ""}
     found: dict[str, Touch] = {}
-    for name, record in zip(source.constraints, source.records, strict=True):
+    for name, record in constraints:
         if record.pair is not None and not record.primitive.of_rates:
             ints, floats = array("q", record.ints).tolist(), array("d", record.floats)
             first = layout.RECORD + ints[layout.SLOTS]

@@ -90,12 +90,17 @@ def _template(primitive: Any, floats: tuple[float, ...], bindings: tuple[tuple[i
 
 
 def _activated(record: Record, book: Book, names: set[str]) -> Record:
-    """The record with scalar features for its parameters that depend on the variables."""
+    """The record with scalar features for its parameters that depend on the variables.
+
+    A squared length becomes the length itself: d·d − l² has a second root, −l, which is no length.
+    """
     used = [(position, node) for position, node in record.bindings if book.parameters_of([node]) & names]
     count = len(record.primitive.parameters)
     chosen = tuple(sorted(position for position, _ in used if position < count))
     if not chosen:
         return record
+    if 2 in record.primitive.powers:
+        record = record.judged()
     form = promoted(record.primitive, chosen)
     ints = array("q", record.ints).tolist()
     column = ints[layout.COMPONENTS]
