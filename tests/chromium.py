@@ -144,13 +144,17 @@ class Tab:
         self._browser, self._target, self._to = browser, target, Connection(at)
         for domain in ("Page", "Runtime"):
             self._to.call(f"{domain}.enable")
-        self._to.call(
-            "Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False
-        )
+        self.resize(*size)
         self._to.call("Emulation.setFocusEmulationEnabled", enabled=True)  # a tab behind another one is drawn too
         if before:
             self._to.call("Page.addScriptToEvaluateOnNewDocument", source=before)
         self._to.call("Page.navigate", url=address)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page another size [pixels]."""
+        self._to.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
 
     def js(self, expression: str) -> Any:
         """The value of a JavaScript expression; promises are awaited."""

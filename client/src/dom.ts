@@ -35,12 +35,14 @@ const PATHS: Record<string, string> = {
   box: '<path d="M12 3l8 4.500v9L12 21l-8-4.500v-9zM4 7.500l8 4.500 8-4.500M12 12v9"/>',
   joint: '<circle cx="12" cy="12" r="4"/><path d="M12 2v6M12 16v6M2 12h6M16 12h6"/>',
   arrow: '<path d="M5 19L19 5M10 5h9v9"/>',
+  edges: '<path d="M5 8l7-4 7 4v8l-7 4-7-4z"/><path d="M5 8l7 4 7-4M12 12v8" stroke-dasharray="2 2"/>',
   grid: '<path d="M4 9h16M4 15h16M9 4v16M15 4v16"/>',
   sun: '<circle cx="12" cy="12" r="4"/><path d="M12 2v3M12 19v3M2 12h3M19 12h3M5 5l2 2M17 17l2 2M19 5l-2 2M7 17l-2 2"/>',
   moon: '<path d="M20 14.500A8.500 8.500 0 119.500 4a7 7 0 0010.500 10.500z"/>',
   shade:
     '<ellipse cx="12" cy="19" rx="8" ry="2.500" fill="currentColor" stroke="none" opacity=".5"/><circle cx="12" cy="9" r="6"/>',
   plus: '<path d="M12 5v14M5 12h14"/>',
+  check: '<path d="M4.500 12.500l5 5 10-11"/>',
   close: '<path d="M6 6l12 12M18 6L6 18"/>',
   wave: '<path d="M3 12c2-6 4-6 6 0s4 6 6 0 4-6 6 0"/>',
   weight: '<path d="M12 3v12M7.500 11L12 15.500l4.500-4.500M4 20.500h16"/>',
@@ -68,4 +70,9 @@ export function iconButton(
     { type: 'button', class: 'icon-button', title: label, 'aria-label': label, click, ...attributes },
     icon(name),
   );
+}
+
+/** Change a text only where it differs: each change costs a layout. */
+export function setText(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
 }

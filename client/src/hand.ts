@@ -11,6 +11,7 @@ export interface Grab {
   target: THREE.Vector3;
   push: boolean; // with Ctrl: a force in dynamics
   moved: boolean;
+  face: number; // the triangle that was pressed
 }
 export interface HandEvents {
   canDrag(part: number): boolean;
@@ -18,7 +19,8 @@ export interface HandEvents {
   drag(grab: Grab, stamp: number): void;
   drop(grab: Grab): void;
   hover(part: number, x: number, y: number): void;
-  select(part: number, point: THREE.Vector3 | null): void;
+  /** face: the triangle of the part, −1 where nothing was hit. */
+  select(part: number, point: THREE.Vector3 | null, face: number): void;
 }
 
 export class Hand {
@@ -74,6 +76,7 @@ export class Hand {
       target: hit.point.clone(),
       push: event.ctrlKey || event.metaKey,
       moved: false,
+      face: hit.face,
     };
     this.events.grab(this.grab);
     this.stage.canvas.classList.add('grabbing');
@@ -109,13 +112,13 @@ export class Hand {
     if (this.grab && event.pointerId === this.pointer) {
       const { grab } = this;
       this.end();
-      if (!grab.moved) this.events.select(grab.part, this.stage.toWorld(grab.part, grab.local));
+      if (!grab.moved) this.events.select(grab.part, this.stage.toWorld(grab.part, grab.local), grab.face);
       this.events.drop(grab);
     } else if (this.background && event.type === 'pointerup') {
       const [x, y] = this.stage.at(event);
       if (Math.hypot(x - this.background.x, y - this.background.y) < CLICK) {
         const hit = this.stage.pick(x, y);
-        this.events.select(hit ? hit.part : -1, hit ? hit.point : null);
+        this.events.select(hit ? hit.part : -1, hit ? hit.point : null, hit ? hit.face : -1);
       }
       this.background = null;
     }

@@ -5,6 +5,11 @@ export type Message = { do: string; seq?: number; [key: string]: unknown };
 const PATIENCE = 400; // ms after which an unanswered request no longer holds back the next
 const RETRY = [250, 500, 1000, 2000]; // ms
 
+/** What a connection needs of a WebSocket, so that another channel can take its place. */
+export type Socket = Pick<WebSocket, 'send' | 'readyState' | 'binaryType' | 'onopen' | 'onmessage' | 'onclose'>;
+
+const OPEN = 1; // WebSocket.OPEN
+
 export interface Events {
   open(isFirst: boolean): void;
   closed(): void;
@@ -13,7 +18,7 @@ export interface Events {
 }
 
 export class Link {
-  private socket: WebSocket | null = null;
+  private socket: Socket | null = null;
   private seq = 0;
   private flying = 0; // number of the request that is not answered
   private since = 0;
@@ -24,7 +29,7 @@ export class Link {
   readonly latencies: number[] = []; // ms from the event to the poses applied
 
   constructor(
-    private readonly address: () => string,
+    private readonly make: () => Socket,
     private readonly events: Events,
   ) {
     this.connect();
@@ -32,11 +37,11 @@ export class Link {
   }
 
   get connected(): boolean {
-    return this.socket?.readyState === WebSocket.OPEN;
+    return this.socket?.readyState === OPEN;
   }
 
   private connect(): void {
-    const socket = new WebSocket(this.address());
+    const socket = this.make();
     this.socket = socket;
     socket.binaryType = 'arraybuffer';
     socket.onopen = () => {

@@ -3,30 +3,13 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { widened } from './axis';
+import { keyOf, type Line, scaleOf } from './line';
 import type { ClipData } from './wire';
 
 const COLORS = ['#2a78d6', '#e0703a', '#2a9d6f', '#8a63c9', '#c29a00', '#c2417c'];
 export const MOST_LINES = COLORS.length;
 const LIVE_SECONDS = 12;
 const LIVE_POINTS = 1200;
-
-export interface Line {
-  key: string; // of|what
-  label: string;
-  unit: string;
-}
-
-export const keyOf = (of: string, what: string): string => `${of}|${what}`;
-
-/** Values for people: angles in degrees. */
-export const scaleOf = (unit: string): [number, string] =>
-  unit === 'rad'
-    ? [180 / Math.PI, '°']
-    : unit === 'rad/s'
-      ? [180 / Math.PI, '°/s']
-      : unit === 'm'
-        ? [1000, 'mm']
-        : [1, unit];
 
 export class Plots {
   private plot: uPlot | null = null;

@@ -62,6 +62,7 @@ export interface FrameData {
   point: Triple;
   energy: number;
   poses: Float32Array; // of the movable parts: x y z, w x y z
+  contacts: Float32Array; // point, normal, 1 where it is lost, of each contact
 }
 
 export interface SeriesData {
@@ -80,11 +81,13 @@ export interface ClipHeader {
   ok: boolean;
   series: { of: string; what: string; unit: string }[];
   reactions: string[];
+  contacts: number; // how many there are
 }
-export interface ClipData extends Omit<ClipHeader, 'series' | 'reactions'> {
+export interface ClipData extends Omit<ClipHeader, 'series' | 'reactions' | 'contacts'> {
   poses: Float32Array[]; // of each time
   series: SeriesData[];
   reactions: Map<string, Float32Array>; // x y z of each time
+  contacts: Float32Array[]; // of each time, as in a frame
 }
 
 export interface Feature {
@@ -148,8 +151,8 @@ export function readFrame(data: ArrayBuffer): FrameData {
   const view = new DataView(data);
   const f = (at: number) => view.getFloat32(at, true);
   const bodies = view.getUint32(12, true);
-  if (data.byteLength !== HEADER + 28 * bodies)
-    throw new Error(`a frame of ${data.byteLength} bytes for ${bodies} parts`);
+  const rest = data.byteLength - HEADER - 28 * bodies; // contacts
+  if (rest < 0 || rest % 28) throw new Error(`a frame of ${data.byteLength} bytes for ${bodies} parts`);
   return {
     ack: view.getUint32(4, true),
     flags: view.getUint32(8, true),
@@ -160,6 +163,7 @@ export function readFrame(data: ArrayBuffer): FrameData {
     point: [f(40), f(44), f(48)],
     energy: f(52),
     poses: new Float32Array(data, HEADER, 7 * bodies),
+    contacts: new Float32Array(data, HEADER + 28 * bodies, rest / 4),
   };
 }
 
@@ -199,7 +203,10 @@ export async function unpackClip(header: ClipHeader, compressed: Uint8Array): Pr
     for (let k = 0; k < n; k++) for (let c = 0; c < 3; c++) force[3 * k + c] = rows[first + 3 * j + c][k];
     reactions.set(name, force);
   });
-  return { ...header, poses, series, reactions };
+  const start = first + 3 * header.reactions.length;
+  const wide = 7 * (header.contacts ?? 0);
+  const contacts = header.times.map((_, k) => Float32Array.from({ length: wide }, (_, c) => rows[start + c][k]));
+  return { ...header, poses, series, reactions, contacts };
 }
 
 export function readClip(data: ArrayBuffer): Promise<ClipData> {

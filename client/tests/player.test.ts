@@ -13,6 +13,7 @@ const clip = (loop: boolean): ClipData => ({
   poses: [0, 1, 5].map((x) => Float32Array.from([x, 0, 0, 1, 0, 0, 0])),
   series: [],
   reactions: new Map(),
+  contacts: [],
 });
 
 test('the interval of a time', () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pty
 import shutil
 import socket
 import subprocess
@@ -86,3 +87,34 @@ def test_node_without_a_network_is_told_with_the_way_out(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "come from the npm registry: check the network, or npm's settings" in done.stderr
     assert not (tmp_path / "src" / "cardan" / "view" / "page.html").exists()
+
+
+def demo(folder: Path, terminal: bool, **changes: str) -> str:
+    """What `make demo` runs in an environment whose programs only say how they were called."""
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml", "src/cardan/__init__.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("python", "cardan"):
+        (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{folder}/calls\n', encoding="utf-8")
+        (programs / name).chmod(0o755)
+    (folder / ".venv" / f".installed-{cardan.__version__}").touch()  # newer than pyproject.toml
+    environment = {key: value for key, value in os.environ.items() if key not in ("CI", "HEADLESS")} | changes
+    ours, theirs = pty.openpty()
+    try:
+        stdout = theirs if terminal else subprocess.DEVNULL
+        subprocess.run(["make", "demo"], cwd=folder, env=environment, stdout=stdout, check=True)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return (folder / "calls").read_text(encoding="utf-8")
+
+
+def test_the_demo_opens_the_page_in_a_terminal_and_prints_the_table_elsewhere(tmp_path: Path) -> None:
+    assert demo(tmp_path / "terminal", True) == "python client/build.py\ncardan view\n"
+    table = "cardan examples --solve\n"
+    assert demo(tmp_path / "none", False) == table
+    assert demo(tmp_path / "headless", True, HEADLESS="1") == table
+    assert demo(tmp_path / "ci", True, CI="true") == table

@@ -27,6 +27,12 @@ def change(tab: Tab, selector: str, value: str, event: str = "change") -> None:
 def test_parts_are_listed_hovered_picked_hidden_and_seen_through(opened) -> None:
     tab, bench = opened("slider_crank")
     names = ["ground", *bench._now.names]
+    # software rendering, as here: light mode
+    assert tab.js("[cardan.stage.software, cardan.stage.shadows, cardan.stage.parts[1].material.type]") == [
+        True,
+        False,
+        "MeshLambertMaterial",
+    ]
     assert tab.js("[...document.querySelectorAll('#parts .row .name')].map(e => e.innerText)") == names
     k = names.index("rod")
     x, y = screen(tab, "rod")
@@ -121,6 +127,10 @@ def test_the_view_is_switched(opened) -> None:
     tab.click("#toggle-shadows")
     tab.until("cardan.stage.settled ? 1 : 0")
     drawn["without a shadow"] = tab.screenshot()
+    tab.click("#toggle-edges")
+    assert tab.js("cardan.stage.edgesShown") is False
+    tab.until("cardan.stage.settled ? 1 : 0")
+    drawn["without edges"] = tab.screenshot()
     tab.click("#toggle-grid")
     assert tab.js("cardan.stage.gridShown") is False
     tab.until("cardan.stage.settled ? 1 : 0")
@@ -165,14 +175,56 @@ def test_motions_have_a_speed_plots_and_arrows_of_reactions(opened) -> None:
     for name, (start, end) in zip(names, arrows, strict=True):
         assert np.subtract(end, start) == pytest.approx(scale * forces[name][k], abs=1e-3 * scale * largest), name
     tab.screenshot(SHOTS / "reactions.png")
-    # a drag plots live, also the force of the hand
+    # a drag plots live: the line of the motion, a velocity, and the force of the hand
     tab.click("#end")
     change(tab, "#plot-choice", "hand|force")
     at = drag(tab, "crank", line(-30, -30))
-    wait_until(lambda: len(sizes := tab.js("cardan.plots.sizes")) == 2 and min(sizes) > 3, what="lines of a drag")
+    wait_until(lambda: len(sizes := tab.js("cardan.plots.sizes")) == 3 and min(sizes) > 3, what="lines of a drag")
     tab.mouse("Released", *at)
     # the slider of a driver
     settle(tab)
     change(tab, "[data-driver]", "50", "input")
     tab.until("Math.abs(Math.sin(0.5 * (cardan.values[0] - 50 * Math.PI / 180))) < 1e-5 ? 1 : 0")
     assert not tab.errors() and not tab.js("cardan.problems")
+
+
+def test_the_selected_part_has_other_edges(opened) -> None:
+    tab, bench = opened("slider_crank")
+    edges = "cardan.stage.parts.map(p => p.edges[0].material.color.getHexString())"
+    before = tab.js(edges)
+    assert len(set(before)) == 1
+    k = 1 + list(bench._now.names).index("rod")
+    tab.js(f"cardan.select({k}, null)")
+    after = tab.js(edges)
+    assert [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b] == [k]
+    tab.js("cardan.select(-1, null)")
+    assert tab.js(edges) == before
+
+
+RECTANGLES = """[...document.querySelectorAll('#title, #tree, #side, #tools, #cube, #transport, #status')]
+.filter(e => e.checkVisibility()).map(e => [e.id, e.getBoundingClientRect()])
+.map(([id, r]) => [id, r.left, r.right, r.top, r.bottom])"""
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_a_narrow_page_has_room_for_everything(opened, width: int) -> None:
+    """Nothing is outside the page or on top of another panel, also when the panels are asked for."""
+    tab, _ = opened("slider_crank")
+    height = 800
+    tab.resize(width, height)
+    tab.until("cardan.stage.settled ? 1 : 0")
+    shown = {}
+    for state in ("closed", "open"):
+        found = shown[state] = {name: box for name, *box in tab.js(RECTANGLES)}
+        for name, (left, right, top, bottom) in found.items():
+            assert left >= 0 and right <= width and top >= 0 and bottom <= height, (state, name)
+            for other, (a, b, c, d) in found.items():
+                apart = right <= a or b <= left or bottom <= c or d <= top
+                assert other == name or apart, (state, name, other)
+        tab.screenshot(SHOTS / f"narrow_{width}_{state}.png")
+        tab.click("#panels")
+    assert not {"tree", "side"} & set(shown["closed"]) and {"tree", "side"} <= set(shown["open"])
+    tab.click("#panels")
+    tab.click(".wiggle")  # what is in a panel can be used
+    tab.until("cardan.player && cardan.player.clip.kind === 'wiggle' ? 1 : 0")
+    assert not tab.errors()

@@ -7,11 +7,12 @@ import pytest
 
 import cardan as cd
 from cardan import shapes
-from cardan.examples import REGISTRY
+from cardan.examples import CONTACTS, GALLERY
 from cardan.joints import REGISTRY as KINDS
 from cardan.math import euler
 from cardan.view.hardware import teeth_of
 from cardan.view.palette import colors_of
+from cardan.view.render import render
 from cardan.view.scene import scene, strut_matrix, unpack
 from test_capabilities import CAPABILITIES, base
 
@@ -21,7 +22,7 @@ _scenes: dict = {}
 
 def gallery(name):
     if name not in _scenes:
-        m = REGISTRY[name].build()
+        m = GALLERY[name].build()
         state = m.assemble().state
         _scenes[name] = m, state, scene(m, state)
     return _scenes[name]
@@ -37,7 +38,7 @@ def world(drawn, poses=None):
     return found
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", GALLERY)
 def test_every_mechanism_of_the_gallery_is_drawn(name):
     m, _, drawn = gallery(name)
     assert [part.name for part in drawn.parts] == ["ground", *m.bodies]
@@ -53,11 +54,13 @@ def test_every_mechanism_of_the_gallery_is_drawn(name):
     every = np.concatenate(list(points.values()))
     assert np.linalg.norm(np.ptp(every, axis=0)) <= drawn.extent * (1 + 1e-6)
     assert np.linalg.norm(every - drawn.center, axis=1).max() <= 0.5 * drawn.extent * (1 + 1e-6)
-    assert drawn.extent < 10.0 * m.system.judged_length  # not lost in empty space
+    # The length of a system does not contain the sizes of the shapes of its contacts.
+    largest = max(np.linalg.norm(np.ptp(points[body], axis=0)) for body in m.bodies) if name in CONTACTS else 0.0
+    assert drawn.extent < 10.0 * max(m.system.judged_length, largest)  # not lost in empty space
     assert len(drawn.joints) == len(m.joints)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", GALLERY)
 def test_parts_reach_their_joints(name):
     """Both bodies of a joint are drawn around or near it, so that the mechanism holds together to the eye."""
     m, _, drawn = gallery(name)
@@ -142,7 +145,7 @@ def test_links_that_share_a_pin_lie_in_different_layers():
 
 
 def test_neighbours_have_different_colours():
-    for name in REGISTRY:
+    for name in GALLERY:
         m, _, _ = gallery(name)
         colors = colors_of(m)
         for joint in m.joints.values():
@@ -256,3 +259,21 @@ def test_a_state_of_another_mechanism_is_refused():
     _, other, _ = gallery("watt")
     with pytest.raises(cd.ModelError, match="is not of the mechanism 'slider_crank'"):
         drawn.poses_of(other)
+
+
+def test_a_shape_without_opacity_is_not_drawn_and_hides_nothing():
+    m = cd.Mechanism()
+    body = m.body("b")
+    body.attach(shapes.box(1, 1, 1), color="#ff0000")
+    seen = scene(m).parts[1].meshes
+    body.attach(shapes.sphere(3), color="#00ff0000")
+    assert len(scene(m).parts[1].meshes) == len(seen) == 1
+    body.attach(shapes.sphere(2), color="#00ff0080")
+    middle = render(scene(m), size=(40, 40))[20, 20].astype(int)
+    assert middle[0] > middle[2] + 40, "the red box is not seen through the green glass"
+    assert middle[1] > middle[2] + 20, "the glass is not seen"
+
+
+@pytest.mark.parametrize("name", ["ball_in_bowl", "coin", "rattleback"])
+def test_contacts_need_no_pedestal(name):
+    assert len(scene(gallery(name)[0], gallery(name)[1]).parts[0].meshes) == 1

@@ -118,6 +118,24 @@ def test_it_listens_on_this_machine_only(running: Server) -> None:
     assert running._socket.getsockname()[0] == "127.0.0.1"
 
 
+def test_frames_are_sent_at_once(running: Server) -> None:
+    """Without TCP_NODELAY a frame of several segments waits 40 ms for the acknowledgement of the first one."""
+    with tab(running):
+        wait_until(lambda: running._tabs, what="a tab")
+        numbers = {connection.fileno() for connection in connections(running)}
+        assert numbers
+        for number in numbers:
+            with socket.socket(fileno=os.dup(number)) as copy:
+                assert copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def connections(running: Server) -> list[Any]:
+    """The sockets of the tabs, on the server's side."""
+    transports = [one for one in gc.get_objects() if type(one).__name__ == "_SelectorSocketTransport"]
+    sockets = [one.get_extra_info("socket") for one in transports if not one.is_closing()]
+    return [one for one in sockets if one.fileno() >= 0 and one.getsockname()[1] == running.port]
+
+
 def test_a_port_in_use_is_told_with_the_way_out(running: Server) -> None:
     with pytest.raises(cd.ModelError, match=rf"port {running.port} cannot be used.*--port"):
         Server(port=running.port)

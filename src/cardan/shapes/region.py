@@ -217,8 +217,11 @@ def crossing(loops: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray] | Non
     starts = np.cumsum([0, *(len(rows) for rows in loops)])
     after = np.concatenate([np.roll(np.arange(a, b), -1) for a, b in pairwise(starts)])
     d = q - p
-    for k in range(len(p)):
-        others = np.arange(k + 1, len(p))
+    low, high = np.minimum(p[:, 0], q[:, 0]), np.maximum(p[:, 0], q[:, 0])
+    order = np.argsort(low, kind="stable")
+    last = np.searchsorted(low[order], high[order], side="right")  # edges that begin to the left of the end of each
+    for i, k in enumerate(order.tolist()):
+        others = order[i + 1 : last[i]]
         others = others[(others != after[k]) & (after[others] != k)]
         s1, s2 = (_turn(d[k], x[others] - p[k]) for x in (p, q))
         s3, s4 = (_turn(d[others], x - p[others]) for x in (p[k], q[k]))

@@ -12,7 +12,10 @@ from cardan._jit import jit
 
 @jit
 def fill(points, normals, faces, color, light, image, depth):
-    """Shade and draw faces; points: x, y [pixels] and z (larger is farther), shape (n, 3); normals in view axes."""
+    """Shade and draw faces; points: x, y [pixels] and z (larger is farther), shape (n, 3); normals in view axes.
+
+    color: red, green, blue, opacity.  What is not opaque hides nothing, so it must be drawn last.
+    """
     rows, columns = depth.shape
     for f in range(len(faces)):
         i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
@@ -43,8 +46,9 @@ def fill(points, normals, faces, color, light, image, depth):
                 half = max(d * 0.5 + nz * 0.5, 0.0)
                 shine = 0.16 * half**24
                 for c in range(3):
-                    image[y, x, c] = min(color[c] * shade + shine, 1.0)
-                depth[y, x] = z
+                    image[y, x, c] += color[3] * (min(color[c] * shade + shine, 1.0) - image[y, x, c])
+                if color[3] == 1.0:
+                    depth[y, x] = z
 
 
 @jit

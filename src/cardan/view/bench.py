@@ -18,10 +18,13 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.analysis.result import AssemblyResult
+from cardan.cad.draft import Draft
 from cardan.errors import CardanError, ModelError
+from cardan.files import writer
 from cardan.mechanism import Mechanism
 from cardan.system.state import FloatArray, State
 from cardan.view import clip as clips
+from cardan.view import desk, touches
 from cardan.view.clip import Clip
 from cardan.view.hand import Drag
 from cardan.view.mailbox import Inbox, Outbox
@@ -41,7 +44,7 @@ PULL_HZ: Final = 120.0  # steps towards a target that does not move; requests of
 LONGEST_PULL: Final = 3.0  # [s] for which a hand goes on towards a target that does not move
 LONGEST_SOLVE: Final = 20.0  # [s] of an assembly; the page waits
 
-Source = Callable[[], Mechanism]
+Source = Callable[[], Mechanism | Draft]  # a draft: its joints are accepted or refused in the page
 
 
 class Stopped(Exception):
@@ -64,6 +67,7 @@ class Bench:
         self._cancel = threading.Event()
         self._item = first
         self._mechanism: Mechanism | None = None
+        self._draft: Draft | None = None
         self._state: State | None = None
         self._first: State | None = None
         self._drag: Drag | None = None
@@ -170,9 +174,17 @@ class Bench:
             raise Refused(f"there is no {item!r}; choose one of the list")
         self._end_drag()
         self._cancel.clear()
-        title, build, duration = self._items[item]
-        self._mechanism = None
-        mechanism = build()
+        _, build, _ = self._items[item]
+        self._mechanism = self._draft = None
+        made = build()
+        if isinstance(made, Draft):
+            self._draft = made
+            made.diagnose()  # marks what is redundant
+        self._item = item
+        self._take(made.mechanism() if isinstance(made, Draft) else made, before, command.seq)
+
+    def _take(self, mechanism: Mechanism, before: State | None, ack: int) -> None:
+        """Show a mechanism; before: poses from which its parts begin."""
         self._undo.clear()
         self._kept.clear()
         self._pins.clear()
@@ -182,14 +194,15 @@ class Bench:
         if before is not None and result.ok:
             result = nearest(mechanism, result, before)
         state = result.state if np.isfinite(result.state.coordinates).all() else mechanism.state
-        self._mechanism, self._state, self._item = mechanism, state, item
+        self._mechanism, self._state = mechanism, state
         self._first = first if np.isfinite(first.coordinates).all() else state
         self._residual = result.residual
         self._outbox.post(struct.pack("<I", SCENE) + make_scene(mechanism, state).pack(), new_scene=True)
+        title, _, duration = self._items[self._item]
         self._outbox.post(
             write(
                 "model",
-                item=item,
+                item=self._item,
                 title=title,
                 drivers=self._drivers(),
                 coordinates=clips.describe(mechanism),
@@ -198,10 +211,54 @@ class Bench:
                 ok=result.ok,
             )
         )
-        self._show(ack=command.seq)
+        self._show(ack=ack)
+        if self._draft is not None:
+            text = "every joint is closed" if result.ok else "not every joint can be closed; see the marks"
+            self._outbox.post(write("desk", **desk.described(self._draft, mechanism, text, result.ok)))
         if not result.ok:
-            self._problem("It cannot be assembled", result.text(), ack=command.seq)
+            self._problem("It cannot be assembled", result.text(), ack=ack)
         self._tell_freedoms()
+
+    # -- joints of CAD parts -------------------------------------------------------------------------------------------
+
+    def _do_decide(self, command: Command) -> None:
+        """Accept or refuse a proposed joint."""
+        draft = self._drafted
+        (draft.accept if command["accept"] else draft.refuse)(command["joint"])
+        self._changed(command.seq)
+
+    def _do_join(self, command: Command) -> None:
+        """Add a joint on two picked faces."""
+        draft = self._drafted
+        a, b = (draft.pick(command[f"part_{k}"], command[f"face_{k}"]) for k in "ab")
+        draft.join(a, b, command["kind"])
+        self._changed(command.seq)
+
+    def _do_assemble(self, command: Command) -> None:
+        """Close the joints, from the places of the file."""
+        self._changed(command.seq, keeps=False)
+
+    def _changed(self, ack: int, *, keeps: bool = True) -> None:
+        """Show the mechanism of the joints that are accepted now; keeps: parts begin where they are."""
+        draft = self._drafted
+        self._end_drag()
+        draft.diagnose()
+        self._outbox.post(write("reloading"))
+        self._take(draft.mechanism(), self._state if keeps else None, ack)
+
+    @property
+    def _drafted(self) -> Draft:
+        if self._draft is None:
+            raise Refused("there are no CAD parts here; open a STEP file")
+        return self._draft
+
+    def _do_save(self, _: Command) -> None:
+        """Give the page the model file, with the parts where they are."""
+        self._end_drag()
+        copy = self._model.copy()
+        for name, pose in self._now.items():
+            copy[name].position, copy[name].orientation = pose.position, pose.quaternion
+        self._outbox.post(write("file", name=f"{self._model.name}.cardan.toml", text=writer.dumps(copy)))
 
     def _drivers(self) -> list[dict[str, Any]]:
         """Every driver, with its value now and a range for its slider."""
@@ -249,6 +306,11 @@ class Bench:
 
     def _show(self, ack: int = 0, **values: Any) -> None:
         frame = Frame(self._now.coordinates, ack, time=self._now.time, residual=self._residual)
+        if touches.names(self._now):
+            rows, lost = touches.rows(self._now)
+            frame = frame._replace(contacts=rows)
+            if lost != self._lost:
+                self._tell_stops((), lost, self._now)
         self._outbox.show(frame._replace(**values).pack())
 
     # -- the hand ------------------------------------------------------------------------------------------------------
@@ -296,15 +358,16 @@ class Bench:
         self._next_pull = time.perf_counter() + 1.0 / PULL_HZ
         self._residual = made.residual
         self._outbox.show(made._replace(ack=self._ack).pack())
-        if self._drag.stops != self._stops:
-            self._tell_stops(self._drag.stops, self._as_own(self._drag.state))
+        if self._drag.stops != self._stops or self._drag.lost != self._lost:
+            self._tell_stops(self._drag.stops, self._drag.lost, self._as_own(self._drag.state))
 
-    def _tell_stops(self, names: tuple[str, ...], state: State) -> None:
-        """Say which limits hold."""
-        self._stops = names
-        self._outbox.post(write("stops", texts=[limit_text(self._model, name, state) for name in names]))
+    def _tell_stops(self, names: tuple[str, ...], lost: tuple[str, ...], state: State) -> None:
+        """Say which limits hold, and which contacts are lost."""
+        self._stops, self._lost = names, lost
+        self._outbox.post(write("stops", texts=[limit_text(self._model, name, state) for name in names] + [*lost]))
 
     _stops: tuple[str, ...] = ()
+    _lost: tuple[str, ...] = ()
 
     def _do_tick(self, _: Command) -> None:
         """One frame of a live simulation."""
@@ -340,8 +403,8 @@ class Bench:
         if self._drag is not None:
             drag, self._drag = self._drag, None
             state = drag.close()
-            if self._stops:
-                self._tell_stops((), self._now)
+            if self._stops or self._lost:
+                self._tell_stops((), (), self._now)
             if np.isfinite(state.coordinates).all():
                 self._state = self._as_own(state)
 

@@ -27,6 +27,7 @@ from cardan.mechanism import Mechanism
 from cardan.system.formulas import plain
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
+from cardan.view import touches
 from cardan.view.protocol import CLIP
 
 MOST_COORDINATES: Final = 60  # whose values and rates are in a clip
@@ -57,6 +58,7 @@ class Clip:
     poses: FloatArray
     series: list[Series] = field(default_factory=list)
     reactions: dict[str, FloatArray] = field(default_factory=dict)
+    contacts: FloatArray | None = None  # shape (times, contacts, 7), as in a frame
     loop: bool = False
     text: str = ""
     ok: bool = True
@@ -73,13 +75,16 @@ class Clip:
             "ok": self.ok,
             "series": [one.as_dict() for one in self.series],
             "reactions": list(self.reactions),
+            "contacts": 0 if self.contacts is None else self.contacts.shape[1],
         }
 
     def data(self, level: int = 1) -> bytes:
-        """The compressed arrays: poses, series, and reactions, shape (joints, times, 3)."""
+        """The compressed arrays: poses, series, reactions, and contacts; one row over time for each number."""
         n = len(self.times)
         rows = [self.poses.reshape(n, -1).T, *(one.values[None] for one in self.series)]
         rows += [force.T for force in self.reactions.values()]
+        if self.contacts is not None:
+            rows.append(self.contacts.reshape(n, -1).T)
         return gzip.compress(shuffle(np.vstack(rows)), level, mtime=0)
 
     def pack(self, number: int) -> bytes:
@@ -107,6 +112,8 @@ def from_motion(mechanism: Mechanism, found: Motion | Simulation, *, loop: bool 
         "simulation" if isinstance(found, Simulation) else "motion", np.asarray(found.times), poses, states=states
     )
     clip.text, clip.ok, clip.loop = found.text(), found.ok, loop
+    if touches.names(states[0]):
+        clip.contacts = np.array([touches.rows(state)[0] for state in states])
     for joint, coordinate in coordinates(mechanism)[:MOST_COORDINATES]:
         of = (
             joint
@@ -136,7 +143,7 @@ def _forces(clip: Clip, mechanism: Mechanism, found: Motion | Simulation) -> Non
     if len(mechanism.bodies) > MOST_BODIES:
         clip.text += f"\nno reactions: more than {MOST_BODIES} bodies; use motion.reaction(joint)"
         return
-    named = [joint for joint in mechanism.joints.values() if joint.edge is not None]
+    named = [joint for joint in mechanism.joints.values() if joint.edge is not None and joint.edge.own is None]
     drivers = [joint for joint in mechanism.joints.values() if joint.kind.name == "drive"]
     try:
         for joint in drivers:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from typing import Any, Final
 
 import numpy as np
 
+from cardan.coordinates import verdict
 from cardan.errors import ModelError
 from cardan.interact.session import SessionStatus
 from cardan.mechanism import Mechanism
 from cardan.system.state import State
+from cardan.view import touches
 from cardan.view.protocol import GRASPED, SHORT, STOPPED, Frame
 
 log = logging.getLogger("cardan")
@@ -20,6 +23,7 @@ MOST_STEPS: Final = 20  # of one request; each closes the joints, so a frame may
 MOST_SECONDS: Final = 4e-3  # the same: no step begins that would end later
 STIFFNESS: Final = 1000.0  # [N/m] of a hand in kinematics: 1 N for each millimetre that the target is away
 RATE: Final = 480.0  # [Hz] of the cycles of dynamics
+TOLERANCE: Final = 1e-9  # of joints; only the residual of the verdict is used
 REACHED: Final = 1e-4  # of the extent: a target that is farther is shown by the stretched arrow
 
 
@@ -43,6 +47,9 @@ class Drag:
         self._target = np.zeros(3)
         self._seconds = 0.0
         self._heard = 0
+        self._has_contacts = bool(touches.names(self.state))
+        self._is_stuck = False
+        self.lost: tuple[str, ...] = ()  # contacts that are lost, in words
         self.stops: tuple[str, ...] = ()  # names of the limits that are reached
         self.is_moving = False  # whether more steps would bring the hand nearer to its target
 
@@ -71,7 +78,8 @@ class Drag:
                 if status != SessionStatus.MOVING or self._seconds * (count + 1) > MOST_SECONDS * count:
                     break
             self.is_moving = status == SessionStatus.MOVING
-            if status in (SessionStatus.STUCK, SessionStatus.FAILED):
+            self._is_stuck = status in (SessionStatus.STUCK, SessionStatus.FAILED)
+            if self._is_stuck:
                 log.debug("drag: %s", SessionStatus(status).name)
         return self._frame()
 
@@ -93,9 +101,18 @@ class Drag:
 
     def _frame(self) -> Frame:
         session = self._session
-        frame = Frame(
-            session.coordinates, time=session.time, residual=float(session.residual), milliseconds=1e3 * self._seconds
-        )
+        residual = float(session.residual)
+        if not math.isfinite(residual):  # of a step that was not taken: judge the pose that was kept
+            residual = self._judged()
+        frame = Frame(session.coordinates, time=session.time, residual=residual, milliseconds=1e3 * self._seconds)
+        if self._has_contacts:
+            state = self.state
+            rows, self.lost = touches.rows(state)
+            frame = frame._replace(contacts=rows)
+            if self._is_stuck:
+                self.lost += touches.at_edges(state)
+        if self.is_dynamic:
+            frame = frame._replace(energy=session.energy)
         self._hear()
         if self._grasp is None:
             return frame
@@ -103,6 +120,12 @@ class Drag:
         is_short = float(np.linalg.norm(point - self._target)) > REACHED * self._extent
         flags = GRASPED | (SHORT if is_short else 0) | (STOPPED if self.stops else 0)
         return frame._replace(flags=flags, force=tuple(self._grasp.force), point=tuple(point))
+
+    def _judged(self) -> float:
+        """The largest residual of the present pose, evaluated afresh."""
+        system, state = self._model.system, self.state
+        angles = np.array([state.angles.get(key, 0.0) for key in system.counted_angles])
+        return float(verdict.judge_system(system, state.coordinates, angles, TOLERANCE, state.time)[0].residual)
 
     def _hear(self) -> None:
         """Take note of limits that were reached or left."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_TEETH, FEWEST_TEETH = 120, 12
 INTERSECTING = 1e-6  # rad: axes at a smaller angle are parallel
 
+CONTACTS = ("contact", "point_on_curve", "point_on_surface")
 TRIM = {"universal": 3.4, "spherical": 0.0, "revolute": 0.0}
 
 
@@ -238,7 +239,19 @@ def _screw(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
     looks.add(b.body, extrusion(hexagon, 2.6 * r, holes=[(0.0, 0.0, 1.25 * r)]), b.origin, b.axes)
 
 
+def _by_shapes(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
+    """A contact: its shapes are drawn; nothing is drawn at their frames."""
+
+
+def _tip(looks: Looks, joint: Joint, a: Place, b: Place) -> None:
+    """A ball at the point on a; the shape of b is drawn by itself."""
+    looks.add(a.body, sphere(1.3 * looks.r), a.origin, None, STEEL)
+
+
 DRAW: dict[str, Callable[[Any, Joint, Place, Place], None]] = {
+    "contact": _by_shapes,
+    "point_on_curve": _tip,
+    "point_on_surface": _tip,
     "revolute": _revolute,
     "spherical": _spherical,
     "universal": _universal,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cardan.shapes import link, plate, revolution, sphere
+from cardan.shapes.curved import Curved
 from cardan.shapes.makers import cylinder
 from cardan.shapes.region import Pair, Region, circle, hull
 from cardan.shapes.shape import FloatArray, Shape
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SLENDER = 0.042  # radius of the pins, relative to the usual distance between joints
 CLOSE = 0.11  # and at most this much of the smallest distance between joints
+SLIDES = ("prismatic", "cylindrical", "screw", "point_on_line", "planar")  # which have a rail of their own
 FLAT_ENOUGH = 1e-6  # of the size of a body: points nearer to a plane are in it
 
 
@@ -54,8 +56,8 @@ class Looks:
         self.up = -np.array(mechanism.gravity) / size if size else np.array([0.0, 0.0, 1.0])
 
     def is_drawn(self, body: str) -> bool:
-        """Whether the user attached shapes, so that nothing is generated."""
-        return bool(self.bodies[body].attachments)
+        """Whether the user attached solids, so that nothing is generated; faces of contacts alone are not a body."""
+        return any(not isinstance(one.shape, Curved) for one in self.bodies[body].attachments)
 
     def add(
         self, body: str, shape: Shape, origin: Any, axes: FloatArray | None = None, color: Quadruple | None = None
@@ -77,10 +79,19 @@ class Looks:
 
     def attached(self) -> None:
         """The shapes that users attached."""
+        touches = self.mechanism.system.index.contacts.values()
+        outer = {(t.bodies[0] or "ground", t.pair.shapes[0].key()) for t in touches if t.pair.side < 0.0}
         for name, body in self.bodies.items():
             for one in body.attachments:
-                f = one.frame
-                self._put(name, one.shape, np.array(f.origin), np.column_stack([f.x, f.y, f.z]), one.color)
+                f, shape = one.frame, one.shape
+                if one.color is not None and one.color[3] == 0.0:
+                    continue  # not to be seen
+                if isinstance(shape, Curved):
+                    if not shape.geometry.freedoms:
+                        continue  # a point
+                    is_outside = (name, shape.geometry.key()) in outer
+                    shape = shape.drawn(float(self.mechanism.system.judged_length), is_outside)
+                self._put(name, shape, np.array(f.origin), np.column_stack([f.x, f.y, f.z]), one.color)
 
     def towards(self, place: Place) -> FloatArray | None:
         """Unit vector from a joint to the middle of the body's other joints, in body axes; None if there are none."""
@@ -241,7 +252,7 @@ def _ground(looks: Looks) -> None:
             t = plan.thickness
             profile = [(0.0, -0.5 * t), (2.4 * r, -0.5 * t), (2.4 * r, 0.2 * t), (1.9 * r, 0.5 * t), (0.0, 0.5 * t)]
             looks.add("ground", revolution(profile), place.origin + at * z, axes_from(z))
-        elif place.is_point and place.kind not in ("prismatic", "cylindrical", "screw", "point_on_line", "planar"):
+        elif place.is_point and place.kind not in (*SLIDES, *hardware.CONTACTS):
             free.append(place)
     points = distinct([p.origin for p in free], 1e-6 * looks.unit)
     if len(points) >= 3:

@@ -21,6 +21,8 @@ offset  type    header of a frame
 40      float32 grasped point in world [m], 3
 52      float32 energy [J] of the mechanism, NaN where it is not computed
 ======= ======= =====================================================================
+
+After the poses 7 float32 for each contact: point and normal in world, and 1 where it is lost, else 0.
 """
 
 from __future__ import annotations
@@ -65,13 +67,15 @@ class Frame(NamedTuple):
     force: Sequence[float] = NAN3
     point: Sequence[float] = NAN3
     energy: float = math.nan
+    contacts: FloatArray | None = None
 
     def pack(self) -> bytes:
         """The message."""
         poses = np.ascontiguousarray(self.coordinates, dtype="<f4")
         numbers = self.time, self.residual, self.milliseconds
         header = HEADER.pack(FRAME, self.ack, self.flags, len(poses), *numbers, *self.force, *self.point, self.energy)
-        return header + poses.tobytes()
+        contacts = b"" if self.contacts is None else np.ascontiguousarray(self.contacts, dtype="<f4").tobytes()
+        return header + poses.tobytes() + contacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, Callable[[Any], Any]]]] = {
     "keep": {"name": _name},
     "pose": {"name": _name},
     "restore": {"poses": _poses},
+    "decide": {"joint": _name, "accept": _flag},
+    "join": {"kind": _name, "part_a": _name, "face_a": _index, "part_b": _name, "face_b": _index},
+    "assemble": {},
+    "save": {},
 }
 
 

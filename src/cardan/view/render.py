@@ -106,7 +106,7 @@ def render(
         drawn.append((mesh, np.ascontiguousarray(points), np.ascontiguousarray(mesh.normals @ (camera.axes @ unit).T)))
     _shadow(scene, placed, camera, scale, image)
     light = np.array(LIGHT) / np.linalg.norm(LIGHT)
-    for mesh, points, normals in drawn:
+    for mesh, points, normals in sorted(drawn, key=lambda one: one[0].color[3] < 1.0):  # opaque ones first
         color = np.array(mesh.color)
         _raster.fill(points, normals.astype(np.float64), mesh.faces, color, light, image, depth)
     near = np.isfinite(depth)

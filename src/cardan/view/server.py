@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
 from cardan import _jit
+from cardan.cad.draft import Draft
+from cardan.cad.parts import Assembly
 from cardan.errors import CardanError, ModelError
-from cardan.examples import REGISTRY
+from cardan.examples import installed
 from cardan.mechanism import Mechanism
 from cardan.view import page
 from cardan.view.bench import THREAD, Bench, Source
@@ -57,7 +59,7 @@ POLICY: Final = (
 class Own(NamedTuple):
     """A mechanism of the user's own, read from files: it is built again when one of them changes."""
 
-    mechanism: Mechanism
+    mechanism: Mechanism | Draft
     build: Source
     files: tuple[Path, ...]
 
@@ -81,14 +83,18 @@ class Server:
     """
 
     def __init__(
-        self, mechanism: Mechanism | Own | None = None, *, first: str | None = None, port: int | None = None
+        self,
+        mechanism: Mechanism | Assembly | Draft | Own | None = None,
+        *,
+        first: str | None = None,
+        port: int | None = None,
     ) -> None:
         page.text()  # raises where it is missing
         self._items: dict[str, tuple[str, Source, float]] = {}
         self._own = mechanism if isinstance(mechanism, Own) else None
         if mechanism is not None:
             self._take(mechanism.mechanism if isinstance(mechanism, Own) else mechanism)
-        for name, example in REGISTRY.items():
+        for name, example in installed().items():
             self._items[name] = (example.title, example.build, example.duration)
         self._first = first or next(iter(self._items))
         self._token = token()
@@ -103,10 +109,9 @@ class Server:
         self._is_prepared = False
         self._thread = threading.Thread(target=self._run, name="cardan workbench server", daemon=True)
 
-    def _take(self, mechanism: Mechanism) -> None:
-        """Show a mechanism as the user's own."""
-        own = mechanism.copy()
-        self._items[OWN] = (mechanism.name, own.copy, 0.0)
+    def _take(self, mechanism: Mechanism | Assembly | Draft) -> None:
+        """Show a mechanism, or parts whose joints are to be chosen, as the user's own."""
+        self._items |= items_of(mechanism)
 
     @property
     def address(self) -> str:
@@ -264,6 +269,15 @@ class Server:
             self._tabs.discard(bench)
 
 
+def items_of(mechanism: Mechanism | Assembly | Draft) -> dict[str, tuple[str, Source, float]]:
+    """What a bench may load: a copy of a mechanism of the user's own, or a draft of the joints of CAD parts."""
+    if isinstance(mechanism, Assembly):
+        mechanism = Draft(mechanism)
+    if isinstance(mechanism, Draft):
+        return {OWN: (mechanism.assembly.path.stem, mechanism.copy, 0.0)}
+    return {OWN: (mechanism.name, mechanism.copy().copy, 0.0)}
+
+
 def _prepare() -> None:
     """Load the kernels in a thread of their own.  A failure is reported at the first drag."""
     try:
@@ -294,7 +308,8 @@ def bind(port: int | None) -> socket.socket:
         raise ModelError(f"the port is {port}; it must be between 0 (any free one) and 65535")
     tried = range(PORT, PORT + PORTS_TRIED) if port is None else (port,)
     for number in tried:
-        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Only with its protocol named does asyncio send at once (TCP_NODELAY); else frames wait 40 ms for an ACK.
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if os.name != "nt":  # there it would share a port in use
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -328,16 +343,21 @@ def token() -> str:
 
 
 def view(
-    mechanism: Mechanism | None = None, *, port: int | None = None, browser: bool = True, wait: bool = True
+    mechanism: Mechanism | Assembly | Draft | None = None,
+    *,
+    port: int | None = None,
+    browser: bool = True,
+    wait: bool = True,
 ) -> Server:
     """Open a mechanism in the browser, to look at it, drag its parts, play its drivers and simulate it.
 
-    mechanism: None for the gallery.  port: None for 8737 or the next free one.  browser: whether to open one; the
+    mechanism: None for the gallery; an assembly of CAD parts, or a draft of its joints, shows proposed joints to accept
+    or refuse.  port: None for 8737 or the next free one.  browser: whether to open one; the
     address is printed in any case.  wait: serve until interrupted by the keyboard; otherwise the server runs in a
     thread until ``server.close()``.  The mechanism is copied: what the workbench does leaves yours as it is.
     """
-    if mechanism is not None and not isinstance(mechanism, Mechanism):
-        raise ModelError(f"view was given {mechanism!r}; it must be a Mechanism")
+    if mechanism is not None and not isinstance(mechanism, Mechanism | Assembly | Draft):
+        raise ModelError(f"view was given {mechanism!r}; it must be a Mechanism, or parts of cd.load_step(path)")
     return run(Server(mechanism, port=port), browser=browser, wait=wait)
 
 

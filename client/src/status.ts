@@ -1,0 +1,37 @@
+// Degrees of freedom, residual and step time, always in sight; limits and lost contacts in words.
+
+import { h, setText } from './dom';
+import type { FreedomData } from './freedoms';
+import type { FrameData } from './wire';
+import { plural } from './words';
+
+export class Status {
+  private readonly lamp = h('span', { id: 'lamp', title: 'not connected' });
+  private readonly dof = h('span', { id: 'dof' });
+  private readonly residual = h('span', { id: 'residual' });
+  private readonly step = h('span', { id: 'step' });
+  private readonly stops = h('span', { id: 'stops', hidden: true });
+  readonly node = h(
+    'div',
+    { id: 'status', class: 'card', role: 'status' },
+    this.lamp,
+    this.dof,
+    this.residual,
+    this.step,
+    this.stops,
+  );
+
+  connected(on: boolean): void {
+    this.lamp.classList.toggle('on', on);
+    this.lamp.title = on ? 'connected' : 'not connected';
+  }
+
+  show(freedoms: FreedomData | null, frame: FrameData | null, stops: string[]): void {
+    const residual = frame && Number.isFinite(frame.residual) ? frame.residual.toExponential(1) : '–';
+    setText(this.dof, freedoms ? plural(freedoms.dof, 'degree of freedom', 'degrees of freedom') : '–');
+    setText(this.residual, `residual ${residual}`);
+    setText(this.step, `step ${frame?.milliseconds ? `${frame.milliseconds.toFixed(2)} ms` : '–'}`);
+    setText(this.stops, stops.join('; '));
+    this.stops.hidden = !stops.length;
+  }
+}
