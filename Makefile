@@ -3,6 +3,7 @@
 VENV   := .venv
 LOWEST := .venv-lowest
 CADQUERY := .venv-cadquery
+BUILD123D := .venv-build123d
 BIN    := $(VENV)/bin
 
 # The environment is renewed when pyproject.toml or the version changes: an editable install records the version.
@@ -29,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry cad fuzz long images clean
+.PHONY: help demo test warm client browser lint types contracts unit-test docs-test nojit-test wheel lowest bench bench-foundation bench-vocabulary bench-dynamics bench-geometry bench-contact cad build123d fuzz long images clean
 
 help:
 	@echo "make demo              open the workbench on the gallery (HEADLESS=1: print a table)"
@@ -42,8 +43,10 @@ help:
 	@echo "make bench-vocabulary  primitives of the user's own beside the built-in ones"
 	@echo "make bench-dynamics    steps of dynamics beside the installed peers"
 	@echo "make bench-geometry    NURBS and distances beside the installed peers"
+	@echo "make bench-contact     contacts: solved again after 1 mm, steps, and rows of up to 200 discs"
 	@echo "make bench             ours beside the installed peers (BENCH='--quick --peers none')"
 	@echo "make cad               assemblies of CadQuery, solved beside its own solver in an environment of its own"
+	@echo "make build123d         joints of build123d, their loops closed, in an environment of its own"
 	@echo "make fuzz              20,000 random mechanisms, judged by equations that are not the library's"
 	@echo "make long              make fuzz, and the laws that take too many cases for make test"
 	@echo "make images            the pictures of the documents"
@@ -112,14 +115,28 @@ bench-dynamics: $(STAMP)
 bench-geometry: $(STAMP)
 	@$(BIN)/python benchmarks/geometry.py $(BENCH)
 
-# CadQuery has dependencies of its own, so it gets an environment of its own.
+bench-contact: $(STAMP)
+	@$(BIN)/python benchmarks/contact.py
+
+# CadQuery and build123d want different versions of OCP, so each gets an environment of its own.
 cad: $(CADQUERY)/.installed
 	@$(CADQUERY)/bin/python -m pytest -q -s -p no:cacheprovider tests/cad/in_cadquery.py
 
+build123d: $(BUILD123D)/.installed
+	@$(BUILD123D)/bin/python -m pytest -q -s -p no:cacheprovider tests/cad/in_build123d.py
+
 $(CADQUERY)/.installed: pyproject.toml
-	@$(PYTHON) -m venv $(CADQUERY)
-	@$(CADQUERY)/bin/python -m pip install -qq 'cadquery>=2.8' 'pytest>=8.3,<10' -e .
+	$(call peer,$(CADQUERY),cadquery>=2.8)
+
+$(BUILD123D)/.installed: pyproject.toml
+	$(call peer,$(BUILD123D),build123d>=0.9)
+
+# $(call peer,environment,requirement)
+define peer
+	@$(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip install -qq '$(2)' 'pytest>=8.3,<10' -e .
 	@touch $@
+endef
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py $(BENCH)
@@ -137,6 +154,7 @@ images: $(STAMP)
 	@$(BIN)/python docs/figures.py
 	@$(BIN)/python docs/animation.py
 	@$(BIN)/python docs/recording.py
+	@$(BIN)/python docs/gallery.py
 
 # Tried with its own empty kernel cache, from a directory where only the installed package can be found.
 wheel: $(STAMP)
@@ -180,5 +198,5 @@ $(LOWEST)/.installed-$(VERSION): pyproject.toml tests/lowest-versions.txt
 	$(call install,$(LOWEST),$(LOWEST_PYTHON),$(LOWEST_SUPPORTED),Python 3.11 or 3.12 (make LOWEST_PYTHON=...),-c tests/lowest-versions.txt)
 
 clean:
-	@rm -rf $(VENV) $(LOWEST) dist build client/node_modules client/build src/cardan/view/page.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) $(LOWEST) $(CADQUERY) $(BUILD123D) dist build client/node_modules client/build src/cardan/view/page.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find src tests benchmarks fuzz docs client -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -8,7 +8,7 @@ file.  To record another tree, put it on the path: ``PYTHONPATH=../old/src pytho
 Only the public API is used, so trees with different internals can be compared.
 
 gallery   each mechanism from its drawn start and STARTS random ones: ``auto`` in every formulation, every other method
-          in ``manifold`` and, from the first few starts, in the other formulations; ``assemble_many``; the stepper;
+          in ``manifold`` and, from the first few starts, in the other formulations; ``assemble_many``; sessions;
           its diagnosis; its driven motion; whether its facts hold
 fuzz      case (seed, index) of the fuzzer, assembled with the options of the case; every 4th is diagnosed
 
@@ -54,6 +54,7 @@ FORMULATIONS = (
     "euler_parameters",
     "relative",
     "relative_euler_parameters",
+    "relative_virtual_rotation",
     "virtual_rotation",
     "euler_angles",
 )
@@ -148,25 +149,27 @@ def of_gallery(name: str, method: str, formulation: str) -> list[dict[str, Any]]
     return answers
 
 
-def of_stepper(name: str) -> list[dict[str, Any]]:
+def of_session(name: str) -> list[dict[str, Any]]:
+    import cardan as cd
     from cardan import examples
 
     m = examples.REGISTRY[name].build()
     extent = spread(m)
 
     def steps(label: str, start: Any) -> dict[str, Any]:
-        stepper = m.stepper(start)
-        met = False
-        while not met and not stepper.stalled and stepper.iterations < MOST_STEPS:
-            met = stepper.step()
-        status = "met" if met else "stalled" if stepper.stalled else "step limit"
-        poses = np.array(stepper.state.coordinates).ravel()
-        residual, iterations = float(stepper.residual), int(stepper.iterations)
+        session = m.session(start, closed=False)
+        found = cd.SessionStatus.MOVING
+        while found == cd.SessionStatus.MOVING and session.cycles < MOST_STEPS:
+            found = session.step()
+        words = {cd.SessionStatus.IDLE: "met", cd.SessionStatus.STUCK: "stalled"}
+        status = words.get(found, "step limit")
+        poses = np.array(session.state.coordinates).ravel()
+        residual, iterations = float(session.residual), int(session.cycles)
         return record(label, status, iterations=iterations, residual=residual, extent=extent, poses=poses)
 
     answers = []
     for k, start in enumerate(random_starts(m, extent)):
-        label = f"gallery {name} stepper start {k}"
+        label = f"gallery {name} session start {k}"
         answers += results_of(label, lambda label=label, start=start: steps(label, start))
     return answers
 
@@ -264,7 +267,7 @@ def tasks(cases: int, seed: int) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     for name in examples.REGISTRY:
         found += [(of_gallery, name, method, formulation) for method in METHODS for formulation in FORMULATIONS]
-        found += [(of_stepper, name), (of_batch, name), (of_pose, name)]
+        found += [(of_session, name), (of_batch, name), (of_pose, name)]
     return found + [(of_fuzz, seed, index) for index in range(cases)]
 
 

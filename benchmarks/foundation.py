@@ -24,6 +24,7 @@ import problems
 from cardan import examples
 
 MET = 1e-10  # tolerance of the judge [m, sine]
+MOVING = int(cd.SessionStatus.MOVING)
 
 SMALL_SOLVE = """
 import time; a = time.perf_counter()
@@ -64,11 +65,11 @@ def warm_step(model: problems.Model, count: int) -> dict:
     """Median time of one step, over all steps from uniform starts to the solution except the first."""
     seconds = []
     for seed in range(count):
-        stepper = adapter.build(model, model.start(seed)).stepper()
-        met = stepper.step()
-        while not met and not stepper.stalled:
+        session = adapter.build(model, model.start(seed)).session(closed=False)
+        status = session.step()
+        while status == MOVING:
             began = time.perf_counter()
-            met = stepper.step()
+            status = session.step()
             seconds.append(time.perf_counter() - began)
     return {"median µs": 1e6 * float(np.median(seconds)), "steps": len(seconds)}
 

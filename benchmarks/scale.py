@@ -16,11 +16,13 @@ from pathlib import Path
 import numpy as np
 
 import adapter
+import cardan as cd
 import problems
 from problems import Model
 
 EVERY = 10  # links between two local loops
 ACROSS = 3  # links that a local loop spans
+MOVING = int(cd.SessionStatus.MOVING)
 STEPS = 12  # steps for the median; the first one is omitted because its memory is cold
 
 
@@ -57,15 +59,13 @@ def one(kind: str, count: int) -> dict:
     seconds = time.perf_counter() - began
     residual = model.residual(adapter.poses(result.state))
     peak = peak_megabytes()
-    stepper = mechanism.stepper()
-    stepper.step()
+    session = mechanism.session(closed=False)
+    status = session.step()
     steps = []
-    while len(steps) < STEPS and not stepper.stalled:
+    while len(steps) < STEPS and (status == MOVING or not steps):
         began = time.perf_counter()
-        met = stepper.step()
+        status = session.step()
         steps.append(time.perf_counter() - began)
-        if met:
-            break
     return {
         "bodies": count,
         "ok": bool(result.ok),

@@ -65,15 +65,15 @@ def blended(a: cd.State, b: cd.State, part: float) -> cd.State:
 
 def assembled(m: cd.Mechanism, start: cd.State) -> Frames:
     """Frames of an assembly: the start, the states after each iteration with frames in between, the result."""
-    stepper = m.stepper(start)
+    session = m.session(start, closed=False)
     states = [start]
-    met = False
-    while not met:
-        met = stepper.step()
-        if stepper.stalled:
+    status = cd.SessionStatus.MOVING
+    while status != cd.SessionStatus.IDLE:
+        status = session.step()
+        if status == cd.SessionStatus.STUCK:
             raise SystemExit(f"{m.name} does not assemble from this start")
-        if stepper.iterations == len(states):
-            states.append(stepper.state)
+        if session.cycles == len(states):
+            states.append(session.state)
     if len(states) > len(ITERATIONS) + 1:
         raise SystemExit(f"{m.name} takes {len(states) - 1} iterations, more than the {len(ITERATIONS)} that are shown")
     frames = [start] * SCATTERED

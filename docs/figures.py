@@ -33,24 +33,13 @@ SHOWN = (
     ("bent_chain", "bent chain\n3 degrees of freedom", 2),
     ("bricard", "Bricard 6R: Grübler count 0,\n1 degree of freedom", 5),
 )
-COLUMNS = 6  # of the contact sheet
 SLIM = 1e-6  # ratio of singular values below which points are coplanar or collinear
-FILL = 1.3  # zoom that fills a panel, in Matplotlib's units
-FLAT = 1e-9  # m: a mechanism whose joint points are coplanar within this is drawn from above
-Y_UP = ("strandbeest",)
-VIEWS = {  # elevation and azimuth [°], if the default view hides important parts
-    "cardan_joint": (55, -90),
-    "differential": (35, -65),
-    "indexing_table": (38, -60),
-    "lead_screw": (24, -62),
-}
 ALSO = {  # points to draw besides the joint points, by mechanism and suffix of the body's name
     "watt": {"coupler": (watt.HALF, 0.0, 0.0)},
     "folding_table": {f"{name}_leg": (folding_table.LEG, 0.0, 0.0) for name in folding_table.SIDES},
     "jansen_leg": {"lower_triangle": jansen_leg.LEG.foot_on_triangle()},
     "strandbeest": {f"{leg.prefix}lower_triangle": leg.foot_on_triangle() for _, leg in strandbeest.legs()},
 }
-WHEN = {"folding_table": 1.1, "lead_screw": 2.0}  # s: time of the drawn pose, if not 0
 SCATTER_ANGLE, SCATTER_DISTANCE = 1.0, 0.5  # rad and m: largest displacement of parts from the sketch
 
 Outline = np.ndarray  # m, shape (points, 3), in body axes
@@ -250,24 +239,6 @@ def seen(m: cd.Mechanism, states: list[cd.State]) -> np.ndarray:
     )
 
 
-def fit(axes, world: np.ndarray, elevation: float, azimuth: float, *, y_up: bool) -> None:
-    """Scale the panel to the points as seen from this direction."""
-    el, az = np.radians((elevation, azimuth))
-    right = np.array([-np.sin(az), np.cos(az), 0.0])
-    up = np.array([-np.sin(el) * np.cos(az), -np.sin(el) * np.sin(az), np.cos(el)])
-    axis = np.cross(right, up)
-    permuted = world[:, [2, 0, 1]] if y_up else world
-    across = permuted @ np.column_stack([right, up, axis])
-    low, high = across.min(axis=0), across.max(axis=0)
-    middle = np.column_stack([right, up, axis]) @ ((low + high) / 2)
-    middle = middle[[1, 2, 0]] if y_up else middle
-    half = 0.5 * max(high[:2] - low[:2])
-    for set_limits, c in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
-        set_limits(c - half, c + half)
-    axes.set_box_aspect((1, 1, 1), zoom=FILL)
-    axes.set_axis_off()
-
-
 def frame(axes, m: cd.Mechanism, states: list[cd.State], zoom: float = 0.48) -> None:
     world = seen(m, states)
     low, high = world.min(axis=0), world.max(axis=0)
@@ -299,30 +270,6 @@ def gallery() -> None:
     figure.subplots_adjust(left=0.03, right=0.995, bottom=0.0, top=0.90, wspace=0.0, hspace=0.0)
     IMAGES.mkdir(exist_ok=True)
     figure.savefig(IMAGES / "gallery.png", facecolor="white")
-
-
-def contact_sheet() -> None:
-    """Every mechanism of the gallery, assembled from its sketch."""
-    rows = -(-len(examples.REGISTRY) // COLUMNS)
-    figure = plt.figure(figsize=(2.2 * COLUMNS, 2.3 * rows), dpi=110)
-    for number, example in enumerate(examples.REGISTRY.values()):
-        m = example.build()
-        result = m.assemble()
-        if not result.ok:
-            raise SystemExit(f"{example.name}: {result.text()}")
-        state = m.move([0.0, WHEN[example.name]], result.state).states[-1] if example.name in WHEN else result.state
-        axes = figure.add_subplot(rows, COLUMNS, 1 + number, projection="3d", proj_type="ortho")
-        shown = seen(m, [state])
-        if example.name not in VIEWS and np.ptp(shown[:, 2]) < FLAT:
-            view = 90, -90
-        else:
-            view = VIEWS.get(example.name, (18, -58))
-        axes.view_init(elev=view[0], azim=view[1], vertical_axis="y" if example.name in Y_UP else "z")
-        draw(axes, m, state)
-        fit(axes, shown, *view, y_up=example.name in Y_UP)
-        axes.set_title(example.name, fontsize=10, color=INK, y=1.0)
-    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.95, wspace=0.0, hspace=0.08)
-    figure.savefig(IMAGES / "contact_sheet.png", facecolor="white")
 
 
 def descent() -> None:
@@ -358,7 +305,6 @@ def closest_pair() -> None:
 
 if __name__ == "__main__":
     gallery()
-    contact_sheet()
     descent()
     hands()
     closest_pair()

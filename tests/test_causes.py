@@ -212,7 +212,7 @@ def shaft():
     return m
 
 
-@pytest.mark.parametrize("use", ["assemble", "assemble_many", "stepper", "diagnose"])
+@pytest.mark.parametrize("use", ["assemble", "assemble_many", "session", "diagnose"])
 def test_a_state_too_far_away_to_square_is_refused(use):
     """A dict of poses was refused, a state was not."""
     m = shaft()

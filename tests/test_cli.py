@@ -21,10 +21,10 @@ import pytest
 import cardan
 from cardan.analysis.move import _Path
 from cardan.cli import VERBS, main, output, parser, solve, warmup
-from cardan.examples import REGISTRY, Example, rsur
+from cardan.examples import GALLERY, Example, installed, rsur
 
 Captured = pytest.CaptureFixture[str]
-GALLERY = Path(__file__).resolve().parents[1] / "gallery"
+FOLDER = Path(__file__).resolve().parents[1] / "gallery"
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -82,7 +82,7 @@ def test_help_loads_no_verb_and_no_numpy() -> None:
 def test_a_solve_of_a_file_does_not_load_linear_algebra_of_scipy() -> None:
     """It takes a third of the time of a command with kernels in the cache."""
     code = (
-        f"import sys; from cardan.cli import main; code = main(['solve', {str(GALLERY / 'planar_4r.cardan.toml')!r}]); "
+        f"import sys; from cardan.cli import main; code = main(['solve', {str(FOLDER / 'planar_4r.cardan.toml')!r}]); "
         "sys.exit(code or ('SciPy was loaded' if 'scipy.linalg' in sys.modules else 0))"
     )
     run = run_python(code)
@@ -103,7 +103,7 @@ def test_help_and_a_solve_are_fast(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """Processor time; compiled modules are kept, as they are after an installation by pip."""
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
-    solve_file = ("solve", str(GALLERY / "planar_4r.cardan.toml"))
+    solve_file = ("solve", str(FOLDER / "planar_4r.cardan.toml"))
     for arguments in (("--help",), solve_file):
         processor_seconds(*arguments)
     assert min(processor_seconds("--help") for _ in range(3)) < 0.3
@@ -126,7 +126,7 @@ def test_json_is_one_document_for_files_scripts_and_names(
     script = tmp_path / "crank.py"
     script.write_text("print('noise')\nfrom cardan.examples.slider_crank import build\n")
     found = []
-    for model in ("slider_crank", f"{script}:build", str(GALLERY / "slider_crank.cardan.toml")):
+    for model in ("slider_crank", f"{script}:build", str(FOLDER / "slider_crank.cardan.toml")):
         assert main([verb, model, *options, "--json"]) == 0
         document = read_json(capsys)
         found.append({key: value for key, value in document.items() if key not in ("name", "seconds", "timings")})
@@ -404,32 +404,34 @@ def test_ctrl_c_while_kernels_compile(tmp_path: Path) -> None:
 def test_examples_lists_names_and_titles(capsys: Captured) -> None:
     assert main(["examples"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(REGISTRY)
-    assert all(line.endswith(e.title) for line, e in zip(lines, REGISTRY.values(), strict=True))
+    assert [line.split()[0] for line in lines] == list(installed())
+    assert all(line.endswith(e.title) for line, e in zip(lines, installed().values(), strict=True))
     assert main(["examples", "--json"]) == 0
-    assert read_json(capsys) == [{"name": e.name, "title": e.title} for e in REGISTRY.values()]
+    assert read_json(capsys) == [{"name": e.name, "title": e.title} for e in installed().values()]
 
 
-def test_examples_solve_prints_a_table_and_facts(capsys: Captured) -> None:
+def test_examples_solve_prints_a_table_and_facts(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cardan.examples.find_spec", lambda name: None)  # those from CAD have their own test
     assert main(["examples", "--solve"]) == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
     assert lines[0].split() == [
         "mechanism", "status", "dof", "Grübler", "redundant", "residual", "iterations", "restarts", "time", "ms"
     ]  # fmt: skip
-    rows = [line.split() for line in lines[1 : 1 + len(REGISTRY)]]
-    counts = [[e.name, "assembled", str(e.dof), str(e.gruebler), str(e.redundant)] for e in REGISTRY.values()]
+    rows = [line.split() for line in lines[1 : 1 + len(GALLERY)]]
+    counts = [[e.name, "assembled", str(e.dof), str(e.gruebler), str(e.redundant)] for e in GALLERY.values()]
     assert [row[:5] for row in rows] == counts
-    assert {len(line) for line in lines[: 1 + len(REGISTRY)]} == {len(lines[0])}
-    for name in REGISTRY:
+    assert {len(line) for line in lines[: 1 + len(GALLERY)]} == {len(lines[0])}
+    for name in GALLERY:
         assert sum(line.startswith(f"{name}: ") for line in lines) >= 2
 
 
-def test_examples_solve_as_json(capsys: Captured) -> None:
+def test_examples_solve_as_json(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cardan.examples.find_spec", lambda name: None)
     assert main(["examples", "--solve", "--json"]) == 0
     document = read_json(capsys)
-    assert [item["name"] for item in document] == list(REGISTRY)
-    for item, example in zip(document, REGISTRY.values(), strict=True):
+    assert [item["name"] for item in document] == list(GALLERY)
+    for item, example in zip(document, GALLERY.values(), strict=True):
         assert item["ok"] is True
         assert item["failure"] is None
         assert item["facts"]
@@ -451,7 +453,8 @@ def test_examples_solve_reports_failures(capsys: Captured, monkeypatch: pytest.M
     wrong = Example("rsur", "declared wrongly", rsur.build, rsur.check, dof=2, gruebler=1)
     conflict = Example("conflicting", "cannot be", _conflicting, lambda m, r: [], dof=3, gruebler=4)
     for example, status in ((wrong, "WRONG"), (conflict, "conflict")):
-        monkeypatch.setattr("cardan.cli.examples.REGISTRY", {example.name: example})
+        only = {example.name: example}
+        monkeypatch.setattr("cardan.cli.examples.installed", lambda only=only: only)
         assert main(["examples", "--solve"]) == 1
         table, facts = capsys.readouterr().out.split("\n\n", 1)
         assert table.splitlines()[1].split()[:2] == [example.name, status]
@@ -482,7 +485,7 @@ def test_ctrl_c_in_a_motion_stops_the_gallery(
         return original(self, target)
 
     monkeypatch.setattr(_Path, "advance", advance)
-    monkeypatch.setattr("cardan.cli.examples.REGISTRY", {name: REGISTRY[name], "rsur": REGISTRY["rsur"]})
+    monkeypatch.setattr("cardan.cli.examples.GALLERY", {name: GALLERY[name], "rsur": GALLERY["rsur"]})
     assert main(arguments) == 130
     captured = capsys.readouterr()
     assert captured.err == "cardan: interrupted\n"
@@ -553,7 +556,7 @@ def test_json_replaces_numbers_that_are_not_finite(capsys: Captured) -> None:
 def test_move_runs_the_duration_of_a_driven_example(capsys: Captured) -> None:
     assert main(["move", "lead_screw", "--frames", "3", "--json"]) == 0
     document = read_json(capsys)
-    duration = REGISTRY["lead_screw"].duration
+    duration = GALLERY["lead_screw"].duration
     assert document["times"] == [0.0, duration / 2, duration]
     assert document["turns"]["thread"] == 0
     assert max(document["coordinates"]["thread.angle [rad]"]) > 4 * 6.28
@@ -591,13 +594,22 @@ def test_simulate_as_json_and_as_files(capsys: Captured, tmp_path: Path) -> None
     assert [float(line.split(",")[1]) for line in lines[1:]] == document["coordinates"]["A [rad]"]
 
 
+def test_simulate_draws_a_picture(capsys: Captured, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "run.png"
+    options = ["--duration", "0.1", "--frames", "5", "--step", "1e-2", "--plot", str(picture)]
+    assert main(["simulate", "slider_crank", *options]) == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG" and picture.stat().st_size > 5000
+    assert "5 times" in capsys.readouterr().out
+
+
 # -- warmup ------------------------------------------------------------------------------------------------------------
 
 AFTER_WARMUP = """
 import contextlib, io, sys
 from cardan import _jit
 from cardan.cli import main
-from cardan.examples import REGISTRY
+from cardan.examples import REGISTRY, installed
 from cardan.lazy import LazyModule
 
 def overloads():
@@ -615,7 +627,7 @@ def run(*arguments):
 def kept():
     return {str(path) for path in _jit.CACHE_DIRECTORY.rglob("*.nbc")}
 
-for example in REGISTRY.values():  # functions of the gallery's own are compiled when they are first asked for
+for example in installed().values():  # functions of the gallery's own are compiled when they are first asked for
     system = example.build().system
     system.addressed, system.judged().addressed, system.curvature_codes()
 run("warmup")
@@ -629,6 +641,7 @@ for formulation in (
     "euler_angles",
     "relative",
     "relative_euler_parameters",
+    "relative_virtual_rotation",
 ):
     for method in ("auto", "levenberg_marquardt", "newton", "newton_lu", "hybrid"):
         run("solve", "planar_4r", "--formulation", formulation, "--method", method)
@@ -692,3 +705,9 @@ def test_move_prints_zeros_instead_of_rounding_errors(capsys: Captured, monkeypa
     monkeypatch.setenv("COLUMNS", "160")  # wider than the table: in a narrow terminal a summary is printed
     assert main(["move", "planetary_gear", "--frames", "3"]) == 0
     assert not re.search(r"\de-(1[3-9]|[2-9]\d)", capsys.readouterr().out.split("t [s]")[1])
+
+
+@pytest.mark.parametrize("arguments", [["view", "x.step", "--floating"], ["solve", "rsur", "--loops", "l.cardan.toml"]])
+def test_options_of_a_urdf_are_refused_for_other_models(arguments: list[str], capsys: Captured) -> None:
+    assert main(arguments) == 2
+    assert "--loops and --floating are for a URDF" in capsys.readouterr().err

@@ -510,3 +510,15 @@ def test_tolerances_prints_a_table_writes_rows_and_draws(tmp_path: Path, capsys:
     assert sum(found["contributions"].values()) == pytest.approx(1.0)
     assert main(["study", "tolerances", "bicycle"]) != 0
     assert "slider_crank" in capsys.readouterr().err
+
+
+def test_the_contact_study_prints_gaps_errors_and_costs(capsys, tmp_path):
+    picture = tmp_path / "contact.png"
+    assert main(["study", "contact", "--steps", "3", "--plot", str(picture)]) == 0
+    text = capsys.readouterr().out
+    assert "C^p of the papers" in text and "richardson" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["study", "contact", "--steps", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["papers"]) == 4 and document["errors"]["richardson"] < 1e-7
+    assert main(["study", "contact", "--steps", "0"]) == 2

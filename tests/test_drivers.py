@@ -337,10 +337,13 @@ def test_a_state_carries_its_time_and_an_assembly_takes_it_from_there():
     assert m.assemble({"arm": later["arm"]}).state.time == 0.0  # poses alone have no time
     assert later.moved({}).time == 0.75
     assert m.diagnose(later).assembled and not m.diagnose(m.assemble(time=0.1).state.moved(dict(later))).assembled
-    stepper = m.stepper(later, time=1.0)
-    while not stepper.step():
-        assert not stepper.stalled
-    assert stepper.state.time == 1.0 and m["A"].coordinate(stepper.state) == pytest.approx(2.0)
+    session = m.session(later, time=1.0, closed=False)
+    while (status := session.step()) == cd.SessionStatus.MOVING:
+        pass
+    assert status == cd.SessionStatus.IDLE
+    assert session.state.time == 1.0 and m["A"].coordinate(session.state) == pytest.approx(2.0)
+    whole = m.session(later, time=1.0)
+    assert whole.state.time == 1.0 and m["A"].coordinate(whole.state) == pytest.approx(2.0)
 
 
 def test_a_mechanism_without_drivers_may_be_assembled_at_a_time():

@@ -50,7 +50,7 @@ def test_every_module_with_an_example_is_registered() -> None:
     names = [module.name for module in pkgutil.iter_modules(examples.__path__)]
     modules = [importlib.import_module(f"cardan.examples.{name}") for name in names]
     found = {name: module.EXAMPLE for name, module in zip(names, modules, strict=True) if hasattr(module, "EXAMPLE")}
-    assert found == REGISTRY
+    assert found == examples.installed()
     assert all(name == example.name == example.build().name for name, example in found.items())
 
 

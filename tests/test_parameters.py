@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
-from math import cos, hypot, pi, sin, sqrt
+from math import acos, cos, hypot, pi, sin, sqrt
 
 import numpy as np
 import pytest
@@ -96,11 +97,12 @@ def test_every_verb_uses_the_values_of_the_state_it_is_given():
     assert found.state.variables == {"crank_length": 0.2, "rod_length": 0.45, "offset": 0.05}
     assert m["rod_length"].value == 0.4
     x = slider_at(0.5, rod=0.45)
-    stepper = m.stepper(state)
-    while not stepper.step():
-        assert not stepper.stalled
+    session = m.session(state, closed=False)
+    while (status := session.step()) == cd.SessionStatus.MOVING:
+        pass
+    assert status == cd.SessionStatus.IDLE
     motion, simulation = m.move([0.0, 0.1], found.state), m.simulate(0.1, found.state, times=[0.0, 0.1])
-    for reached in (found.state, stepper.state, motion.states[0], simulation.states[0], m.solve_rates(found.state)):
+    for reached in (found.state, session.state, motion.states[0], simulation.states[0], m.solve_rates(found.state)):
         assert m["slide"].coordinate(reached) == pytest.approx(x, abs=1e-11)
         assert reached.variables["rod_length"] == 0.45
     assert simulation.coordinate(m["slide"])[1] == pytest.approx(slider_at(0.6, rod=0.45), abs=1e-6)
@@ -208,7 +210,7 @@ CASES = {
 
 def test_the_cases_cover_every_joint_that_takes_a_parameter():
     others = {"couple", "drive", "limit"}  # of functions
-    others |= {"contact", "point_on_curve", "point_on_surface"}  # of shapes
+    others |= {"contact", "path", "point_on_curve", "point_on_surface"}  # of shapes
     assert set(CASES) | others == set(REGISTRY)
 
 
@@ -260,7 +262,8 @@ def test_derivatives_of_every_primitive_by_its_parameters_agree_with_differences
     held, free = m.system, system
     q = formulations.to_reference(held, held.authored)
     q = formulations.with_angles_of_poses(held, q)
-    mine = formulations.problem(held, "manifold").residual(q)
+    form = held.judged() if name == "distance_squared" else held  # a free length is not squared
+    mine = formulations.problem(form, "manifold").residual(q)
     assert formulations.problem(free, "manifold").residual(start)[: mine.size] == pytest.approx(mine, abs=1e-14)
 
 
@@ -566,6 +569,159 @@ def test_tolerances_agree_with_samples_over_a_turn():
     again = m.tolerances(state, ["slide"], dict(reversed(tolerances.items())), samples=20_000, seed=1, workers=1)
     assert again.samples == pytest.approx(found.samples, abs=1e-14)  # neither order nor threads matter
     assert "rod_length" in found.text()
+
+
+NUMBERS = {  # every number of a joint, and a value that it can have; all other options are not numbers
+    "gear": {"ratio": 0.5, "phase": 0.2},
+    "rack": {"radius": 0.3, "offset": 0.1},
+    "belt": {"radius_1": 0.2, "radius_2": 0.3, "phase": 0.1},
+    "screw": {"pitch": 0.4, "offset": 0.1},
+    "distance": {"length": 0.7},
+    "angle": {"angle": 0.9},
+    "line_distance": {"distance": 0.4},
+    "plane_distance": {"distance": 0.4},
+    "limit": {"lower": -0.5, "upper": 0.5},
+}
+FLAGS = {"crossed", "squared", "cosine", "function"}
+REFUSED = {"limit"}  # a stop is a number; its joint may have parameters
+
+
+def with_option(kind, option, value, **flags):
+    """A joint of a kind, all numbers as above but one."""
+    m = cd.Mechanism(kind)
+    parameter = m.parameter("p", value, lower=value - 1.0, upper=value + 1.0)
+    first, second, third = (m.body(name, orientation=euler.from_rotation_vector((0.2, 0.3, 0.7))) for name in "abc")
+    a = m.revolute("A", m.ground.frame(x=X), first.frame(x=X))
+    c = m.prismatic("P", m.ground.frame(z=X, x=Z), third.frame(z=X, x=Z))
+    b = m.revolute("B", m.ground.frame((1, 0, 0), x=X), second.frame(x=X)) if kind in ("gear", "belt") else None
+    ends = {"gear": (a, b), "belt": (a, b), "rack": (a, c), "limit": (a,)}
+    frames = first.frame((0.3, 0, 0), z=Y, x=X), second.frame((0.1, 0.4, 0), z=(0, 1, 1), x=X)
+    numbers = {**NUMBERS[kind], option: parameter, **flags}
+    getattr(m, kind)("new", *ends.get(kind, frames), **numbers)
+    return m
+
+
+def test_the_table_of_numbers_has_every_option_of_every_joint():
+    found = {kind: {o for o in made.options if o not in FLAGS} for kind, made in REGISTRY.items()}
+    assert {kind: set(numbers) for kind, numbers in NUMBERS.items()} == {k: v for k, v in found.items() if v}
+
+
+@pytest.mark.parametrize(("kind", "option"), [(k, o) for k, own in NUMBERS.items() for o in own])
+def test_a_parameter_may_be_any_number_of_a_joint_or_is_refused_by_name(kind, option):
+    if kind in REFUSED:
+        with pytest.raises(cd.ModelError, match=rf"{option}.*a parameter is not allowed here"):
+            with_option(kind, option, NUMBERS[kind][option])
+        return
+    flags = {"distance": [{}, {"squared": True}], "angle": [{}, {"cosine": True}], "belt": [{}, {"crossed": True}]}
+    for own in flags.get(kind, [{}]):
+        m = with_option(kind, option, NUMBERS[kind][option], **own)
+        system = m.system.with_variables(("p",))
+        worst, largest = differences(system, m.state, system.tail, "manifold")
+        assert largest > 0.0 and worst <= DERIVATIVE
+        held = m.assemble()
+        assert held.ok, held.text()
+        again = m.assemble(held.state, free=["p"])
+        assert again.ok and again.state.variables["p"] == NUMBERS[kind][option]
+
+
+def test_parameters_in_drivers_loads_and_bodies_are_refused_by_name():
+    m = slider_crank(driven=False)
+    L, a, b = m["offset"], m.ground.point((0, 1, 0)), m["crank"].point((0.1, 0, 0))
+    refused = {
+        "driver": lambda: m.drive("new", m["A"], L),
+        "limit": lambda: m.limit("new", m["A"], upper=L),
+        "stiffness": lambda: m.spring("new", a, b, stiffness=L),
+        "rest": lambda: m.spring("new", a, b, stiffness=1.0, rest=L),
+        "damping": lambda: m.spring("new", a, b, stiffness=1.0, damping=L),
+        "of a joint": lambda: m.spring("new", m["A"], stiffness=L),
+        "viscous": lambda: m.friction("new", m["A"], viscous=L),
+        "force": lambda: m.force("new", b, (L, 0, 0)),
+        "torque": lambda: m.torque("new", m["crank"], (0, 0, L)),
+        "mass": lambda: m.body("new", mass=L),
+        "position": lambda: m.body("new", position=(L, 0, 0)),
+    }
+    for name, call in refused.items():
+        with pytest.raises(cd.ModelError) as error:
+            call()
+        assert "offset" in str(error.value) and "parameter" in str(error.value), (name, str(error.value))
+        assert "new" not in m
+
+
+def test_the_free_length_of_a_squared_distance_is_not_the_negative_root():
+    for drawn in (0.05, 0.5, 3.0):
+        m = cd.Mechanism("squared")
+        length = m.parameter("length", drawn)
+        arm = m.body("arm")
+        m.revolute("A", m.ground.frame(x=X), arm.frame(x=X))
+        m.distance("rod", m.ground.point((2, 0, 0)), arm.point((1, 0, 0)), length, squared=True)
+        m.drive("motor", m["A"], 2.0)
+        found = m.assemble(free=["length"])
+        assert found.ok
+        assert found.state.variables["length"] == pytest.approx(hypot(2 - cos(2.0), sin(2.0)), abs=EXACT)
+
+
+def test_a_free_angle_needs_no_period():
+    """Values that differ by a turn give the same poses; the value that is found is the one near the drawn value."""
+    poses = []
+    for turns in (-1, 0, 3):
+        m = cd.Mechanism("angle")
+        tilt = m.parameter("tilt", 0.3 + 2 * pi * turns)
+        arm = m.body("arm", position=(1, 0, 0))
+        m.fixed("A", m.ground.frame(z=Z, x=(cd.cos(tilt), cd.sin(tilt), 0.0)), arm.frame((-1, 0, 0), z=Z, x=X))
+        m.distance("rod", m.ground.point((0, 2, 0)), arm.point(), 1.5)
+        found = m.assemble(free=["tilt"])
+        assert found.ok
+        value = found.state.variables["tilt"]
+        assert cos(value - pi / 2) == pytest.approx((5 - 1.5**2) / 4, abs=EXACT)  # by the law of cosines
+        assert abs(value - tilt.value) < pi
+        poses.append(found.state.coordinates)
+    assert np.allclose(poses[0], poses[1], atol=1e-9) and np.allclose(poses[2], poses[1], atol=1e-9)
+
+
+def with_tilt(value, *, period=2 * pi, rod=1.5):
+    """An arm at an angle that is a parameter, held by a rod."""
+    m = cd.Mechanism("tilt")
+    tilt = m.parameter("tilt", value, period=period)
+    arm = m.body("arm", position=(1, 0, 0))
+    m.fixed("A", m.ground.frame(z=Z, x=(cd.cos(tilt), cd.sin(tilt), 0.0)), arm.frame((-1, 0, 0), z=Z, x=X))
+    m.distance("rod", m.ground.point((0, 2, 0)), arm.point(), rod)
+    return m
+
+
+def test_a_parameter_with_a_period_is_found_within_half_of_it():
+    """From states whose value is some turns away, and in a batch; without a period it stays there."""
+    m, plain = with_tilt(0.3), with_tilt(0.3, period=None)
+    expected = pi / 2 - acos((5 - 1.5**2) / 4)  # by the law of cosines
+    assert m["tilt"].period == 2 * pi and plain["tilt"].period == 0.0
+    turns = [-2, 0, 5]
+    starts = [m.assemble().state.with_variables({"tilt": 0.3 + 2 * pi * k}) for k in turns]
+    found = m.assemble_many(starts, free=["tilt"], workers=1)
+    assert found.ok.all()
+    assert found.variable("tilt") == pytest.approx([expected] * 3, abs=1e-9)
+    away = plain.assemble_many(starts, free=["tilt"], workers=1).variable("tilt")
+    assert away == pytest.approx([expected + 2 * pi * k for k in turns], abs=1e-9)
+    nearest = m.assemble(free=["tilt"], least="nearest")
+    assert nearest.ok and nearest.state.variables["tilt"] == pytest.approx(expected, abs=1e-9)
+    copies = pickle.loads(pickle.dumps(m)), copy.deepcopy(m)
+    assert all(made == m and made["tilt"].period == 2 * pi for made in copies)
+    assert m != plain
+    assert m.assemble(starts[2], free=["tilt"]).state.variables["tilt"] == pytest.approx(expected, abs=1e-9)
+    m["tilt"].value = 0.3 + 4 * pi
+    assert m.assemble(free=["tilt"]).state.variables["tilt"] == pytest.approx(expected + 4 * pi, abs=1e-9)
+
+
+def test_a_period_excludes_bounds_and_formulas_that_have_another():
+    m = cd.Mechanism("bad")
+    with pytest.raises(cd.ModelError, match="'a' was given bounds and a period"):
+        m.parameter("a", 0.3, lower=0.0, period=1.0)
+    with pytest.raises(cd.ModelError, match="period of parameter 'a' is -1"):
+        m.parameter("a", 0.3, period=-1.0)
+    assert "a" not in m
+    m = with_tilt(0.3)
+    m.distance("second", m.ground.point((0, 0, 1)), m["arm"].point(), 1.0 + m["tilt"])
+    assert m.assemble().status  # held, it need not be periodic
+    with pytest.raises(cd.ModelError, match=r"'tilt' has the period 6\.28319, but <\(tilt \+ 1\)> changes by 6\.28"):
+        m.assemble(free=["tilt"])
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from cardan.coordinates import formulations, shares
 from cardan.examples import REGISTRY, random_start
 from cardan.solvers import abi, methods
 from cardan.solvers.problem import Job
-from cardan.study import parallel
+from cardan.study import minima, parallel
 from cardan.system.state import Pose
 
 LONGEST = cd.SpringOptions(gain=math.inf)
@@ -216,6 +216,18 @@ def test_hybrid_reaches_the_solution_within_its_budget():
     assert solved >= 18
     chain = parallel.chain(200).assemble(scattered(200, 1), method="hybrid")
     assert chain.ok
+
+
+def test_hybrid_does_not_spend_its_spring_steps_without_getting_near():
+    """Newton takes over where the present rate would not lead to the switch."""
+    mechanism = REGISTRY["rsur"].build()
+    poses = minima.starting_poses(mechanism, 30, 0)
+    starts = [{name: (p[:3], p[3:]) for name, p in zip(mechanism.bodies, own, strict=True)} for own in poses]
+    found = [mechanism.assemble(start, method="hybrid") for start in starts]
+    assert sum(result.ok for result in found) >= 29
+    assert sum(result.iterations >= 500 for result in found) <= 1
+    batch = mechanism.assemble_many(starts, method="hybrid")
+    assert batch.iterations.tolist() == [result.iterations for result in found]
 
 
 def test_options_change_the_run():

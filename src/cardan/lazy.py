@@ -33,6 +33,15 @@ class LazyModule:
         return getattr(import_module(self.__dict__["_name"]), attribute)
 
 
+def direct(kernel: Any) -> Any:
+    """The machine code of a kernel that was called once: calls do not look up the types of their arguments again.
+
+    The machine code converts numbers itself.  Returns the kernel if it is not compiled, or compiled for several types.
+    """
+    known: Any = getattr(kernel, "signatures", ())
+    return kernel.compile(known[0]) if len(known) == 1 else kernel
+
+
 class TieredModule(LazyModule):
     """A module whose kernels are interpreted for the first few small calls, unless their machine code is cached."""
 
