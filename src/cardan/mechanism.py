@@ -272,7 +272,7 @@ class Mechanism:
 
     def _at(self, start: Any) -> Any:
         """A context in which the drawing has the parameter values of a state."""
-        if not self._parameters or not isinstance(start, State):
+        if not self._parameters or not isinstance(start, State) or start.variables == self._drawn:
             return _HERE
         drawn = {name: start.variables.get(name, value) for name, value in self._drawn.items()}
         if drawn == self._drawn:
@@ -1059,10 +1059,11 @@ class Mechanism:
         given.  The result does not depend on it, to the last bit.
         """
         own = _checked_options(options, changes)
-        if not self._parameters and not free and least is None:
+        where = self._at(start) if self._parameters else _HERE
+        if where is _HERE and not free and least is None:
             plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own, workers)
             return plain_result
-        with self._at(start):
+        with where:
             system = self._with_free(free)
             if least is None:
                 result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
