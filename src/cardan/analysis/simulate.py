@@ -128,9 +128,7 @@ def simulate(
         nothing = np.empty((0, equations.columns))
         return Simulation(equations, nothing, SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
     own = equations.system
-    known = {**getattr(state, "angles", {}), **found.state.angles}  # loads may count angles that kinematics does not
-    angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
-    q = formulations.to_reference(own, found.state.coordinates, angles)
+    q = principal_pose(own, found.state, state)
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
@@ -348,6 +346,13 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
             f"times go from {found[0]:g} to {found[-1]:g} s; they must lie within {first:g} … {first + duration:g} s"
         )
     return found
+
+
+def principal_pose(system: System, found: State, start: Any) -> FloatArray:
+    """q of the principal frames in a state that was assembled from a start."""
+    known = {**getattr(start, "angles", {}), **found.angles}  # loads may count angles that kinematics does not
+    angles = np.array([known.get(key, 0.0) for key in system.counted_angles])
+    return formulations.to_reference(system, found.coordinates, angles)
 
 
 def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:
