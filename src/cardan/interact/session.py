@@ -638,8 +638,11 @@ class Session:
 
     @property
     def energy(self) -> float:
-        """Kinetic energy, and potential energy of gravity, springs and bushings [J]; NaN in a kinematic session."""
-        if self.mode == "kinematic":
+        """Kinetic energy, and potential energy of gravity, springs and bushings [J].
+
+        NaN in a kinematic session, and while joints that were open at the start have no hands yet.
+        """
+        if self.mode == "kinematic" or self._closing is not None:
             return float("nan")
         e, bodies = self._equations, len(self._system.names)
         v = np.asarray(self._run.v).reshape(bodies, -1)
