@@ -12,7 +12,7 @@ import numpy as np
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
-from cardan.analysis.touching import lost_contacts
+from cardan.analysis.touching import lost_contacts, refuse_jumps
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import abi as dynamics_abi
@@ -115,6 +115,8 @@ class Session:
         self._numbers = {name: k for k, name in enumerate(bodies)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
+        if mode == "dynamic":
+            refuse_jumps(system)
         self.rate = check.positive(rate, "rate")
         self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
         self._lock = threading.Lock()
