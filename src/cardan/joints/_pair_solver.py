@@ -62,8 +62,7 @@ def start_from(table, x, w, i, j):
 
 @inner
 def rank_samples(table, w):
-    """TOP ← the pairs of samples that are most nearly opposite and close, of a point on a curve the nearest ones: score,
-    numbers.
+    """TOP ← the pairs of samples that are most nearly opposite and close: score, numbers.  ON_CURVE: the nearest ones.
 
     AIM ← of the pairs whose curvatures allow a contact at any angle about the normal, the best one.
     """
