@@ -14,7 +14,7 @@ from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.analysis.touching import lost_contacts, told
+from cardan.analysis.touching import lost_contacts, refuse_jumps, told
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
@@ -114,6 +114,7 @@ def simulate(
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     o = asked.checked()
+    refuse_jumps(system)
     deadline = None if o.max_seconds is None else began + o.max_seconds
     options = AssemblyOptions(max_seconds=o.max_seconds, tolerance=o.tolerance)
     found = assemble(system, state, getattr(state, "time", None), options)
