@@ -205,6 +205,28 @@ def test_files_scripts_and_names_are_solved_alike(tmp_path: Path, capsys: Captur
     assert read_json(capsys)["problems"] == ["it has 0 degrees of freedom, not 1"]
 
 
+def test_a_check_as_json_has_names_numbers_and_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "planar_4r", "--json"]) == 0
+    document = read_json(capsys)
+    assert document["redundant"] == [
+        {"constraint": "D", "primitive": "coincidence", "row": 2},
+        {"constraint": "D", "primitive": "aligned", "row": 0},
+        {"constraint": "D", "primitive": "aligned", "row": 1},
+    ]
+    (motion,) = document["free_motions"]
+    assert (motion["body"], motion["unit"], motion["bodies"]) == ("crank", "rad", ["crank", "coupler", "rocker"])
+    m = cardan.Mechanism("apart")
+    bar = m.body("bar")
+    m.revolute("hinge", m.ground.frame(), bar.frame())
+    m.distance("rod", m.ground.point((3, 0, 0)), bar.point((1, 0, 0)), 0.5)
+    m.save(tmp_path / "apart.cardan.toml")
+    assert main(["check", str(tmp_path / "apart.cardan.toml"), "--json"]) == 1
+    worst = read_json(capsys)["worst"]
+    assert {item["unit"] for item in worst} <= {"m", "rad"}
+    assert {item["name"] for item in worst} <= {"hinge", "rod"}
+    assert all(item["residual"] > 0.0 for item in worst)
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
