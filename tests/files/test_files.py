@@ -593,13 +593,27 @@ def test_lines_are_those_of_tomllib() -> None:
     assert "not valid TOML" in found.message
 
 
+@pytest.mark.parametrize("suffix", [".cardan.toml", ".json"])
+def test_a_byte_order_mark_and_line_ends_of_windows_are_read(suffix: str, tmp_path: Path) -> None:
+    m = REGISTRY["planar_4r"].build()
+    target = tmp_path / f"four bär 四{suffix}"
+    m.save(target)
+    target.write_bytes(b"\xef\xbb\xbf" + target.read_bytes().replace(b"\n", b"\r\n"))
+    assert cd.load(target) == m
+
+
+def test_a_missing_version_is_named_with_the_line_that_is_needed() -> None:
+    assert problems("[bodies.a]\n")[0].message == "the key is missing; cardan = 1 is the version of the format"
+    assert problems("cardan = true\n")[0].message.startswith("it is True; cardan = 1 is")
+
+
 def test_a_file_of_a_directory_or_of_bytes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(cd.ModelError, match="must end in"):
         cd.load(tmp_path / "a.txt")
     with pytest.raises(cd.ModelError, match="cannot be read: No such file"):
         cd.load(tmp_path / "a.toml")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(cd.FileError, match="not UTF-8"):
+    with pytest.raises(cd.FileError, match="not UTF-8 text: byte 0 invalid start byte; save it as UTF-8"):
         cd.load(tmp_path / "b.toml")
     with pytest.raises(cd.ModelError, match="cannot be written"):
         cd.Mechanism("m").save(tmp_path / "none" / "c.toml")
