@@ -301,6 +301,21 @@ def test_examples_are_copied_as_files_and_scripts(
     assert main(["check", "rsur.py"]) == 0
     assert main(["examples", "copy", "rusr"]) == 2
     assert "did you mean 'rsur'" in capsys.readouterr().err
+    assert main(["examples", "copy", "rsur", "-o", "rsur.txt"]) == 2
+    assert "must end in .toml, .json, .py" in capsys.readouterr().err
+
+
+def test_a_copied_example_that_may_have_been_edited_is_not_replaced(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    edited = tmp_path / "rsur.cardan.toml"
+    edited.write_text("edited")
+    assert main(["examples", "copy", "rsur"]) == 2
+    assert "'rsur.cardan.toml' exists, and may have been edited; -o rsur.cardan.toml replaces it" in capsys.readouterr().err
+    assert edited.read_text() == "edited"
+    assert main(["examples", "copy", "rsur", "-o", "rsur.cardan.toml"]) == 0
+    assert cardan.load(edited) == rsur.build()
 
 
 def test_help_names_every_verb(capsys: Captured) -> None:
