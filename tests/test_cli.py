@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import logging
@@ -312,10 +313,22 @@ def test_a_copied_example_that_may_have_been_edited_is_not_replaced(
     edited = tmp_path / "rsur.cardan.toml"
     edited.write_text("edited")
     assert main(["examples", "copy", "rsur"]) == 2
-    assert "'rsur.cardan.toml' exists, and may have been edited; -o rsur.cardan.toml replaces it" in capsys.readouterr().err
+    assert (
+        "'rsur.cardan.toml' exists, and may have been edited; -o rsur.cardan.toml replaces it"
+        in capsys.readouterr().err
+    )
     assert edited.read_text() == "edited"
     assert main(["examples", "copy", "rsur", "-o", "rsur.cardan.toml"]) == 0
     assert cardan.load(edited) == rsur.build()
+
+
+def test_a_lack_of_memory_is_an_error_and_no_traceback(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(args: argparse.Namespace) -> int:
+        raise MemoryError("Unable to allocate 7.28 TiB")
+
+    monkeypatch.setattr(solve, "run", run)
+    assert main(["solve", "rsur"]) == 2
+    assert capsys.readouterr().err == "cardan: error: there is not enough memory: Unable to allocate 7.28 TiB\n"
 
 
 def test_help_names_every_verb(capsys: Captured) -> None:
@@ -335,6 +348,8 @@ def test_help_names_every_verb(capsys: Captured) -> None:
         (["solve"], "arguments are required: MODEL"),
         (["simulate", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
         (["simulate", "rsur", "--frames", "1"], "--frames is 1; it must be 2 or more"),
+        (["simulate", "rsur", "--frames", "1000000000000"], "is 1000000000000; it must be 10,000,000 or less"),
+        (["move", "rsur", "--frames", "10000001"], "--frames is 10000001; it must be 10,000,000 or less"),
         (["simulate", "rsur", "--duration", "nan"], "--duration is nan; it must be finite and positive"),
         (["simulate", "rsur", "--step", "1e-3", "--rtol", "1e-3"], "give one of them"),
         (["simulate", "rsur", "--plot", "x.gif"], "its name must end in .png"),

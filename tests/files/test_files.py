@@ -700,7 +700,9 @@ def test_names_with_any_characters_are_carried() -> None:
             assert made == m
 
 
-@pytest.mark.parametrize("bad", ["1.0", '"L"', "[1, 0]", "[[1, 0, 0]]", "[1, 0, [0]]", "true", "{}", '"x"', "[nan, 0, 0]"])
+@pytest.mark.parametrize(
+    "bad", ["1.0", '"L"', "[1, 0]", "[[1, 0, 0]]", "[1, 0, [0]]", "true", "{}", '"x"', "[nan, 0, 0]"]
+)
 @pytest.mark.parametrize("key", ["z", "x", "origin"])
 def test_an_axis_or_origin_that_is_no_list_of_three_numbers_is_an_error_with_its_place(key: str, bad: str) -> None:
     end = f'{{ body = "a", {key} = {bad} }}'
@@ -708,10 +710,14 @@ def test_an_axis_or_origin_that_is_no_list_of_three_numbers_is_an_error_with_its
     joint = '[joints.j]\nkind = "revolute"\na = "ground"\nb = '
     shape = f'shapes = [{{ kind = "sphere", radius = 1, {key} = {bad} }}]\n'
     frame = f"frames = {{ f = {{ {key} = {bad} }} }}\n"
-    cases = {f"{head}{shape}": "bodies.a.shapes.0", f"{head}{frame}": "bodies.a.frames.f", f"{head}{joint}{end}": "joints.j.b"}
-    for text, place in cases.items():
-        found = problems(text)
-        assert found and found[0].key.startswith(place), (text, found)
+    cases = {
+        f"{head}{shape}": "bodies.a.shapes.0",
+        f"{head}{frame}": "bodies.a.frames.f",
+        f"{head}{joint}{end}": "joints.j.b",
+    }
+    for content, place in cases.items():
+        found = problems(content)
+        assert found and found[0].key.startswith(place), (content, found)
 
 
 # -- saving ------------------------------------------------------------------------------------------------------------

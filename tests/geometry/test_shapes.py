@@ -346,12 +346,28 @@ def different_shapes():
     plate = g.Surface([[(-1, -1, 0), (-1, 1, 0)], [(1, -1, 0), (1, 1, 0)]], degree=1)
     loop, other = g.Curve(corners, degree=1), g.Curve(corners[::-1], degree=1)
     points = [(0, 0), (1, 0.1), (2, 0), (3, 1.0 / 3.0)]
-    made = [g.sphere(0.2), g.sphere(0.3), g.circle(0.2), g.plane(1.0), g.torus(1.0 / 3.0, 0.1), g.cylinder(0.3, (-1, 2))]
+    made = [
+        g.sphere(0.2),
+        g.sphere(0.3),
+        g.circle(0.2),
+        g.plane(1.0),
+        g.torus(1.0 / 3.0, 0.1),
+        g.cylinder(0.3, (-1, 2)),
+    ]
     made += [g.analytic.Point((0.0, 0.0, 0.2)), g.analytic.Point((0.0, 0.2, 0.0))]
-    made += [g.Curve(points), g.Curve(points, degree=2), g.Curve(points, (1, 2, 1.5, 1)), g.Curve(points, periodic=True)]
+    made += [
+        g.Curve(points),
+        g.Curve(points, degree=2),
+        g.Curve(points, (1, 2, 1.5, 1)),
+        g.Curve(points, periodic=True),
+    ]
     made += [g.Curve([(*p, 0.0) for p in points]), plate, g.Face(plate, [loop]), g.Face(plate, [other]), surface()]
     made += [g.traced(lambda u, v: (u, v, u * v), (0, 1), (0, 1)), g.traced(lambda u, v: (u, v, u * v), (0, 1), (0, 2))]
-    return [*made, g.traced(lambda u, v: (u, v, u + v), (0, 1), (0, 1)), *(edge(plate, curve) for curve in (loop, other))]
+    return [
+        *made,
+        g.traced(lambda u, v: (u, v, u + v), (0, 1), (0, 1)),
+        *(edge(plate, curve) for curve in (loop, other)),
+    ]
 
 
 def edge(surface, curve):
