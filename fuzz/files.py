@@ -24,6 +24,7 @@ from cardan.examples import GALLERY
 from cardan.files import reader, writer
 
 SECONDS = 1.0  # of processor time, for one file
+REPORT = 5000  # cases between two lines on stderr
 SEEDS = (
     *("planar_4r", "rsur", "slider_crank", "planetary_gear", "indexing_table", "folding_table", "differential"),
     *("cam_flat", "geneva", "ball_in_bowl", "involute_pair", "surface_pair"),  # contacts
@@ -248,6 +249,9 @@ def run(first: int, cases: int) -> tuple[Counter[str], float, list[str]]:
         longest = max(longest, seconds)
         if seconds > SECONDS:
             failures.append(f"case {k}: {seconds:.2f} s")
+        if (k + 1) % REPORT == 0:
+            told = "; ".join(failures)
+            print(f"after case {k}: longest {longest:.2f} s; {len(failures)} failures {told}", file=sys.stderr)
     return counted, longest, failures
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import logging
@@ -205,6 +206,28 @@ def test_files_scripts_and_names_are_solved_alike(tmp_path: Path, capsys: Captur
     assert read_json(capsys)["problems"] == ["it has 0 degrees of freedom, not 1"]
 
 
+def test_a_check_as_json_has_names_numbers_and_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "planar_4r", "--json"]) == 0
+    document = read_json(capsys)
+    assert document["redundant"] == [
+        {"constraint": "D", "primitive": "coincidence", "row": 2},
+        {"constraint": "D", "primitive": "aligned", "row": 0},
+        {"constraint": "D", "primitive": "aligned", "row": 1},
+    ]
+    (motion,) = document["free_motions"]
+    assert (motion["body"], motion["unit"], motion["bodies"]) == ("crank", "rad", ["crank", "coupler", "rocker"])
+    m = cardan.Mechanism("apart")
+    bar = m.body("bar")
+    m.revolute("hinge", m.ground.frame(), bar.frame())
+    m.distance("rod", m.ground.point((3, 0, 0)), bar.point((1, 0, 0)), 0.5)
+    m.save(tmp_path / "apart.cardan.toml")
+    assert main(["check", str(tmp_path / "apart.cardan.toml"), "--json"]) == 1
+    worst = read_json(capsys)["worst"]
+    assert {item["unit"] for item in worst} <= {"m", "rad"}
+    assert {item["name"] for item in worst} <= {"hinge", "rod"}
+    assert all(item["residual"] > 0.0 for item in worst)
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
@@ -279,6 +302,33 @@ def test_examples_are_copied_as_files_and_scripts(
     assert main(["check", "rsur.py"]) == 0
     assert main(["examples", "copy", "rusr"]) == 2
     assert "did you mean 'rsur'" in capsys.readouterr().err
+    assert main(["examples", "copy", "rsur", "-o", "rsur.txt"]) == 2
+    assert "must end in .toml, .json, .py" in capsys.readouterr().err
+
+
+def test_a_copied_example_that_may_have_been_edited_is_not_replaced(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    edited = tmp_path / "rsur.cardan.toml"
+    edited.write_text("edited")
+    assert main(["examples", "copy", "rsur"]) == 2
+    assert (
+        "'rsur.cardan.toml' exists, and may have been edited; -o rsur.cardan.toml replaces it"
+        in capsys.readouterr().err
+    )
+    assert edited.read_text() == "edited"
+    assert main(["examples", "copy", "rsur", "-o", "rsur.cardan.toml"]) == 0
+    assert cardan.load(edited) == rsur.build()
+
+
+def test_a_lack_of_memory_is_an_error_and_no_traceback(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(args: argparse.Namespace) -> int:
+        raise MemoryError("Unable to allocate 7.28 TiB")
+
+    monkeypatch.setattr(solve, "run", run)
+    assert main(["solve", "rsur"]) == 2
+    assert capsys.readouterr().err == "cardan: error: there is not enough memory: Unable to allocate 7.28 TiB\n"
 
 
 def test_help_names_every_verb(capsys: Captured) -> None:
@@ -298,6 +348,8 @@ def test_help_names_every_verb(capsys: Captured) -> None:
         (["solve"], "arguments are required: MODEL"),
         (["simulate", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
         (["simulate", "rsur", "--frames", "1"], "--frames is 1; it must be 2 or more"),
+        (["simulate", "rsur", "--frames", "1000000000000"], "is 1000000000000; it must be 10,000,000 or less"),
+        (["move", "rsur", "--frames", "10000001"], "--frames is 10000001; it must be 10,000,000 or less"),
         (["simulate", "rsur", "--duration", "nan"], "--duration is nan; it must be finite and positive"),
         (["simulate", "rsur", "--step", "1e-3", "--rtol", "1e-3"], "give one of them"),
         (["simulate", "rsur", "--plot", "x.gif"], "its name must end in .png"),

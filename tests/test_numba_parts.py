@@ -448,3 +448,36 @@ assert numba.np.arraymath._HAVE_BLAS
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+WARM = """
+import sys
+import cardan as cd
+from cardan import _jit
+m = cd.Mechanism("hinge")
+arm = m.body("arm")
+m.revolute("A", m.ground.frame(), arm.frame((1, 0, 0)))
+assert m.assemble().ok
+print(sum(name.startswith(("numba.np.arraymath", "numba.cpython.listobj")) for name in sys.modules))
+for path in _jit.CACHE_DIRECTORY.rglob("*.nbc"):
+    assert b"NRT_" not in path.read_bytes(), path
+"""
+
+
+def test_machine_code_is_loaded_without_the_compiler(tmp_path, monkeypatch):
+    """Machine code in the cache must not call the functions that only a refreshed context defines."""
+    monkeypatch.setenv("CARDAN_CACHE_DIR", str(tmp_path / "cache"))
+
+    def run() -> str:
+        made = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    assert run() == "2"  # the first process compiles
+    assert run() == "0"
+    entries = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert entries
+    for path in entries[::2]:
+        path.unlink()
+    assert run() == "2"  # some are loaded first, and others are compiled in a context that is then refreshed
+    assert run() == "0"

@@ -835,6 +835,33 @@ def test_a_formula_of_held_parameters_may_stand_beside_a_free_one():
     assert np.linalg.norm(position) == pytest.approx(0.5, abs=1e-12)
 
 
+def test_a_failure_names_the_parameter_whose_bound_is_the_cause_and_the_value_that_it_needs():
+    text = bounded().assemble(free=["length"]).text()
+    assert "it can be assembled, for example with parameter 'length' = 1000 mm (its upper bound is 800 mm)" in text
+    assert "without driver 'there' it can be assembled" in text
+    m = bounded()
+    m.remove("there")
+    m.drive("there", m["slide"], 0.1)
+    assert "parameter 'length' = 100 mm (its lower bound is 200 mm)" in m.assemble(free=["length"]).text()
+    # Where the bounds are no cause, they are not named.
+    m = bounded()
+    m.remove("there")
+    m.distance("other", m.ground.point((0, 3, 0)), m["part"].point(), 1.0)
+    text = m.assemble(free=["length"]).text()
+    assert "conflict" in text and "bound" not in text
+
+
+def test_the_bound_of_a_number_without_unit_is_named():
+    m = cd.Mechanism("geared")
+    ratio = m.parameter("ratio", 1.5, lower=1.0, upper=2.0)
+    wheels = [m.body(name) for name in ("a", "b")]
+    a, b = (m.revolute(f"hinge_{w.name}", m.ground.frame(), w.frame()) for w in wheels)
+    m.gear("gear", a, b, ratio=ratio)
+    m.drive("in", a, 0.5)
+    m.drive("out", b, 1.5)
+    assert "'ratio' = 3 (its upper bound is 2)" in m.assemble(free=["ratio"]).text()
+
+
 def test_the_state_of_a_failure_is_within_the_bounds_and_can_be_diagnosed():
     m = bounded()
     result = m.assemble(free=["length"])

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import logging
 import os
@@ -50,7 +51,6 @@ import numpy as np
 from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 
 log = logging.getLogger("cardan")
 
@@ -67,11 +67,13 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 JIT_DISABLED = bool(config.DISABLE_JIT)
 
 
-def _load_without_blas() -> None:
+@functools.cache
+def _load_compiler() -> None:
     """Load the part of Numba that asks at its import whether SciPy has BLAS, without importing SciPy for this.
 
-    Numba loads that part with the first kernel, and scipy.linalg would take a fifth of the time of a first solve.  A
-    kernel that uses BLAS imports it when it is compiled.
+    Numba loads that part with the first kernel that it compiles, and scipy.linalg would take as long as the rest of
+    Numba.  A kernel that uses BLAS imports it when it is compiled.  Call this before anything is compiled; a process
+    that finds all its kernels in the cache does not need it.
     """
     from numba.np import linalg
 
@@ -84,9 +86,6 @@ def _load_without_blas() -> None:
     finally:
         linalg.ensure_blas = ask
 
-
-if not JIT_DISABLED:
-    _load_without_blas()
 
 _INTEGERS, _POINTER = types.CPointer(types.int64), types.CPointer(types.float64)
 EVALUATOR_SIGNATURE = types.int64(types.int64, _INTEGERS, *[_POINTER] * 6)
@@ -105,7 +104,12 @@ def _source_digest() -> str:
     """Digest of the kernel modules (their names start with an underscore) and of the constants that they import."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    kernels = {*package.rglob("_*.py"), *package.rglob("abi.py"), *package.rglob("layout.py")}
+    kernels = [
+        Path(folder, name)
+        for folder, _, names in os.walk(package)
+        for name in names
+        if name.endswith(".py") and (name.startswith("_") or name in ("abi.py", "layout.py"))
+    ]
     for path in sorted(kernels):
         digest.update(str(path.relative_to(package)).encode())
         digest.update(path.read_bytes())
@@ -161,6 +165,23 @@ class _Entries(IndexDataCacheFile):  # type: ignore[misc]  # numba is untyped
         return pickle.loads(data[4:])
 
 
+class _NotRefreshed:
+    """The context of a target, for loading machine code: it does not load what only the compiler needs.
+
+    Numba refreshes the context before it loads machine code: this imports all functions that kernels may call, and
+    takes a third of the time of a first solve.  The compiler refreshes the context itself.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def refresh(self) -> None:
+        """Nothing."""
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function; a failure to read or write is only logged, and the kernel is compiled."""
 
@@ -171,12 +192,15 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
-            return super().load_overload(signature, context)
+            loaded = super().load_overload(signature, _NotRefreshed(context))
         except Exception as error:  # damaged pickles can raise any exception
             log.warning("a cached kernel cannot be read and is compiled again (%s): %s", self._name, error)
             with contextlib.suppress(OSError, AttributeError):
                 os.unlink(self._cache_file._index_path)
-            return None
+            loaded = None
+        if loaded is None:
+            _load_compiler()
+        return loaded
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
@@ -310,7 +334,9 @@ def jit(function: Kernel) -> Kernel:
 def _cached(function: Kernel, compiled: Any) -> Kernel:
     """The compiled function, with our cache in place of Numba's."""
     cache = _cache_of(function)
-    if cache is not None:
+    if cache is None:
+        _load_compiler()
+    else:
         compiled._cache = cache
     return compiled  # type: ignore[no-any-return]
 
@@ -383,6 +409,7 @@ def _address(function: Callable[..., int], signature: Any, options: dict[str, An
     options = {**options, "nopython": True}
     compiled = _cached_c_function(function, signature, options) if cached else None
     if compiled is None:
+        _load_compiler()
         compiled = numba.cfunc(signature, **options)(function)
     _keep_alive.append(compiled)
     return int(compiled.address)
@@ -420,6 +447,7 @@ def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
     function = getattr(function, "py_func", function)
     if JIT_DISABLED:
         return function
+    _load_compiler()
     compiled: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=True)(function)
     return compiled
 
@@ -583,6 +611,8 @@ else:
         kind = signature.args[0]
         if isinstance(kind, types.CPointer):
             return builder.gep(arguments[0], [arguments[1]])
+        from numba.np.arrayobj import populate_array
+
         whole = context.make_array(kind)(context, builder, arguments[0])
         rest = context.make_array(kind)(context, builder)
         populate_array(
@@ -633,6 +663,8 @@ else:
         """The ``size`` numbers at a pointer, as an array that does not own its memory."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            from numba.np.arrayobj import populate_array
+
             array = context.make_array(signature.return_type)(context, builder)
             width = context.get_constant(types.intp, 8)
             populate_array(

@@ -594,13 +594,27 @@ def test_lines_are_those_of_tomllib() -> None:
     assert "not valid TOML" in found.message
 
 
+@pytest.mark.parametrize("suffix", [".cardan.toml", ".json"])
+def test_a_byte_order_mark_and_line_ends_of_windows_are_read(suffix: str, tmp_path: Path) -> None:
+    m = REGISTRY["planar_4r"].build()
+    target = tmp_path / f"four bär 四{suffix}"
+    m.save(target)
+    target.write_bytes(b"\xef\xbb\xbf" + target.read_bytes().replace(b"\n", b"\r\n"))
+    assert cd.load(target) == m
+
+
+def test_a_missing_version_is_named_with_the_line_that_is_needed() -> None:
+    assert problems("[bodies.a]\n")[0].message == "the key is missing; cardan = 1 is the version of the format"
+    assert problems("cardan = true\n")[0].message.startswith("it is True; cardan = 1 is")
+
+
 def test_a_file_of_a_directory_or_of_bytes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(cd.ModelError, match="must end in"):
         cd.load(tmp_path / "a.txt")
     with pytest.raises(cd.ModelError, match="cannot be read: No such file"):
         cd.load(tmp_path / "a.toml")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(cd.FileError, match="not UTF-8"):
+    with pytest.raises(cd.FileError, match="not UTF-8 text: byte 0 invalid start byte; save it as UTF-8"):
         cd.load(tmp_path / "b.toml")
     with pytest.raises(cd.ModelError, match="cannot be written"):
         cd.Mechanism("m").save(tmp_path / "none" / "c.toml")
@@ -685,6 +699,26 @@ def test_names_with_any_characters_are_carried() -> None:
         for as_json in (False, True):
             made = reader.read(writer.dumps(m, as_json=as_json), "x", as_json)
             assert made == m
+
+
+@pytest.mark.parametrize(
+    "bad", ["1.0", '"L"', "[1, 0]", "[[1, 0, 0]]", "[1, 0, [0]]", "true", "{}", '"x"', "[nan, 0, 0]"]
+)
+@pytest.mark.parametrize("key", ["z", "x", "origin"])
+def test_an_axis_or_origin_that_is_no_list_of_three_numbers_is_an_error_with_its_place(key: str, bad: str) -> None:
+    end = f'{{ body = "a", {key} = {bad} }}'
+    head = "cardan = 1\n[parameters]\nL = 1.0\n[bodies.a]\n"
+    joint = '[joints.j]\nkind = "revolute"\na = "ground"\nb = '
+    shape = f'shapes = [{{ kind = "sphere", radius = 1, {key} = {bad} }}]\n'
+    frame = f"frames = {{ f = {{ {key} = {bad} }} }}\n"
+    cases = {
+        f"{head}{shape}": "bodies.a.shapes.0",
+        f"{head}{frame}": "bodies.a.frames.f",
+        f"{head}{joint}{end}": "joints.j.b",
+    }
+    for content, place in cases.items():
+        found = problems(content)
+        assert found and found[0].key.startswith(place), (content, found)
 
 
 # -- saving ------------------------------------------------------------------------------------------------------------

@@ -317,3 +317,25 @@ def test_elements_that_make_bodies_are_refused(tag: str, tmp_path: Path) -> None
     path.write_text(f"<mujoco><worldbody><{tag}/></worldbody></mujoco>")
     with pytest.raises(cd.ModelError, match=f"<{tag}> is not read"):
         mjcf.load(path)
+
+
+DECLARED = '<?xml version="1.0" encoding="{}"?>{}<robot name="bär"><link name="l"/></robot>'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF-8", "ISO-8859-1", "windows-1252", "utf-16", "utf-8-sig"])
+def test_entities_are_found_in_every_encoding(encoding, tmp_path):
+    path = tmp_path / "robot.urdf"
+    name = "utf-8" if encoding == "utf-8-sig" else encoding
+    path.write_bytes(DECLARED.format(name, "").encode(encoding))
+    assert urdf.load(path)[0].name == "bär"
+    path.write_bytes(DECLARED.format(name, '<!DOCTYPE robot [<!ENTITY b "c">]>').encode(encoding))
+    with pytest.raises(cd.ModelError, match="declares a document type"):
+        urdf.load(path)
+
+
+@pytest.mark.parametrize("encoding", ["zlib", "punycode", "utf-7", "cp037"])
+def test_an_encoding_that_is_not_known_is_refused(encoding, tmp_path):
+    path = tmp_path / "robot.urdf"
+    path.write_bytes(DECLARED.format(encoding, "").encode())
+    with pytest.raises(cd.ModelError, match=f"{encoding!r} is none of 'utf-8'.*save it as UTF-8"):
+        urdf.load(path)

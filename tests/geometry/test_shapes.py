@@ -338,3 +338,51 @@ def test_bad_input_is_named(words):
     with pytest.raises(cd.ModelError) as caught:
         BAD[words]()
     assert words in str(caught.value), str(caught.value)
+
+
+def different_shapes():
+    """Shapes that differ, some of them only in one number or in their kind."""
+    corners = [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.1)]
+    plate = g.Surface([[(-1, -1, 0), (-1, 1, 0)], [(1, -1, 0), (1, 1, 0)]], degree=1)
+    loop, other = g.Curve(corners, degree=1), g.Curve(corners[::-1], degree=1)
+    points = [(0, 0), (1, 0.1), (2, 0), (3, 1.0 / 3.0)]
+    made = [
+        g.sphere(0.2),
+        g.sphere(0.3),
+        g.circle(0.2),
+        g.plane(1.0),
+        g.torus(1.0 / 3.0, 0.1),
+        g.cylinder(0.3, (-1, 2)),
+    ]
+    made += [g.analytic.Point((0.0, 0.0, 0.2)), g.analytic.Point((0.0, 0.2, 0.0))]
+    made += [
+        g.Curve(points),
+        g.Curve(points, degree=2),
+        g.Curve(points, (1, 2, 1.5, 1)),
+        g.Curve(points, periodic=True),
+    ]
+    made += [g.Curve([(*p, 0.0) for p in points]), plate, g.Face(plate, [loop]), g.Face(plate, [other]), surface()]
+    made += [g.traced(lambda u, v: (u, v, u * v), (0, 1), (0, 1)), g.traced(lambda u, v: (u, v, u * v), (0, 1), (0, 2))]
+    return [
+        *made,
+        g.traced(lambda u, v: (u, v, u + v), (0, 1), (0, 1)),
+        *(edge(plate, curve) for curve in (loop, other)),
+    ]
+
+
+def edge(surface, curve):
+    from cardan.geometry.face import EdgeCurve
+
+    return EdgeCurve(surface, curve)
+
+
+def test_shapes_are_equal_if_their_values_are():
+    made, again = different_shapes(), different_shapes()
+    for k, one in enumerate(made):
+        assert [one == other for other in again] == [k == n for n in range(len(again))], one
+        assert hash(one) == hash(again[k])
+        assert pickle.loads(pickle.dumps(one)) == one
+        assert one != "a shape"
+    made[0].evaluate(np.array([[0.0, 0.0, 1.0]]))  # a shape in use has addresses, which are not part of its value
+    made[-1].evaluate(np.array([[0.5]]))
+    assert made[0] == again[0] and made[-1] == again[-1]

@@ -139,7 +139,8 @@ class AssemblyResult:
         )
 
     def _causes(self) -> list[str]:
-        """Causes of the failure, in words: those that the model shows; else the drivers, if it assembles without."""
+        """Causes of the failure, in words: those that the model shows; else bounds and drivers, if it assembles
+        without them."""
         from cardan.diagnosis.causes import causes
 
         found = causes(self._system, self.state.time)
@@ -149,10 +150,11 @@ class AssemblyResult:
                 if reason:
                     found.append(f"contact {name!r}{where}: {reason}")
                     break
-        if not found and self.status is Status.CONFLICT and self._system.signals:
-            from cardan.analysis.without_drivers import contradictory_drivers
+        if not found and self.status is Status.CONFLICT and (self._system.signals or self._system.variables.free):
+            from cardan.analysis.without_drivers import contradictory_drivers, narrow_bounds
 
-            found = contradictory_drivers(self._system, self.state, self._asked)
+            asked = self._system, self.state, self._asked
+            found = narrow_bounds(*asked) + contradictory_drivers(*asked)
         return found
 
     def as_dict(self) -> dict[str, Any]:

@@ -73,6 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_stdout_if_full()
         _print_error(f"error: {error}")
         return WRONG_USE
+    except MemoryError as error:
+        _print_error(f"error: there is not enough memory: {error or 'ask for less'}")
+        return WRONG_USE
     except KeyboardInterrupt:
         _print_error("interrupted")
         return INTERRUPTED

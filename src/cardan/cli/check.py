@@ -14,6 +14,9 @@ EXAMPLES = """  cardan check robot.cardan.toml             exit status 0 if it c
   cardan check robot.cardan.toml --dof 1     and has one degree of freedom
   cardan check robot.urdf --json"""
 
+# What --json prints of a diagnosis.
+MOBILITY = ("dof", "undriven", "gruebler", "rank", "redundant", "free_motions", "unconnected", "notes")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
@@ -37,20 +40,11 @@ def run(args: argparse.Namespace) -> int:
         if args.no_redundant and found.redundant:
             problems.append(f"it has {len(found.redundant)} redundant equations")
     if args.json:
-        print_json(
-            {
-                "name": target.name,
-                "ok": not problems,
-                "problems": problems,
-                "status": str(result.status),
-                "dof": found.dof if found else None,
-                "gruebler": mechanism.system.gruebler,
-                "redundant": [str(equation) for equation in found.redundant] if found else None,
-                "undriven": found.undriven if found else None,
-                "residual": result.residual,
-                "worst": [[*map(str, one)] for one in result.worst],
-            }
-        )
+        assembly = result.as_dict()
+        judged = {key: assembly[key] for key in ("status", "residual", "tolerance", "worst")}
+        diagnosed = found.to_dict() if found else {}
+        mobility = {key: diagnosed.get(key) for key in MOBILITY}
+        print_json({"name": target.name, "ok": not problems, "problems": problems, **judged, **mobility})
     else:
         print(f"{target.name}: {target.title}")
         print(result.text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import statistics
 import sys
 import time
@@ -134,11 +135,13 @@ def _copy(args: argparse.Namespace) -> int:
     if example is None:
         raise check.unknown(args.name, "example", [*GALLERY, *CAD])
     output = args.output or f"{args.name}.cardan.toml"
-    if output.endswith(".py"):
+    if args.output is None and os.path.lexists(output):
+        raise ModelError(f"the file {output!r} exists, and may have been edited; -o {output} replaces it")
+    if output.lower().endswith(".py"):
         source = inspect.getsource(sys.modules[example.build.__module__])
         atomic.write(figures.check_file(output), source.encode())
     else:
-        writer.save(example.build(), figures.check_file(output, spec.SUFFIXES))
+        writer.save(example.build(), figures.check_file(output, (*spec.SUFFIXES, ".py")))
     print(output)
     return 0
 

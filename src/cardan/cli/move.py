@@ -11,7 +11,16 @@ import numpy as np
 from cardan.analysis.motion import Motion, MotionStatus
 from cardan.cli.output import over_time, print_json
 from cardan.cli.progress import Bar
-from cardan.cli.target import add_save, add_target, check_output, read_target, save_reached, start_of, write_rows
+from cardan.cli.target import (
+    add_save,
+    add_target,
+    check_frames,
+    check_output,
+    read_target,
+    save_reached,
+    start_of,
+    write_rows,
+)
 from cardan.constraints.signal import Line
 from cardan.errors import ModelError
 from cardan.mechanism import Mechanism
@@ -43,8 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.frames < 1:
-        raise ModelError(f"--frames is {args.frames}; it must be 1 or more")
+    check_frames(args.frames, 1)
     rows = None if args.csv is None else figures.check_file(args.csv)
     picture = None if args.plot is None else figures.check_picture(args.plot)
     output = check_output(args.output)

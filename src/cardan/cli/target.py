@@ -19,6 +19,7 @@ from cardan.system.state import State
 
 ROBOTS: Final = (".urdf", ".xml", ".mjcf")
 REACHED: Final = "reached"  # name of the pose that -o saves
+MOST_FRAMES: Final = 10_000_000  # times of a motion
 BUILD: Final = "build"  # function of a script, if none is named
 
 log = logging.getLogger("cardan")
@@ -171,3 +172,11 @@ def write_rows(path: Path, titled: dict[str, Any]) -> None:
 
     with figures.writing(path):
         output.write_csv(path, titled)
+
+
+def check_frames(count: int, least: int) -> None:
+    """Whether a number of times can be asked for; else ModelError."""
+    if count < least:
+        raise ModelError(f"--frames is {count}; it must be {least} or more")
+    if count > MOST_FRAMES:
+        raise ModelError(f"--frames is {count}; it must be {MOST_FRAMES:,} or less, which take gigabytes of memory")

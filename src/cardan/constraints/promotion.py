@@ -111,3 +111,9 @@ def bound(unit: Any) -> Primitive:
     parameters = ("value", "lower", "upper")
     made = Primitive(-1, "bound", (), parameters, (), (unit,), (0,), "value", _excess, "bound", origin=_Bound(unit))
     return replace(made, rows=1, powers=(1 if unit == "m" else 0,))
+
+
+def is_bound(primitive: Primitive) -> bool:
+    """Whether a primitive of a packed system is that of the bounds of a variable."""
+    origin = primitive.origin
+    return isinstance(origin, Promotion) and isinstance(origin.base.origin, _Bound)

@@ -138,8 +138,10 @@ class Diagnosis:
             "infinitesimal": self.infinitesimal,
             "branches": self.branches,
             "residual": self.residual if math.isfinite(self.residual) else None,
-            "redundant": [f"{e.constraint}: {e.primitive}, row {e.row}" for e in self.redundant],
-            "free_motions": None if self.free_motions is None else [motion.text() for motion in self.free_motions],
+            "redundant": [equation._asdict() for equation in self.redundant],
+            "free_motions": None
+            if self.free_motions is None
+            else [{**motion._asdict(), "bodies": list(motion.bodies)} for motion in self.free_motions],
             "unconnected": list(self.unconnected),
             "notes": list(self.notes),
         }

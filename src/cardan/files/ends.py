@@ -245,8 +245,8 @@ def _ways(takes: str) -> str:
     return ", or ".join(ways[word] for word in takes.split("|"))
 
 
-def _is_unit(v: Sequence[Any]) -> bool:
-    if len(v) != 3 or not all(isinstance(c, float | int) for c in v):
+def _is_unit(v: Any) -> bool:
+    if not isinstance(v, list | tuple) or len(v) != 3 or not all(isinstance(c, float | int) for c in v):
         return False
     return bool(abs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1.0) <= UNIT)
 

@@ -105,12 +105,12 @@ def load(path: str | FilePath) -> Mechanism:
     try:
         if target.stat().st_size > MOST_BYTES:
             raise FileError(str(path), [Problem(0, "", f"the file is larger than {MOST_BYTES:,} bytes")])
-        content = target.read_bytes().decode("utf-8")
+        content = target.read_bytes().decode("utf-8-sig")  # some editors write a byte order mark
     except OSError as error:
         raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise FileError(
-            str(path), [Problem(0, "", f"it is not UTF-8 text: byte {error.start} {error.reason}")]
+            str(path), [Problem(0, "", f"it is not UTF-8 text: byte {error.start} {error.reason}; save it as UTF-8")]
         ) from None
     text = content.replace("\r\n", "\n")
     return read(text, str(path), target.suffix.lower() == ".json", folder=target.absolute().parent)
@@ -191,7 +191,8 @@ class Reader(Ends):
     def _migrated(self, document: dict[str, Any]) -> dict[str, Any]:
         version = document.get("cardan")
         if type(version) is not int or version < 1:
-            self.problem(("cardan",), f"cardan = {version!r} is the version of the format; it must be {spec.VERSION}")
+            found = f"it is {short(version)}" if "cardan" in document else "the key is missing"
+            self.problem(("cardan",), f"{found}; cardan = {spec.VERSION} is the version of the format")
             raise Skip
         latest = max([spec.VERSION, *(key + 1 for key in self._migrations)])
         if version > latest:

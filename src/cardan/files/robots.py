@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import math
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,11 @@ from cardan.system.parts import Body, Frame, quaternion_from_columns
 
 Array = NDArray[np.float64]
 MOST_DEPTH: Final = 200  # nested elements
+# Encodings by their names in XML; some others of Python take a time that grows with the square of the size.
+ENCODINGS: Final = {
+    **{"utf-8": "utf-8-sig", "utf8": "utf-8-sig", "us-ascii": "ascii", "ascii": "ascii"},
+    **{"iso-8859-1": "latin-1", "latin-1": "latin-1", "windows-1252": "cp1252"},
+}
 MOST_LISTED: Final = 6  # names in a line of a report
 
 
@@ -69,16 +76,29 @@ class Report:
         return found
 
 
+def _decoded(content: bytes) -> str:
+    """The text of an XML file.  It is decoded before it is examined: in UTF-16 it has other bytes."""
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return content.decode("utf-16")
+    declared = re.match(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?\sencoding\s*=\s*["']([\w.-]+)["']""", content)
+    name = declared[1].decode("ascii").lower() if declared else "utf-8"
+    if name not in ENCODINGS:
+        raise LookupError(f"{name!r} is none of {', '.join(map(repr, ENCODINGS))}")
+    return content.decode(ENCODINGS[name])
+
+
 def parse(path: Any, root: str) -> ET.Element:
     """The root element of an XML file; declarations of entities and deep nesting are refused."""
     target = Path(path)
     try:
         if target.stat().st_size > MOST_BYTES:
             raise ModelError(f"the file {str(path)!r} is larger than {MOST_BYTES:,} bytes")
-        content = target.read_bytes()
+        content = _decoded(target.read_bytes())
     except OSError as error:
         raise ModelError(f"the file {str(path)!r} cannot be read: {error.strerror or error}") from None
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+    except (UnicodeError, LookupError) as error:
+        raise ModelError(f"the file {str(path)!r} is not text in its encoding: {error}; save it as UTF-8") from None
+    if "<!DOCTYPE" in content or "<!ENTITY" in content:
         raise ModelError(
             f"the file {str(path)!r} declares a document type or entities, which are not read; remove them"
         )

@@ -36,7 +36,7 @@ def load(path: str | Path, *, loops: str | Path | None = None, floating: bool = 
     if loops is not None:
         target = Path(loops)
         try:
-            content = target.read_text(encoding="utf-8")
+            content = target.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"the file {str(loops)!r} cannot be read: {error}") from None
         reader.read(content, str(loops), target.suffix.lower() == ".json", base=made)

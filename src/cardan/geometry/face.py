@@ -35,6 +35,10 @@ class EdgeCurve(Shape):
         ints[: abi.HEADER] = [1, 1, 0, 0, 0, 0, 0, work]
         super().__init__("cardan.geometry._on_surface", ints, np.array([low, high, 0.0, 0.0, 0.0, 0.0]))
 
+    def key(self) -> tuple[Any, ...]:
+        """Everything that defines its points, as plain values that compare."""
+        return self.kernel, self.surface.key(), self.curve.key()
+
     @property
     def table(self) -> Any:
         """Addresses as of every shape; those of S and c are written at first use."""

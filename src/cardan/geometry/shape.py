@@ -71,6 +71,13 @@ class Trimmed:
         """Everything that defines its points, as plain values that compare."""
         raise NotImplementedError
 
+    def __eq__(self, other: object) -> bool:
+        """The same points: equal surfaces and loops."""
+        return self.key() == other.key() if isinstance(other, Trimmed) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
 
 class Shape:
     """A curve or surface with a table that kernels read.
@@ -105,7 +112,14 @@ class Shape:
     def key(self) -> tuple[Any, ...]:
         """Everything that defines its points, as plain values that compare."""
         text = getattr(self, "_text", "")
-        return self.kernel, text, self.ints[: abi.HEADER].tobytes(), self.floats.tobytes()
+        return self.kernel, text, self.dimension, self.ints[: abi.HEADER].tobytes(), self.floats.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        """The same points by the same parameters, of a shape of the same kind."""
+        return self.key() == other.key() if isinstance(other, Shape) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key())
 
     def __deepcopy__(self, memo: Any) -> Shape:
         return self
