@@ -53,7 +53,7 @@ class DynamicRun(Integration):
             kept[...] = array
         time, redundant, events = self.time, float(self.control[dynamics_abi.REDUNDANT]), len(self.events)
         status = self._cycle(time + self.step)
-        if self._is_too_fast() and self._is_pulled():
+        if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
             parts, status = 1, int(dynamics_abi.NOT_FINITE)
             while status == dynamics_abi.NOT_FINITE and parts < MOST_DIVISIONS:
                 parts *= 2
@@ -77,22 +77,13 @@ class DynamicRun(Integration):
             array[...] = kept
         self.control[dynamics_abi.REDUNDANT], self.control[dynamics_abi.TIME] = redundant, time
 
-    def _is_too_fast(self) -> bool:
-        """Whether a body turns by more than MOST_TURN in a step, at the present velocity."""
-        return not self.step * np.abs(self.v.reshape(-1, 6)[:, 3:]).max(initial=0.0) <= MOST_TURN
-
-    def _is_pulled(self) -> bool:
-        """Whether a hand that is a spring acts."""
-        hands = self._hands.reshape(-1, abi.HAND)
-        return bool(np.any((hands[:, abi.KIND] != abi.FREE) & (hands[:, abi.ROLE] == abi.SPRINGS)))
-
     def _divide(self, time: float, parts: int) -> int:
         """The same cycle again, in parts; it ends with NOT_FINITE in a part in which a body turns too far."""
         whole = self.step
         self.step = whole / parts
         for k in range(parts):
             status = self._cycle(time + (k + 1) * self.step, whole - k * self.step)
-            if self._is_too_fast():
+            if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
                 status = int(dynamics_abi.NOT_FINITE)
             if status not in (dynamics_abi.RUNNING, dynamics_abi.DONE):
                 break

@@ -164,8 +164,10 @@ class Explorer:
         is_upper = self.problem.residual(end)[row] > stop.upper  # the other bound may hold at the beginning
 
         def beyond(s: float) -> float:
-            c = float(self.problem.residual(self._moved(q, t, s, held))[row])
-            return c - stop.upper if is_upper else stop.lower - c
+            moved = self._moved(q, t, s, held)
+            assert moved is not None
+            c = float(self.problem.residual(moved)[row])
+            return float(c - stop.upper if is_upper else stop.lower - c)
 
         return self._root(beyond, step)
 
