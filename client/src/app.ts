@@ -155,6 +155,7 @@ export class App {
     addEventListener('resize', resize);
     resize();
     addEventListener('keydown', (event) => this.key(event));
+    root.addEventListener('click', (event) => this.leaveButton(event));
     setInterval(() => this.showTexts(performance.now()), TEXTS); // also while nothing is drawn
     if (source.recording) void this.replay(source.recording);
     else if (source.connection) this.connect(source.connection);
@@ -468,6 +469,12 @@ export class App {
     },
   };
 
+  /** A button that was clicked by the mouse does not keep the focus: the space bar then plays, as everywhere else. */
+  private leaveButton(event: MouseEvent): void {
+    const button = (event.target as Element).closest('button');
+    if (event.detail && button && button === document.activeElement) this.canvas.focus({ preventScroll: true });
+  }
+
   private key(event: KeyboardEvent): void {
     const target = event.composedPath()[0];
     const typing =
@@ -532,7 +539,7 @@ export class App {
 
   private drawReactions(): void {
     const { player } = this;
-    const forces = player && this.reactionsShown ? reactions(player, this.stage.joints) : [];
+    const forces = player && this.reactionsShown ? reactions(player, this.stage) : [];
     this.stage.showReactions(forces, this.largestReaction);
   }
 
@@ -558,10 +565,7 @@ export class App {
     this.nextTexts = now + (this.stage.software && this.stage.busy ? 3 : 1) * TEXTS;
     if (this.model && this.poses.length === 7 * (this.stage.parts.length - 1)) {
       this.valuesNow.update(this.poses);
-      for (const driver of this.player || !this.link ? [] : this.model.drivers) {
-        const value = this.valuesNow.single(driver.of);
-        if (value !== undefined) this.drivers.update({ ...driver, value });
-      }
+      if (this.link) this.drivers.follow(this.model.drivers, this.poses, this.player);
       this.joints.show();
     }
     this.status.show(this.freedoms, this.frame, this.stops);

@@ -1,9 +1,19 @@
 // Drivers: a slider and a field for each.
 
-import { fixed } from './coordinates';
+import { value as coordinateValue, fixed } from './coordinates';
 import { h } from './dom';
+import type { Player } from './player';
 import type { Driver } from './wire';
 import { shownIn } from './words';
+
+/** Shift the ends of a slider, so that a value outside is not shown at its end. */
+function reach(range: HTMLInputElement, value: number): void {
+  const [lower, upper] = [Number(range.min), Number(range.max)];
+  const shift = Math.max(0, value - upper) - Math.max(0, lower - value);
+  if (!shift) return;
+  range.min = String(lower + shift);
+  range.max = String(upper + shift);
+}
 
 export class Drivers {
   readonly node = h('section', { id: 'drivers', hidden: true });
@@ -62,6 +72,15 @@ export class Drivers {
     );
   }
 
+  /** Show the values in the poses that are drawn; whole turns are those of the clip, or of the value shown last. */
+  follow(drivers: Driver[], poses: Float32Array, player: Player | null): void {
+    for (const driver of drivers) {
+      const near = player?.value(driver.of, driver.coordinate.kind) ?? driver.value;
+      driver.value = coordinateValue(driver.coordinate, poses, near);
+      this.update(driver);
+    }
+  }
+
   /** A new value, unless the user is changing it. */
   update(driver: Driver): void {
     const [scale] = shownIn(driver.unit);
@@ -70,7 +89,9 @@ export class Drivers {
       ['data-driver-value', fixed(driver.value * scale)],
     ]) {
       const element = this.node.querySelector<HTMLInputElement>(`[${key}=${JSON.stringify(driver.name)}]`);
-      if (element && element !== document.activeElement) element.value = String(value);
+      if (!element || element === document.activeElement) continue;
+      if (element.type === 'range') reach(element, Number(value));
+      element.value = String(value);
     }
   }
 }

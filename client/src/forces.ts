@@ -2,7 +2,7 @@
 
 import { Vector3 } from 'three';
 import type { Player } from './player';
-import type { JointView } from './stage';
+import type { Stage } from './stage';
 
 export interface ForceAt {
   at: Vector3;
@@ -10,13 +10,10 @@ export interface ForceAt {
 }
 
 /** The forces [N] in the joints that are marked, in the pose that is shown, at the places of the joints. */
-export function reactions(player: Player, joints: JointView[]): ForceAt[] {
+export function reactions(player: Player, stage: Stage): ForceAt[] {
   return [...player.clip.reactions].flatMap(([name, values]) => {
-    const joint = joints.find((j) => j.data.name === name);
-    if (!joint) return [];
-    return [
-      { at: joint.node.getWorldPosition(new Vector3()), force: new Vector3().fromArray(values, 3 * player.index) },
-    ];
+    const joint = stage.joints.find((j) => j.data.name === name);
+    return joint ? [{ at: stage.placeOf(joint), force: new Vector3().fromArray(values, 3 * player.index) }] : [];
   });
 }
 

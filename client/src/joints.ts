@@ -1,12 +1,32 @@
 // The list of joints with their values, and their labels in the drawing.
 
-import * as THREE from 'three';
 import { h, setText } from './dom';
 import type { Stage } from './stage';
 import type { Values } from './values';
 import type { SceneData } from './wire';
 
 const MOST_LABELS = 40;
+
+const WIDE = 6.6; // pixels of a letter
+const TALL = 18; // pixels of a label
+
+export type Box = [x: number, y: number, width: number, height: number];
+
+/** A box moved down until it covers none of those that are placed. */
+export function apart(box: Box, placed: Box[]): Box {
+  const [x, , width, height] = box;
+  let y = box[1];
+  for (let moved = true; moved; ) {
+    moved = false;
+    for (const [left, top, wide, tall] of placed) {
+      if (x < left + wide && left < x + width && y < top + tall && top < y + height) {
+        y = top + tall;
+        moved = true;
+      }
+    }
+  }
+  return [x, y, width, height];
+}
 
 export class Joints {
   readonly rows = h('div', { class: 'rows', id: 'joints', hidden: true });
@@ -64,11 +84,14 @@ export class Joints {
 
   /** Put the labels where the joints are drawn. */
   place(): void {
-    if (this.marks.length) this.stage.scene.updateMatrixWorld();
+    const placed: Box[] = [];
     for (const { joint, node } of this.marks) {
-      const at = this.stage.screen(this.stage.joints[joint].node.getWorldPosition(new THREE.Vector3()));
+      const at = this.stage.screen(this.stage.placeOf(this.stage.joints[joint]));
       node.hidden = !at;
-      if (at) node.style.transform = `translate(${at[0] + 10}px, ${at[1] - 9}px)`;
+      if (!at) continue;
+      const box = apart([at[0] + 10, at[1] - 9, WIDE * (node.textContent?.length ?? 0) + 14, TALL], placed);
+      placed.push(box);
+      node.style.transform = `translate(${box[0]}px, ${box[1]}px)`;
     }
   }
 }

@@ -21,6 +21,12 @@ export const scaleOf = (unit: string): [number, string] =>
         ? [1000, 'mm']
         : [1, unit];
 
+/** What a line shows, with its unit. */
+export const labelled = (line: Line): string => {
+  const [, unit] = scaleOf(line.unit);
+  return unit && unit !== '1' ? `${line.label} [${unit}]` : line.label;
+};
+
 /** The lines that can be plotted: those of a clip, or what a drag shows live. */
 export function available(model: Model | null, clip: ClipData | null, values: Values, isLive: boolean): Line[] {
   const found: Line[] = [];

@@ -1,7 +1,7 @@
 // Which lines a plot shows, and the list to choose them from.
 
 import { h, icon } from './dom';
-import { firstLine, type Line } from './line';
+import { firstLine, type Line, labelled } from './line';
 import { MOST_LINES, Plots } from './plots';
 import type { ClipData, Model } from './wire';
 
@@ -49,7 +49,7 @@ export class Lines {
     const chosen = new Set(this.lines.map((line) => line.key));
     this.choice.replaceChildren(
       h('option', { value: '' }, 'add …'),
-      ...this.options.filter((o) => !chosen.has(o.key)).map((o) => h('option', { value: o.key }, o.label)),
+      ...this.options.filter((o) => !chosen.has(o.key)).map((o) => h('option', { value: o.key }, labelled(o))),
     );
     this.chips.replaceChildren(
       ...this.lines.map((line, k) => {
@@ -60,7 +60,7 @@ export class Lines {
           { type: 'button', 'aria-label': `Remove ${line.label}`, click: () => this.remove(line.key) },
           icon('close'),
         );
-        return h('span', { class: 'chip' }, dot, line.label, remove);
+        return h('span', { class: 'chip' }, dot, labelled(line), remove);
       }),
     );
     this.plots.show(this.lines, this.clip);

@@ -56,6 +56,11 @@ export class Player {
     return this.clip.times[next] - this.time < this.time - this.clip.times[k] ? next : k;
   }
 
+  /** A recorded value at the time shown, nearly; undefined where there is none. */
+  value(of: string, what: string): number | undefined {
+    return this.clip.series.find((s) => s.of === of && s.what === what)?.values[this.index];
+  }
+
   /** Let seconds pass; false at the end. */
   advance(seconds: number): boolean {
     if (!this.playing) return true;

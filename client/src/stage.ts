@@ -252,6 +252,11 @@ export class Stage extends View {
     this.redraw();
   }
 
+  /** Where a joint is in the present pose; matrices of three.js are those of the last drawing. */
+  placeOf(joint: JointView): THREE.Vector3 {
+    return this.toWorld(joint.part, joint.node.position);
+  }
+
   toWorld(part: number, local: THREE.Vector3): THREE.Vector3 {
     const { node } = this.parts[part];
     return local.clone().applyQuaternion(node.quaternion).add(node.position);

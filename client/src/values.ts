@@ -32,12 +32,6 @@ export class Values {
     });
   }
 
-  /** The only coordinate of a joint; undefined where it has none or several. */
-  single(joint: string): number | undefined {
-    const own = this.ofJoint.get(joint) ?? [];
-    return own.length === 1 ? this.all[own[0]] : undefined;
-  }
-
   /** Those of a joint, for people. */
   text(joint: string): string {
     return (this.ofJoint.get(joint) ?? [])

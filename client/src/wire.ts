@@ -109,6 +109,7 @@ export interface Driver {
   value: number;
   lower: number;
   upper: number;
+  coordinate: CoordinateData;
 }
 export interface Model {
   item: string;

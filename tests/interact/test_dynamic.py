@@ -246,3 +246,33 @@ def test_a_driver_is_refused_by_name_in_a_dynamic_session():
     for _ in range(10):
         ses.step()
     assert m["A"].coordinate(ses.state) == pytest.approx(0.001, abs=1e-9)
+
+
+@pytest.mark.parametrize("far", [1.0, 30.0, 1e3])
+def test_a_spring_to_a_far_target_adds_no_energy(far):
+    """A light bar that the spring would turn by many radians in a cycle: kinetic energy and ½ k d² never grow."""
+    m = cd.Mechanism("bar", gravity=(0, 0, 0))
+    bar = m.body("bar", mass=1.0, inertia=np.diag([0.1, 0.1, 0.1]))
+    m.revolute("A", m.ground.frame(), bar.frame())
+    with m.session(mode="dynamic", hand="spring") as ses:
+        hand = ses.grasp(bar, (1, 0, 0))
+        hand.target = (far, far, 0)
+        before = 0.5 * hand.stiffness * np.sum((hand.point - hand.target) ** 2)
+        for _ in range(100):
+            assert ses.step() == cd.SessionStatus.MOVING
+            stored = 0.5 * hand.stiffness * np.sum((hand.point - hand.target) ** 2)
+            assert ses.energy + stored <= before * (1 + 1e-9)
+            assert ses.residual < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["constraint", "spring"])
+def test_a_body_without_joints_is_carried(kind):
+    m = cd.Mechanism("free")
+    body = m.body("stone", mass=2.0, inertia=np.eye(3))
+    with m.session(mode="dynamic", hand=kind) as ses:
+        hand = ses.grasp(body, (0.1, 0, 0), pose=True)
+        hand.target = (1, 2, 3)
+        for _ in range(1000):
+            ses.step()
+        assert ses.residual == 0.0  # there is no joint to be open
+        assert hand.force == pytest.approx([0, 0, -2.0 * 9.81], abs=1e-2)

@@ -273,3 +273,39 @@ def test_a_blade_moves_ahead_after_it_was_pulled_sideways():
             status = ses.step()
         assert status == cd.SessionStatus.REACHED
         assert np.allclose(g.point, (1.5, 0, 0), atol=1e-6)
+
+
+def bent_arm(elbow=59.0, shoulder=None) -> cd.Mechanism:
+    """Two links of 1 m in a plane, folded to the left; the elbow bends by at most 60°."""
+    m = cd.Mechanism("arm")
+    first, second = np.radians(135.0), np.radians(135.0 + elbow)
+    upper = m.body("upper", orientation=turned(first))
+    fore = m.body("fore", position=(np.cos(first), np.sin(first), 0), orientation=turned(second))
+    m.revolute("A", m.ground.frame(), upper.frame())
+    m.revolute("B", upper.frame((1, 0, 0)), fore.frame())
+    m.limit("elbow", m["B"], lower=-np.pi / 3, upper=np.pi / 3)
+    if shoulder is not None:
+        m.limit("shoulder", m["A"], lower=first - shoulder, upper=first + shoulder)
+    return m
+
+
+def test_a_range_leaves_a_limit_that_it_reached_on_its_way():
+    """The elbow first bends to its limit, at which x ≤ √3; stretched again it reaches 2."""
+    with bent_arm().session() as ses:
+        x, y, _ = ses.range(ses.grasp("fore", (1, 0, 0)))
+    for found in (x, y):
+        assert (found.lower, found.upper) == pytest.approx((-2.0, 2.0), abs=1e-8)
+        assert found.reasons == ("dead point", "dead point")
+
+
+def test_a_range_stops_at_the_first_of_two_limits_in_one_step():
+    """Both limits are within one step; x grows along both freedoms to the corner."""
+    with bent_arm(59.9, shoulder=1e-3).session() as ses:
+        x, y, _ = ses.range(ses.grasp("fore", (1, 0, 0)))
+    low, high = np.radians(135.0) - 1e-3, np.radians(135.0) + 1e-3
+    assert x.upper == pytest.approx(np.cos(low) + np.cos(low + np.pi / 3), abs=1e-8)
+    assert x.lower == pytest.approx(np.cos(high) - 1.0, abs=1e-8)
+    # y: down at one bound of the shoulder, up at the other one, which it leaves and reaches on the way
+    assert y.lower == pytest.approx(np.sin(high) + np.sin(high + np.pi / 3), abs=1e-8)
+    assert y.upper == pytest.approx(np.sin(low) + 1.0, abs=1e-8)
+    assert all(reason.startswith("limit ") for reason in (*x.reasons, *y.reasons))

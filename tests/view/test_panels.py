@@ -9,7 +9,7 @@ import pytest
 
 from cardan.examples import REGISTRY
 from chromium import Tab, wait_until
-from pointer import SHOTS, drag, line, screen, settle
+from pointer import SHOTS, drag, line, rest, screen, settle
 
 
 def text(tab: Tab, selector: str) -> str:
@@ -158,7 +158,7 @@ def test_motions_have_a_speed_plots_and_arrows_of_reactions(opened) -> None:
     count = tab.js("cardan.player.clip.times.length")
     assert tab.js("cardan.plots.sizes") == [count] * 4
     labels = tab.js("[...document.querySelectorAll('#chips .chip')].map(e => e.innerText.trim())")
-    assert labels[1:] == ["A velocity", "A reaction", "motor effort"]
+    assert labels[1:] == ["A velocity [°/s]", "A reaction [N]", "motor effort [N m]"]
     # arrows: at the joints, along the forces, the longest a fifth of the extent
     tab.key(" ", "Space", " ")
     assert tab.js("cardan.player.playing") is False
@@ -174,6 +174,16 @@ def test_motions_have_a_speed_plots_and_arrows_of_reactions(opened) -> None:
     scale = 0.2 * tab.js("cardan.stage.extent") / largest
     for name, (start, end) in zip(names, arrows, strict=True):
         assert np.subtract(end, start) == pytest.approx(scale * forces[name][k], abs=1e-3 * scale * largest), name
+    # they begin at the joints, also after a jump in time
+    change(tab, "#scrub", "700", "input")
+    settle(tab)
+    k = tab.js("cardan.player.index")
+    starts = dict(zip(names, tab.js("cardan.stage.reactions.map(a => a.from.toArray())"), strict=True))
+    crank = moved.states[k]["crank"]
+    assert starts["B"] == pytest.approx(crank.position + crank.matrix @ model["B"].ends[0].origin, abs=2e-3)
+    # the slider of the driver follows the motion, and beyond its first ends
+    angle = np.degrees(model["A"].of("angle").value(moved.states[k]))
+    tab.until(f"Math.abs(document.querySelector('[data-driver-value]').value - {angle}) < 2 ? 1 : 0")
     tab.screenshot(SHOTS / "reactions.png")
     # a drag plots live: the line of the motion, a velocity, and the force of the hand
     tab.click("#end")
@@ -228,3 +238,29 @@ def test_a_narrow_page_has_room_for_everything(opened, width: int) -> None:
     tab.click(".wiggle")  # what is in a panel can be used
     tab.until("cardan.player && cardan.player.clip.kind === 'wiggle' ? 1 : 0")
     assert not tab.errors()
+
+
+def test_a_driver_without_a_joint_follows_the_hand_and_its_slider_reaches(opened) -> None:
+    """The motor of the vehicle drives a distance between two frames; the space bar plays after any click."""
+    tab, bench = opened("vehicle")
+    at = drag(tab, "chassis", line(150, 10))
+    rest(tab)
+    shown = float(tab.until("document.querySelector('[data-driver-value]').value"))
+    (driver,) = bench._drivers()
+    along = driver["coordinate"]["features"]
+    assert len(along) == 3
+    assert abs(shown) > 100.0  # [mm]
+    tab.mouse("Released", *at)
+    settle(tab)
+    tab.until(f"Math.abs(document.querySelector('[data-driver-value]').value - {shown}) < 1 ? 1 : 0")
+    lower, upper = tab.js("(e => [+e.min, +e.max])(document.querySelector('[data-driver]'))")
+    tab.js(f"cardan.model.drivers[0].value = {2e-3 * upper}, cardan.drivers.update(cardan.model.drivers[0])")
+    moved = tab.js("(e => [+e.min, +e.max, +e.value])(document.querySelector('[data-driver]'))")
+    assert moved == pytest.approx([lower + upper, 2 * upper, 2 * upper])
+    # a button that was clicked does not keep the space bar
+    tab.click("#toggle-grid")
+    is_shown = tab.js("cardan.stage.gridShown")
+    tab.key(" ", "Space", " ")
+    tab.until("cardan.player ? 1 : 0")
+    assert tab.js("cardan.stage.gridShown") == is_shown
+    assert not tab.errors() and not tab.js("cardan.problems")

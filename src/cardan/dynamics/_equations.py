@@ -265,6 +265,8 @@ def linearize(job, control, q, v, work):
 @inner
 def factorise(job, control, work):
     """The factor of Ĵ Ĵᵀ; with EPSILON on its diagonal where rows were or are redundant."""
+    if job[abi.SOFT_SOLVER] != 0:
+        integers_at(job[abi.SOFT_INTS])[abi.SOFT_READY] = 0
     for _ in range(2):
         redundant = control[abi.REDUNDANT] != 0.0
         control[abi.EPSILON] = EPSILON if redundant else 0.0

@@ -178,8 +178,9 @@ R_COORDINATE, R_RATE, R_EFFORT, R_ENERGY, READING = range(5)
 # a wrench: body, force or torque, axes, whether Python gives its vector, its numbers (point, vector) in the floats
 W_BODY, W_TORQUE, W_IN_BODY, W_CALLED, W_NUMBERS, W_RECORD = range(6)
 
-# soft rows: number of rows, and of rows at most; then the body of each row
-SOFT_ROWS, SOFT_MOST, SOFT_WHICH, SOFT_BEGINS, SOFT_EXTRA, SOFT_BODIES = range(6)
+# soft rows: number of rows, and of rows at most; whether they are condensed with the factor at hand; then the body of
+# each row
+SOFT_ROWS, SOFT_MOST, SOFT_WHICH, SOFT_BEGINS, SOFT_EXTRA, SOFT_READY, SOFT_BODIES = range(7)
 VELOCITY, ACCELERATION, IMPLICIT = range(3)  # what soft rows act on
 
 # Estimated error of a step, and shift onto the constraints; relative to the extent, or in radians.  A constant step

@@ -79,6 +79,10 @@ SOON: Final = 1e-9  # of the duration: after a failure, drivers that push within
 FAILURES: Final = (abi.NOT_FINITE, abi.NOT_CLOSED)
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
 TABLEAU_SIZE: Final = 64  # floats
+TABLEAU_VALUES: Final = {  # as the kernel reads them
+    name: np.array([*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error])
+    for name, tableau in TABLEAUS.items()
+}
 
 
 class Event(NamedTuple):
@@ -474,8 +478,9 @@ class Integration:
     def _runge_kutta(self, name: str, steps: int, until: float) -> int:
         """Steps that end at every output, because these methods do not interpolate within a step."""
         tableau, c = TABLEAUS[name], self.control
-        values = [*(value for row in tableau.rows for value in row), *tableau.nodes, *tableau.error]
-        self.history[-TABLEAU_SIZE:][: len(values)] = values
+        values = TABLEAU_VALUES[name]
+        at = self.history.size - TABLEAU_SIZE
+        self.history[at : at + values.size] = values
         c[abi.EXACT], c[abi.CHUNK] = STAGE_EXACT, steps
         while c[abi.CHUNK] > 0.0:
             c[abi.STEP], c[abi.BASE], c[abi.COUNT] = self.step, c[abi.TIME], 0.0

@@ -198,24 +198,31 @@ def _solve(op, job, control, q, v, x, a, work):
     kept = cut(whole, 2 * most, n6 + n)
     count = 0
     while True:
-        evaluate_soft(job, JACOBIAN, q, v, soft_part(job, RESIDUALS, 1))
+        is_new = implicit or table[dynamics_abi.SOFT_READY] == 0
+        if is_new:
+            evaluate_soft(job, JACOBIAN, q, v, soft_part(job, RESIDUALS, 1))
         count = table[dynamics_abi.SOFT_ROWS]
         if count == 0:
             break
         for i in range(n6 + n):
             kept[i] = 0.0 if implicit else x[i]
-        condense(job, control, work)
+        if is_new:
+            condense(job, control, work)
         if op != dynamics_abi.VELOCITY:
             evaluate_soft(job, GAMMA, q, v, bias)
         if implicit:
             spring_terms(job, control, v, a, bias, right)
         else:
-            rigid_compliances(job)
             fill_right(op, job, bias, right)
-        factorise_soft(job)
+        if is_new:
+            if not implicit:
+                rigid_compliances(job)
+            factorise_soft(job)
         soften(job, right, kept)
         if not (implicit and drop_pulling(job)):
             break
+    # the acceleration at the pose of a velocity has the same rows; a new factor, or another role, makes them stale
+    table[dynamics_abi.SOFT_READY] = 1 if op == dynamics_abi.VELOCITY else 0
     if implicit:
         mass = roots(job)
         for i in range(n6):
@@ -267,3 +274,20 @@ def end_hands(hands, q, h):
             update_hand(hand, q)
             for i in range(6):
                 hand[abi.FORCE + i] = -hand[abi.PULL + i] - hand[abi.IMPULSE + i] / h
+
+
+@jit
+def turns_far(hands, v, most):
+    """Whether a hand that is a spring acts, and a component of an angular velocity is above most [rad/s], or NaN."""
+    pulled = False
+    for k in range(abi.MOST_HANDS):
+        hand = tail(pointer(hands), abi.HAND * k)
+        if hand[abi.KIND] != abi.FREE and hand[abi.ROLE] == abi.SPRINGS:
+            pulled = True
+    if not pulled:
+        return False
+    for b in range(v.size // WIDTH):
+        for i in range(3, WIDTH):
+            if not abs(v[WIDTH * b + i]) <= most:
+                return True
+    return False

@@ -20,6 +20,8 @@ _runge_kutta = LazyModule("cardan.dynamics._runge_kutta")
 
 MOST_EVENTS = 1000  # of limits that are kept
 MOST_PARTS = 200  # steps of one cycle, which events divide
+MOST_TURN = 0.5  # [rad] of a body in a step: the force of a spring is constant over it, in world axes
+MOST_DIVISIONS = 64  # of a cycle in which a body would turn farther
 
 
 class DynamicRun(Integration):
@@ -49,25 +51,49 @@ class DynamicRun(Integration):
         """One cycle; returns a status of a session.  If it fails, the last pose is kept, at rest."""
         for array, kept in self._kept:
             kept[...] = array
-        time, redundant = self.time, float(self.control[dynamics_abi.REDUNDANT])
+        time, redundant, events = self.time, float(self.control[dynamics_abi.REDUNDANT]), len(self.events)
         status = self._cycle(time + self.step)
+        if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
+            parts, status = 1, int(dynamics_abi.NOT_FINITE)
+            while status == dynamics_abi.NOT_FINITE and parts < MOST_DIVISIONS:
+                parts *= 2
+                self._return(time, redundant)
+                del self.events[events:]
+                status = self._divide(time, parts)
         if status in (dynamics_abi.RUNNING, dynamics_abi.DONE):
             _dynamic.end_hands(self._hands, self.q, self.step)
             del self.events[:-MOST_EVENTS]
             return abi.MOVING
         self.failed_step = self.step * np.nan_to_num(self.v)
-        for array, kept in self._kept:
-            array[...] = kept
+        self._return(time + self.step, redundant)
         self.v[:] = 0.0
-        self.control[dynamics_abi.REDUNDANT] = redundant
-        self.control[dynamics_abi.TIME] = time + self.step
         _dynamic.begin_hands(self._hands, self.q, self.step)  # they may have followed a pose that is not finite
         _dynamic.end_hands(self._hands, self.q, self.step)
         return abi.FAILED if status == dynamics_abi.NOT_FINITE else abi.STUCK
 
-    def _cycle(self, until: float) -> int:
+    def _return(self, time: float, redundant: float) -> None:
+        """Return to the state before the cycle, at some time."""
+        for array, kept in self._kept:
+            array[...] = kept
+        self.control[dynamics_abi.REDUNDANT], self.control[dynamics_abi.TIME] = redundant, time
+
+    def _divide(self, time: float, parts: int) -> int:
+        """The same cycle again, in parts; it ends with NOT_FINITE in a part in which a body turns too far."""
+        whole = self.step
+        self.step = whole / parts
+        for k in range(parts):
+            status = self._cycle(time + (k + 1) * self.step, whole - k * self.step)
+            if _dynamic.turns_far(self._hands, self.v, MOST_TURN / self.step):
+                status = int(dynamics_abi.NOT_FINITE)
+            if status not in (dynamics_abi.RUNNING, dynamics_abi.DONE):
+                break
+        self.step = whole
+        return status
+
+    def _cycle(self, until: float, left: float | None = None) -> int:
+        """left: time [s] in which hands that hold reach their targets; that of one step, if it is not given."""
         c, h = self.control, self.step
-        _dynamic.begin_hands(self._hands, self.q, h)
+        _dynamic.begin_hands(self._hands, self.q, h if left is None else left)
         self._soft[dynamics_abi.SOFT_BEGINS] = 1
         c[dynamics_abi.DRIVE_AT] = c[dynamics_abi.DRIVE_COUNT]  # values of another time
         status = self.begin()
@@ -90,5 +116,5 @@ class DynamicRun(Integration):
         e = self.equations
         values = e.problem.with_floats(self.floats).residual(self.q)
         known = e.poses.equations if e.poses is not None else slice(None)
-        scaled = values[e.equations] * e.values[-e.equations.size :] * self.active
+        scaled = values[e.equations] * e.values[e.values.size - e.equations.size :] * self.active
         return float(np.abs(scaled[known]).max(initial=0.0))

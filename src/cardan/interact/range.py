@@ -79,6 +79,8 @@ class Explorer:
         first, direction, gradient = self._value(q), None, None
         most = TURNS * 2.0 * np.pi if self.is_angle else FAR * self.length
         for _ in range(STEPS):
+            if self._release(q, sign, held):
+                direction = None
             slope, rows = self._slope(q, sign, held)
             size = float(np.linalg.norm(slope))
             whole = float(np.linalg.norm(sign * self._gradient(q)))
@@ -102,9 +104,6 @@ class Explorer:
                 held[passed] = self._bound(passed, q)
                 q = self._closed(q, held)
                 direction = None
-                pushes = self._pushes(q, sign, held)
-                if not pushes:
-                    return Extreme(self._value(q), f"limit {self._stop(passed).name}")
             if abs(self._value(q) - first) > most:
                 return Extreme(sign * np.inf, "no end")
         raise ModelError(f"no end of the range was found in {STEPS} steps; limit the other freedoms of the mechanism")
@@ -151,14 +150,38 @@ class Explorer:
                 step, moved = middle, further
         crossed = [row for stop, row in self.stops if row not in held and self._beyond(moved, stop, row) > 0.0]
         if crossed:
-            row = crossed[0]
-            stop = self._stop(row)
-            found = self._root(lambda s: self._beyond(self._moved(q, t, s, held), stop, row), step)
+            found, row = min((self._crossing(q, t, row, step, held), row) for row in crossed)
             return self._moved(q, t, found, held), row
         if self._along(moved, t, sign, held) < 0.0:
             found = self._root(lambda s: -self._along(self._moved(q, t, s, held), t, sign, held), step)
             moved = self._moved(q, t, found, held)
         return moved, None
+
+    def _crossing(self, q: FloatArray, t: FloatArray, row: int, step: float, held: dict[int, float]) -> float:
+        """Length of the step along t that reaches a limit."""
+        stop, end = self._stop(row), self._moved(q, t, step, held)
+        assert end is not None
+        is_upper = self.problem.residual(end)[row] > stop.upper  # the other bound may hold at the beginning
+
+        def beyond(s: float) -> float:
+            moved = self._moved(q, t, s, held)
+            assert moved is not None
+            c = float(self.problem.residual(moved)[row])
+            return float(c - stop.upper if is_upper else stop.lower - c)
+
+        return self._root(beyond, step)
+
+    def _release(self, q: FloatArray, sign: float, held: dict[int, float]) -> bool:
+        """Let go of a limit that the coordinate leaves on its way; whether there was one."""
+        for row in [row for row in held if row not in self.held]:
+            others = {other: value for other, value in held.items() if other != row}
+            slope, _ = self._slope(q, sign, others)
+            normal = self.problem.jacobian(q)[1][row] * self.scale
+            inward = -float(slope @ normal) if held[row] == self._stop(row).upper else float(slope @ normal)
+            if inward > FLAT * np.linalg.norm(normal) * np.linalg.norm(self._gradient(q)):
+                del held[row]
+                return True
+        return False
 
     def _step(self, t: FloatArray) -> float:
         """Length of a whole step along t."""
@@ -254,8 +277,3 @@ class Explorer:
     def _stop(self, row: int) -> Any:
         """The limit that has a row."""
         return next(stop for stop, own in self.stops if own == row)
-
-    def _pushes(self, q: FloatArray, sign: float, held: dict[int, float]) -> bool:
-        """Whether the coordinate can still increase with all limits held."""
-        slope, _ = self._slope(q, sign, held)
-        return bool(np.linalg.norm(slope) > FLAT * np.linalg.norm(self._gradient(q)))

@@ -38,6 +38,7 @@ _equations = LazyModule("cardan.dynamics._equations")
 _hands = LazyModule("cardan.interact._hands")
 _kinematic = LazyModule("cardan.interact._kinematic")
 _soft = LazyModule("cardan.dynamics._soft")
+_tables = LazyModule("cardan.system._tables")
 
 MODES: Final = ("kinematic", "dynamic")
 HAND_KINDS: Final = ("constraint", "spring")
@@ -260,7 +261,8 @@ class Session:
             if hand is not None:
                 self._take_target(index, hand._row)
         status = run.cycle()
-        formulations.from_reference(self._system, self._q, self._poses)
+        self._poses[:] = self._q[: self._poses.size]
+        _tables.shift_reference(len(self._numbers), self._frames, self._origin, -1.0, self._poses)
         return status
 
     def _take_target(self, index: int, row: FloatArray) -> None:

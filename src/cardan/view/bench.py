@@ -276,6 +276,7 @@ class Bench:
                     "value": value,
                     "lower": value - span if math.isinf(lower) else lower,
                     "upper": value + span if math.isinf(upper) else upper,
+                    "coordinate": clips.describe_one(self._model, coordinate.joint, coordinate),
                 }
             )
         return found

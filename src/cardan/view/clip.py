@@ -168,25 +168,27 @@ def coordinates(mechanism: Mechanism) -> list[tuple[str, Coordinate]]:
 
 
 def describe(mechanism: Mechanism) -> list[dict[str, Any]]:
-    """Every coordinate with its features in body axes, so that the page can compute it; body −1 is the ground."""
+    """Every coordinate of a joint, as :func:`describe_one` gives it."""
+    return [describe_one(mechanism, joint, coordinate) for joint, coordinate in coordinates(mechanism)]
+
+
+def describe_one(mechanism: Mechanism, joint: str, coordinate: Coordinate) -> dict[str, Any]:
+    """A coordinate with its features in body axes, so that the page can compute it; body −1 is the ground."""
     index = mechanism.system.index
-    return [
-        {
-            "joint": joint,
-            "name": coordinate.name,
-            "kind": coordinate.kind,
-            "unit": coordinate.unit,
-            "features": [
-                {
-                    "body": index.get(getattr(feature.body, "name", ""), -1),
-                    "point": feature.kind is FeatureKind.POINT,
-                    "value": list(plain(feature.value)),
-                }
-                for feature in coordinate.features
-            ],
-        }
-        for joint, coordinate in coordinates(mechanism)
-    ]
+    return {
+        "joint": joint,
+        "name": coordinate.name,
+        "kind": coordinate.kind,
+        "unit": coordinate.unit,
+        "features": [
+            {
+                "body": index.get(getattr(feature.body, "name", ""), -1),
+                "point": feature.kind is FeatureKind.POINT,
+                "value": list(plain(feature.value)),
+            }
+            for feature in coordinate.features
+        ],
+    }
 
 
 def rates(coordinate: Coordinate, states: Sequence[State]) -> FloatArray:
