@@ -38,7 +38,7 @@ Side = Literal["outside", "inside", "crossing"]
 class Form:
     """What the primitive of a contact is rebuilt from: its kernels, and the numbers of coordinates and rows."""
 
-    function: str  # "contact", "rolling", "path" or "closest"
+    function: str  # "contact", "rolling", "path", "closest" or "closest_rolling"
     widths: tuple[int, int]
     units: tuple[Unit, ...]
     equations: int
@@ -71,7 +71,7 @@ def primitive_of(form: Form) -> Primitive:
         rows=rows,
         equations=form.equations,
         powers=tuple(LENGTH_POWER[unit] for unit in form.units),
-        of_rates=form.function == "rolling",
+        of_rates=form.function in ("rolling", "closest_rolling"),
         text=repr(form),
         origin=form,
     )
@@ -82,9 +82,16 @@ def relations(
 ) -> tuple[Relation, Relation | None]:
     """The relation of a contact, and that of its rolling."""
     ends = [feature for frame in frames for feature in (frame.feature(), frame.orientation())]
+    slips: tuple[Unit, ...] = ("m", "m") if pair.slips == 2 else ("m",)
+    rows: tuple[Unit, ...] = (*slips, "rad") if pair.spinless else slips
     if isinstance(pair, ClosestPair):
-        form = primitive_of(Form("closest", (0, 0), ("m",), 1, "cardan.joints._closest"))
-        return Relation(form, tuple(ends), (0.0,), size=pair.size, pair=pair), None
+        where = "cardan.joints._closest"
+        form = primitive_of(Form("closest", (0, 0), ("m",), 1, where))
+        touching = Relation(form, tuple(ends), (0.0,), size=pair.size, pair=pair)
+        if mode == "slide":
+            return touching, None
+        rolling = primitive_of(Form("closest_rolling", (0, 0), rows, len(rows), where))
+        return touching, Relation(rolling, tuple(ends), (0.0,), pair=pair)
     widths = pair.shapes[0].width, pair.shapes[1].width
     units: tuple[Unit, ...] = ("m", "m", "m") if pair.across else ("m", "m", "m", "rad", "rad")
     equations = 2 if pair.across else 1
@@ -96,9 +103,6 @@ def relations(
     touching = Relation(form, features, (0.0,), size=pair.size, pair=pair)
     if mode == "slide":
         return touching, None
-    slips: tuple[Unit, ...] = ("m", "m") if pair.slips == 2 else ("m",)
-    spin: tuple[Unit, ...] = ("rad",) if pair.spinless else ()
-    rows = (*slips, *spin)
     rolling = primitive_of(Form("rolling", widths, rows, len(rows)))
     return touching, Relation(rolling, features, (0.0,), pair=pair)
 
