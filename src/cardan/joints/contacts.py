@@ -143,8 +143,8 @@ def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: st
             f"{what} was given {names}, which touch along a line or over an area, not in a point; use m.planar, or "
             "the outlines of the parts as curves in a plane"
         )
-    if side == "inside" and _one_ball(a, b):
-        raise ModelError(f"{what} was given two spheres of one size with side='inside'; use m.spherical")
+    if side == "inside":
+        _check_fits(what, a, b)
     if endless(b) != abi.BOUNDED:
         raise ModelError(f"{what} was given {names}, which have no end; give one of them a size")
     if mode != "slide" and b.freedoms == 0:
@@ -174,11 +174,20 @@ def path_pair(what: str, curve: Shape, follow: Follow, up: tuple[float, float, f
     return pair
 
 
-def _one_ball(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are spheres of one radius."""
-    if not (isinstance(a, Analytic) and isinstance(b, Analytic)):
-        return False
-    return a.name == b.name == "sphere" and a.numbers == b.numbers
+def _check_fits(what: str, outer: Shape, inner: Shape) -> None:
+    """ModelError if a sphere in a sphere, or a circle in a circle, is as large as the outer one, or larger."""
+    shapes = [shape for shape in (outer, inner) if isinstance(shape, Analytic)]
+    if len({shape.name for shape in shapes}) != 1 or len(shapes) != 2 or shapes[0].name not in ("sphere", "circle"):
+        return
+    name, (radius, other) = shapes[0].name, [shape.numbers[0] for shape in shapes]
+    if radius == other:
+        use = "m.spherical" if name == "sphere" else "m.revolute"
+        raise ModelError(f"{what} was given two {name}s of one size with side='inside'; use {use}")
+    if radius < other:
+        raise ModelError(
+            f"{what} was given a {name} of radius {other:g} m inside one of {radius:g} m, in which it does not fit; "
+            "exchange the faces, or use side='outside'"
+        )
 
 
 def _start(what: str, start: Any, shapes: Sequence[Shape]) -> list[tuple[float, ...]]:
