@@ -120,6 +120,24 @@ def test_shapes_that_overlap_are_reported_by_name():
     assert not result.ok
     assert m.state.contact("c").status == "overlap" and "draw the bodies apart" in m.state.contact("c").reason
     assert "contact 'c'" in result.text() and "overlap" in result.text()
+    with pytest.raises(cd.ModelError, match=r"equations of 'c' are not numbers.*draw the bodies apart"):
+        m.diagnose(m.state)
+    with pytest.raises(cd.ModelError, match=r"contact 'c'.*overlap"):
+        m.solve_rates(m.state)
+
+
+@pytest.mark.parametrize(("ball", "left"), [(G.sphere(0.3), (5, 3)), (G.circle(0.3), (5, 3))])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_plane_without_end_by_differences(ball, left, swapped):
+    """Its own size is that of the other shape."""
+    m = cd.Mechanism("floor")
+    body = m.body("b", position=(0.1, 0.2, 0.5), orientation=((1, 0, 0), 1.2))
+    faces = m.ground.attach(G.plane()), body.attach(ball)
+    m.contact("c", *(faces[::-1] if swapped else faces), mode="roll", jacobian="differences")
+    state = m.assemble().state
+    found = m.diagnose(state)
+    assert (found.dof, found.velocity_dof) == left
+    assert abs(state.contact("c").point[2]) < 1e-5 and state.contact("c").gap < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -237,6 +255,14 @@ def test_meshes_that_touch_with_their_corners_do_not_slip_either():
     assert np.abs(state.contact("c").normal - (0, 0, 1)).max() < 1e-9
     report = m.diagnose(state)
     assert (report.dof, report.velocity_dof, len(report.redundant_rates)) == (11, 9, 0)
+
+
+@pytest.mark.nojit
+def test_freedoms_of_rolling_of_a_query_of_the_user():
+    solids = cd.shapes.sphere(0.5), cd.shapes.sphere(0.3)
+    m = pair(*solids, jacobian="differences", query=Balls(0.5, 0.3), mode="roll_without_spin")
+    report = m.diagnose(m.assemble().state)
+    assert (report.dof, report.velocity_dof) == (11, 8)
 
 
 def test_rolling_of_a_query_of_the_user():

@@ -28,6 +28,7 @@ from cardan.errors import ModelError
 from cardan.geometry import Distance, Mesh
 from cardan.geometry import pose_derivatives as derivatives
 from cardan.geometry.shape import Shape
+from cardan.geometry.tree import Tree
 from cardan.joints import abi
 from cardan.joints.pairs import Contact, ContactStatus, is_planar
 from cardan.math import euler
@@ -325,6 +326,15 @@ def _by_frames(a: FloatArray, b: FloatArray, pose: FloatArray, g: FloatArray) ->
     return row
 
 
+def _size(shapes: Any) -> float:
+    """Extent [m] of two shapes; of the other one where one has no end."""
+    found: float | None = getattr(Distance(*shapes), "size", None)
+    if found is not None:
+        return found
+    ends = [shape for shape in shapes if shape.width != shape.freedoms or np.isfinite(shape.bounds).all()]
+    return float(Tree(ends[0], np.inf).extent)
+
+
 def closest_pair(what: str, faces: tuple[Any, Any], side: str, mode: str, start: Any, query: Any) -> ClosestPair:
     """The pair of two faces by differences: curves, surfaces, solids and meshes, or a query of the user's."""
     for face in faces:
@@ -347,7 +357,7 @@ def closest_pair(what: str, faces: tuple[Any, Any], side: str, mode: str, start:
     if all(isinstance(shape, Shape) for shape in shapes):
         if any(getattr(face.shape, "trim", None) is not None for face in faces):
             raise ModelError(f"{what} was given a trimmed face with jacobian='differences'; use jacobian='exact'")
-        made = ClosestPair(what, None, tuple(shapes), Distance(*shapes).size, spinless)  # type: ignore[arg-type]
+        made = ClosestPair(what, None, tuple(shapes), _size(shapes), spinless)  # type: ignore[arg-type]
         if mode != "slide" and any(shape.freedoms == 0 for shape in made.shapes):
             raise ModelError(f"{what} was given a point with mode={mode!r}; a point does not roll: use mode='slide'")
         if spinless and made.slips == 1:
