@@ -119,6 +119,13 @@ def with_contact(mode: str) -> Callable[[cd.Mechanism], None]:
     return add
 
 
+BY_DIFFERENCES = {
+    "contact by differences": "slide",
+    "contact by differences, roll": "roll",
+    "contact by differences, roll_without_spin": "roll_without_spin",
+}
+
+
 def with_pair(kind: str) -> Callable[[cd.Mechanism], None]:
     """A part that touches the carriage: curves in space, a wheel, a point on a surface, a ball on a trimmed face."""
     geometry = cd.geometry
@@ -129,7 +136,7 @@ def with_pair(kind: str) -> Callable[[cd.Mechanism], None]:
             "space": (1.0, 0.1, 2.3),
             "wheel": (0.1, 0.2, 2.3),
             "point": (0.5, 0.0, 2.4),
-            "differences": (0.3, 0.1, 2.3),
+            **dict.fromkeys(BY_DIFFERENCES.values(), (0.3, 0.1, 2.3)),
         }.get(kind, (0.1, 0.0, 2.1))
         part = m.body("part", position=at, orientation=tilted, mass=1.0, inertia=0.1 * np.eye(3))
         if kind == "space":
@@ -140,9 +147,9 @@ def with_pair(kind: str) -> Callable[[cd.Mechanism], None]:
         elif kind == "point":
             tip = part.attach(geometry.analytic.Point((0.0, 0.0, 0.1)))
             m.contact("new", m["carriage"].attach(geometry.torus(0.5, 0.2)), tip)
-        elif kind == "differences":
+        elif kind in BY_DIFFERENCES.values():
             spheres = m["carriage"].attach(geometry.sphere(0.1)), part.attach(geometry.sphere(0.05))
-            m.contact("new", *spheres, jacobian="differences")
+            m.contact("new", *spheres, jacobian="differences", mode=kind)
         else:
             m.contact("new", m["carriage"].attach(trimmed_plate()), part.attach(geometry.sphere(0.1)))
 
@@ -217,7 +224,7 @@ CAPABILITIES: dict[str, Callable[[cd.Mechanism], object]] = {
     "point_on_curve": with_point("curve"),
     "path, frenet": with_point("frenet"),
     "path, least_turning": with_point("least_turning"),
-    "contact by differences": with_pair("differences"),
+    **{name: with_pair(mode) for name, mode in BY_DIFFERENCES.items()},
     "a parameter in a joint": lambda m: m.rack("new", m["A"], m["P"], radius=m.parameter("r", 0.1)),
     "a parameter in points": with_parameters,
     "a parameter with a period": with_period,
@@ -395,7 +402,7 @@ VERBS = (
     *(free, sensitivity, view, save, save_and_load),
 )
 
-REFUSED = {"contact by differences": (move, simulate, pickle_results, save)}  # motions refuse it, by name
+REFUSED = dict.fromkeys(BY_DIFFERENCES, (move, simulate, pickle_results, save))  # motions refuse it, by name
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

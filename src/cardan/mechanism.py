@@ -471,8 +471,8 @@ class Mechanism:
         jacobian: "differences" finds the closest points of the faces, and the derivatives by differences, as the papers
         do.  It serves solids and meshes (``body.attach(cd.shapes.sphere(0.1))``), and with ``query`` any object whose
         ``closest_pair(pose)`` gives ``points``, shape (2, 3) [m], on a and b in the axes of face_a, for a pose
-        (x, y, z, e0, e1, e2, e3) of face_b relative to face_a.  Such faces slide outside each other, with a clearance
-        of 1e-6 of their size, in assemblies and diagnoses; motions refuse them.
+        (x, y, z, e0, e1, e2, e3) of face_b relative to face_a.  Such faces are outside each other, with a clearance of
+        1e-6 of their size, and slide or roll in assemblies, diagnoses and :meth:`solve_rates`; motions refuse them.
         """
         name = self._new_name(name, "a contact")
         what = f"contact {name!r}"
@@ -482,7 +482,8 @@ class Mechanism:
         if jacobian == "differences":
             near = _contacts.closest_pair(what, (face_a, face_b), side, mode, start, query)
             ends = (face_a.frame, face_b.frame)
-            return self._add_contact(joints.contact, name, near, ends, mode, (("jacobian", jacobian),))
+            given = (("mode", mode), ("jacobian", jacobian))
+            return self._add_contact(joints.contact, name, near, ends, mode, given)
         if query is not None:
             raise ModelError(f"{what} was given a query, which needs jacobian='differences'")
         pair = _contacts.pair_of(what, (face_a, face_b), side, mode, start)
@@ -1238,7 +1239,8 @@ class Mechanism:
             name += f".{chosen.name}" if name in driven else ""
             line = Line(chosen.value(state), check.number(rate, name), state.time)
             driven._add(joints.drive, name, (driven[chosen.joint].of(chosen.name), line), {})
-        equations, _ = driven._equations()
+        sampled = any([relation.is_sampled for joint in self._joints.values() for relation in joint.relations])
+        equations, _ = driven._new_equations(follow=False) if sampled else driven._equations()
         found: State = _solve_rates.solve_rates(self.system, equations, state)
         return found
 
@@ -1342,7 +1344,8 @@ class Mechanism:
         found = _mass.masses(parts, self._points(), self.system.judged_length)
         return self._pack_equations(found, (0.0, 0.0, 0.0), [])
 
-    def _new_equations(self) -> tuple[Equations, list[str]]:
+    def _new_equations(self, follow: bool = True) -> tuple[Equations, list[str]]:
+        """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed."""
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
         notes = []
@@ -1353,16 +1356,16 @@ class Mechanism:
         if massless:
             names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
             notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
-        return self._pack_equations(found, self._gravity, list(self._loads.values())), notes
+        return self._pack_equations(found, self._gravity, list(self._loads.values()), follow), notes
 
-    def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load]) -> Equations:
+    def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load], follow: bool = True) -> Equations:
         """The equations of motion with these masses, gravity and loads."""
         bodies = list(self._bodies.values())
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
         stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
         bundles += self._rate_rows.values()
-        bundles = [_followed(bundle) for bundle in bundles]
+        bundles = [_followed(bundle) for bundle in bundles] if follow else bundles
         angles = self._counted_angles(with_loads=bool(loads))
         system = System(bodies, bundles, angles, found.frames, formulas=self._own_book())
         forces = _forces.Forces(system, bodies, loads, angles) if loads else None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.analysis.options import CONTACT_RESTARTS
 from cardan.shapes.curved import SHELL
 
 g = cd.geometry
@@ -30,14 +31,34 @@ def test_a_ball_fits_into_a_bowl_that_is_less_curved(radius, fits):
     assert m.assemble_many([m.state] * 2).ok.tolist() == [fits] * 2
 
 
-@pytest.mark.parametrize(("height", "fits"), [(0.2, True), (-0.05, False)])
-def test_a_wheel_is_above_its_plane(height, fits):
+@pytest.mark.parametrize("height", [0.2, -0.05])
+def test_a_wheel_is_above_its_plane(height):
+    """Drawn below, the first attempt is refused, and a restart finds it above; many starts answer as one does."""
     m = cd.Mechanism("wheel")
     body = m.body("disc", position=(0, 0, height), orientation=((1, 0, 0), 1.2))
     m.wheel("on", body.frame(), 0.1, m.ground.attach(g.plane()))
-    result = m.assemble()
-    assert result.ok == fits
-    assert fits or result.state["disc"].position[2] < 0.0
+    once, result = m.assemble(restarts=0), m.assemble()
+    assert once.ok == (height > 0.0) == (result.restarts == 0)
+    assert once.ok or once.state["disc"].position[2] < 0.0
+    assert result.ok and 0.0 < result.state["disc"].position[2] <= 0.1 and result.restarts <= CONTACT_RESTARTS
+    many = m.assemble_many([m.state] * 2)
+    assert many.ok.all() and np.array_equal(many.coordinates[1], result.state.coordinates)
+    one = m.assemble(method="levenberg_marquardt")
+    assert one.ok == once.ok and one.restarts == 0
+
+
+@pytest.mark.parametrize(("shape", "use"), [(g.sphere, "m.spherical"), (g.circle, "m.revolute")])
+def test_a_ball_larger_than_its_socket_is_refused(shape, use):
+    m = cd.Mechanism("socket")
+    ball = m.body("ball")
+    socket = m.ground.attach(shape(0.1))
+    with pytest.raises(cd.ModelError, match=f"contact 'in' was given two .* of one size.*{use}"):
+        m.contact("in", socket, ball.attach(shape(0.1)), side="inside")
+    words = r"contact 'in' was given a \w+ of radius 0.12 m inside one of 0.1 m.*exchange the faces"
+    with pytest.raises(cd.ModelError, match=words):
+        m.contact("in", socket, ball.attach(shape(0.12)), side="inside")
+    m.contact("in", ball.attach(shape(0.12)), socket, side="inside")
+    assert m.assemble({"ball": ((0.01, 0.002, 0.0), (1, 0, 0, 0))}).ok
 
 
 def test_a_smaller_sphere_fits_into_a_tube():

@@ -204,4 +204,9 @@ def test_a_rattleback_reverses_its_spin(duration):
     wanted = solve_ivp(rattleback_rates, (0, duration), start, method="DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
     assert np.abs(simulation.positions("stone")[-1] - wanted[:3]).max() < 1e-5
     same = np.sign(simulation.quaternions("stone")[-1] @ wanted[3:7])
+    apart = np.abs(simulation.positions("stone")[-1] - wanted[:3]).max()
+    turned = np.abs(simulation.quaternions("stone")[-1] - same * wanted[3:7]).max()
+    print(
+        f"{duration} s: energy {np.ptp(energy) / abs(energy[0]):.1e}, end {apart:.1e} m, {turned:.1e}; {spin.max():.3f}"
+    )
     assert np.abs(simulation.quaternions("stone")[-1] - same * wanted[3:7]).max() < 1e-5

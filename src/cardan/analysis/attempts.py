@@ -76,18 +76,18 @@ class End(NamedTuple):
 def solve(system: System, q: FloatArray, task: Task) -> End:
     """Solve one connected piece from solver coordinates q."""
     end = _solve(system, q, task)
-    if task.options.restarts and system.index.contacts and end.run.outcome is Outcome.CONVERGED:
+    if task.options.contact_restarts and system.index.contacts and end.run.outcome is Outcome.CONVERGED:
         return _until_contact(system, end, task)
     return end
 
 
 def _until_contact(system: System, end: End, task: Task) -> End:
-    """The restarts that were asked for, if all equations are met in a pose where the shapes do not touch in a point."""
+    """Restarts, if all equations are met in a pose where the shapes do not touch in a point."""
     once = task._replace(options=replace(task.options, restarts=0))
     draws: Restarts | None = None
     found = end
     while not _touches(system, found, task):
-        if end.attempts > task.options.restart_count or task.is_late():
+        if end.attempts > task.options.contact_restarts or task.is_late():
             return end
         if draws is None:
             authored = formulations.to_reference(system, system.authored, formulations.angles(system, end.q))

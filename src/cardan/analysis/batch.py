@@ -151,7 +151,7 @@ def _verdict(
         if touching.lacks_contact(system, moved[k], angles[k]):
             met[k], outcome[k] = False, int(Outcome.STALLED)
             left = None if task.deadline is None else task.deadline - time.perf_counter()
-            if task.options.restarts and (left is None or left > 0.0):
+            if task.options.contact_restarts and (left is None or left > 0.0):
                 options = replace(task.options, max_seconds=left)
                 again = assemble(system, system.state(coordinates[k], near[k].copy()), task.time, options)
                 iterations[k], restarts[k], met[k] = again.iterations, again.restarts, again.ok

@@ -17,6 +17,7 @@ AUTO: Final = "auto"
 Method = Literal["auto", "levenberg_marquardt", "newton", "newton_lu", "gradient", "hybrid"]
 
 RESTARTS: Final = 200  # default
+CONTACT_RESTARTS: Final = 20  # default, where only the shapes of contacts are not as they should be
 MOST_ITERATIONS: Final = 10**15  # kernels count in floats, which are exact up to 2⁵³
 
 
@@ -83,7 +84,8 @@ class AssemblyOptions:
     tolerance: on every residual; lengths relative to the mechanism's extent, angles in radians.
     max_iterations: per attempt; None for the default of the method.  max_seconds: for the whole call.
     restarts: attempts after the first, with ``"auto"`` only; all are made unless one succeeds or a contradiction is
-    proved.  None: at most 200, fewer if the first ones agree or none can help.  seed: of the random restarts.
+    proved.  None: at most 200, fewer if the first ones agree or none can help; at most 20 where all equations are met,
+    but shapes do not touch in a point.  seed: of the random restarts.
     spring: a :class:`cardan.SpringOptions`, for ``"gradient"`` and ``"hybrid"`` only.
     """
 
@@ -148,6 +150,11 @@ class AssemblyOptions:
         if self.method != AUTO:
             return 0
         return RESTARTS if self.restarts is None else self.restarts
+
+    @property
+    def contact_restarts(self) -> int:
+        """Attempts after a pose that meets all equations, but in which shapes do not touch in a point, at most."""
+        return min(self.restart_count, CONTACT_RESTARTS) if self.restarts is None else self.restart_count
 
 
 _DEFAULT: Final = AssemblyOptions()

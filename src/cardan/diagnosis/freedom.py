@@ -255,6 +255,7 @@ def diagnose(system: System, state: State, tolerance: float) -> Diagnosis:
     variables = [values[name] for name in system.variable_names]
     near = np.array([*variables, *[state.angles.get(key, 0.0) for key in system.counted_angles]])
     judged, residuals = verdict.judge_system(system, coordinates, near, tolerance, state.time)
+    _check_finite(system, state, residuals)
     bounds = None if judged.met else verdict.row_bounds(system, coordinates, near, tolerance)
 
     def find(tolerance: float) -> list[_Freedom]:
@@ -339,6 +340,15 @@ class _Freedom:
         if self.rank < self.exact_rank:
             return self.gap >= TOLERANCE_GAP
         return self.gap >= UNSURE_GAP and least >= NEARLY_SINGULAR * largest and self.dropped <= ROUNDED * largest
+
+
+def _check_finite(system: System, state: State, residuals: FloatArray) -> None:
+    """ModelError if equations are not numbers in the state, as those of meshes that overlap; it names them."""
+    for name, primitive, start in system.rows:
+        if not np.isfinite(residuals[start : start + primitive.rows]).all():
+            touch = system.index.contacts.get(name)
+            why = "" if touch is None else f": {touch.read(state).reason}"
+            raise ModelError(f"the equations of {name!r} are not numbers in this state, so it has no freedoms{why}")
 
 
 def _freedom(piece: System, coordinates: FloatArray, near: FloatArray, time: float, tolerance: float) -> _Freedom:

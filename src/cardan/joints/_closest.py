@@ -1,13 +1,15 @@
 """Kernels of a contact by closest points: they call the evaluator of the pair, a Python function, by its address.
 
-f = |S² − S¹| − clearance [m], with derivatives by differences (:mod:`cardan.joints.closest`).  x and c are those of
-:mod:`cardan.joints._contact`, without contact coordinates; the table of the pair is the address of the evaluator.
+f = |S² − S¹| − clearance [m], with derivatives by differences, and the rows of rolling
+(:mod:`cardan.joints.closest`).  x and c are those of :mod:`cardan.joints._contact`, without contact coordinates; the
+table of the pair is the address of the evaluator.
 """
 
 from cardan._jit import call_evaluator, integers_at, plain
 from cardan.joints import abi
 
 GAP, BEND = plain(abi.SOLVE), plain(abi.RATES)
+ROLL, ROLL_BEND = plain(abi.ROLL), plain(abi.ROLL_RATES)
 
 
 def closest(x, c, f, df):
@@ -20,3 +22,15 @@ def closest_curvature(x, rate, c, g):
     """d²f/dt² without the accelerations of the frames, by a second difference."""
     table = integers_at(int(c[abi.ADDRESS]))
     return call_evaluator(table[0], BEND, table, c, x, rate, g, g, x)
+
+
+def closest_rolling(x, c, f, df):
+    """f = 0, and the rows of rolling by the rates of the frames."""
+    table = integers_at(int(c[abi.ADDRESS]))
+    return call_evaluator(table[0], ROLL, table, c, x, x, f, df, x)
+
+
+def closest_rolling_curvature(x, rate, c, g):
+    """The rates of these rows without the accelerations of the frames, by differences."""
+    table = integers_at(int(c[abi.ADDRESS]))
+    return call_evaluator(table[0], ROLL_BEND, table, c, x, rate, g, g, x)

@@ -127,7 +127,6 @@ def contact(x, c, f, df):
     w = space(table, x)
     status = w[STATUS]
     columns = PARAMETERS + table[SHAPE + own.WIDTH] + table[SHAPE + B_PART + own.WIDTH]
-    has_normal = update_axes(table, w)
     axes = tail(w, LATEST)
     across = table[own.FORM] == ON_CURVE
     rows = 3 if across else 5
@@ -136,6 +135,13 @@ def contact(x, c, f, df):
     for i in range(rows):
         f[i] = 0.0
     regular = status == REGULAR
+    if regular and not across:  # the other rows vanish with F
+        f[0] = w[GAP]
+        for i in range(3):
+            axes[6 + i] = 0.0
+        put_row(x, w, df, tail(w, UNIT), tail(axes, 6))
+        return 0
+    has_normal = update_axes(table, w)
     for c_ in range(3):
         r = w[ROWS_B + c_] - w[ROWS_A + c_]
         f[0] += w[UNIT + c_] * r

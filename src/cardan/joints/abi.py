@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# operations of the solver of a pair
-SOLVE, RATES, JUDGE = 0, 1, 2
+# operations of the solver of a pair; the last two: rolling by closest points
+SOLVE, RATES, JUDGE, ROLL, ROLL_RATES = range(5)
 
 # table of a pair: address of the solver; address of the numbers; the equations of the pair; whether rolling is without
 # spin; directions of the first shape that have no end; then both shapes

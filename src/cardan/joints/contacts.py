@@ -38,7 +38,7 @@ Side = Literal["outside", "inside", "crossing"]
 class Form:
     """What the primitive of a contact is rebuilt from: its kernels, and the numbers of coordinates and rows."""
 
-    function: str  # "contact", "rolling", "path" or "closest"
+    function: str  # "contact", "rolling", "path", "closest" or "closest_rolling"
     widths: tuple[int, int]
     units: tuple[Unit, ...]
     equations: int
@@ -71,7 +71,7 @@ def primitive_of(form: Form) -> Primitive:
         rows=rows,
         equations=form.equations,
         powers=tuple(LENGTH_POWER[unit] for unit in form.units),
-        of_rates=form.function == "rolling",
+        of_rates=form.function in ("rolling", "closest_rolling"),
         text=repr(form),
         origin=form,
     )
@@ -82,9 +82,16 @@ def relations(
 ) -> tuple[Relation, Relation | None]:
     """The relation of a contact, and that of its rolling."""
     ends = [feature for frame in frames for feature in (frame.feature(), frame.orientation())]
+    slips: tuple[Unit, ...] = ("m", "m") if pair.slips == 2 else ("m",)
+    rows: tuple[Unit, ...] = (*slips, "rad") if pair.spinless else slips
     if isinstance(pair, ClosestPair):
-        form = primitive_of(Form("closest", (0, 0), ("m",), 1, "cardan.joints._closest"))
-        return Relation(form, tuple(ends), (0.0,), size=pair.size, pair=pair), None
+        where = "cardan.joints._closest"
+        form = primitive_of(Form("closest", (0, 0), ("m",), 1, where))
+        touching = Relation(form, tuple(ends), (0.0,), size=pair.size, pair=pair)
+        if mode == "slide":
+            return touching, None
+        rolling = primitive_of(Form("closest_rolling", (0, 0), rows, len(rows), where))
+        return touching, Relation(rolling, tuple(ends), (0.0,), pair=pair)
     widths = pair.shapes[0].width, pair.shapes[1].width
     units: tuple[Unit, ...] = ("m", "m", "m") if pair.across else ("m", "m", "m", "rad", "rad")
     equations = 2 if pair.across else 1
@@ -96,9 +103,6 @@ def relations(
     touching = Relation(form, features, (0.0,), size=pair.size, pair=pair)
     if mode == "slide":
         return touching, None
-    slips: tuple[Unit, ...] = ("m", "m") if pair.slips == 2 else ("m",)
-    spin: tuple[Unit, ...] = ("rad",) if pair.spinless else ()
-    rows = (*slips, *spin)
     rolling = primitive_of(Form("rolling", widths, rows, len(rows)))
     return touching, Relation(rolling, features, (0.0,), pair=pair)
 
@@ -139,8 +143,8 @@ def pair_of(what: str, faces: tuple[Attachment, Attachment], side: str, mode: st
             f"{what} was given {names}, which touch along a line or over an area, not in a point; use m.planar, or "
             "the outlines of the parts as curves in a plane"
         )
-    if side == "inside" and _one_ball(a, b):
-        raise ModelError(f"{what} was given two spheres of one size with side='inside'; use m.spherical")
+    if side == "inside":
+        _check_fits(what, a, b)
     if endless(b) != abi.BOUNDED:
         raise ModelError(f"{what} was given {names}, which have no end; give one of them a size")
     if mode != "slide" and b.freedoms == 0:
@@ -170,11 +174,20 @@ def path_pair(what: str, curve: Shape, follow: Follow, up: tuple[float, float, f
     return pair
 
 
-def _one_ball(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are spheres of one radius."""
-    if not (isinstance(a, Analytic) and isinstance(b, Analytic)):
-        return False
-    return a.name == b.name == "sphere" and a.numbers == b.numbers
+def _check_fits(what: str, outer: Shape, inner: Shape) -> None:
+    """ModelError if a sphere in a sphere, or a circle in a circle, is as large as the outer one, or larger."""
+    shapes = [shape for shape in (outer, inner) if isinstance(shape, Analytic)]
+    if len({shape.name for shape in shapes}) != 1 or len(shapes) != 2 or shapes[0].name not in ("sphere", "circle"):
+        return
+    name, (radius, other) = shapes[0].name, [shape.numbers[0] for shape in shapes]
+    if radius == other:
+        use = "m.spherical" if name == "sphere" else "m.revolute"
+        raise ModelError(f"{what} was given two {name}s of one size with side='inside'; use {use}")
+    if radius < other:
+        raise ModelError(
+            f"{what} was given a {name} of radius {other:g} m inside one of {radius:g} m, in which it does not fit; "
+            "exchange the faces, or use side='outside'"
+        )
 
 
 def _start(what: str, start: Any, shapes: Sequence[Shape]) -> list[tuple[float, ...]]:

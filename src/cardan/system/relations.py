@@ -152,6 +152,11 @@ class Relation:
         """At the drawn values of the parameters."""
         return self.template if self.book is None else self.template.drawn(self.book.values)
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it is a contact by closest points and differences, which motions refuse."""
+        return getattr(self.template.pair, "by_differences", False)
+
     def followed(self) -> Relation:
         """The same for motions, in which a contact stays near where it was."""
         if self.template.pair is None:
