@@ -268,11 +268,14 @@ class Integration:
         LOCKED if drivers push against stops.
         released: the stop that has just been released.
         """
+        sample = float(self.control[abi.SAMPLE])
         status = self._begin()
         if status != abi.RUNNING or not self._reach_stops(released):
             return status
+        self.control[abi.SAMPLE] = sample  # an output at this time is that with the stops
         before = Mark(self.q.copy(), self.v.copy(), self.control.copy())
         for _ in range(1 + len(self.equations.stops)):
+            self.control[abi.SAMPLE] = sample
             status = self._begin()
             if self._is_pushed(status, before):
                 return abi.LOCKED
