@@ -430,3 +430,18 @@ def test_a_rope_becomes_taut_and_swings():
     z, speed = found.positions(bob)[after, 2], np.linalg.norm(found.velocities(bob)[after, :3], axis=1)
     assert np.abs(speed**2 / 2 + 9.81 * (z + 0.8) - (0.6 * 9.81 * taut) ** 2 / 2).max() < 1e-7
     assert np.abs(found.effort("rope")[after] + 2 * (speed**2 - 9.81 * z)).max() < 1e-6
+
+
+@pytest.mark.parametrize("options", [{}, {"step": 0.01}], ids=str)
+def test_a_ball_that_rolls_against_a_wall_stays_there(options):
+    """Nothing pushes it against the wall after the impact; rounding is no pull, so that the stop is not left."""
+    r = 0.1
+    m = cd.Mechanism()
+    ball = m.body("ball", position=(0, 0, r), mass=2.0, inertia=0.8 * r * r * np.eye(3))
+    m.contact("on", m.ground.attach(cd.geometry.plane()), ball.attach(cd.geometry.sphere(r)), mode="roll")
+    m.limit("wall", cd.coordinate(m.ground.frame(), ball.frame(), "x"), upper=1.0)
+    found = m.simulate(2.0, m.assemble().state.with_rates(np.array([[1.0, 0, 0, 0, 1 / r, 0]])), **options)
+    assert found.ok, found.text()
+    assert [event.what for event in found.events] == ["reached"]
+    assert found.events[0].time == pytest.approx(1.0, abs=1e-10)
+    assert np.abs(found.velocities(ball)[-1]).max() < 1e-12

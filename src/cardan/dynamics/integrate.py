@@ -324,8 +324,11 @@ class Integration:
 
     def _keep_tried(self) -> None:
         """The state now, after begin(), as a row of the results."""
-        multipliers = self.work[self.job[abi.PIECES + _equations.END_MULTIPLIERS] :][: self.equations.equations.size]
-        self._tried = np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), multipliers])
+        self._tried = np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), self._end_multipliers()])
+
+    def _end_multipliers(self) -> FloatArray:
+        """λ at the end of the last step."""
+        return self.work[self.job[abi.PIECES + _equations.END_MULTIPLIERS] :][: self.equations.equations.size]
 
     def _reach_stops(self, released: int) -> bool:
         """Let every stop hold that is reached, and from which the velocity does not lead away; whether there is one."""
@@ -343,7 +346,8 @@ class Integration:
     def _release_one(self) -> bool:
         """Release the stop that pulls most, if any does; whether there was one."""
         pushes = -self.bounds[:, abi.GAP] * (self.bounds[:, abi.SIDE] != 0.0)
-        pulling = np.flatnonzero(pushes < 0.0)
+        strongest = float(np.abs(self._end_multipliers()).max(initial=0.0))
+        pulling = np.flatnonzero(pushes < -_stops.NEUTRAL * strongest)
         if pulling.size:
             self._set_side(int(pulling[np.argmin(pushes[pulling])]), 0.0)
         return bool(pulling.size)
