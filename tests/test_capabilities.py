@@ -288,6 +288,25 @@ def simulate(m):
     assert np.isfinite(simulation.reaction("A").force).all()
 
 
+def equilibrium(m):
+    """At rest, with all parts on soft bushings, and small motions about it.  Rate rows are not bypassed."""
+    m, drawn = m.copy(), m.state
+    for name, body in m.bodies.items():
+        at, R = drawn[name].position, drawn[name].matrix
+        m.bushing(f"hold {name}", m.ground.frame(at, z=R @ Z, x=R @ X), body.frame(x=X), (300.0,) * 6, (1.0,) * 6)
+    try:
+        eq = m.equilibrium()
+    except cd.ModelError as error:
+        assert "'new" in str(error)
+        return
+    assert eq.ok and eq.stable is not False, eq.text()
+    assert m.diagnose(eq.state).assembled
+    assert np.isfinite(eq.reaction("A").force).all()
+    if not eq.holding:
+        lin = m.linearize(eq.state)
+        assert lin.stable and lin.frequencies.all()
+
+
 def copy(m):
     assert m.copy() == m
 
@@ -372,7 +391,7 @@ def told(value):
 
 
 VERBS = (
-    *(assemble, assemble_many, diagnose, step, move, simulate, session, copy, pickled, pickle_results),
+    *(assemble, assemble_many, diagnose, step, move, simulate, session, equilibrium, copy, pickled, pickle_results),
     *(free, sensitivity, view, save, save_and_load),
 )
 

@@ -18,6 +18,7 @@ from fuzz.judge import poses_of, relative_miss
 
 import cardan as cd
 from cardan.analysis.impossible import is_impossible
+from timing import slowness
 
 TOLERANCE = 1e-12
 ONCE_A_CONFLICT = 22795  # the first eleven draws of this solvable case end at the same minimum, which is no solution
@@ -199,10 +200,10 @@ def test_an_unreachable_chain_of_2000_links_is_a_conflict_within_seconds(far):
         m.revolute(f"hinge {k}", last.frame(at), body.frame())
         last, at = body, (1.0, 0.0, 0.0)
     m.revolute("end", last.frame(at), m.ground.frame((2000.0 * far, 0.0, 0.0)))
-    began = time.perf_counter()
+    began = time.process_time()
     result = m.assemble()
     assert result.status is cd.Status.CONFLICT
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0 * slowness()
 
 
 # --- opposed axes, the way back, compromises --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 WORK = 100_000  # additions
-IDLE = 4.0e-3  # s of processor time for them, on two idle cores of the machine that the bars were stated for
+IDLE = 3.1e-3  # s of processor time for them, on two idle cores of the machine that the bars were stated for
 
 
 def slowness() -> float:

@@ -59,12 +59,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cardan import cad, geometry, shapes
     from cardan.analysis.batch_result import BatchResult
+    from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.motion import Motion, MotionStatus
     from cardan.analysis.options import AssemblyOptions, SpringOptions
     from cardan.analysis.result import AssemblyResult, Status
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation, SimulationStatus
+    from cardan.analysis.vibration import Linearization
     from cardan.cad.build123d import from_build123d, solve_build123d
     from cardan.cad.cadquery import from_cadquery, solve_cadquery
     from cardan.cad.step import load_step
@@ -118,12 +120,14 @@ __version__ = "0.1.0"
 # The modules of the names above.  They are imported when a name is first used, so that `cardan --help` need not wait.
 _MODULES = {
     "analysis.batch_result": "BatchResult",
+    "analysis.equilibrium": "Equilibrium",
     "analysis.linearise": "ConstraintEquations",
     "analysis.motion": "Motion MotionStatus",
     "analysis.options": "AssemblyOptions SpringOptions",
     "analysis.result": "AssemblyResult Status",
     "analysis.sensitivity": "Sensitivity Tolerances",
     "analysis.simulation": "Simulation SimulationStatus",
+    "analysis.vibration": "Linearization",
     "cad.build123d": "from_build123d solve_build123d",
     "cad.cadquery": "from_cadquery solve_cadquery",
     "cad.step": "load_step",
@@ -180,12 +184,14 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Display",
+    "Equilibrium",
     "FileError",
     "Frame",
     "Hand",
     "Jet",
     "Joint",
     "JointMotion",
+    "Linearization",
     "Load",
     "Mechanism",
     "ModelError",

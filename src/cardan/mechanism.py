@@ -38,10 +38,12 @@ from cardan.system.system import System
 if TYPE_CHECKING:
     from cardan.analysis.batch_result import BatchResult
     from cardan.analysis.chunks import Progress
+    from cardan.analysis.equilibrium import Equilibrium
     from cardan.analysis.linearise import ConstraintEquations
     from cardan.analysis.options import AssemblyOptions, OptionArguments
     from cardan.analysis.sensitivity import Sensitivity, Tolerances
     from cardan.analysis.simulation import Simulation
+    from cardan.analysis.vibration import Linearization
     from cardan.coordinates.formulations import Formulation
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.equations import Equations
@@ -56,6 +58,7 @@ _assemble = LazyModule("cardan.analysis.assemble")
 _batch = LazyModule("cardan.analysis.batch")
 _contacts = LazyModule("cardan.joints.contacts")
 _equations = LazyModule("cardan.dynamics.equations")
+_equilibrium = LazyModule("cardan.analysis.equilibrium")
 _files = LazyModule("cardan.files.writer")  # of a layer above, which m.save calls
 _forces = LazyModule("cardan.dynamics.forces")
 _geometry = LazyModule("cardan.geometry")
@@ -71,6 +74,7 @@ _sensitivity = LazyModule("cardan.analysis.sensitivity")
 _session = LazyModule("cardan.interact.session")
 _simulate = LazyModule("cardan.analysis.simulate")
 _solve_rates = LazyModule("cardan.analysis.solve_rates")
+_vibration = LazyModule("cardan.analysis.vibration")
 
 P = ParamSpec("P")
 
@@ -272,7 +276,7 @@ class Mechanism:
 
     def _at(self, start: Any) -> Any:
         """A context in which the drawing has the parameter values of a state."""
-        if not self._parameters or not isinstance(start, State):
+        if not self._parameters or not isinstance(start, State) or start.variables == self._drawn:
             return _HERE
         drawn = {name: start.variables.get(name, value) for name, value in self._drawn.items()}
         if drawn == self._drawn:
@@ -1059,10 +1063,11 @@ class Mechanism:
         given.  The result does not depend on it, to the last bit.
         """
         own = _checked_options(options, changes)
-        if not self._parameters and not free and least is None:
+        where = self._at(start) if self._parameters else _HERE
+        if where is _HERE and not free and least is None:
             plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own, workers)
             return plain_result
-        with self._at(start):
+        with where:
             system = self._with_free(free)
             if least is None:
                 result: AssemblyResult = _assemble.assemble(system, start, time, own, workers)
@@ -1188,6 +1193,28 @@ class Mechanism:
             simulation._connections = self._connections()
         simulation._source = self, self._edits
         return simulation
+
+    def equilibrium(self, state: State | Mapping[Any, Any] | None = None, *, max_iterations: int = 200) -> Equilibrium:
+        """A pose near a state, or the drawing, where the mechanism rests under gravity and loads.
+
+        The search follows the forces, so that it ends at a stable equilibrium, except if it starts at an unstable one;
+        ``stable`` tells.  Limits hold.  Drivers keep the values of the time of the state.  Dampers and friction have no
+        force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
+        """
+        with self._at(state):
+            equations, notes = self._equations()
+            given = (self.system, equations, state, notes, self._connections(), max_iterations)
+            found: Equilibrium = _equilibrium.find_equilibrium(*given)
+        return found
+
+    def linearize(self, state: State | Mapping[Any, Any] | None = None) -> Linearization:
+        """Small motions about an equilibrium: frequencies [Hz], damping ratios, modes, and the matrix A of ż = A z.
+
+        state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
+        """
+        with self._at(state):
+            found: Linearization = _vibration.linearize(self.system, self._equations()[0], state)
+        return found
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
         """The state with velocities that satisfy every joint and driver, and given rates of coordinates.

@@ -166,6 +166,18 @@ def test_ranges_are_limits_held_joints_stay_and_wrong_calls_are_refused():
     assert cd.solve_build123d([base, other], ranges=False).ok
 
 
+def test_a_held_ball_keeps_its_orientation():
+    base, other, joint, rigid = one("BallJoint")
+    joint.connect_to(rigid, angles=(10, 20, 30))
+    before = other.location.orientation
+    other.locate(bd.Location(other.location.position + bd.Vector(5, -3, 2), before))
+    m = cd.from_build123d([base, other], hold=[joint])
+    assert m.diagnose(m.state).dof == 0
+    assert cd.solve_build123d([base, other], hold=[joint]).ok
+    assert (joint.location.position - rigid.location.position).length <= 1e-9
+    assert (other.location.orientation - before).length <= 1e-9
+
+
 def test_an_impossible_loop_is_reported_and_left_alone():
     parts = loop((1000, 100, 200, 100), (130, -60, -100))
     before = [part.location.position.X for part in parts]

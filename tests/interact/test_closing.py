@@ -146,6 +146,20 @@ def test_hands_come_when_the_joints_are_closed():
         session.step()
 
 
+def test_open_joints_have_a_residual_before_the_first_step_and_no_energy():
+    m = cd.Mechanism()
+    b = m.body("b", position=(0, 0, 0.3), mass=1.0, inertia=np.eye(3))
+    m.revolute("hinge", m.ground.frame(), b.frame((1, 0, 0)))
+    with m.session(mode="dynamic", closed=False) as session:
+        assert session.residual == pytest.approx(m.diagnose(session.state).residual, rel=1e-9)
+        assert session.residual > 0.1
+        assert np.isnan(session.energy)
+        while session.step() == cd.SessionStatus.MOVING:
+            pass
+        session.grasp("b")
+        assert np.isfinite(session.energy)
+
+
 def test_a_later_change_of_the_mechanism_does_not_reach_its_session():
     m = examples.REGISTRY["rsur"].build()
     session, met = stepped(m)

@@ -174,6 +174,19 @@ def _rotation(given) -> np.ndarray:
     return euler.matrix(np.array(m.body("r", orientation=given).orientation))
 
 
+def test_a_point_on_a_curve_is_searched_for_at_the_nearest_place():
+    """All turns of a helix are at the same distance along its principal normal; the nearest one counts."""
+    curve = G.traced(lambda u: (0.1 * cd.cos(u), 0.1 * cd.sin(u), 0.006 * u), (0.0, 12.0))
+    dense = curve.evaluate(np.linspace(0.0, 12.0, 20_001)[:, None])
+    rng = np.random.default_rng(3)
+    for u in rng.uniform(1.0, 11.0, size=12):
+        at = curve.evaluate(np.array([[u]]))[0] + rng.normal(scale=0.01, size=3)
+        m = cd.Mechanism("bead")
+        m.point_on_curve("on", m.body("bead", position=at).point((0, 0, 0)), m.ground.attach(curve))
+        nearest = np.linalg.norm(dense - at, axis=1).min()
+        assert m.state.contact("on").gap == pytest.approx(nearest, abs=1e-6)
+
+
 def test_the_gap_is_the_distance_of_the_geometry():
     for kind in ("ellipsoids", "sphere on torus", "curves"):
         m = pair(kind)

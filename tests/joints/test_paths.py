@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 
 import cardan as cd
 from cardan.coordinates import formulations
+from cardan.joints import pairs
 from cardan.joints.paths import Path
 from cardan.math import euler
 
@@ -219,6 +220,31 @@ def test_corners_surfaces_and_lines_without_end_are_refused_by_name():
     for shape, words in ((corner, "corner"), (G.sphere(1.0), "must be a curve"), (G.line(), "without end")):
         with pytest.raises(cd.ModelError, match=f"path 'on'.*{words}"):
             m.path("on", frame, m.ground.attach(shape))
+
+
+def test_dynamics_refuse_a_curvature_that_jumps_and_conserve_energy_without_one():
+    """From a line to an arc the angular velocity of the car would jump, and with it its kinetic energy."""
+    points = np.array([[-2, 0, 0], [-1, 0, 0], [0, 0, 0], [1, 0, 0], [1, 1, 0]], dtype=float)
+    jumps = G.Curve(points, [1, 1, 1, 2**-0.5, 1], [0, 0, 0, 2, 2, 3.57, 3.57, 3.57], degree=2)
+    for curve in (jumps, G.Curve.interpolate(jumps.evaluate(np.linspace(0.0, 3.57, 15)[:, None]))):
+        m = cd.Mechanism("track", gravity=(0, 0, 0))
+        car = m.body("car", position=(-1.0, 0, 0), mass=1.0, inertia=0.5 * np.eye(3))
+        m.path("on", car.frame(), m.ground.attach(curve))
+        start = m.assemble().state.with_rates(np.array([[1.0, 0, 0, 0, 0, 0]]))
+        if curve is jumps:
+            for run in (lambda m=m, at=start: m.simulate(1.6, at, step=1e-3), lambda m=m: m.session(mode="dynamic")):
+                with pytest.raises(cd.ModelError, match=r"path 'on'.* jumps at the parameter 2,.*degree 3"):
+                    run()
+            assert m.session().step() == cd.SessionStatus.IDLE  # poses do not jump
+            continue
+        found = m.simulate(1.6, start, step=1e-3)
+        assert found.ok
+        np.testing.assert_allclose(found.energy.kinetic, found.energy.kinetic[0], rtol=1e-5)  # its rate jumps at knots
+
+
+@pytest.mark.parametrize("shape", [G.circle(0.4).to_nurbs(), closed(3), helix()])
+def test_smooth_curves_have_no_jump_of_curvature(shape):
+    assert Path("path", pairs.closed(shape), "least_turning", (0.1, 0.2, 1.0)).jump is None
 
 
 @pytest.mark.parametrize(

@@ -76,23 +76,23 @@ def test_the_workbench_runs_in_the_output_of_a_cell(browser: Browser, widget: ob
         carry(tab, widget)
         return tab.js(f"{page}.cardan ? {expression.replace('cardan.', page + '.cardan.')} : null")
 
-    wait_until(lambda: shown("cardan.freedoms && cardan.frame ? 1 : 0"), 60, "the mechanism")
+    wait_until(lambda: shown("cardan.freedoms && cardan.frame ? 1 : 0"), what="the mechanism")
     assert shown("cardan.freedoms.dof") == 1
     assert shown("cardan.stage.parts.length") == 4
     bench = widget._channel._bench
     # a request of the page reaches the bench, and its answer the page
     before = bench._now.coordinates.copy()
     tab.js(f"void {page}.cardan.link.stream({{do: 'drive', driver: 'motor', value: 1.0}}, 0)")
-    wait_until(lambda: shown("cardan.framesApplied") > 1 and shown("cardan.values[0]") is not None, 60, "a frame")
-    wait_until(lambda: abs(shown("Math.sin(cardan.values[0] - 1)")) < 1e-5, 60, "the driver")
+    wait_until(lambda: shown("cardan.framesApplied") > 1 and shown("cardan.values[0]") is not None, what="a frame")
+    wait_until(lambda: abs(shown("Math.sin(cardan.values[0] - 1)")) < 1e-5, what="the driver")
     assert bench._drag is not None and abs(bench._drag.state.coordinates - before).max() > 1e-3
     # nonsense is refused, and the page goes on
     tab.js(f"void {page}.cardan.send('nonsense')")
     refused = f"{page}.document.querySelector('.message')?.innerText ?? ''"
-    wait_until(lambda: (carry(tab, widget), tab.js(refused))[1], 60, "a refusal")
+    wait_until(lambda: (carry(tab, widget), tab.js(refused))[1], what="a refusal")
     tab.js("end()")
     carry(tab, widget)
-    wait_until(lambda: bench.join(0.1), 60, "the end of the bench")
+    wait_until(lambda: bench.join(0.1), what="the end of the bench")
     tab.close()
 
 

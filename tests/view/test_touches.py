@@ -9,6 +9,7 @@ import cardan as cd
 from cardan import geometry as g
 from cardan.shapes.curved import Curved
 from cardan.view import clip, protocol, touches
+from cardan.view.bench import Bench
 from cardan.view.looks import Looks
 from cardan.view.server import Server
 from chromium import Browser, wait_until
@@ -89,6 +90,33 @@ def test_a_seam_is_no_edge() -> None:
     state = m.assemble().state
     assert state.contact("on").parameters[0] % rim.bounds[0][1] == pytest.approx(0.0, abs=1e-9)
     assert touches.at_edges(state) == ()
+
+
+def test_a_lost_contact_is_said_again_for_every_new_scene() -> None:
+    """The page forgets it with the scene before, as when a file is reloaded."""
+
+    def build() -> cd.Mechanism:
+        m = cd.Mechanism("apart")
+        m.fixed("held", m.ground.frame((0, 0, 1)), (ball := m.body("ball", position=(5, 0, 1))).frame((-5, 0, 0)))
+        m.contact("on", m.ground.attach(g.plane((-0.3, 0.3), (-0.3, 0.3))), ball.attach(g.sphere(0.1)))
+        return m
+
+    class Out:
+        def __init__(self) -> None:
+            self.said: list[str] = []
+
+        def post(self, message: object, *, new_scene: bool = False) -> None:
+            if isinstance(message, str) and '"stops"' in message:
+                self.said.append(message)
+
+        def show(self, frame: bytes) -> None:
+            pass
+
+    out = Out()
+    bench = Bench({"apart": ("apart", build, 1.0)}, "apart", out)  # type: ignore[arg-type]  # all that a bench calls
+    for count in (1, 2):
+        bench._do_load(protocol.Command("load", 0, {"item": "apart"}))
+        assert len(out.said) == count and "contact 'on' is lost" in out.said[-1]
 
 
 def test_contacts_are_drawn_dragged_and_played(browser: Browser) -> None:

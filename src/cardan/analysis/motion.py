@@ -184,6 +184,8 @@ class Motion:
 
     def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Model]:
         assert self._model is not None  # Mechanism.move sets it
+        if not self.states:
+            raise ModelError(f"the motion has no states, and so no forces: {self.status} {self.reason}".rstrip())
         if self._forces is None:
             self._forces = _reactions.inverse(self._model.equations(self._system), self.states)
         return self._forces, self._model

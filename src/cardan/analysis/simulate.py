@@ -14,7 +14,7 @@ from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.reasons import contradiction, listed
 from cardan.analysis.simulation import Simulation, SimulationStatus
-from cardan.analysis.touching import lost_contacts, told
+from cardan.analysis.touching import lost_contacts, refuse_jumps, told
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, verdict
 from cardan.diagnosis import freedom
@@ -114,6 +114,7 @@ def simulate(
     began = clock.perf_counter()
     duration = check.positive(duration, "duration")
     o = asked.checked()
+    refuse_jumps(system)
     deadline = None if o.max_seconds is None else began + o.max_seconds
     options = AssemblyOptions(max_seconds=o.max_seconds, tolerance=o.tolerance)
     found = assemble(system, state, getattr(state, "time", None), options)
@@ -128,9 +129,7 @@ def simulate(
         nothing = np.empty((0, equations.columns))
         return Simulation(equations, nothing, SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
     own = equations.system
-    known = {**getattr(state, "angles", {}), **found.state.angles}  # loads may count angles that kinematics does not
-    angles = np.array([known.get(key, 0.0) for key in own.counted_angles])
-    q = formulations.to_reference(own, found.state.coordinates, angles)
+    q = principal_pose(own, found.state, state)
     given = getattr(state, "velocities", None)
     if given is not None and state.names != found.state.names:  # another order of the bodies
         given = given[[state.names.index(name) for name in found.state.names]]
@@ -348,6 +347,13 @@ def _outputs(first: float, duration: float, step: float | None, times: Iterable[
             f"times go from {found[0]:g} to {found[-1]:g} s; they must lie within {first:g} … {first + duration:g} s"
         )
     return found
+
+
+def principal_pose(system: System, found: State, start: Any) -> FloatArray:
+    """q of the principal frames in a state that was assembled from a start."""
+    known = {**getattr(start, "angles", {}), **found.angles}  # loads may count angles that kinematics does not
+    angles = np.array([known.get(key, 0.0) for key in system.counted_angles])
+    return formulations.to_reference(system, found.coordinates, angles)
 
 
 def start_velocities(system: System, state: State, given: FloatArray | None) -> FloatArray:

@@ -73,11 +73,11 @@ _NO_ANGLES: FloatArray = np.empty(0)
 
 
 def _check_poses(state: State) -> None:
-    q = state.quaternions
-    fine = np.abs((q * q).sum(axis=1) - 1.0) <= UNIT
-    within = np.abs(state.positions) <= check.LARGEST
-    if not (fine.all() and within.all()):
-        k = int(np.flatnonzero(~(fine & within.all(axis=1)))[0])
+    q, r = state.coordinates[:, 3:], np.abs(state.coordinates[:, :3])
+    off = np.abs(np.add.reduce(q * q, axis=1) - 1.0)
+    if not (np.maximum.reduce(off) <= UNIT and np.maximum.reduce(r, axis=None) <= check.LARGEST):  # NaN is neither
+        fine = off <= UNIT
+        k = int(np.flatnonzero(~(fine & (r <= check.LARGEST).all(axis=1)))[0])
         is_far = fine[k] and np.isfinite(state.positions[k]).all()
         valid = f"its coordinates must not exceed {check.LARGEST}" if is_far else VALID_POSE
         raise ModelError(f"the pose of body {state.names[k]!r} in the start is {state[state.names[k]]}; {valid}")

@@ -1,4 +1,4 @@
-"""Why a motion with contacts ends: the contacts that end there, by name."""
+"""Why a motion with contacts ends: the contacts that end there, by name; and paths that dynamics cannot follow."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.coordinates import formulations
+from cardan.errors import ModelError
 from cardan.system import layout
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
@@ -32,6 +33,22 @@ ENDS: Final = {  # by status
     "lost": "has ended",
     "far": "does not continue: no points with opposed normals are near",
 }
+
+
+def refuse_jumps(system: System) -> None:
+    """ModelError if the curvature of the curve of a path jumps: there the body would need an impulse.
+
+    Its angular velocity is proportional to the curvature.  Projected velocities would lose kinetic energy at the jump,
+    which an ideal guide does not.
+    """
+    for name, touch in system.index.contacts.items():
+        jump = None if touch.pair.path is None else touch.pair.moving.jump
+        if jump is not None:
+            raise ModelError(
+                f"path {name!r}: the curvature of the curve jumps at the parameter {jump:.6g}, and with it the angular "
+                "velocity of the frame; dynamics need a continuous curvature: give a curve such as "
+                "cd.geometry.Curve.interpolate(points), of degree 3 or higher"
+            )
 
 
 def lost_contacts(system: System, q: FloatArray, step: FloatArray) -> dict[str, str]:

@@ -142,16 +142,19 @@ def _add(m: Mechanism, name: str, a: Any, b: Any, is_held: bool, ranges: bool) -
         raise ModelError(f"joint {name!r} connects a {kinds[0]} and a {kinds[1]}; {ways}")
     origin, z, x = _frame(other)
     if kinds[0] in ("RigidJoint", "BallJoint"):
-        own, *_ = frame = _frame(moving)
-        if kinds[0] == "BallJoint":
+        own, *axes = _frame(moving)
+        if kinds[0] == "BallJoint" and not is_held:
             if ranges and any(high - low < TURN for low, high in moving.angular_range):
                 way = "use from_build123d(…, ranges=False)"
                 raise ModelError(
                     f"joint {name!r} is a ball with the ranges {moving.angular_range}; to ignore them {way}"
                 )
             m.spherical(name, first.point(own), second.point(origin))
-        else:
-            m.fixed(name, first.frame(own, z=frame[1], x=frame[2]), second.frame(origin, z=z, x=x))
+            return
+        if kinds[0] == "BallJoint":  # held: the axes of the joint in the second part, as the parts are placed
+            (_, a), (_, b) = first.authored(), second.authored()
+            z, x = ((b.T @ a @ axis).tolist() for axis in axes)
+        m.fixed(name, first.frame(own, z=axes[0], x=axes[1]), second.frame(origin, z=z, x=x))
         return
     own, axis = _axis(moving)
     if kinds[0] == "LinearJoint":

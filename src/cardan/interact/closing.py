@@ -39,7 +39,10 @@ class Closing:
         self._poses = with_whole_turns(system, self._poses, length, self.time)
         self._q: FloatArray = formulations.enter(system, formulation, self._poses)
         (stage,) = methods.REGISTRY["levenberg_marquardt"].stages
-        self._job = stage.job(formulations.problem(system, formulation, length, self.time))
+        problem = formulations.problem(system, formulation, length, self.time)
+        at_start = np.abs(problem.residual(self._q) * problem.scales[: problem.rows])
+        self._first_residual = float(at_start.max(initial=0.0))
+        self._job = stage.job(problem)
         self._job.start(_target(system, length, self.tolerance))
         self._control = self._job.control
         self._control[solvers_abi.CHUNK] = 1.0
@@ -60,8 +63,8 @@ class Closing:
 
     @property
     def residual(self) -> float:
-        """Largest residual after the last step, lengths relative to the extent, angles in radians."""
-        return float(self._control[solvers_abi.RESIDUAL_MAX])
+        """Largest residual after the last step, or at the start; lengths relative to the extent, angles in radians."""
+        return float(self._control[solvers_abi.RESIDUAL_MAX]) if self.iterations else self._first_residual
 
     @property
     def iterations(self) -> int:

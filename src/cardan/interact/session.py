@@ -12,7 +12,7 @@ import numpy as np
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.simulate import start_velocities
-from cardan.analysis.touching import lost_contacts
+from cardan.analysis.touching import lost_contacts, refuse_jumps
 from cardan.constraints.signal import GivenRate
 from cardan.coordinates import formulations, rates, tree, verdict
 from cardan.dynamics import abi as dynamics_abi
@@ -115,6 +115,8 @@ class Session:
         self._numbers = {name: k for k, name in enumerate(bodies)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
+        if mode == "dynamic":
+            refuse_jumps(system)
         self.rate = check.positive(rate, "rate")
         self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
         self._lock = threading.Lock()
@@ -638,8 +640,11 @@ class Session:
 
     @property
     def energy(self) -> float:
-        """Kinetic energy, and potential energy of gravity, springs and bushings [J]; NaN in a kinematic session."""
-        if self.mode == "kinematic":
+        """Kinetic energy, and potential energy of gravity, springs and bushings [J].
+
+        NaN in a kinematic session, and while joints that were open at the start have no hands yet.
+        """
+        if self.mode == "kinematic" or self._closing is not None:
             return float("nan")
         e, bodies = self._equations, len(self._system.names)
         v = np.asarray(self._run.v).reshape(bodies, -1)

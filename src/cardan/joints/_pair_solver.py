@@ -19,9 +19,11 @@ from cardan.joints.abi import (
     LEAST,
     LOST,
     MOST,
+    ON_CURVE,
     PARAMETERS,
     REGULAR,
     ROWS_A,
+    ROWS_B,
     SHAPE,
     STATUS,
     STEP,
@@ -60,7 +62,7 @@ def start_from(table, x, w, i, j):
 
 @inner
 def rank_samples(table, w):
-    """TOP ← the pairs of samples that are most nearly opposite and close: score, numbers.
+    """TOP ← the pairs of samples that are most nearly opposite and close: score, numbers.  ON_CURVE: the nearest ones.
 
     AIM ← of the pairs whose curvatures allow a contact at any angle about the normal, the best one.
     """
@@ -77,6 +79,7 @@ def rank_samples(table, w):
     w[AIM] = NONE
     moved = tail(top, 3 * STARTS)
     endless = table[own.ENDLESS]
+    on_curve = table[own.FORM] == ON_CURVE
     opposed = first[own.FREEDOMS] == second[own.FREEDOMS] and table[own.FORM] != CROSSED
     for j in range(second[own.COUNT]):
         b = tail(floats_at(second[own.SAMPLES]), own.SAMPLE * j)
@@ -97,7 +100,7 @@ def rank_samples(table, w):
                 along += side * a[6 + c] * r
                 square += r * r
                 cosine += side * a[6 + c] * moved[3 + c]
-            score = square - 0.75 * along * along
+            score = square if on_curve else square - 0.75 * along * along
             if opposed:
                 score += scale * (1.0 + cosine) * (1.0 + cosine)
             bent = b[own.LEAST_BENT] + (a[own.LEAST_BENT] if side > 0.0 else -a[own.MOST_BENT])
@@ -125,8 +128,20 @@ def crosses(table, w):
 
 
 @inner
+def distance(table, w):
+    """|gap|; of a point on a curve |S² − S¹|, since it has no normal."""
+    if table[own.FORM] != ON_CURVE:
+        return abs(w[GAP])
+    square = 0.0
+    for c in range(3):
+        r = w[ROWS_B + c] - w[ROWS_A + c]
+        square += r * r
+    return sqrt(square)
+
+
+@inner
 def search(table, x, w, width, known):
-    """Contact coordinates ← of the regular pairs found from samples the one of least |gap|; returns a status.
+    """Contact coordinates ← of the regular pairs found from samples the one of least distance; returns a status.
 
     Pairs at which the shapes do not cross are preferred.  Without one: AIMED, the nearest two samples that can touch;
     the bodies are led there.  Without these: a pair that crosses, first the known one; or the best pair of samples,
@@ -145,7 +160,7 @@ def search(table, x, w, width, known):
             j = int(w[TOP + 3 * k + 2])
             start_from(table, x, w, i, j)
             status = newton(table, x, w, TRIED, False)
-            value = abs(w[GAP])
+            value = distance(table, w)
             if status == REGULAR and crosses(table, w):
                 status = CROSSING
             better = status == REGULAR and (found != REGULAR or value < best)

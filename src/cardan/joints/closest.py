@@ -258,7 +258,7 @@ def closest_pair(what: str, faces: tuple[Any, Any], side: str, mode: str, start:
     if all(isinstance(shape, Shape) for shape in shapes):
         if any(getattr(face.shape, "trim", None) is not None for face in faces):
             raise ModelError(f"{what} was given a trimmed face with jacobian='differences'; use jacobian='exact'")
-        return ClosestPair(what, None, tuple(shapes), Distance(*shapes).size)  # type: ignore[arg-type]
+        return ClosestPair(what, None, tuple(shapes), Distance(*shapes).size)  # type: ignore[arg-type]  # all are shapes
     if any(isinstance(shape, Shape) for shape in shapes):
         raise ModelError(
             f"{what} was given a mesh or solid and a curve or surface; give both as solids, such as "

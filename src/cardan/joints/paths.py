@@ -28,7 +28,8 @@ ACCURACY = 2e-13  # of a quaternion
 MOST_SPANS = 4000
 FIRST_SPANS = 4  # per piece of a curve, at least
 STRAIGHT = 1e-6  # curvature times length: with less, a curve has no principal normal
-JUMP = 1e-5  # of the largest torsion, over the whole curve: a larger one is a jump
+JUMP = 1e-5  # of the largest torsion or curvature, over the whole curve: a larger change at a knot is a jump
+NEXT = 1e-12  # of the range of the parameter: how far from a knot both sides are compared
 CORNER = 1e-9  # rad: a larger change of the tangent at a knot is a corner
 WIDE = 0.5  # the least cosine between tangents of one span
 
@@ -42,7 +43,8 @@ _POWERS = np.array([np.pad(chebyshev.cheb2poly(row), (0, abi.DEGREE - k)) for k,
 class Path:
     """The moving frame of a curve as a table for kernels.
 
-    up: along z of the first frame, as far as the tangent allows; for "least_turning" alone.
+    up: along z of the first frame, as far as the tangent allows; for "least_turning" alone.  ``jump``: the first
+    parameter at which the curvature jumps, and with it the angular velocity of the frame; None if it is continuous.
     """
 
     def __init__(self, what: str, curve: Shape, follow: Follow, up: tuple[float, float, float]) -> None:
@@ -51,6 +53,7 @@ class Path:
         inside = [s for s in np.unique(getattr(curve, "knots", ())).tolist() if low < s < high]
         ends = [low, *inside, high]
         self._check_corners(ends)
+        self.jump = self._find_jump(ends)
         pieces = max(1, -(-FIRST_SPANS // (len(ends) - 1)))
         spans = [
             (a + (b - a) * k / pieces, a + (b - a) * (k + 1) / pieces) for a, b in pairwise(ends) for k in range(pieces)
@@ -68,7 +71,8 @@ class Path:
                     raise ModelError(
                         f"{what}: the axes of the curve turn too fast near the parameter {a:.6g}"
                         + (
-                            ": its curvature nearly vanishes there; use follow='least_turning'"
+                            ": its principal normal is not continuous there, or its curvature nearly vanishes; use "
+                            "follow='least_turning'"
                             if self._is_frenet
                             else ""
                         )
@@ -108,7 +112,7 @@ class Path:
         inner = np.array(ends[1:-1])
         if not inner.size:
             return
-        step = 1e-12 * (ends[-1] - ends[0])
+        step = NEXT * (ends[-1] - ends[0])
         before, after = self._tangents(inner - step)[0], self._tangents(inner + step)[0]
         turned = np.linalg.norm(np.cross(before, after), axis=1)
         slack = CORNER + 4.0 * step * np.linalg.norm(self._tangents(inner + step)[1], axis=1)
@@ -123,6 +127,24 @@ class Path:
                     f"{self.what}: the torsion of the curve jumps at the parameter {inner[np.argmax(jumps)]:.6g}, and "
                     "with it the angular velocity of a Frenet frame; use follow='least_turning', or a curve of degree=5"
                 )
+
+    def _find_jump(self, ends: list[float]) -> float | None:
+        """The first knot at which the curvature jumps; the last one is the seam of a closed curve."""
+        at = np.array(ends[1:] if self.curve.periods[0] else ends[1:-1])
+        if not at.size:
+            return None
+        step = NEXT * (ends[-1] - ends[0])
+        before, after = at - step, at + step
+        if self.curve.periods[0]:
+            after[-1] = ends[0] + step
+        size = float(np.ptp(self._derivatives(np.linspace(ends[0], ends[-1], 2 * len(ends) + 7))[:, 0], axis=0).max())
+        bent = [size * self._curvatures(s) for s in (before, after)]
+        large = np.linalg.norm(bent[1] - bent[0], axis=1) > JUMP * (1.0 + np.linalg.norm(bent, axis=2).max())
+        return float(at[np.argmax(large)]) if large.any() else None
+
+    def _curvatures(self, s: FloatArray) -> FloatArray:
+        """dT by the arc length [1/m], shape (n, 3)."""
+        return np.asarray(self._tangents(s)[1] / np.linalg.norm(self._derivatives(s)[:, 1], axis=1)[:, None])
 
     def _torsions(self, s: FloatArray) -> FloatArray:
         """Rate of the rotation about the tangent by s [rad]."""

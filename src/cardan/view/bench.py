@@ -187,6 +187,7 @@ class Bench:
         """Show a mechanism; before: poses from which its parts begin."""
         self._undo.clear()
         self._kept.clear()
+        self._stops, self._lost = (), ()  # the page forgets them with the old scene
         self._pins.clear()
         self._clip, self._is_live = None, False
         result = mechanism.assemble(max_seconds=LONGEST_SOLVE)

@@ -1,0 +1,215 @@
+"""Poses where a mechanism rests: joints closed, no velocities, and no force along any free motion.
+
+A step is y = K⁻¹ g, with the force g along the free motions and its stiffness K (:mod:`cardan.dynamics.at_rest`).  If K
+is not positive definite, the absolute values of its eigenvalues are taken: then a step follows the force, downhill for
+loads with a potential, and does not lead to a maximum.  A step is shortened until the force does work on its way.
+A limit that is reached holds while it pushes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+
+from cardan.analysis.assemble import assemble
+from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.simulate import principal_pose
+from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
+from cardan.coordinates.rates import at_origins
+from cardan.dynamics.at_rest import AT_REST, AtRest
+from cardan.dynamics.equations import Equations
+from cardan.dynamics.reactions import Connection, Reaction
+from cardan.errors import ModelError
+from cardan.joints import Joint
+from cardan.system import check
+from cardan.system.parts import Body
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+EXACT: Final = 1e-12  # of the loads: a smaller force along the free motions is rounding
+NEAR: Final = 1e-9  # of the loads: a smaller force is accepted where no step changes the pose any more
+SMALLEST_STEP: Final = 1e-12  # [rad], lengths in L
+LARGEST_STEP: Final = 0.3  # likewise
+SHORTENINGS: Final = 30  # of one step, by halves
+TINY: Final = 1e-300  # against division by zero
+INDIFFERENT: Final = 1e-8  # of the largest eigenvalue of K, or of the loads per radian: a smaller one is zero
+
+
+class EquilibriumStatus(StrEnum):
+    """How the search for an equilibrium ended."""
+
+    FOUND = "found"
+    NOT_ASSEMBLED = "not assembled"  # no assembly at the start
+    ITERATION_LIMIT = "iteration limit"  # forces along the free motions are left
+    STUCK = "stuck"  # the joints do not allow a step along the force
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equilibrium:
+    """A pose at rest.
+
+    ``ok``: no force along the free motions is left.  ``status`` and ``reason``: how the search ended, and why.
+    ``state``: the last pose, with zero velocities, None if it was not assembled.  ``residual``: the force that is left,
+    relative to the loads.  ``iterations``: number of steps.
+    ``stable``: True if every small displacement along the free motions is driven back, False if one is not, None if
+    one of them meets no force (a pose beside it is an equilibrium, too) or if the pose is none.
+    ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses.
+    """
+
+    status: EquilibriumStatus
+    reason: str
+    state: State | None
+    residual: float
+    iterations: int
+    stable: bool | None
+    holding: tuple[str, ...]
+    notes: tuple[str, ...]
+    _instant: Simulation | None = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """No force along the free motions is left."""
+        return self.status is EquilibriumStatus.FOUND
+
+    def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
+        """Force and torque of a joint, shape (3,) each, with the arguments of :meth:`cardan.Simulation.reaction`."""
+        found = self._at_rest().reaction(joint, on, axes)
+        return found._replace(force=found.force[0], torque=found.torque[0])
+
+    def effort(self, driver: str | Joint) -> float:
+        """Torque [N m] or force [N] of a driver, a limit or a load on a coordinate; see :meth:`Simulation.effort`."""
+        return float(self._at_rest().effort(driver)[0])
+
+    @property
+    def energy(self) -> Energy:
+        """Energies [J], shape (1,) each."""
+        return self._at_rest().energy
+
+    def _at_rest(self) -> Simulation:
+        if self._instant is None:
+            raise ModelError(f"there is no pose, and so no forces: {self.status} {self.reason}")
+        return self._instant
+
+    def text(self) -> str:
+        """The outcome in words."""
+        words = {True: "stable", False: "unstable", None: "indifferent"}
+        lines = [f"equilibrium {self.status}: residual {self.residual:.1e} of the loads, {self.iterations} iterations"]
+        lines += [f"  {words[self.stable]}"] if self.ok else [f"  {self.reason}"]
+        lines += [f"  limit {name!r} holds" for name in self.holding]
+        return "\n".join([*lines, *[f"  note: {note}" for note in self.notes]])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        words = ("status", "reason", "residual", "iterations", "stable", "holding", "notes")
+        state = None if self.state is None else self.state.to_dict()
+        return {"ok": self.ok, **{word: getattr(self, word) for word in words}, "state": state}
+
+
+def find_equilibrium(
+    system: System, equations: Equations, start: Any, notes: list[str], connections: Mapping[str, Connection], most: int
+) -> Equilibrium:
+    """See :meth:`cardan.Mechanism.equilibrium`.  most: steps."""
+    most = check.count(most, "max_iterations", 0)
+    found = assemble(system, start, getattr(start, "time", None), AssemblyOptions())
+    if not found.ok:
+        reason = f"at t = {found.state.time:g} s: {found.text()}"
+        return Equilibrium(EquilibriumStatus.NOT_ASSEMBLED, reason, None, float("inf"), 0, None, (), tuple(notes), None)
+    rest = released(equations, found.state, start)
+    status, reason, iterations = EquilibriumStatus.ITERATION_LIMIT, "", 0
+    while True:
+        free = rest.free_motions()
+        g, load = rest.force(free), rest.load()
+        residual = float(np.linalg.norm(g)) / load if load > 0.0 else 0.0
+        if residual <= EXACT:
+            status = EquilibriumStatus.FOUND
+            break
+        if equations.rate_rows:
+            names = ", ".join(map(repr, equations.rate_rows))
+            raise ModelError(
+                f"the start is not an equilibrium, and a search of poses would bypass {names}; simulate with dampers "
+                "instead, until the mechanism rests"
+            )
+        if iterations >= most:
+            reason = f"after {most} iterations {_moving(rest, free @ g)}"
+            break
+        longest = LARGEST_STEP / max([rest.size(motion) for motion in free.T])
+        step = _step(rest.stiffness(free)[0], g, longest)
+        if rest.size(free @ step) <= SMALLEST_STEP and residual <= NEAR:
+            status = EquilibriumStatus.FOUND
+            break
+        if not _go(rest, free, g, step):
+            status = EquilibriumStatus.FOUND if residual <= NEAR else EquilibriumStatus.STUCK
+            if status is EquilibriumStatus.STUCK:
+                reason = f"the joints do not allow a step along the force; {_moving(rest, free @ g)}"
+            break
+        iterations += 1
+    is_found = status is EquilibriumStatus.FOUND
+    is_judged = is_found and not equations.rate_rows
+    stable = _is_stable(rest.stiffness(free)[0], rest.unit(free)) if is_judged else None
+    instant = Simulation(equations, rest.row[None], SimulationStatus.DONE, "", redundant=rest.is_redundant)
+    instant._connections = connections
+    state = instant.state
+    holding = tuple(rest.holding)
+    return Equilibrium(status, reason, state, residual, iterations, stable, holding, tuple(notes), instant)
+
+
+def released(equations: Equations, found: State, start: Any) -> AtRest:
+    """The mechanism at rest in an assembled state, with the limits that hold; ModelError if it must move there."""
+    rest = AtRest(equations, principal_pose(equations.system, found, start), found.time)
+    if not rest.settle():
+        raise ModelError("the accelerations at rest are not finite; look at the loads and at singular poses")
+    if rest.size(rest.v) > AT_REST:
+        names = ", ".join(map(repr, equations.rate_rows))
+        raise ModelError(f"the constraints of velocities {names} do not allow rest at t = {found.time:g} s")
+    return rest
+
+
+def _step(stiffness: FloatArray, g: FloatArray, longest: float) -> FloatArray:
+    """K⁻¹ g, or |K|⁻¹ g if K is not positive definite; along each eigenvector not longer than ``longest``."""
+    w, u = np.linalg.eigh(0.5 * (stiffness + stiffness.T))
+    if w.min() > INDIFFERENT * np.abs(w).max():
+        return np.asarray(np.linalg.solve(stiffness, g), dtype=np.float64)
+    along = u.T @ g
+    found: FloatArray = u @ (along / np.maximum(np.abs(w), np.maximum(np.abs(along) / longest, TINY)))
+    return found
+
+
+def _go(rest: AtRest, free: FloatArray, g: FloatArray, step: FloatArray) -> bool:
+    """Take a step, shortened until the force does work; False, in the old pose, if no part of it is possible."""
+    here = rest.q.copy()
+    step = step * min(1.0, LARGEST_STEP / max(rest.size(free @ step), TINY))
+    for _ in range(SHORTENINGS):
+        if rest.place(rest.equations.problem.retract(here, free @ step)):
+            part, stop = rest.hold_passed(here)
+            if stop >= 0:  # to the limit, which holds from now on
+                if rest.place(rest.equations.problem.retract(here, part * (free @ step))):
+                    return rest.settle()
+                rest.release(stop)
+            else:
+                after = rest.force(free)
+                if (g + after) @ step > 0.0 or np.linalg.norm(after) < np.linalg.norm(g):
+                    return rest.settle()
+        step = 0.5 * step
+    rest.place(here)
+    return False
+
+
+def _is_stable(stiffness: FloatArray, unit: float) -> bool | None:
+    w = np.linalg.eigvals(stiffness)
+    least, zero = float(w.real.min(initial=np.inf)), INDIFFERENT * max(float(np.abs(w).max(initial=0.0)), unit)
+    if least < -zero:
+        return False
+    return None if least <= zero else True
+
+
+def _moving(rest: AtRest, acceleration: FloatArray) -> str:
+    """The body that is accelerated most, in words."""
+    system = rest.equations.system
+    a = np.abs(at_origins(system, rest.q, acceleration, acceleration)[0])
+    k = int(np.argmax(np.maximum(a[:, :3].max(axis=1) / system.judged_length, a[:, 3:].max(axis=1))))
+    linear, angular = float(a[k, :3].max()), float(a[k, 3:].max())
+    return f"{system.names[k]!r} is still accelerated by {linear:.3g} m/s² and {angular:.3g} rad/s²"

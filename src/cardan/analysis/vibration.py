@@ -1,0 +1,148 @@
+"""Small motions about an equilibrium: ẏ = u and u̇ = −K y − D u, their frequencies, damping ratios and modes.
+
+y are displacements along the free motions N, with NᵀM N = 1.  With rate rows there are fewer velocities u than
+displacements y, and ẏ = NᵀM N_v u.  K and D: :mod:`cardan.dynamics.at_rest`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cardan.analysis.assemble import assemble
+from cardan.analysis.equilibrium import released
+from cardan.analysis.options import AssemblyOptions
+from cardan.coordinates.rates import at_origins
+from cardan.dynamics.equations import Equations
+from cardan.errors import ModelError
+from cardan.system.state import FloatArray, State
+from cardan.system.system import System
+
+AT_REST: Final = 1e-9  # [m/s, rad/s] of a body: a larger velocity is one
+IN_EQUILIBRIUM: Final = 1e-6  # of the loads: a larger force along the free motions is left
+CORNER: Final = 1e-3  # of the largest slope: a larger jump is a corner
+LEAST_DAMPING: Final = 1e-3  # of √(loads per radian): a jump is compared with no less
+REAL: Final = 1e-7  # of the largest eigenvalue, or of √(loads per radian): smaller parts are the root of rounding
+
+ComplexArray = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linearization:
+    """Small motions about a state at rest: ż = A z, z = (y, u).
+
+    ``A`` [1, 1/s, 1/s²], shape (n, n).  ``basis``, shape (displacements, bodies, 6): what a unit of each y is, δr of
+    the body origins in world [m] and δθ in body axes [rad].  ``eigenvalues`` [1/s]: of A, by size.
+    Of every oscillation, by its frequency: ``frequencies`` [Hz], |Im λ|/2π.  ``damping``: ratio −Re λ/|λ|.  ``modes``,
+    shape (modes, bodies, 6), complex: amplitudes of the bodies as in ``basis``, the largest (lengths relative to the
+    extent) is 1.
+    ``stable``: no eigenvalue has a positive real part, up to rounding.
+    """
+
+    state: State
+    A: FloatArray
+    basis: FloatArray
+    eigenvalues: ComplexArray
+    frequencies: FloatArray
+    damping: FloatArray
+    modes: ComplexArray
+    stable: bool
+
+    def text(self) -> str:
+        """A table of the oscillations, and what else there is."""
+        names = self.state.names
+        lines = ["frequency [Hz]  damping ratio  moves most"]
+        for f, ratio, mode in zip(self.frequencies, self.damping, self.modes, strict=True):
+            largest = names[int(np.abs(mode).max(axis=1).argmax())]
+            lines.append(f"{f:14.6g}  {ratio:13.6g}  {largest}")
+        others = len(self.eigenvalues) - 2 * len(self.frequencies)
+        if others:
+            lines.append(f"{others} eigenvalues without oscillation")
+        return "\n".join([*lines, "stable" if self.stable else "unstable"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; complex numbers as pairs of real and imaginary part."""
+        return {
+            "frequencies": self.frequencies.tolist(),
+            "damping": self.damping.tolist(),
+            "eigenvalues": [[value.real, value.imag] for value in self.eigenvalues.tolist()],
+            "A": self.A.tolist(),
+            "stable": self.stable,
+        }
+
+
+def linearize(system: System, equations: Equations, start: Any) -> Linearization:
+    """See :meth:`cardan.Mechanism.linearize`."""
+    velocities = getattr(start, "velocities", None)
+    if velocities is not None and not np.abs(velocities).max(initial=0.0) <= AT_REST:
+        k = int(np.abs(velocities).max(axis=1).argmax())
+        raise ModelError(
+            f"linearize needs a state at rest, but body {start.names[k]!r} has the velocity {velocities[k].tolist()}; "
+            "pass m.equilibrium(state).state"
+        )
+    found = assemble(system, start, getattr(start, "time", None), AssemblyOptions())
+    if not found.ok:
+        raise ModelError(f"linearize needs an assembled state; {found.text()}")
+    rest = released(equations, found.state, start)
+    if rest.holding:
+        names = ", ".join(map(repr, rest.holding))
+        raise ModelError(f"the limits {names} are reached: the motion is not linear there; remove them, or move away")
+    free, poses = rest.free_motions(), rest.free_motions(with_rate_rows=False)
+    left, load = float(np.linalg.norm(rest.force(free))), rest.load()
+    if left > IN_EQUILIBRIUM * load:
+        raise ModelError(
+            f"the state is not an equilibrium: forces along the free motions are {left / load:.2g} of the loads; pass "
+            "m.equilibrium(state).state"
+        )
+    y, u = poses.shape[1], free.shape[1]
+    A = np.zeros((y + u, y + u))
+    A[:y, y:] = poses.T @ (equations.masses.ravel()[:, None] * free)
+    K, corner = rest.stiffness(free, poses)
+    _check_smooth("coordinates", corner, max(float(np.abs(K).max(initial=0.0)), rest.unit(poses)))
+    D, corner = rest.damping(free)
+    _check_smooth("rates", corner, max(float(np.abs(D).max(initial=0.0)), LEAST_DAMPING * math.sqrt(rest.unit(poses))))
+    A[y:, :y], A[y:, y:] = -K, -D
+    none = np.zeros_like(rest.v)
+    motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in poses.T]
+    basis = np.array(motions).reshape(y, len(system.names), 6)
+    return _with_modes(found.state, A, basis, system.judged_length, math.sqrt(rest.unit(poses)))
+
+
+def _check_smooth(of: str, corner: float, unit: float) -> None:
+    """ModelError if the slope of a force jumps."""
+    if corner > CORNER * unit:
+        raise ModelError(
+            f"the forces are not smooth functions of the {of} in this state: a slope jumps by {corner / unit:.2g} of "
+            "the largest; look at functions of loads that jump or have a corner there"
+        )
+
+
+def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, unit: float) -> Linearization:
+    found, vectors = np.linalg.eig(A)
+    order = np.argsort(np.abs(found), kind="stable")
+    values: ComplexArray = found[order].astype(np.complex128)
+    vectors = vectors[:, order]
+    zero = REAL * max(float(np.abs(values).max(initial=0.0)), unit)
+    is_wave = values.imag > zero
+    waves = values[is_wave]
+    by_frequency = np.argsort(waves.imag, kind="stable")
+    waves = waves[by_frequency]
+    shapes = vectors[: len(basis), is_wave][:, by_frequency].T.astype(complex)
+    modes = np.einsum("my,ybi->mbi", shapes, basis)
+    if len(modes):
+        scaled = (modes / np.array([length] * 3 + [1.0] * 3)).reshape(len(modes), -1)
+        modes = modes / scaled[np.arange(len(modes)), np.abs(scaled).argmax(axis=1)][:, None, None]
+    return Linearization(
+        state,
+        A,
+        basis,
+        values,
+        waves.imag / (2.0 * np.pi),
+        -waves.real / np.abs(waves),
+        modes,
+        bool((values.real <= zero).all()),
+    )
