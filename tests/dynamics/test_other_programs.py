@@ -188,3 +188,12 @@ def test_a_bicycle_follows_the_linear_equations_of_the_benchmark(speed):
     assert np.abs(np.arctan2(R[:, 2, 1], R[:, 2, 2]) - exact[:, 0]).max() < 1e-5 * np.abs(exact[:, 0]).max()
     assert np.abs(found.coordinate(m["steer"]) - exact[:, 1]).max() < 1e-5 * np.abs(exact[:, 1]).max()
     assert np.ptp(found.energy.total) < 1e-9
+
+
+def test_small_motions_of_a_bicycle_at_rest_are_those_of_the_benchmark():
+    """Eigenvalues ±3.13164324790656 and ±5.53094371765393 1/s at 0 m/s; all others are zero."""
+    m = bicycle()
+    found = np.sort(m.linearize(m.assemble().state).eigenvalues.real)
+    published = [3.13164324790656, 5.53094371765393]
+    assert found[-2:] == pytest.approx(published, abs=1e-8) and -found[1::-1] == pytest.approx(published, abs=1e-8)
+    assert np.abs(found[2:-2]).max() < 1e-4  # the roots of rounding
