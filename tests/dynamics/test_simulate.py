@@ -383,3 +383,65 @@ def test_rates_of_a_state_are_copied_and_checked():
     for arguments in ({"times": 5}, {"step": 1e-9}, {"step": 1e-320}):
         with pytest.raises(cd.ModelError, match="times"):
             m.simulate(1.0, **arguments)
+
+
+@pytest.mark.parametrize("options", [{}, {"step": 0.01}, {"step": 0.01, "method": "rk4"}], ids=str)
+def test_a_part_that_rests_on_its_stop_has_its_push_from_the_first_output_on(options):
+    """The first output was that without the stop: the acceleration of a free fall, and no push."""
+    m = cd.Mechanism()
+    part = m.body("part", mass=2.0, inertia=np.eye(3))
+    slide = m.prismatic("slide", m.ground.frame(), part.frame())
+    m.limit("floor", slide, lower=0.0)
+    found = m.simulate(0.1, **options)
+    assert found.ok and [event.what for event in found.events] == ["reached"]
+    assert np.abs(found.accelerations(part)).max() < 1e-12
+    assert np.abs(found.effort("floor") - 2 * 9.81).max() < 1e-12
+
+
+def test_cars_that_meet_move_on_together_and_each_limit_is_reached_once():
+    """Inelastic: momentum is kept.  Cars in contact at one speed do not push; this is not an event.
+
+    The search for the second impact ended at the first limit, in ever shorter steps.
+    """
+    m = cd.Mechanism(gravity=(0, 0, 0))
+    cars = [m.body(f"car {k}", position=(0, 0, k), mass=k + 1.0, inertia=np.eye(3)) for k in range(3)]
+    for k, car in enumerate(cars):
+        m.prismatic(f"rail {k}", m.ground.frame((0, 0, k)), car.frame())
+    for k in range(2):
+        m.limit(f"buffer {k}", cd.coordinate(cars[k].frame(), cars[k + 1].frame(), "displacement"), lower=0.5)
+    found = m.simulate(2.0, m.solve_rates(m.state, {"rail 0": 3.0, "rail 1": 0.0, "rail 2": 0.0}), rtol=1e-9)
+    assert found.ok, found.text()
+    assert [(event.limit, event.what) for event in found.events] == [("buffer 0", "reached"), ("buffer 1", "reached")]
+    assert [event.time for event in found.events] == pytest.approx([1 / 6, 2 / 3], abs=1e-9)
+    assert [found.velocities(car)[-1, 2] for car in cars] == pytest.approx([0.5] * 3, abs=1e-12)
+
+
+def test_a_rope_becomes_taut_and_swings():
+    """A limit of a distance: free fall, then the velocity across the rope remains; the rope pulls."""
+    m = cd.Mechanism()
+    bob = m.body("bob", position=(0.6, 0, 0), mass=2.0, inertia=np.eye(3))
+    m.limit("rope", cd.coordinate(m.ground.point(), bob.point(), "distance"), upper=1.0)
+    found = m.simulate(2.0, rtol=1e-10)
+    assert found.ok, found.text()
+    taut = np.sqrt(1.6 / 9.81)
+    assert [(event.limit, event.what) for event in found.events] == [("rope", "reached")]
+    assert found.events[0].time == pytest.approx(taut, abs=1e-10)
+    after = found.times > taut
+    z, speed = found.positions(bob)[after, 2], np.linalg.norm(found.velocities(bob)[after, :3], axis=1)
+    assert np.abs(speed**2 / 2 + 9.81 * (z + 0.8) - (0.6 * 9.81 * taut) ** 2 / 2).max() < 1e-7
+    assert np.abs(found.effort("rope")[after] + 2 * (speed**2 - 9.81 * z)).max() < 1e-6
+
+
+@pytest.mark.parametrize("options", [{}, {"step": 0.01}], ids=str)
+def test_a_ball_that_rolls_against_a_wall_stays_there(options):
+    """Nothing pushes it against the wall after the impact; rounding is no pull, so that the stop is not left."""
+    r = 0.1
+    m = cd.Mechanism()
+    ball = m.body("ball", position=(0, 0, r), mass=2.0, inertia=0.8 * r * r * np.eye(3))
+    m.contact("on", m.ground.attach(cd.geometry.plane()), ball.attach(cd.geometry.sphere(r)), mode="roll")
+    m.limit("wall", cd.coordinate(m.ground.frame(), ball.frame(), "x"), upper=1.0)
+    found = m.simulate(2.0, m.assemble().state.with_rates(np.array([[1.0, 0, 0, 0, 1 / r, 0]])), **options)
+    assert found.ok, found.text()
+    assert [event.what for event in found.events] == ["reached"]
+    assert found.events[0].time == pytest.approx(1.0, abs=1e-10)
+    assert np.abs(found.velocities(ball)[-1]).max() < 1e-12

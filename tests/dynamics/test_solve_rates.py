@@ -107,3 +107,12 @@ def test_a_simulation_starts_with_the_rates():
     sim = m.simulate(0.01, start, step=1e-3)
     assert not sim.notes
     assert np.abs(sim.states[0].velocities - start.velocities).max() < 1e-12
+
+
+def test_a_rate_beyond_a_limit_is_named():
+    m = cd.Mechanism()
+    slide = m.prismatic("slide", m.ground.frame(), m.body("part").frame())
+    m.limit("floor", slide, lower=0.0)
+    with pytest.raises(cd.ModelError, match="'rate of slide' would move a coordinate beyond the limit 'floor'"):
+        m.solve_rates(m.state, {"slide": -1.0})
+    assert m.solve_rates(m.state, {"slide": 1.0})["part"].velocity[2] == pytest.approx(1.0)

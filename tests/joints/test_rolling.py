@@ -210,3 +210,85 @@ def test_a_rattleback_reverses_its_spin(duration):
         f"{duration} s: energy {np.ptp(energy) / abs(energy[0]):.1e}, end {apart:.1e} m, {turned:.1e}; {spin.max():.3f}"
     )
     assert np.abs(simulation.quaternions("stone")[-1] - same * wanted[3:7]).max() < 1e-5
+
+
+@pytest.mark.parametrize("options", [{}, {"rtol": 1e-8}, {"rtol": 1e-10}, {"step": 0.1}], ids=str)
+@pytest.mark.parametrize("slope", [0.3, 1.0])
+def test_a_ball_rolls_down_a_slope_in_steps_of_any_length(slope, options):
+    """a = 5/7 g sin α.  Its accelerations are constant: steps grow until the ball turns too far for its contact.
+
+    The run ended there, also at an output within a step, with "step too large".
+    """
+    r, mass = 0.1, 2.0
+    n, down = np.array([np.sin(slope), 0, np.cos(slope)]), np.array([np.cos(slope), 0, -np.sin(slope)])
+    m = cd.Mechanism("slope")
+    ball = m.body("ball", position=r * n, mass=mass, inertia=0.4 * mass * r * r * np.eye(3))
+    m.contact("on", m.ground.attach(G.plane(), m.ground.frame(z=n)), ball.attach(G.sphere(r)), mode="roll")
+    found = m.simulate(2.0, times=np.linspace(0.0, 2.0, 101), **options)
+    assert found.ok, found.text()
+    fall = 5 / 7 * 9.81 * np.sin(slope) * found.times**2 / 2
+    assert np.abs(found.positions(ball) - r * n - fall[:, None] * down).max() < 1e-10
+    assert np.abs(found.reaction("on").force - mass * 9.81 * np.cos(slope) * n).max() < 1e-9
+    assert np.abs(found.reaction("on.roll").force + mass * 2 / 7 * 9.81 * np.sin(slope) * down).max() < 1e-9
+    assert found.steps < 600
+
+
+def test_a_ball_in_a_vertical_tube_rises_and_falls():
+    """A ball that rolls round in a tube oscillates along it, at √(2/7) of the rate at which it goes round."""
+    R, r, rate = 1.0, 0.2, 6.0
+    m = cd.Mechanism("tube")
+    ball = m.body("ball", position=(R - r, 0, 0), mass=1.0, inertia=0.4 * r * r * np.eye(3))
+    m.contact("in", m.ground.attach(G.cylinder(R, 10.0)), ball.attach(G.sphere(r)), mode="roll", side="inside")
+    speed = rate * (R - r)
+    start = m.assemble().state.with_rates(np.array([[0, speed, 0, 0, 0, -speed / r]]))
+    found = m.simulate(2.0, start, rtol=1e-9)
+    assert found.ok, found.text()
+    swing = np.sqrt(2 / 7) * rate
+    z = -5 / 7 * 9.81 / swing**2 * (1 - np.cos(swing * found.times))
+    assert np.abs(found.positions(ball)[:, 2] - z).max() < 1e-7
+    assert np.abs(np.linalg.norm(found.reaction("in").force, axis=1) - speed * rate).max() < 1e-6
+
+
+def test_a_disc_precesses_with_its_centre_at_rest():
+    """Euler's disc without loss: Ω² = 4 g / (r sin α) for a thin disc, whose plane is inclined by α."""
+    r, tilt, mass = 0.1, 0.4, 0.5
+    m = cd.Mechanism("disc")
+    disc = m.body(
+        "disc",
+        position=(0, 0, r * np.sin(tilt)),
+        orientation=("xyz", (tilt, 0, 0)),
+        mass=mass,
+        inertia=mass * r * r / 4 * np.diag([1, 1, 2]),
+    )
+    m.wheel("on", disc.frame(), r)
+    state = m.assemble().state
+    rate = np.sqrt(4 * 9.81 / (r * np.sin(tilt)))
+    found = m.simulate(0.5, state.with_rates(np.array([[0, 0, 0, 0, rate * np.sin(tilt), 0]])), rtol=1e-9)
+    assert found.ok, found.text()
+    assert np.abs(found.positions(disc) - (0, 0, r * np.sin(tilt))).max() < 1e-8
+    axes = np.array([state["disc"].matrix[:, 2] for state in found.states])
+    turned = rate * found.times - np.pi / 2
+    exact = np.column_stack([np.sin(tilt) * np.cos(turned), np.sin(tilt) * np.sin(turned), np.cos(tilt) + 0 * turned])
+    assert np.abs(axes - exact).max() < 1e-6
+    assert np.abs(found.reaction("on").force - (0, 0, mass * 9.81)).max() < 1e-6
+    assert np.abs(found.reaction("on.roll").force).max() < 1e-6
+
+
+def test_a_flat_follower_presses_on_its_cam_as_its_closed_form_says():
+    """y = R + e sin φ: the force of the contact from mass, weight and spring, and the torque of the motor."""
+    R, e, mass, stiffness, rate = 0.05, 0.02, 0.3, 500.0, 20.0
+    m = cd.Mechanism("cam", gravity=(0, -9.81, 0))
+    cam, follower = m.body("cam", inertia=np.eye(3)), m.body("follower", position=(0, R, 0), mass=mass)
+    shaft = m.revolute("shaft", m.ground.frame(), cam.frame())
+    slide = m.prismatic("slide", m.ground.frame(z=Y, x=X), follower.frame(z=Y, x=X))
+    m.contact("on", cam.attach(G.circle(R), cam.frame((e, 0, 0))), follower.attach(G.line(), follower.frame(x=X)))
+    m.spring("spring", slide, stiffness=stiffness, rest=0.0)
+    m.drive("motor", shaft, lambda t: rate * t)
+    motion = m.move(np.linspace(0, 0.3, 61))
+    assert motion.ok, motion.text()
+    phi = rate * motion.times
+    y = R + e * np.sin(phi)
+    force = mass * (9.81 - e * rate**2 * np.sin(phi)) + stiffness * y
+    assert np.abs(motion.coordinate(slide) - y).max() < 1e-12
+    assert np.abs(motion.reaction("on").force[:, 1] - force).max() < 1e-10
+    assert np.abs(motion.effort("motor") - force * e * np.cos(phi)).max() < 1e-10

@@ -8,7 +8,7 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
-from cardan.analysis.reasons import contradiction
+from cardan.analysis.reasons import contradiction, listed
 from cardan.coordinates import formulations, rates
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
@@ -32,6 +32,10 @@ def solve_rates(system: System, equations: Equations, state: State) -> State:
     time = state.time
     run = Integration(equations, q, np.zeros(6 * len(own.names)), time, np.array([time]), end=time + 1.0)
     if run.begin() != abi.RUNNING:
+        if run.push is not None:
+            stops = listed([equations.stops[k].name for k in run.push.stops])
+            words = f"{listed(run.push.by)} would move a coordinate beyond the limit {stops}, where it is"
+            raise ModelError(f"at t = {state.time:g} s {words}; give a rate away from it, or remove the limit")
         if equations.rate_rows and (unmet := contradiction(own, equations.problem, q, time)):
             raise ModelError(f"rates contradict each other, the joints or the rate rows (residual rates: {unmet})")
         raise ModelError(f"at t = {state.time:g} s the velocities cannot be computed: the pose cannot be kept closed")

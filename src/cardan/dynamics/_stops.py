@@ -10,6 +10,7 @@ from cardan.dynamics._equations import EVALUATION, RESIDUAL, VALUES, evaluate, p
 
 EVENT_GAP = 1e-12  # relative to the extent, or in radians: a stop that is this near, or passed by less, is reached
 EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
+NEUTRAL = 1e-12  # of the largest multiplier: a stop that pulls by less neither pushes nor pulls
 INSIDE = 1e-3  # of a bracket: an event is sought no nearer to its ends
 TINY = 1e-300  # against division by zero
 
@@ -23,6 +24,12 @@ def gap_of(job, stop, values, multipliers):
         return -multipliers[table[abi.STOP_EQUATION]] * bounds[abi.SIDE]
     c = values[table[abi.STOP_ROW]] + floats_at(job[abi.FLOATS])[table[abi.STOP_PLACE]]
     return bounds[abi.WEIGHT] * max(bounds[abi.LOWER] - c, c - bounds[abi.UPPER])
+
+
+@inner
+def pull_of(gap, start, strongest):
+    """The gap of a stop that holds, relative to its push at the start of the step; −1 if it does not pull at all."""
+    return gap / max(-start, abs(gap), TINY) if gap < 0.0 or gap > NEUTRAL * strongest else -1.0
 
 
 @inner
@@ -50,11 +57,14 @@ def seek_event(job, control, q, multipliers, work):
     values = update_values(job, q, work)
     largest = -1.0 / TINY
     first = 0
+    strongest = 0.0
+    for k in range(job[abi.EQUATIONS]):
+        strongest = max(strongest, abs(multipliers[k]))
     for k in range(job[abi.STOP_COUNT]):
         bounds = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
         gap = gap_of(job, k, values, multipliers)
         if bounds[abi.SIDE] != 0.0:
-            gap /= max(-bounds[abi.GAP], abs(gap), TINY)
+            gap = pull_of(gap, bounds[abi.GAP], strongest)
         if gap > largest:
             largest = gap
             first = k

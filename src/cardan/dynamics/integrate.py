@@ -77,6 +77,8 @@ TABLEAUS: Final = {
 }
 SOON: Final = 1e-9  # of the duration: after a failure, drivers that push within it are looked for
 FAILURES: Final = (abi.NOT_FINITE, abi.NOT_CLOSED)
+RETRIES: Final = 4  # of a variable step in which a contact is lost, before its end is looked for
+RETRIED: Final = 0.25  # of the last step: the next retry
 START: Final = "dopri5"  # the method that gives the first accelerations of constant steps
 TABLEAU_SIZE: Final = 64  # floats
 TABLEAU_VALUES: Final = {  # as the kernel reads them
@@ -270,11 +272,14 @@ class Integration:
         LOCKED if drivers push against stops.
         released: the stop that has just been released.
         """
+        sample = float(self.control[abi.SAMPLE])
         status = self._begin()
         if status != abi.RUNNING or not self._reach_stops(released):
             return status
+        self.control[abi.SAMPLE] = sample  # an output at this time is that with the stops
         before = Mark(self.q.copy(), self.v.copy(), self.control.copy())
         for _ in range(1 + len(self.equations.stops)):
+            self.control[abi.SAMPLE] = sample
             status = self._begin()
             if self._is_pushed(status, before):
                 return abi.LOCKED
@@ -323,8 +328,11 @@ class Integration:
 
     def _keep_tried(self) -> None:
         """The state now, after begin(), as a row of the results."""
-        multipliers = self.work[self.job[abi.PIECES + _equations.END_MULTIPLIERS] :][: self.equations.equations.size]
-        self._tried = np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), multipliers])
+        self._tried = np.concatenate([[self.time], self.q, self.v, self._last_acceleration(), self._end_multipliers()])
+
+    def _end_multipliers(self) -> FloatArray:
+        """λ at the end of the last step."""
+        return self.work[self.job[abi.PIECES + _equations.END_MULTIPLIERS] :][: self.equations.equations.size]
 
     def _reach_stops(self, released: int) -> bool:
         """Let every stop hold that is reached, and from which the velocity does not lead away; whether there is one."""
@@ -342,7 +350,8 @@ class Integration:
     def _release_one(self) -> bool:
         """Release the stop that pulls most, if any does; whether there was one."""
         pushes = -self.bounds[:, abi.GAP] * (self.bounds[:, abi.SIDE] != 0.0)
-        pulling = np.flatnonzero(pushes < 0.0)
+        strongest = float(np.abs(self._end_multipliers()).max(initial=0.0))
+        pulling = np.flatnonzero(pushes < -_stops.NEUTRAL * strongest)
         if pulling.size:
             self._set_side(int(pulling[np.argmin(pushes[pulling])]), 0.0)
         return bool(pulling.size)
@@ -374,6 +383,8 @@ class Integration:
             status = self._steps(until, steps)
             if status == abi.STEP_TOO_SMALL and self._returns:
                 status = self._go_round(until, steps)
+            if status in FAILURES and self.equations.system.contacts:
+                status = self._retry(until, steps, status, redundant)
             if status in FAILURES and self.equations.system.contacts:
                 status = self._approach_end(until, status, redundant)
                 steps -= 1
@@ -423,6 +434,36 @@ class Integration:
         self.q[:], self.v[:], c[:] = failed
         return abi.STEP_TOO_SMALL
 
+    def _retry(self, until: float, steps: int, failure: int, redundant: float) -> int:
+        """After a variable step in which a contact was lost, as it may be where a body turns far: shorter steps.
+
+        Their errors do not tell that, since the accelerations of a ball that rolls down a slope are constant.
+        redundant: the value of REDUNDANT before the failure.  Returns the status of the kernel.
+        """
+        c, status, left, start = self.control, failure, RETRIES, self.time
+        while status in FAILURES and c[abi.RTOL] > 0.0 and c[abi.PHASE] in (abi.CORRECT, abi.ACCEPT):
+            if self.time > start:
+                left, start = RETRIES, self.time
+            if left == 0 or c[abi.KNOWN] == 0.0:
+                break
+            left -= 1
+            c[abi.REDUNDANT], c[abi.DRIVE_AT], c[abi.PHASE] = redundant, c[abi.DRIVE_COUNT], abi.PREDICT
+            c[abi.STEP] *= RETRIED
+            c[abi.REFUSED] += 1.0
+            c[abi.HOLD], c[abi.FRESH] = 0.0, 1.0
+            status = self._steps(until, steps)
+        return status
+
+    def _go_back(self) -> float:
+        """After an output that failed within the last step: back to the state before this step; its length [s]."""
+        c, at = self.control, self.job[abi.PIECES :]
+        times = self.history[abi.HISTORY * self.v.size :]
+        start = float(times[(int(c[abi.HEAD]) + 1) % abi.HISTORY])
+        self.q[:] = self.work[at[_equations.OLD_Q] :][: self.q.size]
+        self.v[:] = self.work[at[_equations.OLD_V] :][: self.v.size]
+        h, c[abi.TIME] = self.time - start, start
+        return h
+
     def _approach_end(self, until: float, failure: int, redundant: float) -> int:
         """After a step that failed, because a contact may end within it: shorter ones, by bisection.
 
@@ -430,7 +471,7 @@ class Integration:
         redundant: the value of REDUNDANT before the failure.
         """
         c = self.control
-        h = min(float(c[abi.STEP]), until - self.time)
+        h = self._go_back() if c[abi.PHASE] == abi.OUTPUT else min(float(c[abi.STEP]), until - self.time)
         end = self.time + h
         begun: Mark | None = None
         while (h := 0.5 * h) >= c[abi.LEAST_STEP]:
