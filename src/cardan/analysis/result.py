@@ -32,7 +32,7 @@ NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the ad
 
 _ADVICE = {
     Status.CONFLICT: "the constraints seem to contradict each other; one or several of those listed may be wrong",
-    Status.STALLED: "start nearer to the wanted pose, or use method='auto' with more restarts",
+    Status.STALLED: "start nearer to the wanted pose, or allow more restarts (restarts)",
     Status.ITERATION_LIMIT: "allow more iterations (max_iterations), or start nearer to the wanted pose",
     Status.TIME_LIMIT: "allow more time (max_seconds)",
     Status.DIVERGED: "start nearer to the wanted pose, or use method='auto'",
@@ -107,7 +107,8 @@ class AssemblyResult:
                 nearly = ""  # a larger tolerance does not make shapes touch in a point
             lines += [f"  {cause}" for cause in found]
             if not (found if self.status is Status.CONFLICT else nearly):
-                lines.append(f"  {_ADVICE[self.status]}")
+                is_plain = self.status is Status.STALLED and self.method != "auto"
+                lines.append(f"  {_ADVICE[Status.DIVERGED if is_plain else self.status]}")
             if nearly:
                 lines.append(f"  {nearly}")
         is_conflict = self.status is Status.CONFLICT
