@@ -86,6 +86,7 @@ print(hashlib.sha256(found.iterations.tobytes() + found.norms.tobytes()).hexdige
 """
 
 
+@pytest.mark.long
 def test_compiled_and_loaded_kernels_give_the_same_bits(tmp_path):
     """Cached machine code must call the same copies of functions as the process that compiled it."""
     first, again = (run(ANSWERS, tmp_path / "cache")[0] for _ in range(2))

@@ -429,6 +429,7 @@ def geared_bars(bars, theta, chain):
     return m
 
 
+@pytest.mark.long
 def test_a_krylov_space_shows_what_all_eigenvalues_show():
     """Whether a step passes or suddenly approaches a singular pose, with and without jumps of some linkages."""
     rng = np.random.default_rng(0)

@@ -101,6 +101,7 @@ def random_obstacle(rng):
     return FourBar(a, b, c, d), rng.uniform((0.5 * b - 1, -1), (0.5 * b + 1, 1)), rng.uniform(-3, 3, 2)
 
 
+@pytest.mark.long
 def test_obstacles_of_random_four_bars_are_reached_when_the_closed_form_says():
     rng = np.random.default_rng(20)
     times = np.linspace(0, TURN, 4001)

@@ -168,6 +168,7 @@ def defect_of(structure, r, entries, damping, step, out):
     update_defect(pointer(structure), r, entries, damping, step, out)
 
 
+@pytest.mark.long
 @pytest.mark.nojit
 @pytest.mark.parametrize("damping", [1e-12, 1e-8])
 def test_refining_a_step_with_its_defect_makes_it_no_worse(damping):

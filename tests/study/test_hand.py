@@ -7,6 +7,7 @@ import pytest
 from cardan.study import hand
 
 
+@pytest.mark.long
 def test_the_measured_stability_limit_is_the_closed_form():
     found = hand.measure_stability(250.0)
     assert found.explicit == pytest.approx(hand.explicit_limit(250.0), rel=0.05)
