@@ -688,3 +688,11 @@ def test_the_count_of_a_system_is_that_of_its_joints():
         "crank",
         "coupler",
     )
+
+
+def test_a_misspelt_attribute_of_a_mechanism_is_refused():
+    m = cd.Mechanism("x")
+    with pytest.raises(cd.UnknownNameError, match="did you mean 'gravity'"):
+        m.gravty = (0, 0, 0)
+    m.gravity = (0, 0, -1.6)
+    assert m.gravity == (0, 0, -1.6)

@@ -144,6 +144,13 @@ class Mechanism:
     ``gravity`` [m/s²] and loads.  ``poses`` are states to be saved with it: ``m.poses["open"] = result.state``.
     """
 
+    if not TYPE_CHECKING:  # checkers know the attributes
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not (name.startswith("_") or name in SETTABLE or hasattr(type(self), name)):
+                raise check.unknown(name, f"attribute of mechanism {self.name!r} that can be set", SETTABLE)
+            object.__setattr__(self, name, value)
+
     def __init__(self, name: str = "mechanism", *, gravity: Any = (0.0, 0.0, -9.81)) -> None:
         self._name = check.name(name, "the mechanism")
         self._gravity = check.vector(gravity, f"the gravity of mechanism {name!r}")
@@ -1195,26 +1202,30 @@ class Mechanism:
         simulation._source = self, self._edits
         return simulation
 
-    def equilibrium(self, state: State | Mapping[Any, Any] | None = None, *, max_iterations: int = 200) -> Equilibrium:
+    def equilibrium(
+        self, state: State | Mapping[Any, Any] | None = None, *, max_iterations: int = 200, tolerance: float = 1e-12
+    ) -> Equilibrium:
         """A pose near a state, or the drawing, where the mechanism rests under gravity and loads.
 
         The search follows the forces, so that it ends at a stable equilibrium, except if it starts at an unstable one;
         ``stable`` tells.  Limits hold.  Drivers keep the values of the time of the state.  Dampers and friction have no
         force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
+        tolerance: of the assembly at the start, as in :meth:`assemble`.
         """
         with self._at(state):
             equations, notes = self._equations()
-            given = (self.system, equations, state, notes, self._connections(), max_iterations)
+            given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
             found: Equilibrium = _equilibrium.find_equilibrium(*given)
         return found
 
-    def linearize(self, state: State | Mapping[Any, Any] | None = None) -> Linearization:
+    def linearize(self, state: State | Mapping[Any, Any] | None = None, *, tolerance: float = 1e-12) -> Linearization:
         """Small motions about an equilibrium: frequencies [Hz], damping ratios, modes, and the matrix A of ż = A z.
 
         state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
+        tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
         with self._at(state):
-            found: Linearization = _vibration.linearize(self.system, self._equations()[0], state)
+            found: Linearization = _vibration.linearize(self.system, self._equations()[0], state, tolerance)
         return found
 
     def solve_rates(self, state: State, given: Mapping[Any, float] | None = None) -> State:
@@ -1645,6 +1656,7 @@ class _Elsewhere:
         m._book.values, m._drawn, m._system = self._kept
 
 
+SETTABLE = ("gravity", "display", "poses")
 _HERE = nullcontext()
 
 

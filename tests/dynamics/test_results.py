@@ -447,3 +447,14 @@ def test_a_simulation_is_saved_and_drawn(tmp_path):
     assert [axes.get_ylabel() for axes in figure.axes] == ["angle [rad]", "energy [J]"]
     sim.save(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 5000
+
+
+def test_forces_of_results_without_states_say_why_there_are_none():
+    m = pendulum()
+    m.distance("rope", m["bob"].point((1, 0, 0)), m.ground.point((9, 0, 0)), 1.0)
+    m.drive("motor", m["A"], lambda t: t)
+    for result in (m.simulate(0.1), m.move([0.0, 0.1])):
+        assert not len(result.times) and not result.ok
+        for read in (lambda result=result: result.reaction("A"), lambda result=result: result.effort("motor")):
+            with pytest.raises(ModelError, match="has no states, and so no forces: not assembled"):
+                read()

@@ -882,3 +882,14 @@ def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
         assert len(m.bodies) == len(m.joints) == count
     assert times[4000] < 8.0 * times[1000], times
     assert times[4000] < 4.0, times  # 10,000 bodies take less than 2 s on an idle machine
+
+
+@pytest.mark.parametrize("name", ["mm", "pi", "sin", "two words"])
+def test_a_parameter_is_not_named_as_a_constant_or_a_function(name: str, tmp_path: Path) -> None:
+    with pytest.raises(cd.FileError, match=f"parameter '{name}' cannot be used in expressions"):
+        loads_toml(f'cardan = 1\n[parameters]\n"{name}" = 5.0\n[bodies.a]\n')
+    m = cd.Mechanism()
+    m.body("a")
+    m.parameter(name, 5.0)
+    with pytest.raises(cd.ModelError, match=f"parameter '{name}' cannot be saved"):
+        m.save(tmp_path / "x.cardan.toml")

@@ -17,26 +17,28 @@ import numpy as np
 
 from cardan.analysis.assemble import assemble
 from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.result import AssemblyResult
 from cardan.analysis.simulate import principal_pose
 from cardan.analysis.simulation import Energy, Simulation, SimulationStatus
+from cardan.coordinates import verdict
 from cardan.coordinates.rates import at_origins
 from cardan.dynamics.at_rest import AT_REST, AtRest
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.reactions import Connection, Reaction
 from cardan.errors import ModelError
-from cardan.joints import Joint
+from cardan.joints import Coordinate, Joint
 from cardan.system import check
 from cardan.system.parts import Body
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
-EXACT: Final = 1e-12  # of the loads: a smaller force along the free motions is rounding
-NEAR: Final = 1e-9  # of the loads: a smaller force is accepted where no step changes the pose any more
+EXACT: Final = 1e-13  # of loads and stiffness: a smaller force along the free motions is rounding
+NEAR: Final = 1e-9  # likewise: a smaller force is accepted where no step changes the pose any more
 SMALLEST_STEP: Final = 1e-12  # [rad], lengths in L
 LARGEST_STEP: Final = 0.3  # likewise
 SHORTENINGS: Final = 30  # of one step, by halves
 TINY: Final = 1e-300  # against division by zero
-INDIFFERENT: Final = 1e-8  # of the largest eigenvalue of K, or of the loads per radian: a smaller one is zero
+INDIFFERENT: Final = 1e-8  # of the loads and the largest stiffness: a smaller stiffness is zero
 
 
 class EquilibriumStatus(StrEnum):
@@ -54,7 +56,7 @@ class Equilibrium:
 
     ``ok``: no force along the free motions is left.  ``status`` and ``reason``: how the search ended, and why.
     ``state``: the last pose, with zero velocities, None if it was not assembled.  ``residual``: the force that is left,
-    relative to the loads.  ``iterations``: number of steps.
+    relative to the loads and their stiffness.  ``iterations``: number of steps.
     ``stable``: True if every small displacement along the free motions is driven back, False if one is not, None if
     one of them meets no force (a pose beside it is an equilibrium, too) or if the pose is none.
     ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses.
@@ -74,6 +76,10 @@ class Equilibrium:
     def ok(self) -> bool:
         """No force along the free motions is left."""
         return self.status is EquilibriumStatus.FOUND
+
+    def coordinate(self, joint: Joint | Coordinate) -> float:
+        """A coordinate of a joint [m, rad]; see :meth:`Simulation.coordinate`."""
+        return float(self._at_rest().coordinate(joint)[0])
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint, shape (3,) each, with the arguments of :meth:`cardan.Simulation.reaction`."""
@@ -102,6 +108,11 @@ class Equilibrium:
         lines += [f"  limit {name!r} holds" for name in self.holding]
         return "\n".join([*lines, *[f"  note: {note}" for note in self.notes]])
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equilibrium) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # a state is not hashable
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         words = ("status", "reason", "residual", "iterations", "stable", "holding", "notes")
@@ -110,11 +121,17 @@ class Equilibrium:
 
 
 def find_equilibrium(
-    system: System, equations: Equations, start: Any, notes: list[str], connections: Mapping[str, Connection], most: int
+    system: System,
+    equations: Equations,
+    start: Any,
+    notes: list[str],
+    connections: Mapping[str, Connection],
+    most: int,
+    tolerance: float,
 ) -> Equilibrium:
     """See :meth:`cardan.Mechanism.equilibrium`.  most: steps."""
     most = check.count(most, "max_iterations", 0)
-    found = assemble(system, start, getattr(start, "time", None), AssemblyOptions())
+    found = assembled(system, start, tolerance)
     if not found.ok:
         reason = f"at t = {found.state.time:g} s: {found.text()}"
         return Equilibrium(EquilibriumStatus.NOT_ASSEMBLED, reason, None, float("inf"), 0, None, (), tuple(notes), None)
@@ -122,10 +139,16 @@ def find_equilibrium(
     status, reason, iterations = EquilibriumStatus.ITERATION_LIMIT, "", 0
     while True:
         free = rest.free_motions()
-        g, load = rest.force(free), rest.load()
+        g = rest.force(free)
+        try:
+            K = rest.stiffness(free)[0]
+        except ModelError as error:
+            K = np.zeros((g.size, g.size))
+            reason = f"{error}; {_moving(rest, free)}"
+        load = rest.load() + float(np.abs(K).max(initial=0.0))  # springs that balance each other cancel in a load
         residual = float(np.linalg.norm(g)) / load if load > 0.0 else 0.0
         if residual <= EXACT:
-            status = EquilibriumStatus.FOUND
+            status, reason = EquilibriumStatus.FOUND, ""
             break
         if equations.rate_rows:
             names = ", ".join(map(repr, equations.rate_rows))
@@ -133,48 +156,68 @@ def find_equilibrium(
                 f"the start is not an equilibrium, and a search of poses would bypass {names}; simulate with dampers "
                 "instead, until the mechanism rests"
             )
-        if iterations >= most:
-            reason = f"after {most} iterations {_moving(rest, free @ g)}"
+        if reason:
+            status = EquilibriumStatus.STUCK
             break
-        longest = LARGEST_STEP / max([rest.size(motion) for motion in free.T])
-        step = _step(rest.stiffness(free)[0], g, longest)
-        if rest.size(free @ step) <= SMALLEST_STEP and residual <= NEAR:
+        if iterations >= most:
+            reason = f"after {most} iterations {_moving(rest, free)}"
+            break
+        step = _step(K, g)
+        if residual <= NEAR and rest.size(free @ step) <= SMALLEST_STEP:
             status = EquilibriumStatus.FOUND
             break
         if not _go(rest, free, g, step):
             status = EquilibriumStatus.FOUND if residual <= NEAR else EquilibriumStatus.STUCK
             if status is EquilibriumStatus.STUCK:
-                reason = f"the joints do not allow a step along the force; {_moving(rest, free @ g)}"
+                reason = f"no step along the force is possible, or a load jumps; {_moving(rest, free)}"
             break
         iterations += 1
-    is_found = status is EquilibriumStatus.FOUND
-    is_judged = is_found and not equations.rate_rows
-    stable = _is_stable(rest.stiffness(free)[0], rest.unit(free)) if is_judged else None
+    is_judged = status is EquilibriumStatus.FOUND and not equations.rate_rows
+    stable = _is_stable(K, load) if is_judged else None
     instant = Simulation(equations, rest.row[None], SimulationStatus.DONE, "", redundant=rest.is_redundant)
     instant._connections = connections
-    state = instant.state
     holding = tuple(rest.holding)
-    return Equilibrium(status, reason, state, residual, iterations, stable, holding, tuple(notes), instant)
+    return Equilibrium(status, reason, instant.state, residual, iterations, stable, holding, tuple(notes), instant)
+
+
+def assembled(system: System, start: Any, tolerance: float) -> AssemblyResult:
+    """The assembly from a start; ModelError if its data fit each other only within the tolerance."""
+    time = getattr(start, "time", None)
+    found = assemble(system, start, time, AssemblyOptions(tolerance=tolerance))
+    if not found.ok or tolerance <= verdict.TOLERANCE:
+        return found
+    exact = assemble(system, found.state, time, AssemblyOptions(restarts=0))
+    if not exact.ok:
+        names = ", ".join(dict.fromkeys(repr(violation.name) for violation in exact.worst))
+        raise ModelError(
+            f"the joints fit each other only within the tolerance {tolerance:g}: {names}; give exact data: forces need "
+            "closed joints"
+        )
+    return exact
 
 
 def released(equations: Equations, found: State, start: Any) -> AtRest:
     """The mechanism at rest in an assembled state, with the limits that hold; ModelError if it must move there."""
     rest = AtRest(equations, principal_pose(equations.system, found, start), found.time)
     if not rest.settle():
-        raise ModelError("the accelerations at rest are not finite; look at the loads and at singular poses")
+        names = ", ".join(map(repr, rest.undefined_loads()))
+        why = f"{names} has no finite force" if names else "the pose is singular, or a contact ends in it"
+        raise ModelError(
+            f"there are no accelerations from rest at t = {found.time:g} s: {why}; start from another pose"
+        )
     if rest.size(rest.v) > AT_REST:
         names = ", ".join(map(repr, equations.rate_rows))
         raise ModelError(f"the constraints of velocities {names} do not allow rest at t = {found.time:g} s")
     return rest
 
 
-def _step(stiffness: FloatArray, g: FloatArray, longest: float) -> FloatArray:
-    """K⁻¹ g, or |K|⁻¹ g if K is not positive definite; along each eigenvector not longer than ``longest``."""
+def _step(stiffness: FloatArray, g: FloatArray) -> FloatArray:
+    """K⁻¹ g, or |K|⁻¹ g if K is not positive definite; not longer than LARGEST_STEP along an eigenvector."""
     w, u = np.linalg.eigh(0.5 * (stiffness + stiffness.T))
     if w.min() > INDIFFERENT * np.abs(w).max():
         return np.asarray(np.linalg.solve(stiffness, g), dtype=np.float64)
     along = u.T @ g
-    found: FloatArray = u @ (along / np.maximum(np.abs(w), np.maximum(np.abs(along) / longest, TINY)))
+    found: FloatArray = u @ (along / np.maximum(np.abs(w), np.maximum(np.abs(along) / LARGEST_STEP, TINY)))
     return found
 
 
@@ -198,18 +241,19 @@ def _go(rest: AtRest, free: FloatArray, g: FloatArray, step: FloatArray) -> bool
     return False
 
 
-def _is_stable(stiffness: FloatArray, unit: float) -> bool | None:
+def _is_stable(stiffness: FloatArray, load: float) -> bool | None:
     w = np.linalg.eigvals(stiffness)
-    least, zero = float(w.real.min(initial=np.inf)), INDIFFERENT * max(float(np.abs(w).max(initial=0.0)), unit)
+    least, zero = float(w.real.min(initial=np.inf)), INDIFFERENT * load
     if least < -zero:
         return False
     return None if least <= zero else True
 
 
-def _moving(rest: AtRest, acceleration: FloatArray) -> str:
+def _moving(rest: AtRest, free: FloatArray) -> str:
     """The body that is accelerated most, in words."""
-    system = rest.equations.system
-    a = np.abs(at_origins(system, rest.q, acceleration, acceleration)[0])
+    system, root = rest.equations.system, rest.mass_root(free)
+    along = free @ np.linalg.solve(root, np.linalg.solve(root.T, rest.force(free)))
+    a = np.abs(at_origins(system, rest.q, along, along)[0])
     k = int(np.argmax(np.maximum(a[:, :3].max(axis=1) / system.judged_length, a[:, 3:].max(axis=1))))
     linear, angular = float(a[k, :3].max()), float(a[k, 3:].max())
     return f"{system.names[k]!r} is still accelerated by {linear:.3g} m/s² and {angular:.3g} rad/s²"

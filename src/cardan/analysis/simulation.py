@@ -302,8 +302,13 @@ class Simulation:
         rotated: FloatArray = euler.rotate(pose[:, 3:], value)
         return rotated + pose[:, :3] if feature.kind is FeatureKind.POINT else rotated
 
+    def _need_states(self) -> None:
+        if not len(self.times):
+            raise ModelError(f"the simulation has no states, and so no forces: {self.status} {self.reason}".rstrip())
+
     @cached_property
     def _forces(self) -> ConstraintForces:
+        self._need_states()
         q = self._results[:, 1 : 1 + int(self._equations.coordinates)]
         return ConstraintForces(self._equations, self.times, q, self._multipliers(), self._redundant)
 
@@ -325,6 +330,7 @@ class Simulation:
 
         Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
         """
+        self._need_states()
         v = self._rates(0).reshape(len(self.times), -1)
         return read_effort(self._forces, self._connections, driver, self.times, v)
 

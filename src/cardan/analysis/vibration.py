@@ -6,17 +6,15 @@ displacements y, and ẏ = NᵀM N_v u.  K and D: :mod:`cardan.dynamics.at_rest`
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.analysis.assemble import assemble
-from cardan.analysis.equilibrium import released
-from cardan.analysis.options import AssemblyOptions
+from cardan.analysis.equilibrium import INDIFFERENT, assembled, released
 from cardan.coordinates.rates import at_origins
+from cardan.dynamics.at_rest import AtRest
 from cardan.dynamics.equations import Equations
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray, State
@@ -25,8 +23,8 @@ from cardan.system.system import System
 AT_REST: Final = 1e-9  # [m/s, rad/s] of a body: a larger velocity is one
 IN_EQUILIBRIUM: Final = 1e-6  # of the loads: a larger force along the free motions is left
 CORNER: Final = 1e-3  # of the largest slope: a larger jump is a corner
-LEAST_DAMPING: Final = 1e-3  # of √(loads per radian): a jump is compared with no less
-REAL: Final = 1e-7  # of the largest eigenvalue, or of √(loads per radian): smaller parts are the root of rounding
+LEAST_DAMPING: Final = 1e-6  # [s], times the loads: a jump is compared with no less
+REAL: Final = 1e-7  # of the largest eigenvalue: smaller parts are rounding, whose root is taken at double zeros
 
 ComplexArray = NDArray[np.complex128]
 
@@ -40,7 +38,7 @@ class Linearization:
     Of every oscillation, by its frequency: ``frequencies`` [Hz], |Im λ|/2π.  ``damping``: ratio −Re λ/|λ|.  ``modes``,
     shape (modes, bodies, 6), complex: amplitudes of the bodies as in ``basis``, the largest (lengths relative to the
     extent) is 1.
-    ``stable``: no eigenvalue has a positive real part, up to rounding.
+    ``stable``: False if an eigenvalue has a positive real part, None if a displacement meets no force, else True.
     """
 
     state: State
@@ -50,7 +48,7 @@ class Linearization:
     frequencies: FloatArray
     damping: FloatArray
     modes: ComplexArray
-    stable: bool
+    stable: bool | None
 
     def text(self) -> str:
         """A table of the oscillations, and what else there is."""
@@ -59,10 +57,16 @@ class Linearization:
         for f, ratio, mode in zip(self.frequencies, self.damping, self.modes, strict=True):
             largest = names[int(np.abs(mode).max(axis=1).argmax())]
             lines.append(f"{f:14.6g}  {ratio:13.6g}  {largest}")
-        others = len(self.eigenvalues) - 2 * len(self.frequencies)
-        if others:
-            lines.append(f"{others} eigenvalues without oscillation")
-        return "\n".join([*lines, "stable" if self.stable else "unstable"])
+        rest = [value.real for value in self.eigenvalues if value.imag == 0.0]
+        rigid = sum(value == 0.0 for value in rest)
+        lines += [f"eigenvalue {value:.6g} 1/s, without oscillation" for value in rest if value != 0.0]
+        lines += [f"{rigid} eigenvalues are zero: rigid motions"] if rigid else []
+        return "\n".join([*lines, {True: "stable", False: "unstable", None: "indifferent"}[self.stable]])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Linearization) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # it has arrays
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; complex numbers as pairs of real and imaginary part."""
@@ -75,7 +79,7 @@ class Linearization:
         }
 
 
-def linearize(system: System, equations: Equations, start: Any) -> Linearization:
+def linearize(system: System, equations: Equations, start: Any, tolerance: float) -> Linearization:
     """See :meth:`cardan.Mechanism.linearize`."""
     velocities = getattr(start, "velocities", None)
     if velocities is not None and not np.abs(velocities).max(initial=0.0) <= AT_REST:
@@ -84,7 +88,7 @@ def linearize(system: System, equations: Equations, start: Any) -> Linearization
             f"linearize needs a state at rest, but body {start.names[k]!r} has the velocity {velocities[k].tolist()}; "
             "pass m.equilibrium(state).state"
         )
-    found = assemble(system, start, getattr(start, "time", None), AssemblyOptions())
+    found = assembled(system, start, tolerance)
     if not found.ok:
         raise ModelError(f"linearize needs an assembled state; {found.text()}")
     rest = released(equations, found.state, start)
@@ -92,24 +96,37 @@ def linearize(system: System, equations: Equations, start: Any) -> Linearization
         names = ", ".join(map(repr, rest.holding))
         raise ModelError(f"the limits {names} are reached: the motion is not linear there; remove them, or move away")
     free, poses = rest.free_motions(), rest.free_motions(with_rate_rows=False)
-    left, load = float(np.linalg.norm(rest.force(free))), rest.load()
+    K, corner = rest.stiffness(free, poses)
+    left, load = float(np.linalg.norm(rest.force(free))), rest.load() + float(np.abs(K).max(initial=0.0))
     if left > IN_EQUILIBRIUM * load:
         raise ModelError(
             f"the state is not an equilibrium: forces along the free motions are {left / load:.2g} of the loads; pass "
             "m.equilibrium(state).state"
         )
+    _check_smooth("coordinates", corner, load)
+    D, corner = rest.damping(free)
+    _check_smooth("rates", corner, max(float(np.abs(D).max(initial=0.0)), LEAST_DAMPING * load))
+    left_of, sizes, right_of = np.linalg.svd(K, full_matrices=False)
+    is_stiff = sizes > INDIFFERENT * load
+    K = (left_of[:, is_stiff] * sizes[is_stiff]) @ right_of[
+        is_stiff
+    ]  # without the stiffness of rigid motions: rounding
+    roots, bases = zip(*[_mass_basis(rest, motions) for motions in (free, poses)], strict=True)
     y, u = poses.shape[1], free.shape[1]
     A = np.zeros((y + u, y + u))
-    A[:y, y:] = poses.T @ (equations.masses.ravel()[:, None] * free)
-    K, corner = rest.stiffness(free, poses)
-    _check_smooth("coordinates", corner, max(float(np.abs(K).max(initial=0.0)), rest.unit(poses)))
-    D, corner = rest.damping(free)
-    _check_smooth("rates", corner, max(float(np.abs(D).max(initial=0.0)), LEAST_DAMPING * math.sqrt(rest.unit(poses))))
-    A[y:, :y], A[y:, y:] = -K, -D
+    A[:y, y:] = bases[1].T @ (equations.masses.ravel()[:, None] * bases[0])
+    A[y:, :y] = -np.linalg.solve(roots[0].T, np.linalg.solve(roots[1].T, K.T).T)
+    A[y:, y:] = -np.linalg.solve(roots[0].T, np.linalg.solve(roots[0].T, D.T).T)
     none = np.zeros_like(rest.v)
-    motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in poses.T]
+    motions = [at_origins(equations.system, rest.q, motion, none)[0] for motion in bases[1].T]
     basis = np.array(motions).reshape(y, len(system.names), 6)
-    return _with_modes(found.state, A, basis, system.judged_length, math.sqrt(rest.unit(poses)))
+    return _with_modes(found.state, A, basis, system.judged_length, bool(is_stiff.all()) and y == u)
+
+
+def _mass_basis(rest: AtRest, free: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """T of :meth:`AtRest.mass_root`, and N T⁻¹."""
+    root = rest.mass_root(free)
+    return root, np.asarray(np.linalg.solve(root.T, free.T).T, dtype=np.float64)
 
 
 def _check_smooth(of: str, corner: float, unit: float) -> None:
@@ -121,12 +138,14 @@ def _check_smooth(of: str, corner: float, unit: float) -> None:
         )
 
 
-def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, unit: float) -> Linearization:
+def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, is_stiff: bool) -> Linearization:
+    """is_stiff: no displacement is without stiffness."""
     found, vectors = np.linalg.eig(A)
-    order = np.argsort(np.abs(found), kind="stable")
-    values: ComplexArray = found[order].astype(np.complex128)
-    vectors = vectors[:, order]
-    zero = REAL * max(float(np.abs(values).max(initial=0.0)), unit)
+    values: ComplexArray = found.astype(np.complex128)
+    zero = REAL * float(np.abs(values).max(initial=0.0))
+    values[np.abs(values) <= zero] = 0.0
+    order = np.argsort(np.abs(values), kind="stable")
+    values, vectors = values[order], vectors[:, order]
     is_wave = values.imag > zero
     waves = values[is_wave]
     by_frequency = np.argsort(waves.imag, kind="stable")
@@ -136,13 +155,7 @@ def _with_modes(state: State, A: FloatArray, basis: FloatArray, length: float, u
     if len(modes):
         scaled = (modes / np.array([length] * 3 + [1.0] * 3)).reshape(len(modes), -1)
         modes = modes / scaled[np.arange(len(modes)), np.abs(scaled).argmax(axis=1)][:, None, None]
-    return Linearization(
-        state,
-        A,
-        basis,
-        values,
-        waves.imag / (2.0 * np.pi),
-        -waves.real / np.abs(waves),
-        modes,
-        bool((values.real <= zero).all()),
-    )
+    is_growing = bool((values.real > zero).any())
+    stable = False if is_growing else True if is_stiff else None
+    ratios = -waves.real / np.abs(waves)
+    return Linearization(state, A, basis, values, waves.imag / (2.0 * np.pi), ratios, modes, stable)

@@ -1,12 +1,13 @@
 """A mechanism that is held at rest in a pose, and released: forces along its free motions, and how they change.
 
-With N a basis of the free motions, J N = 0 and NᵀM N = 1, and v̇ the acceleration from rest, M v̇ + Jᵀλ = Q,
+With N a basis of the free motions, J N = 0, and v̇ the acceleration from rest, M v̇ + Jᵀλ = Q,
 
-    g(y) = NᵀM v̇  [kg^½ m/s²]     in the pose q ⊕ N y, projected onto the constraints,
-    K = −∂g/∂y [1/s²],            by central differences of fourth order.
+    g(y) = NᵀM v̇     in the pose q ⊕ N y, projected onto the constraints,
+    K = −∂g/∂y,      by central differences of fourth order.
 
 N is that of y = 0.  So K contains the stiffness of the loads and that of the reactions, which turn with the parts.
-Drivers, and parameters that are functions of time, keep the values of one time.
+N is orthonormal in radians and lengths over the extent L: g and K [J] depend on masses by weights alone.  Drivers,
+and parameters that are functions of time, keep the values of one time.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ from cardan.coordinates import rates
 from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import STAGE_EXACT, Integration
-from cardan.dynamics.reactions import applied
 from cardan.errors import ModelError
 from cardan.system.state import FloatArray
 
-PROBE: Final = 2e-3  # [rad], lengths in L: largest motion of a body from one sample of the differences to the next
+PROBE: Final = 5e-4  # [rad], lengths in L: largest motion of a body from one sample of the differences to the next
 RATE_PROBES: Final = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9)  # the same per second; friction is linear in small rates alone
 SMOOTH: Final = 1e-6  # relative: derivatives by two probes that differ by more need smaller probes
 AT_REST: Final = 1e-12  # [rad/s], lengths in L
@@ -96,7 +96,7 @@ class AtRest(Integration):
         return [stop.name for stop, side in zip(self.equations.stops, self.bounds[:, abi.SIDE], strict=True) if side]
 
     def free_motions(self, with_rate_rows: bool = True) -> FloatArray:
-        """N in this pose, shape (6 · bodies, freedoms)."""
+        """N in this pose, orthonormal in radians and lengths over L, shape (6 · bodies, freedoms)."""
         e, p = self.equations, self.equations.problem
         rows = p.scales[: p.rows][e.equations] * self.active
         scaled: FloatArray = p.with_floats(self.floats).jacobian(self.q)[1][e.equations] * rows[:, None] * self.columns
@@ -104,9 +104,13 @@ class AtRest(Integration):
             scaled = scaled[e.poses.equations]
         _, sigma, v = np.linalg.svd(scaled * rates.shortening(scaled)[:, None])
         rank = int((sigma > rates.RANK_RTOL * sigma.max(initial=0.0)).sum())
-        roots = np.sqrt(e.masses.ravel())[:, None]
-        free: FloatArray = np.linalg.qr(roots * self.columns[:, None] * v[rank:].T)[0] / roots
+        free: FloatArray = self.columns[:, None] * v[rank:].T
         return free
+
+    def mass_root(self, free: FloatArray) -> FloatArray:
+        """T with NᵀM N = TᵀT, so that N T⁻¹ is a basis of the same motions with the unit matrix as its masses."""
+        roots = np.sqrt(self.equations.masses.ravel())[:, None]
+        return np.asarray(np.linalg.qr(roots * free, mode="r"), dtype=np.float64)
 
     def size(self, motion: FloatArray) -> float:
         """The largest change of a body in a motion, in radians or relative to the extent."""
@@ -118,17 +122,14 @@ class AtRest(Integration):
         return found
 
     def load(self) -> float:
-        """|M^−½ Q| of all loads in this pose: what forces along free motions are compared with."""
-        e = self.equations
-        found = applied(e, self.time, self.q, np.zeros_like(self.v)) / np.sqrt(e.masses.ravel())
-        return float(np.linalg.norm(found))
-
-    def unit(self, free: FloatArray) -> float:
-        """|M^−½ Q| per radian or extent [1/s²]: what stiffnesses are compared with."""
-        return self.load() * max([self.size(motion) for motion in free.T], default=0.0)
+        """Weights and loads in this pose [J], times L where they are forces: what g is compared with."""
+        e, still = self.equations, np.zeros_like(self.v)
+        weights = (e.masses[:, :3] * e.gravity).ravel() * self.columns.reshape(-1, abi.WIDTH)[:, :3].ravel()
+        loads = 0.0 if e.forces is None else self.columns * e.forces.total(self.time, self.q, still)
+        return float(np.linalg.norm(weights) + np.linalg.norm(loads))
 
     def stiffness(self, free: FloatArray, poses: FloatArray | None = None) -> tuple[FloatArray, float]:
-        """K, shape (freedoms, freedoms of poses), and the largest jump of a slope in this pose [1/s²].
+        """K, shape (freedoms, freedoms of poses), and the largest jump of a slope in this pose.
 
         poses: N without rate rows, if there are some.
         """
@@ -137,6 +138,7 @@ class AtRest(Integration):
 
         def moved(shift: FloatArray) -> FloatArray:
             if not self.place(self.equations.problem.retract(here, shift)):
+                self.place(here)
                 raise ModelError(
                     "the joints cannot be kept closed where the mechanism is displaced along its free motions by "
                     f"{2 * PROBE:g} rad or extents; the pose is singular, or at the end of a contact"
@@ -152,7 +154,7 @@ class AtRest(Integration):
         )
 
     def damping(self, free: FloatArray) -> tuple[FloatArray, float]:
-        """−Nᵀ ∂Q/∂v N [1/s], shape (freedoms, freedoms), and the largest jump of a slope at rest [1/s]."""
+        """−Nᵀ ∂Q/∂v N, shape (freedoms, freedoms), and the largest jump of a slope at rest."""
         forces = self.equations.forces
         found, corner = np.zeros((free.shape[1], free.shape[1])), 0.0
         if forces is None:

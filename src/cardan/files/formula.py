@@ -45,6 +45,7 @@ CONSTANTS: Final[Mapping[str, float]] = {
     "kg": 1.0,
     "g": 1e-3,
 }
+RESERVED: Final = ("pi", "cm", "mm", "um", "inch", "rad", "deg")  # a parameter must not have these names
 ONE: Final = ("sin", "cos", "tan", "sqrt", "exp", "log", "asin", "acos", "atan", "sinh", "cosh", "tanh")
 ARITY: Final[Mapping[str, int]] = {**dict.fromkeys(ONE, 1), "atan2": 2, "clip": 3}
 # Functions that tracing produces and users do not write; they are allowed in the rows of a primitive.
@@ -324,6 +325,16 @@ class Formulas:
 
     def __call__(self, t: Any, state: Any = None) -> tuple[Any, ...]:
         return tuple(part(t) if isinstance(part, Formula) else part for part in self.parts)
+
+
+def name_problem(name: str) -> str:
+    """Why a parameter of this name cannot be used in expressions, "" if it can."""
+    if not name.isidentifier():
+        return "its name must be a word, such as L_1"
+    if name in RESERVED or name in ARITY:
+        what = "a function" if name in ARITY else f"the constant {CONSTANTS[name]:g}"
+        return f"in expressions {name!r} is {what}; choose another name"
+    return ""
 
 
 def evaluated(text: str, constants: Sequence[tuple[str, Any]] = ()) -> Any:

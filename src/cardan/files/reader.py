@@ -14,6 +14,7 @@ from cardan.constraints import user
 from cardan.errors import ModelError
 from cardan.files import looks, spec, text
 from cardan.files.ends import Ends
+from cardan.files.formula import name_problem
 from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
 from cardan.files.units import Units
@@ -227,8 +228,8 @@ class Reader(Ends):
         """A design parameter, or a named expression of others."""
         path: Path = ("parameters", name)
         try:
-            if not name.isidentifier():
-                raise ModelError(f"the parameter {name!r} cannot be used in expressions; its name must be a word")
+            if problem := name_problem(name):
+                raise ModelError(f"the parameter {name!r} cannot be used in expressions: {problem}")
             if isinstance(value, str):
                 self.constants.append((name, self._number(path, value, "", formulas=True)))
                 self.source.derived[name] = value

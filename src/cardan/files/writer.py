@@ -18,7 +18,7 @@ from cardan.constraints.user import Recipe
 from cardan.dynamics.functions import Called, Recorded
 from cardan.errors import ModelError
 from cardan.files import looks, printing, reader, spec
-from cardan.files.formula import Formula, Formulas, evaluated
+from cardan.files.formula import Formula, Formulas, evaluated, name_problem
 from cardan.files.text import Path, to_json, to_toml
 from cardan.files.units import Units, quantity_of
 from cardan.files.values import Source
@@ -229,8 +229,8 @@ class _Writer:
         return found
 
     def _parameter(self, parameter: Any) -> Any:
-        if not parameter.name.isidentifier():
-            raise ModelError(f"parameter {parameter.name!r} cannot be saved: its name must be a word, such as L_1")
+        if problem := name_problem(parameter.name):
+            raise ModelError(f"parameter {parameter.name!r} cannot be saved: {problem}")
         bounds = {"lower": parameter.lower, "upper": parameter.upper}
         kept = {key: value for key, value in bounds.items() if math.isfinite(value)}
         if parameter.period:
