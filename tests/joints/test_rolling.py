@@ -75,6 +75,32 @@ def involute(base: float):
     return G.traced(lambda u: (base * (cd.cos(u) + u * cd.sin(u)), base * (cd.sin(u) - u * cd.cos(u))), (0.1, 1.4))
 
 
+@pytest.mark.parametrize("mode", ["slide", "roll"])
+def test_elliptical_gears_turn_many_times_through_the_poses_in_which_their_contact_cannot_drive(mode):
+    """tan(φ₂/2) = (1 − e)/(1 + e)·tan(φ₁/2): at φ₁ = 0, π, … the normal passes through both hinges.
+
+    There the gap does not change with either angle, so only rolling determines the speed of the second gear.
+    """
+    a, c = 0.1, 0.06
+    curve = G.ellipse(a, np.sqrt(a * a - c * c))
+    m = cd.Mechanism("ovals")
+    first, second = m.body("first"), m.body("second", position=(2 * a, 0, 0), orientation=(Z, np.pi))
+    shaft = m.revolute("A", m.ground.frame(), first.frame((c, 0, 0)))
+    other = m.revolute("B", m.ground.frame((2 * a, 0, 0)), second.frame((-c, 0, 0)))
+    m.contact("mesh", first.attach(curve), second.attach(curve), mode=mode)
+    m.drive("motor", shaft, lambda t: 2 * cd.pi * t)
+    times = np.linspace(0.05, 10.05, 101)  # among them 0.5, 1.0, …
+    motion = m.move(times)
+    assert motion.ok, motion.text()
+    half, ratio = np.pi * times, (1 - c / a) / (1 + c / a)
+    turned = np.unwrap(-2 * np.arctan2(ratio * np.sin(half), np.cos(half)))
+    error = motion.coordinate(other) - turned
+    assert np.ptp(error) < 1e-8  # at 0.5 s the tolerance of the gap leaves the angle free within the square root of it
+    near = a * (1 - (c / a) ** 2) / (1 + c / a * np.cos(2 * half))
+    speeds = np.array([[state[name].angular_velocity[2] for name in ("first", "second")] for state in motion.states])
+    assert np.abs(speeds[:, 0] * near + speeds[:, 1] * (2 * a - near)).max() < (1e-9 if mode == "roll" else 1e-6)
+
+
 def test_involute_flanks_turn_at_a_constant_ratio():
     """Flanks of gears with base circles of 1 and 1.6 m; the ratio does not depend on the distance of the axes."""
     for apart in (2.85, 2.95):

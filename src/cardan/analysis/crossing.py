@@ -133,11 +133,23 @@ class Crossing:
     """The motion between two regular poses, with a singular one in between."""
 
     def __init__(
-        self, system: System, problem: Problem, drive: Drive, start: tuple[float, FloatArray], span: float, meets: Meets
+        self,
+        system: System,
+        problem: Problem,
+        drive: Drive,
+        start: tuple[float, FloatArray],
+        span: float,
+        meets: Meets,
+        rated: tuple[System, Problem] | None = None,
     ) -> None:
-        """From a time [s] and a pose in solver coordinates over a span [s]; meets: the verdict on a pose at a time."""
+        """From a time [s] and a pose in solver coordinates over a span [s]; meets: the verdict on a pose at a time.
+
+        rated: the system with its rate rows, and its problem, if there are any.  They do not change the poses, but they
+        may determine the rates where the equations of the poses are singular.
+        """
         self._system = system
         self._problem = problem
+        self._rated = rated or (system, problem)
         self._drive = drive
         self._start, self._first = start
         self._span = span
@@ -193,7 +205,7 @@ class Crossing:
         here = self._on_curve(time)
         before, after = (rates.difference(self._system, here, self._on_curve(time + sign * h)) for sign in (-1.0, 1.0))
         along = (after - before) / (2.0 * h), (after + before) / h**2
-        found = rates.rates_along(self._system, self._problem, q, time, along, RATE_CUT)
+        found = rates.rates_along(*self._rated, q, time, along, RATE_CUT)
         return rates.at_origins(self._system, q, *found)
 
     def _on_curve(self, time: float) -> FloatArray:

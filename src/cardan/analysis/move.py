@@ -411,14 +411,15 @@ class _Path:
 
     def _bridge(self, sign: float, step: float) -> bool:
         """Whether branches cross within some steps of the rejected size; if so, build the bridge over the crossing."""
-        if self.problem.unknowns > MOST_UNKNOWNS or self._rated is not None:
-            return False
+        if self.problem.unknowns > MOST_UNKNOWNS or (self._rated is not None and self._is_free):
+            return False  # rate rows of free bodies are integrated; a bridge would not satisfy them in between
 
         def newton(guess: FloatArray, time: float) -> FloatArray | None:
             return self._newton(guess, time, strict=False)[0]
 
         start = self.time, self.q
-        bridge = Crossing(self.system, self.problem, self._drive, start, sign * BRIDGE * step, self._meets)
+        span = sign * BRIDGE * step
+        bridge = Crossing(self.system, self.problem, self._drive, start, span, self._meets, self._rated)
         try:
             if bridge.build(newton) and self._is_within_limits(*bridge.end):
                 self._crossing = bridge
