@@ -59,7 +59,8 @@ class Equilibrium:
     relative to the loads and their stiffness.  ``iterations``: number of steps.
     ``stable``: True if every small displacement along the free motions is driven back, False if one is not, None if
     one of them meets no force (a pose beside it is an equilibrium, too) or if the pose is none.
-    ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses.
+    ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses, and contacts that
+    pull.
     """
 
     status: EquilibriumStatus
@@ -177,7 +178,8 @@ def find_equilibrium(
     instant = Simulation(equations, rest.row[None], SimulationStatus.DONE, "", redundant=rest.is_redundant)
     instant._connections = connections
     holding = tuple(rest.holding)
-    return Equilibrium(status, reason, instant.state, residual, iterations, stable, holding, tuple(notes), instant)
+    told = (*notes, *instant.notes)
+    return Equilibrium(status, reason, instant.state, residual, iterations, stable, holding, told, instant)
 
 
 def assembled(system: System, start: Any, tolerance: float) -> AssemblyResult:

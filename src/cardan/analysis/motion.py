@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cardan.dynamics.reactions import ConstraintForces, Reaction
 
 _output = LazyModule("cardan.analysis.output")
+_pulling = LazyModule("cardan.dynamics.pulling")
 _reactions = LazyModule("cardan.dynamics.reactions")
 _simulation = LazyModule("cardan.analysis.simulation")
 
@@ -66,6 +67,7 @@ class Motion:
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
     for the statuses dead point, limit, contact and lost; it is None if not assembled, otherwise the last of the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
+    ``notes``: contacts that pull.
     """
 
     __slots__ = (
@@ -180,6 +182,17 @@ class Motion:
         """Torque [N m] or force [N] of a driver that the motion needs, as :meth:`Simulation.effort`."""
         (forces, v), model = self._inverse()
         found: FloatArray = _reactions.read_effort(forces, model.connections, driver, self.times, v)
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Contacts that pull, by inverse dynamics, with the first time where they do; none if freedoms are undriven."""
+        if not self._system.contacts or not self.states or self.undriven:
+            return ()
+        (forces, _), model = self._inverse()
+        q, v, a = _reactions.principal_rates(forces.equations.system, self.states)
+        results = self.times, q, v, a, forces.multipliers
+        found: tuple[str, ...] = _pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
         return found
 
     def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Model]:

@@ -186,7 +186,7 @@ def resume(simulation: Simulation, max_seconds: float | None, progress: Callable
     if simulation._run is None or simulation.status not in STOPPED:
         raise ModelError(f"the simulation ended ({simulation.status}); only one that was stopped can be resumed")
     run, last = simulation._run
-    return _go_on(copy.deepcopy(run), abi.RUNNING, last, list(simulation.notes), deadline, progress)
+    return _go_on(copy.deepcopy(run), abi.RUNNING, last, list(simulation._notes), deadline, progress)
 
 
 def _go_on(

@@ -15,6 +15,7 @@ from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.integrate import Event, Integration
+from cardan.dynamics.pulling import pulling
 from cardan.dynamics.reactions import (
     Connection,
     ConstraintForces,
@@ -102,7 +103,8 @@ class Simulation:
     ``ok``: the whole duration was simulated.  ``status`` and ``reason``: how it ended, and why.  ``times`` [s]: outputs
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
     steps were taken, and how many were refused and repeated with a smaller size.  ``error``: the largest estimated
-    error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start.
+    error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start,
+    and contacts that pull.
     ``events``: limits that were reached or left, and contacts that ended, with the time [s].
     """
 
@@ -129,7 +131,7 @@ class Simulation:
         self._results = results
         self.status = status
         self.reason = reason
-        self.notes = tuple(notes)
+        self._notes = tuple(notes)
         self.steps = steps
         self.refused = refused
         self.error = error
@@ -143,6 +145,21 @@ class Simulation:
     def ok(self) -> bool:
         """The whole duration was simulated."""
         return self.status is SimulationStatus.DONE
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed or changed at the start; and contacts that pull, with the first output where they do."""
+        return *self._notes, *self._pulling
+
+    @cached_property
+    def _pulling(self) -> tuple[str, ...]:
+        e = self._equations
+        if not e.system.contacts or not len(self.times):
+            return ()
+        q, v, a = self._results[:, 1 : 1 + int(e.coordinates)], self._rates(0), self._rates(1)
+        multipliers = self._forces.multipliers if self._redundant else self._multipliers()
+        shared = self._forces.is_shared if self._redundant else lambda _: False
+        return pulling(e, self._connections, (self.times, q, v, a, multipliers), shared)
 
     @property
     def times(self) -> FloatArray:
@@ -436,7 +453,7 @@ class Simulation:
     __hash__ = None  # type: ignore[assignment]  # compared by value, and arrays have no hash
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("_coordinates", "_origin_rates", "_forces")
+        cached = ("_coordinates", "_origin_rates", "_forces", "_pulling")
         return {key: value for key, value in self.__dict__.items() if key not in cached} | {"_source": None}
 
     def __repr__(self) -> str:

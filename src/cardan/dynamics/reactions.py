@@ -238,9 +238,9 @@ def inverse(equations: Equations, states: tuple[State, ...]) -> tuple[Constraint
 
     ModelError if the motion needs forces that neither joints nor drivers give.
     """
-    q, v, a = _principal(equations.system, states)
+    q, v, a = principal_rates(equations.system, states)
     times = np.array([state.time for state in states])
-    loads = _loads(equations, times, q, v)
+    loads = loads_at(equations, times, q, v)
     inertia = equations.masses * a
     columns = _scales(equations)[1]
     job = _job(equations)
@@ -300,11 +300,11 @@ def rate_drift(equations: Equations, times: FloatArray, q: FloatArray, v: FloatA
 
 def applied(equations: Equations, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
     """Q of gravity, −ω × I ω and all loads at one instant, flat."""
-    found: FloatArray = _loads(equations, np.array([time]), q[None], v.reshape(1, -1, WIDTH)).ravel()
+    found: FloatArray = loads_at(equations, np.array([time]), q[None], v.reshape(1, -1, WIDTH)).ravel()
     return found
 
 
-def _loads(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
+def loads_at(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray) -> FloatArray:
     """Q of gravity, −ω × I ω and all loads, shape (times, bodies, 6)."""
     out = np.zeros_like(v)
     out[..., :3] = equations.masses[:, :3] * equations.gravity
@@ -315,7 +315,7 @@ def _loads(equations: Equations, times: FloatArray, q: FloatArray, v: FloatArray
     return out
 
 
-def _principal(system: System, states: tuple[State, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def principal_rates(system: System, states: tuple[State, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """q, v and v̇ of the principal frames, shapes (times, coordinates) and (times, bodies, 6)."""
     poses = np.array([state.coordinates for state in states])
     rates = [np.array([getattr(state, word) for state in states]) for word in ("velocities", "accelerations")]
