@@ -98,3 +98,37 @@ def test_shapes_with_bounds_are_drawn_in_their_size():
     triangles = m.ground.attach(g.plane(4.0, 4.0)).shape.triangles()
     size = np.ptp(triangles.vertices, axis=0)
     np.testing.assert_allclose(size, (4.0, 4.0, SHELL * 4.0), atol=1e-12)  # a shell with a thickness
+
+
+def beside(shape: object, height: float, **options: object) -> cd.Mechanism:
+    """A ball of 0.1 m at a height above the centre of a shape of the ground."""
+    m = cd.Mechanism("beside", gravity=(0, 0, -9.81))
+    ball = m.body("ball", position=(0.0, 0.0, height), mass=1.0, inertia=np.eye(3) * 0.004)
+    m.contact("on", m.ground.attach(shape), ball.attach(g.sphere(0.1)), **options)
+    return m
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "drawn", "other"),
+    [
+        (g.plane(), {}, (0.5, 0.1, 0.0, -0.09), (-0.11, -3.0)),
+        (g.sphere(1.0), {}, (2.0, 1.1, -1.0), (0.5, 0.01)),
+        (g.sphere(1.0), {"side": "inside"}, (0.5, 0.9, 1.05), (1.2, 3.0)),
+        (g.torus(1.0, 0.3), {"start": ((0.0, np.pi / 2), (0.0, 0.0, -1.0))}, (0.6,), ()),
+    ],
+    ids=["plane", "sphere", "inside", "torus"],
+)
+def test_a_part_that_is_drawn_on_the_other_side_is_noted(shape, options, drawn, other):
+    """It is assembled on the side of the normals; shapes that only overlap in the drawing are not noted."""
+    for heights, is_noted in ((drawn, False), (other, True)):
+        for height in heights:
+            m = beside(shape, height, **options)
+            result = m.assemble()
+            assert result.ok
+            assert bool(result.notes) == is_noted, (height, result.notes)
+            assert m.assemble(result.state).notes == ()
+            if is_noted:
+                (note,) = result.notes
+                assert note.startswith("contact 'on': 'ground' and 'ball' are drawn on the other side of each other")
+                assert note in result.text() and result.to_dict()["notes"] == [note]
+                assert note in m.simulate(0.01).notes

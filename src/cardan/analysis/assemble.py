@@ -68,7 +68,7 @@ def assemble(
         end = attempts.solve(system, formulations.to_reference(system, coordinates, near), task)
         # a start that is met is returned bitwise unchanged
         moved = formulations.from_reference(system, end.q) if end.moved else coordinates.copy()
-        return _result(system, moved, _angles(system, end, near), [end], task, began)
+        return _result(system, moved, _angles(system, end, near), [end], task, began, (coordinates, near))
     moved = coordinates.copy()
     angles = formulations.angles(system, formulations.to_reference(system, coordinates, near)).copy()
     ends = []
@@ -79,7 +79,7 @@ def assemble(
             piece.put(formulations.from_reference(piece.system, end.q), moved)
         piece.put_angles(_angles(piece.system, end, own), angles)
         ends.append(end)
-    return _result(system, moved, angles, ends, task, began)
+    return _result(system, moved, angles, ends, task, began, (coordinates, near))
 
 
 def _checked_workers(workers: int, options: AssemblyOptions) -> int:
@@ -99,9 +99,18 @@ def _angles(system: System, end: End, near: FloatArray) -> FloatArray:
 
 
 def _result(
-    system: System, coordinates: FloatArray, angles: FloatArray, ends: list[End], task: Task, began: float
+    system: System,
+    coordinates: FloatArray,
+    angles: FloatArray,
+    ends: list[End],
+    task: Task,
+    began: float,
+    drawn: tuple[FloatArray, FloatArray],
 ) -> AssemblyResult:
-    """Evaluate every constraint at the poses that are returned; this alone decides the verdict."""
+    """Evaluate every constraint at the poses that are returned; this alone decides the verdict.
+
+    drawn: poses, and variables and counted angles, of the start.
+    """
     options = task.options
     found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
     if not found.met and system.variable_names:  # within the bounds, so that it can be diagnosed, or be a start
@@ -131,4 +140,5 @@ def _result(
         method=options.method,
         formulation=options.formulation,
         _asked=options.tolerance,
+        _drawn=drawn if system.index.contacts else None,
     )

@@ -60,7 +60,7 @@ class Equilibrium:
     ``stable``: True if every small displacement along the free motions is driven back, False if one is not, None if
     one of them meets no force (a pose beside it is an equilibrium, too) or if the pose is none.
     ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses, and contacts that
-    pull.
+    pull, or that were drawn on the other side.
     """
 
     status: EquilibriumStatus
@@ -178,7 +178,7 @@ def find_equilibrium(
     instant = Simulation(equations, rest.row[None], SimulationStatus.DONE, "", redundant=rest.is_redundant)
     instant._connections = connections
     holding = tuple(rest.holding)
-    told = (*notes, *instant.notes)
+    told = (*notes, *found.notes, *instant.notes)
     return Equilibrium(status, reason, instant.state, residual, iterations, stable, holding, told, instant)
 
 

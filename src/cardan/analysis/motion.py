@@ -67,12 +67,13 @@ class Motion:
     reached.  ``states``: at these times, each with velocities.  ``state``: the final state.  It lies between two times
     for the statuses dead point, limit, contact and lost; it is None if not assembled, otherwise the last of the states.
     ``steps``: total number of steps.  ``undriven``: what the drivers leave free at the first time, by connected pieces.
-    ``notes``: contacts that pull.
+    ``notes``: contacts that were drawn on the other side, and contacts that pull.
     """
 
     __slots__ = (
         "_forces",
         "_model",
+        "_notes",
         "_rotation",
         "_source",
         "_system",
@@ -94,8 +95,9 @@ class Motion:
         steps: int = 0,
         rotation: Sequence[float] = (),
         undriven: Sequence[Undriven] = (),
+        notes: Sequence[str] = (),
     ) -> None:
-        """rotation [rad]: largest rotation of any body from each state to the next."""
+        """rotation [rad]: largest rotation of any body from each state to the next.  notes: on the assembly."""
         self._system = system
         self._model: Model | None = None
         self._forces: tuple[ConstraintForces, FloatArray] | None = None
@@ -107,6 +109,7 @@ class Motion:
         self.steps = steps
         self._rotation = tuple(rotation)
         self.undriven = tuple(undriven)
+        self._notes = tuple(notes)
 
     @property
     def ok(self) -> bool:
@@ -186,14 +189,16 @@ class Motion:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Contacts that pull, by inverse dynamics, with the first time where they do; none if freedoms are undriven."""
+        """Contacts that were drawn on the other side; and contacts that pull, with the first time where they do.
+
+        The latter are found by inverse dynamics, if no freedom is undriven.
+        """
         if not self._system.contacts or not self.states or self.undriven:
-            return ()
+            return self._notes
         (forces, _), model = self._inverse()
         q, v, a = _reactions.principal_rates(forces.equations.system, self.states)
         results = self.times, q, v, a, forces.multipliers
-        found: tuple[str, ...] = _pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
-        return found
+        return *self._notes, *_pulling.pulling(forces.equations, model.connections, results, forces.is_shared)
 
     def _inverse(self) -> tuple[tuple[ConstraintForces, FloatArray], Model]:
         assert self._model is not None  # Mechanism.move sets it
@@ -256,7 +261,7 @@ class Motion:
         if not self.states:
             return f"{self.status}: {self.reason}"
         span = f"t = {self.states[0].time:g} … {self.states[-1].time:g} s, {len(self.states)} times, {self.steps} steps"
-        details = [self.reason] if self.reason else []
+        details = [*([self.reason] if self.reason else []), *self._notes]
         details += [] if self.status is MotionStatus.DONE else rings(self._system)
         details += [one.text() for one in self.undriven[:MOST_NAMED]]
         if len(self.undriven) > MOST_NAMED:

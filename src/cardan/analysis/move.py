@@ -100,7 +100,7 @@ def move(
         return Motion(system, [], MotionStatus.NOT_ASSEMBLED, f"at t = {wanted[0]:g} s: {first.text()}")
     path = _Path(system, first.state, wanted, tolerance, deadline)
     if (stopped := path.conflict()) is not None:
-        return Motion(system, [], *stopped, undriven=path.undriven)
+        return Motion(system, [], *stopped, undriven=path.undriven, notes=first.notes)
     states = [path.state()]
     rotation = []
     status, reason = MotionStatus.DONE, ""
@@ -117,7 +117,7 @@ def move(
     except KeyboardInterrupt:
         status, reason = MotionStatus.INTERRUPTED, f"interrupted at t = {path.time:g} s; earlier states are kept"
     last = path.state() if status in BETWEEN else states[-1]
-    return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven)
+    return Motion(system, states, status, reason, last, path.steps, rotation, path.undriven, first.notes)
 
 
 def _check_times(times: Any) -> FloatArray:

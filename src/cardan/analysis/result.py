@@ -48,6 +48,7 @@ class AssemblyResult:
     attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
     first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
+    ``notes``: contacts that were drawn on the other side.
     """
 
     _system: System
@@ -62,6 +63,7 @@ class AssemblyResult:
     method: str
     formulation: str
     _asked: float  # tolerance
+    _drawn: tuple[FloatArray, FloatArray] | None = None  # poses and angles of the start, if there are contacts
 
     @property
     def ok(self) -> bool:
@@ -97,6 +99,15 @@ class AssemblyResult:
         """Bodies that no chain of constraints connects to the ground."""
         return self._system.unconnected
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Contacts whose shapes were drawn on the other side of each other than they were assembled."""
+        if self._drawn is None or not self.ok:
+            return ()
+        from cardan.analysis.touching import other_sides
+
+        return other_sides(self._system, self._drawn, self.state)
+
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""
         lines = [self._headline()]
@@ -116,6 +127,7 @@ class AssemblyResult:
             lines.append(f"  limit {limit.name!r} is at its {limit.bound} bound" + ", and may be a cause" * is_conflict)
         if self.unconnected:
             lines.append(f"  not connected to the ground: {_listed(self.unconnected)}")
+        lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)
 
     def _nearly(self) -> str:
@@ -171,6 +183,7 @@ class AssemblyResult:
             "method": self.method,
             "formulation": self.formulation,
             "unconnected": list(self.unconnected),
+            "notes": list(self.notes),
             "active": [limit._asdict() for limit in self.active],
             "worst": _plain(self.worst),
             "residuals": _plain(self.residuals),

@@ -128,6 +128,7 @@ def simulate(
         reason = f"at t = {first:g} s: {found.text()}"
         nothing = np.empty((0, equations.columns))
         return Simulation(equations, nothing, SimulationStatus.NOT_ASSEMBLED, reason, notes=notes)
+    notes += found.notes
     own = equations.system
     q = principal_pose(own, found.state, state)
     given = getattr(state, "velocities", None)

@@ -104,7 +104,7 @@ class Simulation:
     that were reached.  ``states``: at these times, with velocities and accelerations.  ``steps``, ``refused``: how many
     steps were taken, and how many were refused and repeated with a smaller size.  ``error``: the largest estimated
     error of a step, relative to the extent, or in radians.  ``notes``: what was assumed or changed at the start,
-    and contacts that pull.
+    contacts that were drawn on the other side, and contacts that pull.
     ``events``: limits that were reached or left, and contacts that ended, with the time [s].
     """
 

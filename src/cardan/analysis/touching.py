@@ -17,6 +17,7 @@ LONGEST: Final = 0.01  # of the size, or rad: beyond such a displacement no cont
 NEAR_EDGE: Final = 1e-6  # of the range of a parameter
 SAME: Final = 1e-9  # of the size: both ends of a shape are one point
 WAY: Final = "make the shapes larger or less curved, or end the motion earlier"
+GROUND: Final = "ground"
 SEAM: Final = "where its ends meet in a corner"
 AROUND: Final = (
     "make this shape periodic, with periodic=True of Curve, Curve.interpolate or Surface, or period= of traced, or end "
@@ -82,6 +83,24 @@ def lost_contacts(system: System, q: FloatArray, step: FloatArray) -> dict[str, 
         if found:
             return found
     return {}
+
+
+def other_sides(system: System, drawn: tuple[FloatArray, FloatArray], state: State) -> tuple[str, ...]:
+    """Contacts whose shapes were drawn on the other side of each other than they are in an assembled state, in words.
+
+    drawn: r and p of each body, shape (bodies, 7), and the variables and counted angles of the start.
+    """
+    touches = system.index.contacts
+    before = system.state(drawn[0], drawn[1].copy() if drawn[1].size else None)
+    found = []
+    for name, touch in touches.items():
+        if touch.is_behind(before) and not touch.is_behind(state):
+            first, second = (repr(body or GROUND) for body in touch.bodies)
+            found.append(
+                f"contact {name!r}: {first} and {second} are drawn on the other side of each other, and were assembled "
+                "on the side of the normals; if this is wrong, see side= of m.contact"
+            )
+    return tuple(found)
 
 
 def told(found: dict[str, str]) -> str:

@@ -266,6 +266,10 @@ class ClosestPair:
         """What a regular contact is near to."""
         return ContactStatus.REGULAR
 
+    def is_behind(self, poses: FloatArray, near: FloatArray) -> bool:
+        """False: closest points are outside both faces."""
+        return False
+
     def in_order(self, given: Any) -> Any:
         """Values by shape, as they are."""
         return given

@@ -187,6 +187,22 @@ class Pair:
             return ContactStatus.CROSSING
         return ContactStatus.POLE if self._is_at_pole(w, NEAR_POLE) else ContactStatus.REGULAR
 
+    def is_behind(self, poses: FloatArray, near: FloatArray) -> bool:
+        """Whether one shape lies wholly behind the other: beyond its tangent plane at the contact, where it has no
+        normal.  Its samples are looked at.  False where no contact is found, and for shapes without sides."""
+        if self.across or self.crossed:
+            return False
+        _, w = self._solved(poses, near)
+        is_flat = endless(self.shapes[0]) in (abi.ALONG_XY, abi.ALONG_X)  # with one tangent plane
+        if not is_flat and BY_NUMBER[float(w[abi.STATUS])] not in (ContactStatus.REGULAR, ContactStatus.CROSSING):
+            return False
+        R, d, n = w[abi.FRAME :][:9].reshape(3, 3), w[abi.FRAME + 9 :][:3], w[abi.UNIT :][:3]
+        points = [samples_of(*both)[:, 3:6] for both in zip(self.shapes, self.trims, strict=True)]
+        depths = (w[abi.ROWS_A :][:3] - d - points[1] @ R.T) @ n  # of b behind a
+        if self.side < 0.0 or endless(self.shapes[0]) != abi.BOUNDED:  # an outer shape is around the inner one
+            return bool(depths.min() > 0.0)
+        return bool(depths.min() > 0.0 or ((points[0] - w[abi.ROWS_B :][:3]) @ n).min() > 0.0)
+
     def read(self, poses: FloatArray, near: FloatArray) -> Contact:
         """The contact for two frames in world, shape (2, 7), with the coordinates near some."""
         widths = self.shapes[0].width, self.shapes[1].width

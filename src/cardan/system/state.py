@@ -105,6 +105,10 @@ class Touch(NamedTuple):
         """What a regular contact is near to, as a status."""
         return self.pair.nearly(*self._placed(state))
 
+    def is_behind(self, state: State) -> bool:
+        """Whether one shape lies wholly behind the other."""
+        return bool(self.pair.is_behind(*self._placed(state)))
+
     def _placed(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Frames of both shapes in world, and contact coordinates."""
         poses = np.empty((2, layout.POSE))
