@@ -18,5 +18,9 @@ class UnknownNameError(ModelError, KeyError):
         return str(self.args[0])
 
 
+class ReadOnlyError(ModelError, AttributeError):
+    """An attribute of a part of a model cannot be set; the message names the part and another way."""
+
+
 class SessionError(CardanError, RuntimeError):
     """A session cannot be used in this way now: it is closed, or another thread uses it."""

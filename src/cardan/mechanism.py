@@ -794,15 +794,34 @@ class Mechanism:
         if self._joints.get(joint.name) is not joint:
             raise ModelError(f"{joint!r} is not, or no longer, a joint of mechanism {self.name!r}")
 
+    def _check_own(self, what: str, item: Any) -> None:
+        """ModelError if a body, joint or coordinate is of another mechanism, or was removed; names are not checked."""
+        if isinstance(item, Body):
+            self._check_body(what, item)
+        elif isinstance(item, Joint) and self._joints.get(item.name, self._rate_rows.get(item.name)) is not item:
+            raise ModelError(f"{what} was given {item!r}, which is not, or no longer, of mechanism {self.name!r}")
+        elif isinstance(item, Coordinate):
+            for body in item.bodies:
+                self._check_body(what, body)
+            if item.joint and not self._is_current(item):
+                raise ModelError(f"{what} was given {item!r}, but its joint was removed; take that of the new joint")
+
+    def _check_start(self, what: str, start: Any) -> None:
+        """ModelError if poses are given by bodies of another mechanism."""
+        if isinstance(start, Mapping) and not isinstance(start, State):
+            for body in start:
+                self._check_own(what, body)
+
     def _check_body(self, what: str, body: Body) -> None:
         if body is self._ground or self._bodies.get(body.name) is body:
             return
         if body.owner is not self:
+            other = getattr(body.owner, "name", "?")
             raise ModelError(
-                f"{what} was given a frame or point on body {body.name!r} of another mechanism "
-                f"({getattr(body.owner, 'name', '?')!r}); use the {body.name!r} of {self.name!r}, m[{body.name!r}]"
+                f"{what} was given body {body.name!r} of another mechanism ({other!r}), or a frame, point or face on "
+                f"it; use the {body.name!r} of {self.name!r}, m[{body.name!r}]"
             )
-        raise ModelError(f"{what} was given a frame or point on body {body.name!r}, which was removed")
+        raise ModelError(f"{what} was given body {body.name!r}, which was removed, or a frame, point or face on it")
 
     def _new_name(self, given: Any, what: str) -> str:
         name = check.name(given, what)
@@ -1071,6 +1090,8 @@ class Mechanism:
         given.  The result does not depend on it, to the last bit.
         """
         own = _checked_options(options, changes)
+        if start is not None:
+            self._check_start("assemble", start)
         where = self._at(start) if self._parameters else _HERE
         if where is _HERE and not free and least is None:
             plain_result: AssemblyResult = _assemble.assemble(self.system, start, time, own, workers)
@@ -1153,6 +1174,7 @@ class Mechanism:
         times: increasing, or decreasing.  max_seconds: for the whole call.  progress: called with the part done.
         Interrupted by the keyboard, it returns what was reached.
         """
+        self._check_start("move", start)
         with self._at(start):
             motion: Motion = _move.move(
                 self.system, times, start, tolerance=tolerance, max_seconds=max_seconds, progress=progress
@@ -1195,6 +1217,7 @@ class Mechanism:
         """
         given = (step, rtol, times, method, max_step, max_seconds, progress, stabilization, gain, tolerance)
         options = _simulate.Options(*given)
+        self._check_start("simulate", state)
         with self._at(state):
             equations, notes = self._equations()
             simulation: Simulation = _simulate.simulate(self.system, equations, duration, state, options, notes)
@@ -1212,6 +1235,7 @@ class Mechanism:
         force at rest.  Reactions and efforts: ``eq.reaction("A")``, ``eq.effort("motor")``.
         tolerance: of the assembly at the start, as in :meth:`assemble`.
         """
+        self._check_start("equilibrium", state)
         with self._at(state):
             equations, notes = self._equations()
             given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
@@ -1224,6 +1248,7 @@ class Mechanism:
         state: at rest, in equilibrium, such as ``m.equilibrium().state``.  Drivers keep the values of its time.
         tolerance: of the assembly of the state, as in :meth:`assemble`.
         """
+        self._check_start("linearize", state)
         with self._at(state):
             found: Linearization = _vibration.linearize(self.system, self._equations()[0], state, tolerance)
         return found
@@ -1246,6 +1271,7 @@ class Mechanism:
         for key, rate in given.items():
             joint = self._by_key(key) if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
+            self._check_own("solve_rates", chosen)
             name = f"rate of {chosen.joint or chosen.name}"
             name += f".{chosen.name}" if name in driven else ""
             line = Line(chosen.value(state), check.number(rate, name), state.time)
@@ -1291,6 +1317,7 @@ class Mechanism:
         rate [Hz]: of the cycles; a cycle of a dynamic session lasts 1/rate.
         hand: "constraint" or "spring", what grasps are in a dynamic session; see :meth:`Session.grasp`.
         """
+        self._check_start("session", state)
         with self._at(state):
             model = self.copy()
             owner = self if closed else model  # later changes of this mechanism do not matter to the session
@@ -1312,6 +1339,7 @@ class Mechanism:
                 formulation=formulation,
                 tolerance=tolerance,
                 probe=model._probe,
+                owner=self,
             )
         return made
 
@@ -1360,10 +1388,11 @@ class Mechanism:
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
         notes = []
-        if found.assumed:
-            names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
+        assumed = [name for name in found.assumed if not self._bodies[name].fixed]  # fixed bodies do not move
+        if assumed:
+            names = ", ".join(assumed[:8]) + (" …" if len(assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
-        massless = [body.name for body in bodies if not body.has_mass]
+        massless = [body.name for body in bodies if not body.has_mass and not body.fixed]
         if massless:
             names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
             notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
@@ -1434,6 +1463,7 @@ class Mechanism:
         m.bodies.  sparse: of the Jacobian; None: if it is large.  See :class:`cardan.ConstraintEquations`.
         """
         own = self._checked_state("constraint_equations", state)
+        self._check_own("constraint_equations", joint)
         with self._at(own):
             found: ConstraintEquations = _linearise.constraint_equations(self.system, own, joint, sparse)
         return found
@@ -1457,6 +1487,9 @@ class Mechanism:
         place = of if isinstance(of, Body) else getattr(of, "body", None)
         if place is not None:
             self._check_body("jacobian", place)
+        by = by if isinstance(by, str | Joint) or not isinstance(by, Iterable) else list(by)
+        for driver in by if isinstance(by, list) else [by]:
+            self._check_own("jacobian", driver)
         with self._at(own):
             return _linearise.jacobian(self.system, of, own, by, sparse)
 

@@ -30,6 +30,7 @@ from cardan.joints.coordinates import Coordinate, coordinate
 from cardan.joints.couplings import DRIVEN
 from cardan.system import check
 from cardan.system.parts import Body
+from cardan.system.read_only import read_only
 from cardan.system.relations import Relation
 
 P = ParamSpec("P")
@@ -101,6 +102,7 @@ def load_kind(*takes: str) -> Callable[[Callable[P, Action]], LoadKind[P]]:
     return register
 
 
+@read_only("it is read-only; remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
     """A load of a mechanism, by name: its kind, what it acts on, its parameters."""

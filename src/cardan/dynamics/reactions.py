@@ -226,6 +226,11 @@ def read_effort(
     drivers = [key for key, found in connections.items() if found.kind in ("drive", "limit")]
     loads = forces.equations.forces
     named = loads.named if loads is not None else []
+    if isinstance(name, str) and name in connections and name not in drivers:
+        raise ModelError(
+            f"{name!r} is a {connections[name].kind}, which acts on bodies and not on one coordinate; "
+            f"use reaction({name!r}): effort is for drivers, limits and loads with a coordinate"
+        )
     if not isinstance(name, str) or name not in (*drivers, *named):
         raise check.unknown(name, "driver, limit or load with a coordinate", (*drivers, *named))
     if loads is not None and name in named:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -142,6 +142,12 @@ class Hand:
     def _vector(self, at: int) -> FloatArray:
         found: FloatArray = self._row[at : at + 3].copy()
         return found
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise SessionError(
+            f"the hand on {self.body!r} is part of a session, and cannot be copied or pickled; read its target, point "
+            "and force"
+        )
 
     def __repr__(self) -> str:
         return f"<hand on {self.body!r} ({self.kind}) at {np.round(self.point, 6).tolist()}>"

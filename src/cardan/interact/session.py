@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -47,7 +47,10 @@ STIFFNESS: Final = 1.0  # [N/m] of a hand, where none is given: its force is the
 FREQUENCY: Final = 30.0  # [rad/s] of the total mass on the spring of a hand in a dynamic session, critically damped
 PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
-
+COPIED: Final = (
+    "copy or pickle session.state and continue with m.session(state), or what the operator did, record.stop(), and "
+    "repeat it with record.replay(m)"
+)
 
 RUNNING, MOVING = int(Outcome.RUNNING), int(abi.MOVING)  # ints: an enum member takes longer to compare
 
@@ -104,13 +107,16 @@ class Session:
         formulation: formulations.Formulation = "manifold",
         tolerance: float = verdict.TOLERANCE,
         probe: Callable[[Any, Any], tuple[str, Equations, str]],
+        owner: Any = None,
     ) -> None:
         """system: that of kinematics, which assembles the start.
 
         equations: returns the equations of motion; in a kinematic session with a size of each body for its mass.
         probe: gives the equations with one more coordinate, for its range.
+        owner: the mechanism whose bodies and joints it takes.
         """
         self._probed = probe
+        self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
         self._made = system, equations
         self._numbers = {name: k for k, name in enumerate(bodies)}
@@ -416,6 +422,16 @@ class Session:
         """
         return self._take(body, point, "push", ("spring", stiffness, damping), direction)
 
+    def _check_own(self, what: str, item: Any, name: str) -> None:
+        """ModelError if a body, joint or coordinate is of another mechanism; names, and later edits, do not matter."""
+        bodies = (item,) if hasattr(item, "owner") else getattr(item, "bodies", ())
+        other = next((body.owner for body in bodies if body.owner is not self._owner), None)
+        if other is not None and self._owner is not None:
+            raise ModelError(
+                f"{what} was given {item!r} of another mechanism ({other.name!r}); this session is of "
+                f"{self._owner.name!r}: use its own, or the name {name!r}"
+            )
+
     def _take(self, body: Any, point: Any, kind: str, spring: tuple[str, Any, Any], direction: Any = None) -> Hand:
         with self._exclusive():
             name = getattr(body, "name", body)
@@ -424,6 +440,7 @@ class Session:
                 raise ModelError("a hand was put on the ground, which does not move; grasp a movable body")
             if not isinstance(name, str) or name not in self._numbers:
                 raise check.unknown(name, "movable body of this session", self._numbers)
+            self._check_own("grasp" if kind != "push" else "push", body, name)
             number = self._numbers[name]
             local = np.array(check.vector(point, what))
             role, stiffness, damping = self._spring(name, *spring)
@@ -514,8 +531,11 @@ class Session:
         """
         with self._exclusive():
             if isinstance(of, Hand):
+                if of not in self._hands:
+                    raise ModelError(f"range was given {of!r}, which is not, or no longer, a hand of this session")
                 ends = [self._probe(of, axis) for axis in np.eye(3)]
                 return ends[0], ends[1], ends[2]
+            self._check_own("range", of, getattr(of, "joint", getattr(of, "name", "")))
             return self._probe(of, name)
 
     def _probe(self, of: Any, axis: Any) -> Range:
@@ -702,6 +722,9 @@ class Session:
 
     def __exit__(self, *unused: Any) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise SessionError(f"{self!r} cannot be copied or pickled, nor its hands and a running record; {COPIED}")
 
     def __repr__(self) -> str:
         return f"<Session ({self.mode}): {len(self._numbers)} bodies, {len(self.hands)} hands>"

@@ -184,6 +184,9 @@ def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordin
             raise ModelError(f"the coordinate {of!r} was given {end!r}; it must be {valid}")
     if a.body is b.body:
         raise ModelError(f"the coordinate {of!r} is between body {a.body.name!r} and itself; it never changes")
+    if a.body.owner is not b.body.owner:
+        names = [f"{end.body.name!r} of {end.body.owner.name!r}" for end in (a, b)]
+        raise ModelError(f"the coordinate {of!r} is between {names[0]} and {names[1]}, two mechanisms; use one of them")
     kind, features = RULES[of](a, b)
     counted = make_counted_angle("", a.body.owner, features) if kind == "angle" else None
     return Coordinate(kind, features, counted, "", of, a, b)

@@ -13,6 +13,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.system import check
+from cardan.system.formulas import plain
 from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.orientation import orientation
 from cardan.system.parts import Body, Frame
@@ -62,7 +63,12 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
     moved = drawn.moved({body: pose for body, pose in rows.items() if body not in poses})
     moved = moved.moved({body: (p, q) for body, (p, q) in poses.items()})
     state = State(
-        moved.names, moved._index, moved.coordinates, angles=_angles(mechanism, moved, values), time=drawn.time
+        moved.names,
+        moved._index,
+        moved.coordinates,
+        angles=_angles(mechanism, moved, values),
+        time=drawn.time,
+        variables=drawn.variables,
     )
     for joint in closing:
         for word, value in values.get(joint.name, {}).items():
@@ -115,8 +121,10 @@ def _found(mechanism: Any, key: Any) -> tuple[Joint | Body, str | None]:
     if isinstance(key, Coordinate):
         if not key.joint:
             raise ModelError(f"state_at was given {key!r}, which is of no joint; give a coordinate of a joint")
+        mechanism._check_own("state_at", key)
         return mechanism._joints[key.joint], key.name
     if isinstance(key, Joint | Body):
+        mechanism._check_own("state_at", key)
         key = key.name
     if isinstance(key, str):
         item = mechanism._joints.get(key) or mechanism._bodies.get(key)
@@ -174,8 +182,8 @@ def _next(joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -
 
 def _local(end: Any) -> Place:
     if isinstance(end, Frame):
-        return np.array(end.origin), np.column_stack([end.x, end.y, end.z])
-    return np.array(end.position), np.eye(3)
+        return np.array(plain(end.origin)), np.column_stack([plain(axis) for axis in (end.x, end.y, end.z)])
+    return np.array(plain(end.position)), np.eye(3)
 
 
 def relative(edge: Edge, given: Mapping[str, Any], d: FloatArray, R: FloatArray) -> Place:
@@ -189,7 +197,8 @@ def relative(edge: Edge, given: Mapping[str, Any], d: FloatArray, R: FloatArray)
     angles = [given[name] if name in given else _read(name, d, R) for name in _ROTATIONS[rotation]]
     if rotation == ABOUT_Z:
         if edge.counted >= 0:
-            out[2] = edge.pitch * angles[0] + edge.offset
+            pitch, offset = plain((edge.pitch, edge.offset))
+            out[2] = pitch * angles[0] + offset
         return out, _about_z(angles[0])
     if rotation == CROSSED:
         crossed = np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]])  # z_b along x_a, x_b along z_a
@@ -220,8 +229,8 @@ def _angles(mechanism: Any, moved: State, values: Mapping[str, Mapping[str, Any]
         if word in values.get(joint.name, {})
     }
     for counted in mechanism._counted_angles():
-        x, y = (moved[counted.a].vector(v) for v in (counted.x, counted.y))
-        w = moved[counted.b].vector(counted.v)
+        x, y = (moved[counted.a].vector(plain(v)) for v in (counted.x, counted.y))
+        w = moved[counted.b].vector(plain(counted.v))
         angle = math.atan2(y @ w, x @ w)
         near = given.get(counted.key, angle)
         found[counted.key] = angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))

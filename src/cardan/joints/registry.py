@@ -20,6 +20,7 @@ from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
 from cardan.system.formulas import Formula, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Frame, Point
+from cardan.system.read_only import read_only
 from cardan.system.relations import Edge, Motion, Place, Relation
 from cardan.system.state import FloatArray, State
 
@@ -137,6 +138,7 @@ def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Relation]]], Jo
     return register
 
 
+@read_only("it is read-only; remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
     """A constraint of a mechanism, by name: its kind, what it connects, its parameters.

@@ -14,11 +14,13 @@ from cardan.shapes.curved import Curved
 from cardan.shapes.shape import Shape, combined
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
+from cardan.system.read_only import read_only
 
 if TYPE_CHECKING:
     from cardan.system.parts import Body, Frame
 
 
+@read_only("it is read-only; detach it, body.detach(face), and attach it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Attachment:
     """A shape in a frame of a body, made by :meth:`cardan.Body.attach`.

@@ -341,12 +341,17 @@ class Parameter(Formula):
     It is held at its value unless an assembly is asked to solve for it.  Setting ``value`` changes the drawing.
     """
 
-    __slots__ = ("_owner", "name")
+    __slots__ = ("_name", "_owner")
 
     def __init__(self, owner: Any, name: str, book: Book, index: int) -> None:
         super().__init__(book, index)
         self._owner = owner
-        self.name = name
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name, by which a mechanism finds it."""
+        return self._name
 
     @property
     def value(self) -> float:
