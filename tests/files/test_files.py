@@ -594,6 +594,17 @@ def test_lines_are_those_of_tomllib() -> None:
     assert "not valid TOML" in found.message
 
 
+def test_lines_in_nested_values_of_one_line_and_of_several() -> None:
+    lists = 'a = [["]", 1], [2]]\nb = [\n  ["line", 1],\n  ["]", { c = 1,\n  d = 2 }], # ]\n]\n\n'
+    lists += "[e]\nf = { g = [1, 2] }\n"
+    paths = {("a",): 1, ("a", 1, 0): 1, ("b",): 2, ("b", 0): 3, ("b", 1, 1, "c"): 4, ("b", 1, 1, "d"): 5, ("e",): 8}
+    paths |= {("e", "f", "g", 1): 9}
+    assert dict(zip(paths, text.lines_of(lists, False, list(paths)), strict=True)) == paths
+    as_json = '{"a": [["]", 1], [2]],\n "b": [\n  ["line", 1],\n  ["]", {"c": 1,\n  "d": 2}]],\n "e": {"f": [1, 2]}}'
+    paths = {("a",): 1, ("a", 1, 0): 1, ("b",): 2, ("b", 0): 3, ("b", 1, 1, "c"): 4, ("b", 1, 1, "d"): 5, ("e", "f"): 6}
+    assert dict(zip(paths, text.lines_of(as_json, True, list(paths)), strict=True)) == paths
+
+
 @pytest.mark.parametrize("suffix", [".cardan.toml", ".json"])
 def test_a_byte_order_mark_and_line_ends_of_windows_are_read(suffix: str, tmp_path: Path) -> None:
     m = REGISTRY["planar_4r"].build()
@@ -663,7 +674,14 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
             continue
         fast += found is not None
         assert same, k
+        assert found is not None or k >= len(texts), k
     assert fast > 300
+
+
+def test_every_file_of_the_gallery_is_read_fast() -> None:
+    for file in FOLDER.glob("*.toml"):
+        content = file.read_text(encoding="utf-8")
+        assert text._fast(content, float) == tomllib.loads(content), file.name
 
 
 @pytest.mark.parametrize(
@@ -680,6 +698,16 @@ def test_fast_reading_agrees_with_the_standard_library() -> None:
         "a = [1, 2,]",
         "a = NaN",
         'a = { b = "x, c = 1" }',
+        "a = [{ b = 1, b = 2 }]",
+        'a = [{ b = "x, c = 1", d = [[1, 2], ["{ e = 1"]] }]',
+        "a = [[1, 2], [3,\n4]]",
+        'a = """\nb = [[1]]"""',
+        'a = ["""b"""]',
+        "a = [[1 2]]",
+        "a = [{b = 1}, { c = { d = 1 } }]",
+        '[a."b.c"]\n"d e" = 1\n[a]\n"d e" = 2',
+        '[a."b"]\n[a.b]',
+        '"a" = 1\na = [[2]]',
     ],
 )
 def test_fast_reading_gives_up_where_the_standard_library_must_decide(content: str) -> None:
