@@ -15,7 +15,7 @@ from cardan.joints import JointKind
 from cardan.joints.coordinates import RULES
 from cardan.mechanism import Mechanism
 
-VERSION: Final = 1  # of the format
+VERSION: Final = 2  # of the format
 SUFFIXES: Final = (".toml", ".json")
 
 # Keys of the file itself, of a body, and of a saved pose.
