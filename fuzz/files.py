@@ -91,14 +91,14 @@ def rich() -> cd.Mechanism:
     m.actuator("act", w, lambda t, x, rate: -3.0 * x - 0.1 * rate + cd.sin(t))
     m.friction("fr", w, viscous=0.1, coulomb=0.2)
     m.bushing("b", m.ground.frame((1, 0, 0)), wheel.frame(), (9.0,) * 6, np.eye(6))
-    with_contacts(m)
+    with_contacts(m, crank, wheel, carriage)
     names = tuple(m.bodies)
     q = np.array([(*b.position, *b.orientation) for b in m.bodies.values()])
     m.poses["open"] = cd.State(names, {n: k for k, n in enumerate(names)}, q, angles={"A": 7.0}, time=0.5)
     return m
 
 
-def with_contacts(m: cd.Mechanism) -> None:
+def with_contacts(m: cd.Mechanism, crank: cd.Body, wheel: cd.Body, carriage: cd.Body) -> None:
     """A contact with every sort of shape that a file can contain."""
     g = cd.geometry
     net = [[(x, y, 0.1 * (x * x + y * y)) for y in (-1.0, 0.0, 1.0)] for x in (-1.0, 0.0, 1.0)]
@@ -108,14 +108,14 @@ def with_contacts(m: cd.Mechanism) -> None:
     tread = ball.attach(g.sphere(0.2))
     m.contact("on", bowl, tread, mode="roll")
     m.contact("over", wave, tread, side="inside")
-    m.wheel("rolls", m["wheel"].frame((0, 0, 0.1), z=(0, 1, 0)), 0.3)
+    m.wheel("rolls", wheel.frame((0, 0, 0.1), z=(0, 1, 0)), 0.3)
     track = m.ground.attach(g.Curve([(0, 0), (1, 0), (1, 1), (0, 1)], periodic=True, degree=2))
-    m.point_on_curve("pin", m["crank"].point((0.1, 0.2, 0)), track)
+    m.point_on_curve("pin", crank.point((0.1, 0.2, 0)), track)
     plate = g.Surface([[(-1, -1, 0), (-1, 1, 0)], [(1, -1, 0), (1, 1, 0)]], degree=1)
     loop = g.Curve([(0.5, 0.1), (0.9, 0.1), (0.9, 0.5), (0.5, 0.9), (0.1, 0.5), (0.1, 0.1), (0.5, 0.1)], degree=2)
     m.contact("trimmed", m.ground.attach(g.Face(plate, [loop]), m.ground.frame((0, 0, -1))), tread)
     m.contact("needle", bowl, ball.attach(g.analytic.Point((0.0, 0.0, -0.3))))
-    m.point_on_surface("tip", m["crank"].point(), m["the carriage"].attach(g.cylinder(0.3, (-1.0, 2.0))))
+    m.point_on_surface("tip", crank.point(), carriage.attach(g.cylinder(0.3, (-1.0, 2.0))))
 
 
 def seeds() -> list[tuple[str, bool]]:
@@ -124,7 +124,8 @@ def seeds() -> list[tuple[str, bool]]:
     texts = [(writer.dumps(m), False) for m in made]
     texts += [(writer.dumps(m, as_json=True), True) for m in made]
     texts.append((writer.dumps(made[-1], units={"length": "mm", "angle": "deg", "mass": "g"}), False))
-    header = 'cardan = 1\n[parameters]\nL = 2.0\nH = "L/2 + 30*mm"\n[bodies.a]\nposition = ["L", "H", 0]\n'
+    header = 'cardan = 1\n[units]\nlength = "mm"\n[parameters]\nL = 2.0\nH = "L/2 + 30*mm"\n'
+    header += '[bodies.a]\nposition = ["L", "H", 0]\nshapes = [{ geometry = "circle", radius = 0.5 }]\n'
     header += '[bodies.a.frames]\ntip = { origin = ["L/2", 0, 0] }\n[joints.j]\nkind = "revolute"\na = "ground"\n'
     texts.append(
         (header + 'b = "a.tip"\n[joints.m]\nkind = "drive"\ncoordinate = "j"\nfunction = "H*sin(L*t)"\n', False)

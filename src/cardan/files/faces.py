@@ -1,6 +1,7 @@
 """Curves and surfaces in a file: by name and sizes, as NURBS, as expressions, or in a file of their own.
 
-Each is written so that it is read back bitwise.  Lengths are in metres.
+Each is written so that it is read back bitwise.  Lengths are in the units of the file; expressions, and shapes in files
+of their own, are in metres.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cardan.constraints.expression import TracingError
 from cardan.errors import ModelError
 from cardan.files import printing
 from cardan.files.formula import Formula
+from cardan.files.looks import Unit
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.face import Face
 from cardan.geometry.nurbs import Curve, Surface
@@ -52,28 +54,43 @@ PLACE: Final = ("geometry", "name", "origin", "z", "x", "color")
 VARIABLES: Final = ("u", "v")
 
 
-def written(shape: Shape) -> dict[str, Any]:
-    """A curve or surface as plain values; ModelError for one that a file cannot contain."""
+def written(shape: Shape, unit: Unit) -> dict[str, Any]:
+    """A curve or surface as plain values; ModelError for one that a file cannot contain.
+
+    unit: from SI to units of the file.
+    """
     if isinstance(shape, Analytic) and shape.name == "point":
-        return {"geometry": "point", "position": list(shape.numbers)}
+        return {"geometry": "point", "position": [unit(one, "length") for one in shape.numbers]}
     if isinstance(shape, Analytic) and shape.name in KEYS:
-        return {"geometry": shape.name, **_sizes(shape)}
+        return {"geometry": shape.name, **_sizes(shape, unit)}
     if isinstance(shape, Curve | Surface):
-        return _nurbs(shape)
+        found = _nurbs(shape)
+        return found | {"points": _each(found["points"], unit)}
     if isinstance(shape, Traced):
-        return _traced(shape)
+        return _traced(shape, unit)
     raise ModelError(f"{shape!r:.80} cannot be written to a file; it can contain {', '.join(KEYS)}")
 
 
-def _sizes(shape: Analytic) -> dict[str, Any]:
+def _each(lengths: Any, unit: Unit) -> Any:
+    """Lengths in lists, converted."""
+    return [_each(one, unit) for one in lengths] if isinstance(lengths, list) else unit(lengths, "length")
+
+
+def _quantity(key: str) -> str:
+    """Of a size of a shape by name: all are lengths but the slope of a cone."""
+    return "" if key == "slope" else "length"
+
+
+def _sizes(shape: Analytic, unit: Unit) -> dict[str, Any]:
     keys = KEYS[shape.name]
-    found: dict[str, Any] = dict(zip([key for key in keys if key not in SPANS], shape.numbers, strict=False))
+    sizes = zip([key for key in keys if key not in SPANS], shape.numbers, strict=False)
+    found: dict[str, Any] = {key: unit(value, _quantity(key)) for key, value in sizes}
     bounds = {"line": shape.bounds, "plane": shape.bounds}.get(shape.name, shape.bounds[1:])
     for key, (low, high) in zip([key for key in keys if key in SPANS], bounds, strict=False):
         if math.isinf(low) != math.isinf(high):
             raise ModelError(f"a {shape.name} has one bound only, {low} to {high}; a file needs both, or none")
         if not math.isinf(low):
-            found[key] = [low, high]
+            found[key] = [unit(low, "length"), unit(high, "length")]
     return found
 
 
@@ -114,11 +131,11 @@ def _check_loops(loops: list[list[dict[str, Any]]]) -> None:
         )
 
 
-def _traced(shape: Traced) -> dict[str, Any]:
+def _traced(shape: Traced, unit: Unit) -> dict[str, Any]:
     nodes = [node.plain() for node in shape._graph.nodes]
     leaves = dict(zip(range(shape.freedoms), VARIABLES, strict=False))  # variables are the first nodes
     point = [
-        float(c.value)
+        unit(float(c.value), "length")
         if c.operation == "constant" and c.value is not None
         else printing.text_of(nodes, c.index, leaves)
         for c in shape._rows[0]
@@ -130,15 +147,12 @@ def _traced(shape: Traced) -> dict[str, Any]:
 
 
 def read(
-    table: Mapping[str, Any],
-    number: Callable[[Any], float],
-    formula: Callable[[str, tuple[str, ...]], Formula],
-    folder: FilePath | None,
+    table: Mapping[str, Any], number: Unit, formula: Callable[[str, tuple[str, ...]], Formula], folder: FilePath | None
 ) -> Shape | Face:
     """The curve, surface or trimmed face of a table, checked.
 
-    ``number(value)`` gives the float of a value in the file, ``formula(text, variables)`` an expression; folder: where
-    other files are, None if there are none.
+    ``number(value, quantity)`` gives the float of a value in the file, in SI; ``formula(text, variables)`` an
+    expression; folder: where other files are, None if there are none.
     """
     kind = table.get("geometry")
     if not isinstance(kind, str) or kind not in KEYS:
@@ -147,7 +161,7 @@ def read(
         if key not in KEYS[kind] and key not in PLACE:
             raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
     if kind in ("file", "curve", "surface"):
-        nurbs = _read_file(table.get("path"), folder) if kind == "file" else _read_nurbs(table, kind)
+        nurbs = _read_file(table.get("path"), folder) if kind == "file" else _read_nurbs(table, kind, number)
         return _read_face(nurbs, table["loops"]) if "loops" in table else nurbs
     if kind == "point":
         return _read_point(table.get("position"), number)
@@ -157,21 +171,21 @@ def read(
     for key in KEYS[kind]:
         if key in SPANS:
             if key in table:
-                given[key] = _span(table[key], f"the {key} of a {kind}", number)
+                given[key] = _span(table[key], f"the {key} of a {kind}", number, "length")
             elif kind == "cone":
                 raise ModelError("the key 'height' of a cone is missing")
         elif key not in table:
             raise ModelError(f"the key {key!r} of a {kind} is missing")
         else:
-            given[key] = check.number(number(table[key]), f"the {key} of a {kind}")
+            given[key] = check.number(number(table[key], _quantity(key)), f"the {key} of a {kind}")
     made: Shape = getattr(geometry, kind)(**given)
     return made
 
 
-def _read_point(value: Any, number: Callable[[Any], float]) -> Shape:
+def _read_point(value: Any, number: Unit) -> Shape:
     if not isinstance(value, list) or len(value) != 3:
         raise ModelError(f"the position of a point is {check._short(value)}; it must be three lengths")
-    return geometry.analytic.Point([check.number(number(one), "the position of a point") for one in value])
+    return geometry.analytic.Point([check.number(number(one, "length"), "the position of a point") for one in value])
 
 
 def _read_face(surface: Curve | Surface, loops: Any) -> Face:
@@ -192,14 +206,15 @@ def _read_face(surface: Curve | Surface, loops: Any) -> Face:
     return Face(surface, made)
 
 
-def _span(value: Any, what: str, number: Callable[[Any], float]) -> tuple[float, float]:
+def _span(value: Any, what: str, number: Unit, quantity: str) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise ModelError(f"{what} is {check._short(value)}; it must be [lower, upper]")
-    low, high = (check.number(number(one), what) for one in value)
+    low, high = (check.number(number(one, quantity), what) for one in value)
     return low, high
 
 
-def _read_nurbs(table: Mapping[str, Any], kind: str) -> Curve | Surface:
+def _read_nurbs(table: Mapping[str, Any], kind: str, number: Unit | None = None) -> Curve | Surface:
+    """number: of points in the units of the file; None if they have no unit, or are in metres."""
     for key in ("points", "knots", "degree"):
         if key not in table:
             raise ModelError(f"the key {key!r} of a {kind} is missing")
@@ -207,6 +222,8 @@ def _read_nurbs(table: Mapping[str, Any], kind: str) -> Curve | Surface:
     assert points is not None
     if points.ndim < 2 or points[..., 0].size > MOST_POINTS:
         raise ModelError(f"the points of a {kind} must be lists of coordinates, at most {MOST_POINTS:,} of them")
+    if number is not None:
+        points = np.array(_each(table["points"], number), dtype=float)
     degrees = table["degree"] if isinstance(table["degree"], list) else [table["degree"]]
     for degree in degrees:
         if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MOST_DEGREE:
@@ -241,21 +258,19 @@ def _has_text(value: list[Any]) -> bool:
     return any(isinstance(one, str | bool) or (isinstance(one, list) and _has_text(one)) for one in value)
 
 
-def _read_traced(
-    table: Mapping[str, Any], number: Callable[[Any], float], formula: Callable[[str, tuple[str, ...]], Formula]
-) -> Traced:
+def _read_traced(table: Mapping[str, Any], number: Unit, formula: Callable[[str, tuple[str, ...]], Formula]) -> Traced:
     point, bounds = table.get("point"), table.get("bounds")
     if not isinstance(bounds, list) or len(bounds) not in (1, 2):
         raise ModelError(f"the bounds of a shape are {check._short(bounds)}; they must be [[lower, upper]] for each of "
                          "u and v")  # fmt: skip
-    spans = [_span(one, "the bounds of a shape", number) for one in bounds]
+    spans = [_span(one, "the bounds of a shape", number, "") for one in bounds]
     periods = table.get("periods", [0.0] * len(spans))
     if not isinstance(periods, list) or len(periods) != len(spans):
         raise ModelError(f"the periods of a shape are {check._short(periods)}; there must be {len(spans)} of them")
     if not isinstance(point, list) or len(point) != 3:
         raise ModelError(f"the point of a shape is {check._short(point)}; it must be three expressions of u and v")
     names = VARIABLES[: len(spans)]
-    parts = [formula(one, names) if isinstance(one, str) else number(one) for one in point]
+    parts = [formula(one, names) if isinstance(one, str) else number(one, "length") for one in point]
     if sum(len(part.program) for part in parts if isinstance(part, Formula)) > MOST_OPERATIONS:
         raise ModelError(f"the expressions of a shape have more than {MOST_OPERATIONS} operations")
     functions: dict[int, Callable[..., Any]] = {
@@ -263,7 +278,7 @@ def _read_traced(
         2: lambda u, v: [part(u, v) if isinstance(part, Formula) else part for part in parts],
     }
     try:
-        return geometry.traced(functions[len(spans)], *spans, period=tuple(map(number, periods)))
+        return geometry.traced(functions[len(spans)], *spans, period=tuple(number(one, "") for one in periods))
     except (TracingError, ArithmeticError, ValueError) as error:
         raise ModelError(f"the expressions of a shape cannot be traced: {error}") from None
 

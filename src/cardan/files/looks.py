@@ -1,9 +1,12 @@
-"""Shapes in a file: each by the name of its class and its numbers, so that it is read back bitwise."""
+"""Shapes in a file: each by the name of its class and its numbers, so that it is read back bitwise.
+
+Lengths and angles are in the units of the file.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +23,12 @@ from cardan.system import check
 MOST_VERTICES: Final = 20_000  # of a mesh in a file
 MOST_PIECES: Final = 3_000  # of an outline in a file
 MOST_CHORDS: Final = 4_000  # of all outlines of a shape: they are checked for crossings in less than a second
-PIECES: Final = {"line": (Line, 4), "arc": (Arc, 5), "involute": (Involute, 5)}
+PIECES: Final[Mapping[str, tuple[str, ...]]] = {  # quantities of their numbers
+    "line": ("length",) * 4,
+    "arc": ("length", "length", "length", "angle", "angle"),
+    "involute": ("length", "angle", "", "angle", "angle"),
+}
+Unit = Callable[[Any, str], Any]  # from a number and its quantity, "length", "angle" or "", to that in other units
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "box": ("size",),
     "cylinder": ("radius", "height", "bore"),
@@ -33,31 +41,38 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 PLACE: Final = ("kind", "origin", "z", "x", "color", "density")
 
 
-def written(shape: Shape) -> dict[str, Any]:
-    """A shape as plain values, in metres; ModelError for one that a file cannot contain."""
+def written(shape: Shape, unit: Unit) -> dict[str, Any]:
+    """A shape as plain values; ModelError for one that a file cannot contain.  unit: from SI to units of the file."""
+
+    def length(value: float) -> Any:
+        return unit(value, "length")
+
     match shape:
         case Box(size):
-            return {"kind": "box", "size": list(size)}
+            return {"kind": "box", "size": [length(one) for one in size]}
         case Cylinder(radius, height, bore):
-            return {"kind": "cylinder", "radius": radius, "height": height} | ({"bore": bore} if bore else {})
+            found: dict[str, Any] = {"kind": "cylinder", "radius": length(radius), "height": length(height)}
+            return found | ({"bore": length(bore)} if bore else {})
         case Sphere(radius):
-            return {"kind": "sphere", "radius": radius}
+            return {"kind": "sphere", "radius": length(radius)}
         case Gear():
-            return {"kind": "gear", **{key: getattr(shape, key) for key in KEYS["gear"]}}
+            sizes = {key: length(getattr(shape, key)) for key in ("module", "width", "rim")}
+            return {"kind": "gear", **{key: sizes.get(key, getattr(shape, key)) for key in KEYS["gear"]}}
         case Extrusion(region, height, taper):
             _check_size(region)
-            found: dict[str, Any] = {"kind": "extrusion", "outline": _loop(region.outer)}
+            found = {"kind": "extrusion", "outline": _loop(region.outer, unit)}
             if region.holes:
-                found["holes"] = [_loop(hole) for hole in region.holes]
-            return found | {"height": height, "taper": taper}
+                found["holes"] = [_loop(hole, unit) for hole in region.holes]
+            return found | {"height": length(height), "taper": taper}
         case Revolution(loop):
-            return {"kind": "revolution", "profile": _loop(loop)}
+            return {"kind": "revolution", "profile": _loop(loop, unit)}
         case Mesh():
             triangles = shape.triangles()
             if len(triangles.vertices) > MOST_VERTICES:
                 ways = f"a file can contain {MOST_VERTICES:,}: attach it in Python, with cd.shapes.mesh(path)"
                 raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
-            return {"kind": "mesh", "vertices": triangles.vertices.tolist(), "faces": triangles.faces.tolist()}
+            vertices = [[length(one) for one in row] for row in triangles.vertices.tolist()]
+            return {"kind": "mesh", "vertices": vertices, "faces": triangles.faces.tolist()}
     raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it can contain {', '.join(KEYS)}")
 
 
@@ -73,21 +88,23 @@ def _check_size(region: Region) -> None:
         )
 
 
-def _loop(loop: Any) -> list[list[Any]]:
+def _loop(loop: Any, unit: Unit) -> list[list[Any]]:
     found: list[list[Any]] = []
+    numbers: tuple[float, ...]
     for piece in loop:
         match piece:
             case Line(p, q):
-                found.append(["line", *p, *q])
+                word, numbers = "line", (*p, *q)
             case Arc(center, radius, start, sweep):
-                found.append(["arc", *center, radius, start, sweep])
+                word, numbers = "arc", (*center, radius, start, sweep)
             case Involute():
-                found.append(["involute", piece.radius, piece.start, piece.side, piece.first, piece.last])
+                word, numbers = "involute", (piece.radius, piece.start, piece.side, piece.first, piece.last)
+        found.append([word, *map(unit, numbers, PIECES[word])])
     return found
 
 
-def read(table: Mapping[str, Any], number: Any) -> Shape:
-    """The shape of a table, checked; ``number(value)`` gives the float of a value in the file."""
+def read(table: Mapping[str, Any], number: Unit) -> Shape:
+    """The shape of a table, checked; ``number(value, quantity)`` gives the float of a value in the file, in SI."""
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in KEYS:
         raise check.unknown(kind, "kind of shape", KEYS)
@@ -95,13 +112,13 @@ def read(table: Mapping[str, Any], number: Any) -> Shape:
         if key not in KEYS[kind] and key not in PLACE:
             raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
 
-    def size(key: str, default: float | None = None, *, zero: bool = False) -> float:
+    def size(key: str, default: float | None = None, *, zero: bool = False, of: str = "length") -> float:
         if key not in table and default is None:
             raise ModelError(f"the key {key!r} of a {kind} is missing")
-        return check.positive(number(table.get(key, default)), f"the {key} of a {kind}", zero=zero)
+        return check.positive(number(table.get(key, default), of), f"the {key} of a {kind}", zero=zero)
 
     if kind == "box":
-        return makers.box(*(number(one) for one in _list(table, "size", 3)))
+        return makers.box(*(number(one, "length") for one in _list(table, "size", 3)))
     if kind == "cylinder":
         radius, height, bore = size("radius"), size("height"), size("bore", 0.0, zero=True)
         return makers.tube(radius, bore, height) if bore else makers.cylinder(radius, height)
@@ -112,23 +129,29 @@ def read(table: Mapping[str, Any], number: Any) -> Shape:
         rim = size("rim", 0.0, zero=True)
         hole = {"outer": rim} if internal else {"bore": rim}
         return makers.gear(
-            size("module"), table.get("teeth"), size("width"), internal=internal, taper=size("taper", 1.0), **hole
+            size("module"),
+            table.get("teeth"),
+            size("width"),
+            internal=internal,
+            taper=size("taper", 1.0, of=""),
+            **hole,
         )
     if kind == "mesh":
-        return _mesh(table)
+        return _mesh(table, number)
     if kind == "revolution":
         return Revolution(_read_loop(table, "profile", table.get("profile"), number))
     holes = tuple(_read_loop(table, "holes", hole, number) for hole in _list(table, "holes", None, []))
     region = Region(_read_loop(table, "outline", table.get("outline"), number), holes)
     _check_size(region)
     makers._check_simple([loop_points(loop, SEGMENTS) for loop in (region.outer, *region.holes)], "the outline")
-    return Extrusion(region, size("height"), size("taper", 1.0))
+    return Extrusion(region, size("height"), size("taper", 1.0, of=""))
 
 
-def _mesh(table: Mapping[str, Any]) -> Mesh:
+def _mesh(table: Mapping[str, Any], number: Unit) -> Mesh:
     vertices, faces = _list(table, "vertices", None), _list(table, "faces", None)
     if len(vertices) > MOST_VERTICES or len(faces) > 4 * MOST_VERTICES:
         raise ModelError(f"a mesh has more than {MOST_VERTICES:,} vertices")
+    vertices = [[number(one, "length") for one in row] if isinstance(row, list) else row for row in vertices]
     try:
         points, corners = np.array(vertices, dtype=float), np.array(faces)
     except (TypeError, ValueError, OverflowError):
@@ -145,7 +168,7 @@ def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = 
     return value
 
 
-def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Any) -> tuple[Any, ...]:
+def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Unit) -> tuple[Any, ...]:
     what = f"the {key} of a {table['kind']}"
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_PIECES:
         valid = f'a list of 1 to {MOST_PIECES:,} pieces, such as ["line", x, y, x, y]'
@@ -153,16 +176,16 @@ def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Any) -> t
     pieces: list[Any] = []
     for piece in value:
         word = piece[0] if isinstance(piece, list) and piece else None
-        if not isinstance(word, str) or word not in PIECES or len(piece) != 1 + PIECES[word][1]:
+        if not isinstance(word, str) or word not in PIECES or len(piece) != 1 + len(PIECES[word]):
             raise ModelError(f"{what} has the piece {check._short(piece)}; it must be one of {', '.join(PIECES)}")
-        numbers = [number(one) for one in piece[1:]]
+        numbers = list(map(number, piece[1:], PIECES[word]))
         if not all(map(math.isfinite, numbers)):
             raise ModelError(f"{what} has the piece {check._short(piece)}; its numbers must be finite")
         if word == "line":
             pieces.append(Line((numbers[0], numbers[1]), (numbers[2], numbers[3])))
         elif word == "arc":
             if abs(numbers[4]) > 2.0 * math.pi * (1.0 + 1e-9):
-                raise ModelError(f"{what} has the piece {check._short(piece)}; its sweep must be within a turn [rad]")
+                raise ModelError(f"{what} has the piece {check._short(piece)}; its sweep must be within a turn")
             pieces.append(Arc((numbers[0], numbers[1]), *numbers[2:]))
         else:
             pieces.append(Involute(*numbers))

@@ -34,7 +34,8 @@ MOST_BYTES: Final = 64_000_000  # of a file
 MOST_ITEMS: Final = 1_000_000  # bodies, joints and loads
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
-MIGRATIONS: Final[Mapping[int, Migration]] = {}  # from a version of the format to the next; none is needed yet
+# From a version of the format to the next.  Version 2 has shapes in the units of the file: see Reader._sized.
+MIGRATIONS: Final[Mapping[int, Migration]] = {1: dict}
 
 
 def read(
@@ -128,6 +129,7 @@ class Reader(Ends):
     ) -> None:
         super().__init__()
         self._folder = folder
+        self._version = spec.VERSION  # of the file, before its migration
         self.primitives: dict[str, Any] = {}
         self._migrations = migrations
         self._base = base
@@ -195,6 +197,7 @@ class Reader(Ends):
             found = f"it is {short(version)}" if "cardan" in document else "the key is missing"
             self.problem(("cardan",), f"{found}; cardan = {spec.VERSION} is the version of the format")
             raise Skip
+        self._version = version
         latest = max([spec.VERSION, *(key + 1 for key in self._migrations)])
         if version > latest:
             message = f"the format is version {version}; this library reads versions up to {latest}: update cardan"
@@ -283,7 +286,7 @@ class Reader(Ends):
         table = self._table(path, value)
         is_face = "geometry" in table
         try:
-            made = self._geometry(path, table) if is_face else looks.read(table, self._plain(path))
+            made = self._geometry(path, table) if is_face else looks.read(table, self._sized(path))
             place: dict[str, Any] = {key: table[key] for key in ("origin", "z", "x") if key in table}
             frame = self._feature(path, {"body": body.name, **place}, body)
             assert isinstance(frame, Frame)
@@ -301,14 +304,15 @@ class Reader(Ends):
                 raise
             self.problem(path, str(error))
 
-    def _plain(self, path: Path) -> Callable[[Any], float]:
-        """Numbers of a shape, which are in SI."""
-        return lambda number: self._number(path, number, "")
+    def _sized(self, path: Path) -> looks.Unit:
+        """Numbers of a shape, in SI.  In files of version 1 they are in SI whatever the units are."""
+        in_units = self._version > 1
+        return lambda number, quantity: self._number(path, number, quantity if in_units else "")
 
     def _geometry(self, path: Path, table: dict[str, Any]) -> Any:
         """A curve or surface; one of another file is remembered by its path."""
         made = _faces.read(
-            table, self._plain(path), lambda text, names: self._formula((*path, "point"), text, names), self._folder
+            table, self._sized(path), lambda text, names: self._formula((*path, "point"), text, names), self._folder
         )
         if table["geometry"] == "file":
             self.source.files[self._folder, table["path"]] = getattr(made, "surface", made)

@@ -151,7 +151,7 @@ def schema() -> dict[str, Any]:
         "rows": {"type": "array", "items": {"type": "string"}, "minItems": 1},
     }
     top = {
-        "cardan": {"const": spec.VERSION, "description": "version of the format"},
+        "cardan": {"enum": list(range(1, spec.VERSION + 1)), "description": "version of the format"},
         "name": {"type": "string"},
         "gravity": _list(3),
         "units": _table({quantity: {"enum": list(units)} for quantity, units in UNITS.items()}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -14,7 +15,7 @@ from cardan.joints import JointKind
 from cardan.joints.coordinates import RULES
 from cardan.mechanism import Mechanism
 
-VERSION: Final = 1  # of the format
+VERSION: Final = 2  # of the format
 SUFFIXES: Final = (".toml", ".json")
 
 # Keys of the file itself, of a body, and of a saved pose.
@@ -127,13 +128,15 @@ def _load(kind: LoadKind[Any]) -> Spec:
     return Spec(kind.name, tuple(ends), options)
 
 
-def joint_specs() -> dict[str, Spec]:
+@functools.cache  # all kinds are registered when modules are imported
+def joint_specs() -> Mapping[str, Spec]:
     """Every kind of joint, coupling, driver, limit and contact; those made of a primitive are described by it."""
     return {name: _joint(kind) for name, kind in JOINTS.items() if kind.takes} | {
         name: _contact(name) for name in CONTACTS
     }
 
 
-def load_specs() -> dict[str, Spec]:
+@functools.cache
+def load_specs() -> Mapping[str, Spec]:
     """Every kind of load."""
     return {name: _load(kind) for name, kind in loads.REGISTRY.items()}

@@ -24,9 +24,13 @@ _ARRAY: Final = rf"\[(?:{_NUMBER}(?:, {_NUMBER})*)?\]"
 _VALUE: Final = rf"(?:{_ARRAY}|{_NUMBER}|{_STRING}|true|false)"
 _ITEM: Final = rf"(?:{_ARRAY}|{_NUMBER}|{_PLAIN}|true|false)"
 _KEY: Final = r"[A-Za-z0-9_-]+"
+_NAME: Final = rf"(?:{_KEY}|{_STRING})"
+_PART: Final = re.compile(_NAME)
 _LINE: Final = re.compile(
-    rf"({_KEY}) = (?:({_VALUE})|(\{{ {_KEY} = {_ITEM}(?:, {_KEY} = {_ITEM})* \}}))|\[({_KEY}(?:\.{_KEY})*)\]"
+    rf"({_NAME}) = (?:({_VALUE})|(\{{ {_KEY} = {_ITEM}(?:, {_KEY} = {_ITEM})* \}}))|\[({_NAME}(?:\.{_NAME})*)\]"
 )
+_TOKENS: Final = re.compile(rf"({_NAME}) = ((?>{_STRING}|{_KEY} = |{_NUMBER}|true|false|[\[\]{{}}, ])++)")
+_INNER: Final = re.compile(rf"{_STRING}|(?<=[{{,] )({_KEY}) = ")
 _LONG: Final = re.compile(r"\b0[xob][0-9a-fA-F_]{2000}")
 _BARE: Final = re.compile(_KEY)
 _INNER_KEY: Final = re.compile(rf"(?<=[{{,] )({_KEY}) = ")
@@ -116,8 +120,10 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
         return None
     lines: list[str] = []
     tables: list[tuple[tuple[str, ...], list[str]]] = [((), lines)]  # path and lines of each
-    headers: set[str] = set()
+    nested: list[tuple[int, str, Any]] = []  # values of lists and tables in others: table, key, value
+    headers: set[tuple[str, ...]] = set()
     fullmatch, split = _LINE.fullmatch, _INNER_KEY.split
+    decode = json.JSONDecoder(parse_float=number, object_pairs_hook=_unique).decode
     for line in text.split("\n"):
         if not line or line[0] == "#":
             if line and not line.isprintable():  # TOML forbids control characters, also in comments
@@ -125,29 +131,50 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
             continue
         match = fullmatch(line)
         if match is None:
-            return None
+            match = _TOKENS.fullmatch(line)
+            if match is None:
+                return None
+            key, value = match.groups()
+            try:
+                nested.append((len(tables) - 1, key.strip('"'), decode(_INNER.sub(_quoted, value))))
+            except ValueError:
+                return None
+            lines.append(f"{_json_key(key)}: null")
+            continue
         key, value, inline, header = match.groups()
         if key is None:
-            if header in headers:
+            path = tuple([part.strip('"') for part in _PART.findall(header)] if '"' in header else header.split("."))
+            if path in headers:
                 return None
-            headers.add(header)
+            headers.add(path)
             lines = []
-            tables.append((tuple(header.split(".")), lines))
+            tables.append((path, lines))
         elif inline is not None:
             parts = split(inline)  # "{ ", then keys and values in turn
             keys = parts[1::2]
             if len(set(keys)) != len(keys):
                 return None
             parts[1::2] = [f'"{inner_key}": ' for inner_key in keys]
-            lines.append(f'"{key}": {"".join(parts)}')
+            lines.append(f"{_json_key(key)}: {''.join(parts)}")
         else:
-            lines.append(f'"{key}": {value}')
+            lines.append(f"{_json_key(key)}: {value}")
     content = ",".join(["{" + ",".join(lines) + "}" for _, lines in tables])
     try:
         values = json.JSONDecoder(parse_float=number).decode(f"[{content}]")
     except ValueError:
         return None
+    for table, key, value in nested:
+        values[table][key] = value
     return _nested(tables, values)
+
+
+def _json_key(key: str) -> str:
+    return key if key[0] == '"' else f'"{key}"'
+
+
+def _quoted(match: re.Match[str]) -> str:
+    """A key of an inline table as one of JSON; strings stay as they are."""
+    return f'"{match[1]}": ' if match[1] else match[0]
 
 
 def _nested(tables: Sequence[tuple[tuple[str, ...], list[str]]], values: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -183,6 +210,10 @@ def lines_of(text: str, as_json: bool, paths: Sequence[Path]) -> list[int]:
     return found
 
 
+_WHOLE: Final = re.compile(  # a key and its value in one line
+    rf'({_KEY}) = ((?>"[^"\\\[\]{{}}\x00-\x1f\x7f]*"|{_KEY} = |{_NUMBER}|true|false|[\[\]{{}}, ])++)\n'
+)
+_FLAT: Final = re.compile(r'\[(?:[^\[\]{}"\n]++|"[^"\\\[\]{}\n]*+"|\[[^\[\]{}"\n]*+\])*+\]')  # a list in one line
 DEEPEST: Final = 16  # keys whose lines are kept: a path is not longer in any valid file
 _TOML_TOKEN: Final = re.compile(
     r"(?P<space>[ \t\r]+|#[^\n]*)|(?P<newline>\n)|(?P<long>\"\"\"(?:[^\"\\]|\\[\s\S]|\"(?!\"\"))*\"{3,5}"
@@ -204,6 +235,13 @@ def _toml_lines(text: str) -> dict[Path, int]:
     path: Path = ()
     index: list[int] = []
     while at < len(text):
+        if in_key and not stack and not key and not header and (whole := _WHOLE.match(text, at)):
+            value = whole[2]
+            if value.count("[") == value.count("]") and value.count("{") == value.count("}"):
+                if len(table) < DEEPEST:
+                    found.setdefault((*table, whole[1]), line)  # which is the line of everything in it
+                line, at = line + 1, whole.end()
+                continue
         match = _TOML_TOKEN.match(text, at)
         if match is None:
             break
@@ -284,6 +322,9 @@ def _json_lines(text: str) -> dict[Path, int]:
         elif opened:
             path = (*stack[-1][1], stack[-1][2]) if stack else ()
             found.setdefault(path, line)
+            if flat := _FLAT.match(text, at - 1):  # all its items are in this line
+                at = flat.end()
+                continue
             stack.append([opened, path, 0])
             key = None
         elif closed:

@@ -91,14 +91,15 @@ class Units:
             return value
         factor = self.factor(quantity)
         exact = _EXACT.divide(Decimal(value), factor)
-        for digits in range(1, 26):
-            rounded = Context(prec=digits).create_decimal(exact)
+        for context in _ROUNDINGS:  # any shorter decimal that is read as the value is what 15 digits are rounded to
+            rounded = context.create_decimal(exact)
             if float(_EXACT.multiply(rounded, factor)) == value:
-                return Raw(_decimal(rounded))
+                return Raw(_decimal(rounded.normalize(_EXACT)))
         raise ModelError(f"{value!r} cannot be written in {getattr(self, quantity)}; save in SI units")
 
 
 _SI_UNITS: Final = Units()
+_ROUNDINGS: Final = tuple(Context(prec=digits) for digits in range(15, 26))
 
 
 def quantity_of(coordinate: Any) -> str:

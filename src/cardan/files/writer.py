@@ -139,7 +139,7 @@ class _Writer:
         return found
 
     def _shapes(self, body: Body) -> list[dict[str, Any]]:
-        """The shapes of a body; their lengths are in metres."""
+        """The shapes of a body."""
         found = []
         for k, one in enumerate(body.attachments):
             try:
@@ -149,7 +149,7 @@ class _Writer:
                         table["loops"] = _faces.written_loops(one.shape.trim)
                     table |= {"name": self.faces[one]} if one in self.faces else {}
                 else:
-                    table = looks.written(one.shape)
+                    table = looks.written(one.shape, self.units.from_si)
             except ModelError as error:
                 raise ModelError(f"a shape of body {body.name!r} cannot be saved: {error}") from None
             table |= self._feature(("bodies", body.name, "shapes", k), one.frame)
@@ -168,7 +168,7 @@ class _Writer:
                 with contextlib.suppress(ModelError):  # the file is gone or changed: the shape is written here
                     if _faces._read_file(path, folder).key() == shape.key():
                         return {"geometry": "file", "path": path}
-        found: dict[str, Any] = _faces.written(shape)
+        found: dict[str, Any] = _faces.written(shape, self.units.from_si)
         return found
 
     def _name_faces(self) -> None:

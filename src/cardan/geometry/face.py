@@ -160,6 +160,7 @@ class Face(Trimmed):
             self._check_inside(k, polygon)
             polygons.append(polygon)
         self.polygons = polygons
+        self._segments = np.concatenate([np.concatenate([p, np.roll(p, -1, axis=0)], axis=1) for p in polygons])
         self._check_crossings()
         self._packed = _pack(polygons)
         if abs(sum(_area(p) for p in polygons)) == 0.0:
@@ -182,27 +183,34 @@ class Face(Trimmed):
 
     def _check_crossings(self) -> None:
         """Loops must neither cross nor overlap themselves or each other: segments of chains whose bounds meet."""
-        chains = [(k, at, chain) for k, p in enumerate(self.polygons) for at, chain in _chains(p)]
-        low, high = (np.array([end(chain, axis=0) for *_, chain in chains]) for end in (np.min, np.max))
-        for i, (k, at, chain) in enumerate(chains):
-            near = np.flatnonzero(((low[i:] <= high[i]) & (high[i:] >= low[i])).all(axis=1)) + i
-            for l, start, other in (chains[j] for j in near):
-                s, t = (np.concatenate([c[:-1], c[1:]], axis=1) for c in (chain, other))
-                (s0, s1), (t0, t1) = ((np.minimum(c[:-1], c[1:]), np.maximum(c[:-1], c[1:])) for c in (chain, other))
-                rows, columns = np.nonzero(((s0[:, None] <= t1) & (s1[:, None] >= t0)).all(axis=2))
-                if k == l:  # neighbours share an end
-                    apart = np.abs(at + rows - start - columns) % max(len(self.polygons[k]) - 1, 1) > 1
-                    rows, columns = rows[apart], columns[apart]
-                hit = rows[_cross(s[rows], t[columns], JOIN * self.size)]
-                if hit.size:
-                    place = s[hit[0], :2].tolist()
-                    raise ModelError(
-                        f"loop {k} crosses itself near {place}" if k == l else f"loops {k} and {l} cross near {place}"
-                    )
+        s = self._segments
+        counts = [len(p) for p in self.polygons]
+        loop, number = np.repeat(np.arange(len(counts)), counts), np.concatenate([np.arange(n) for n in counts])
+        low, high = np.minimum(s[:, :2], s[:, 2:]), np.maximum(s[:, :2], s[:, 2:])
+        starts = np.flatnonzero(number % SEGMENTS == 0)  # of the chains
+        ends = np.append(starts[1:], len(s))
+        lowest, highest = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+        for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+            near = np.flatnonzero(((lowest[i:] <= highest[i]) & (highest[i:] >= lowest[i])).all(axis=1)) + i
+            others = np.concatenate([np.arange(starts[j], ends[j]) for j in near])
+            (u0, v0), (u1, v1) = low[others].T[:, :, None], high[others].T[:, :, None]
+            (x0, y0), (x1, y1) = low[start:end].T, high[start:end].T
+            columns, rows = np.nonzero((u0 <= x1) & (u1 >= x0) & (v0 <= y1) & (v1 >= y0))
+            rows, columns = rows + start, others[columns]
+            # neighbours of one loop share an end
+            apart = np.abs(number[rows] - number[columns]) % np.maximum(np.take(counts, loop[rows]) - 1, 1) > 1
+            kept = apart | (loop[rows] != loop[columns])
+            rows, columns = rows[kept], columns[kept]
+            hit = np.flatnonzero(_cross(s[rows], s[columns], JOIN * self.size))
+            if hit.size:
+                k, l, place = loop[rows[hit[0]]], loop[columns[hit[0]]], s[rows[hit[0]], :2].tolist()
+                raise ModelError(
+                    f"loop {k} crosses itself near {place}" if k == l else f"loops {k} and {l} cross near {place}"
+                )
 
     def contains(self, u: float, v: float) -> bool:
         """Whether (u, v) is inside the domain."""
-        s = np.concatenate([np.concatenate([p, np.roll(p, -1, axis=0)], axis=1) for p in self.polygons])
+        s = self._segments
         with np.errstate(all="ignore"):
             hit = ((s[:, 1] > v) != (s[:, 3] > v)) & (
                 u < s[:, 0] + (v - s[:, 1]) * (s[:, 2] - s[:, 0]) / (s[:, 3] - s[:, 1])

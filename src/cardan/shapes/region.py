@@ -23,6 +23,7 @@ Pair: TypeAlias = tuple[float, float]
 NODES = 20  # of the quadrature along one piece
 WIDEST = math.pi / 2  # rad: widest arc of one piece; 20 nodes then leave errors below rounding
 FLANK = 4  # segments of an involute
+PAIRS = 100_000  # of edges that are tested for crossings at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +195,14 @@ class Region:
 
 def loop_points(loop: Loop, segments: int) -> FloatArray:
     """Vertices of a loop, shape (n, 2); equal neighbours are left out."""
-    rows = []
+    rows: list[Pair] = []
     for piece in loop:
-        count = piece.count(segments)
-        rows.append(piece.at(np.arange(count) / count)[0])
-    found = np.concatenate(rows)
+        if isinstance(piece, Line):
+            rows.append(piece.p)
+        else:
+            count = piece.count(segments)
+            rows += piece.at(np.arange(count) / count)[0].tolist()
+    found = np.array(rows, dtype=float)
     size = float(np.abs(found).max())
     keep = np.abs(found - np.roll(found, 1, axis=0)).max(axis=1) > 1e-9 * size
     return np.asarray(found[keep])
@@ -220,14 +224,22 @@ def crossing(loops: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray] | Non
     low, high = np.minimum(p[:, 0], q[:, 0]), np.maximum(p[:, 0], q[:, 0])
     order = np.argsort(low, kind="stable")
     last = np.searchsorted(low[order], high[order], side="right")  # edges that begin to the left of the end of each
-    for i, k in enumerate(order.tolist()):
-        others = order[i + 1 : last[i]]
-        others = others[(others != after[k]) & (after[others] != k)]
-        s1, s2 = (_turn(d[k], x[others] - p[k]) for x in (p, q))
-        s3, s4 = (_turn(d[others], x - p[others]) for x in (p[k], q[k]))
+    counts = last - np.arange(1, len(order) + 1)  # of pairs: each edge with those after it in this order
+    ends = np.cumsum(counts)
+    at = 0
+    while at < len(order):
+        before = int(ends[at - 1]) if at else 0
+        stop = max(at + 1, int(np.searchsorted(ends, before + PAIRS, side="right")))
+        i = np.repeat(np.arange(at, stop), counts[at:stop])
+        k, l = order[i], order[i + 1 + before + np.arange(len(i)) - (ends - counts)[i]]
+        kept = (l != after[k]) & (after[l] != k)
+        k, l = k[kept], l[kept]
+        s1, s2 = (_turn(d[k], x[l] - p[k]) for x in (p, q))
+        s3, s4 = (_turn(d[l], x[k] - p[l]) for x in (p, q))
         hit = np.flatnonzero((s1 * s2 <= 0.0) & (s3 * s4 <= 0.0) & ~((s1 == 0.0) & (s2 == 0.0)))
         if hit.size:
-            return p[k], p[others[hit[0]]]
+            return p[k[hit[0]]], p[l[hit[0]]]
+        at = stop
     return None
 
 
