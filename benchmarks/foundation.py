@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,6 @@ import problems
 from cardan import examples
 
 MET = 1e-10  # tolerance of the judge [m, sine]
-MOVING = int(cd.SessionStatus.MOVING)
 
 SMALL_SOLVE = """
 import time; a = time.perf_counter()
@@ -65,13 +65,19 @@ def warm_step(model: problems.Model, count: int) -> dict:
     """Median time of one step, over all steps from uniform starts to the solution except the first."""
     seconds = []
     for seed in range(count):
-        session = adapter.build(model, model.start(seed)).session(closed=False)
-        status = session.step()
-        while status == MOVING:
+        m = adapter.build(model, model.start(seed))
+        run = m.stepper() if hasattr(m, "stepper") else m.session(closed=False)
+        status = run.step()
+        while _moves(run, status):
             began = time.perf_counter()
-            status = session.step()
+            status = run.step()
             seconds.append(time.perf_counter() - began)
     return {"median µs": 1e6 * float(np.median(seconds)), "steps": len(seconds)}
+
+
+def _moves(run: Any, status: Any) -> bool:
+    """Whether there are more steps, also of a stepper of earlier versions, which versus.py measures."""
+    return not (status or run.stalled) if hasattr(run, "stalled") else status == cd.SessionStatus.MOVING
 
 
 def freedoms() -> dict:

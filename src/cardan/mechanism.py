@@ -283,7 +283,7 @@ class Mechanism:
 
     def _at(self, start: Any) -> Any:
         """A context in which the drawing has the parameter values of a state."""
-        if not self._parameters or not isinstance(start, State) or start.variables == self._drawn:
+        if start is None or not self._parameters or not isinstance(start, State) or start.is_drawn_at(self._drawn):
             return _HERE
         drawn = {name: start.variables.get(name, value) for name, value in self._drawn.items()}
         if drawn == self._drawn:

@@ -109,7 +109,11 @@ def driven_rows(system: System) -> list[int]:
 
 
 def _drivers(system: System) -> list[Reader]:
-    return [reader for reader in _readers(system) if reader.is_driver]
+    def find() -> list[Reader]:
+        return [reader for reader in _readers(system) if reader.is_driver]
+
+    found: list[Reader] = system.cached("drivers of angles", find)
+    return found
 
 
 def _largest_error(drivers: list[Reader], f: FloatArray) -> float:

@@ -130,7 +130,9 @@ class State(Mapping[str, Pose]):
     A state is immutable: ``moved`` returns a new one.
     """
 
-    __slots__ = ("_index", "accelerations", "angles", "coordinates", "names", "time", "variables", "velocities")
+    __slots__ = (
+        *("_drawn", "_index", "_variables", "accelerations", "angles", "coordinates", "names", "time", "velocities"),
+    )
 
     def __init__(
         self,
@@ -143,7 +145,9 @@ class State(Mapping[str, Pose]):
         angles: Mapping[str, float] | None = None,
         time: float = 0.0,
         variables: Mapping[str, float] | None = None,
+        drawn: Mapping[str, float] | None = None,
     ) -> None:
+        """drawn: variables that are never changed in place; they are copied when they are first read."""
         if coordinates.shape != (len(names), layout.POSE):  # kernels trust it
             raise ModelError(
                 f"the coordinates of a state have shape {coordinates.shape}; it must be {(len(names), layout.POSE)}, "
@@ -161,7 +165,19 @@ class State(Mapping[str, Pose]):
         self.accelerations = accelerations
         self.angles: dict[str, float] = dict(angles) if angles else {}
         self.time = time
-        self.variables: dict[str, float] = dict(variables) if variables else {}
+        self._drawn = drawn
+        self._variables: dict[str, float] = dict(variables) if variables else {}
+
+    @property
+    def variables(self) -> dict[str, float]:
+        """Values of the design parameters by name."""
+        if self._drawn is not None:
+            self._variables, self._drawn = dict(self._drawn), None
+        return self._variables
+
+    def is_drawn_at(self, values: Mapping[str, float]) -> bool:
+        """Whether these are the values of its design parameters."""
+        return self._drawn is values or self.variables == values
 
     def __getitem__(self, body: Any) -> Pose:
         name = getattr(body, "name", body)

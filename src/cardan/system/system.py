@@ -731,17 +731,17 @@ class System:
         if coordinates is None:
             coordinates = self.authored.copy()
         if angles is None:
-            return State(self.names, self.index, coordinates, time=time, variables=self.values)
+            return State(self.names, self.index, coordinates, time=time, drawn=self.values)
         names = self.variable_names
         wanted = (len(names) + len(self.counted_angles),)
         if angles.shape != wanted:
             raise ModelError(f"the angles of a state have shape {angles.shape}; it must be {wanted}")
         counted = dict(zip(self.counted_angles, angles[len(names) :].tolist(), strict=True))
-        values = self.values
+        values: Mapping[str, float] = self.values
         if names:
             found = self.rounded_to_bounds(angles[: len(names)]).tolist()
             values = {**values, **dict(zip(names, found, strict=True))}
-        return State(self.names, self.index, coordinates, angles=counted, time=time, variables=values)
+        return State(self.names, self.index, coordinates, angles=counted, time=time, drawn=values)
 
     def rounded_to_bounds(self, values: FloatArray) -> FloatArray:
         """Values of the variables, shape (…, variables), in which those beyond a bound by rounding are at the bound.
@@ -846,7 +846,9 @@ _UNCHANGED = (
     *("_plain", "_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives"),
     *("signals", "timed", "variables"),
 )
-_SHARED = ("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count")
+_SHARED = frozenset(
+    ("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count", "drivers of angles")
+)
 _DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
 _RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)
 _HEADER = struct.Struct(f"{layout.ANGLES + 1}q{8 * (layout.HEADER - layout.ANGLES - 1)}x")  # the rest is zero
