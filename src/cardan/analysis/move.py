@@ -10,6 +10,9 @@ Two things can end a motion.  At a *dead point* the drivers cannot move the mech
 singular and the rates become unbounded, so that ever smaller steps are rejected.  If a driver pushes a coordinate
 against a *limit*, there is no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is
 singular as well, but the motion continues: see :mod:`cardan.analysis.crossing`.
+
+With rate rows, and freedoms that the drivers leave, velocities are integrated (:mod:`cardan.analysis.undriven`), and
+their rows tell whether a pose is singular.
 """
 
 from __future__ import annotations
