@@ -32,6 +32,28 @@ def test_an_eccentric_cam_lifts_a_flat_follower_by_its_closed_form():
     assert m.diagnose(motion.states[3]).dof == 1
 
 
+def test_a_roller_turns_by_its_closed_form():
+    """An eccentric cam and an offset follower: (ω₂ − α̇) r₂ = −(ω₁ − α̇) r₁, with the angle α of the line of centres."""
+    r, e, roll, offset = 0.3, 0.1, 0.08, 0.05
+    m = cd.Mechanism("cam")
+    cam = m.body("cam")
+    follower, roller = (m.body(name, position=(offset, 0.45, 0)) for name in ("follower", "roller"))
+    shaft = m.revolute("shaft", m.ground.frame(), cam.frame())
+    m.prismatic("guide", m.ground.frame((offset, 0, 0), z=Y, x=X), follower.frame(z=Y, x=X))
+    pin = m.revolute("pin", follower.frame(), roller.frame())
+    m.contact("touch", cam.attach(G.circle(r), cam.frame((e, 0, 0))), roller.attach(G.circle(roll)), mode="roll")
+    m.drive("motor", shaft, lambda t: 2 * cd.pi * t)
+    motion = m.move(np.linspace(0.0, 1.0, 11))
+    assert motion.ok, motion.text()
+    turned = 2 * np.pi * motion.times
+    across = offset - e * np.cos(turned)
+    height = np.sqrt((r + roll) ** 2 - across**2)
+    assert np.abs(motion.positions("follower")[:, 1] - e * np.sin(turned) - height).max() < 1e-12
+    line = np.arctan2(height, across)
+    expected = line - (turned - line) * r / roll
+    assert np.ptp(motion.coordinate(pin) - expected) < 5e-11
+
+
 def discs(by_contact: bool) -> cd.Mechanism:
     """Two discs on eccentric pivots that touch, or the four-bar of their centres."""
     m = cd.Mechanism("discs")
