@@ -1267,15 +1267,19 @@ class Mechanism:
             return self._solve_rates(state, given or {})
 
     def _solve_rates(self, state: State, given: Mapping[Any, float]) -> State:
-        driven = self.copy()
-        for key, rate in given.items():
-            joint = self._by_key(key) if isinstance(key, str) else key
-            chosen = self._chosen("solve_rates", joint, None)
-            self._check_own("solve_rates", chosen)
-            name = f"rate of {chosen.joint or chosen.name}"
-            name += f".{chosen.name}" if name in driven else ""
-            line = Line(chosen.value(state), check.number(rate, name), state.time)
-            driven._add(joints.drive, name, (driven[chosen.joint].of(chosen.name), line), {})
+        chosen = []
+        for key in given:
+            one = self._chosen("solve_rates", self._by_key(key) if isinstance(key, str) else key, None)
+            self._check_own("solve_rates", one)
+            chosen.append(one)
+        driven, theirs = copying.deepcopy((self, chosen))
+        for one, copied, rate in zip(chosen, theirs, given.values(), strict=True):
+            name = f"rate of {one.joint or one.name}"
+            name += f".{one.name}" if name in driven else ""
+            while name in driven:
+                name += "'"
+            line = Line(one.value(state), check.number(rate, name), state.time)
+            driven._add(joints.drive, name, (driven[one.joint].of(one.name) if one.joint else copied, line), {})
         sampled = any([relation.is_sampled for joint in self._joints.values() for relation in joint.relations])
         equations, _ = driven._new_equations(follow=False) if sampled else driven._equations()
         found: State = _solve_rates.solve_rates(self.system, equations, state)

@@ -116,3 +116,19 @@ def test_a_rate_beyond_a_limit_is_named():
     with pytest.raises(cd.ModelError, match="'rate of slide' would move a coordinate beyond the limit 'floor'"):
         m.solve_rates(m.state, {"slide": -1.0})
     assert m.solve_rates(m.state, {"slide": 1.0})["part"].velocity[2] == pytest.approx(1.0)
+
+
+def test_coordinates_without_a_joint_have_given_rates():
+    """A ball that rolls on the ground at (0.3, −0.2, 0) m/s, and another one that follows it."""
+    m = cd.Mechanism("balls")
+    road = m.ground.attach(cd.geometry.plane())
+    rates = {}
+    for name, x in (("first", 0.0), ("second", 1.0)):
+        ball = m.body(name, position=(x, 0.0, 0.1))
+        m.contact(f"{name}.on", road, ball.attach(cd.geometry.sphere(0.1)), mode="roll")
+        for word, rate in (("x", 0.3), ("y", -0.2)):
+            rates[cd.coordinate(m.ground.frame(), ball.frame(), word)] = rate
+    found = m.solve_rates(m.assemble().state, rates)
+    for name in ("first", "second"):
+        assert found[name].velocity == pytest.approx([0.3, -0.2, 0.0], abs=1e-12)
+        assert found[name].angular_velocity == pytest.approx([2.0, 3.0, 0.0], abs=1e-11)

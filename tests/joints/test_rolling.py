@@ -32,6 +32,28 @@ def test_an_eccentric_cam_lifts_a_flat_follower_by_its_closed_form():
     assert m.diagnose(motion.states[3]).dof == 1
 
 
+def test_a_roller_turns_by_its_closed_form():
+    """An eccentric cam and an offset follower: (ω₂ − α̇) r₂ = −(ω₁ − α̇) r₁, with the angle α of the line of centres."""
+    r, e, roll, offset = 0.3, 0.1, 0.08, 0.05
+    m = cd.Mechanism("cam")
+    cam = m.body("cam")
+    follower, roller = (m.body(name, position=(offset, 0.45, 0)) for name in ("follower", "roller"))
+    shaft = m.revolute("shaft", m.ground.frame(), cam.frame())
+    m.prismatic("guide", m.ground.frame((offset, 0, 0), z=Y, x=X), follower.frame(z=Y, x=X))
+    pin = m.revolute("pin", follower.frame(), roller.frame())
+    m.contact("touch", cam.attach(G.circle(r), cam.frame((e, 0, 0))), roller.attach(G.circle(roll)), mode="roll")
+    m.drive("motor", shaft, lambda t: 2 * cd.pi * t)
+    motion = m.move(np.linspace(0.0, 1.0, 11))
+    assert motion.ok, motion.text()
+    turned = 2 * np.pi * motion.times
+    across = offset - e * np.cos(turned)
+    height = np.sqrt((r + roll) ** 2 - across**2)
+    assert np.abs(motion.positions("follower")[:, 1] - e * np.sin(turned) - height).max() < 1e-12
+    line = np.arctan2(height, across)
+    expected = line - (turned - line) * r / roll
+    assert np.ptp(motion.coordinate(pin) - expected) < 5e-11
+
+
 def discs(by_contact: bool) -> cd.Mechanism:
     """Two discs on eccentric pivots that touch, or the four-bar of their centres."""
     m = cd.Mechanism("discs")
@@ -75,6 +97,18 @@ def involute(base: float):
     return G.traced(lambda u: (base * (cd.cos(u) + u * cd.sin(u)), base * (cd.sin(u) - u * cd.cos(u))), (0.1, 1.4))
 
 
+def ovals(a: float, c: float, mode: str) -> cd.Mechanism:
+    """Two equal ellipses with the half axis a, hinged at their foci, c from the centres [m]; one turn in a second."""
+    curve = G.ellipse(a, np.sqrt(a * a - c * c))
+    m = cd.Mechanism("ovals")
+    first, second = m.body("first"), m.body("second", position=(2 * a, 0, 0), orientation=(Z, np.pi))
+    shaft = m.revolute("A", m.ground.frame(), first.frame((c, 0, 0)))
+    m.revolute("B", m.ground.frame((2 * a, 0, 0)), second.frame((-c, 0, 0)))
+    m.contact("mesh", first.attach(curve), second.attach(curve), mode=mode)
+    m.drive("motor", shaft, lambda t: 2 * cd.pi * t)
+    return m
+
+
 @pytest.mark.parametrize("mode", ["slide", "roll"])
 def test_elliptical_gears_turn_many_times_through_the_poses_in_which_their_contact_cannot_drive(mode):
     """tan(φ₂/2) = (1 − e)/(1 + e)·tan(φ₁/2): at φ₁ = 0, π, … the normal passes through both hinges.
@@ -82,13 +116,8 @@ def test_elliptical_gears_turn_many_times_through_the_poses_in_which_their_conta
     There the gap does not change with either angle, so only rolling determines the speed of the second gear.
     """
     a, c = 0.1, 0.06
-    curve = G.ellipse(a, np.sqrt(a * a - c * c))
-    m = cd.Mechanism("ovals")
-    first, second = m.body("first"), m.body("second", position=(2 * a, 0, 0), orientation=(Z, np.pi))
-    shaft = m.revolute("A", m.ground.frame(), first.frame((c, 0, 0)))
-    other = m.revolute("B", m.ground.frame((2 * a, 0, 0)), second.frame((-c, 0, 0)))
-    m.contact("mesh", first.attach(curve), second.attach(curve), mode=mode)
-    m.drive("motor", shaft, lambda t: 2 * cd.pi * t)
+    m = ovals(a, c, mode)
+    other = m["B"]
     times = np.linspace(0.05, 10.05, 101)  # among them 0.5, 1.0, …
     motion = m.move(times)
     assert motion.ok, motion.text()
@@ -99,6 +128,28 @@ def test_elliptical_gears_turn_many_times_through_the_poses_in_which_their_conta
     near = a * (1 - (c / a) ** 2) / (1 + c / a * np.cos(2 * half))
     speeds = np.array([[state[name].angular_velocity[2] for name in ("first", "second")] for state in motion.states])
     assert np.abs(speeds[:, 0] * near + speeds[:, 1] * (2 * a - near)).max() < (1e-9 if mode == "roll" else 1e-6)
+
+
+def test_a_gear_drags_a_sledge_through_a_pose_in_which_its_contact_cannot_drive():
+    """Then the poses are not determined by the driver, and velocities are integrated: the blade does not slip."""
+    a, c = 0.1, 0.06
+    m = ovals(a, c, "roll")
+    sledge = m.body("sledge", position=(0.6, 0.3, 0))
+    m.planar("ice", m.ground.frame(), sledge.frame())
+    m.distance("rope", m["first"].point((-a, 0, 0)), sledge.point((-0.1, 0, 0)), 0.6)
+    m.knife_edge("blade", sledge.frame(z=Y))
+    motion = m.move(np.linspace(0.4, 0.6, 9))
+    assert motion.ok, motion.text()
+    assert motion.undriven[0].bodies == ("sledge",)
+    for state in motion.states:
+        near = a * (1 - (c / a) ** 2) / (1 + c / a * np.cos(2 * np.pi * state.time))
+        first, second = (state[name].angular_velocity[2] for name in ("first", "second"))
+        assert abs(first * near + second * (2 * a - near)) < 1e-11
+        assert abs(state["sledge"].velocity @ state["sledge"].vector((0, 1, 0))) < 1e-11
+    ratio = (1 - c / a) / (1 + c / a)
+    half = np.pi * motion.times
+    turned = np.unwrap(-2 * np.arctan2(ratio * np.sin(half), np.cos(half)))
+    assert np.ptp(motion.coordinate(m["B"]) - turned) < 1e-10
 
 
 def test_involute_flanks_turn_at_a_constant_ratio():

@@ -10,6 +10,9 @@ Two things can end a motion.  At a *dead point* the drivers cannot move the mech
 singular and the rates become unbounded, so that ever smaller steps are rejected.  If a driver pushes a coordinate
 against a *limit*, there is no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is
 singular as well, but the motion continues: see :mod:`cardan.analysis.crossing`.
+
+With rate rows, and freedoms that the drivers leave, velocities are integrated (:mod:`cardan.analysis.undriven`), and
+their rows tell whether a pose is singular.
 """
 
 from __future__ import annotations
@@ -198,11 +201,21 @@ class _Path:
         """
         found = undriven(self.system.rated, rates.linearize(self.system, self.problem, q))
         self._is_free = any(not one.at_rest for one in found)
-        self._freedoms = sum(one.freedoms for one in found)
         self._damping = rates.DAMPING if found else rates.LEAST_DAMPING
+        self._leading, leading = (self.system, self.problem), found
         if self._rated is not None:
             found = undriven(self.system.rated, rates.linearize(*self._rated, q))
+            if self._is_free:  # rate rows lead free bodies, also through poses in which the joints are singular
+                self._leading, leading = self._rated, found
+        self._freedoms = sum(one.freedoms for one in leading)
         self.undriven = found
+
+    def _find_freedoms_near(self, time: float) -> None:
+        """Find what is free in a pose nearby, at a time: a singular pose has more freedoms."""
+        near, _ = self._newton(self.q, time, strict=False)
+        if near is not None:
+            self._find_freedoms(near)
+            self._linearization = self._linearize(self.q, 0)
 
     def _rates(
         self, q: FloatArray, time: float, known: rates.Decomposition | rates.Factorization | None = None
@@ -268,9 +281,14 @@ class _Path:
             time = target if step == left else self.time + sign * step
             if step < left and (step < LEAST_STEP * self._span or time == self.time):
                 return self._ended(self.time + sign * 4.0 * max(LEAST_STEP * self._span, np.spacing(abs(self.time))))
-            found, contraction = self._newton(self.q, time)
-            if found is not None and self._is_free:
-                found = self._with_least_velocity(found, time)
+            if self._leading is self._rated and self._least_velocity is None:
+                self._find_freedoms_near(time)
+            if self._leading is self._rated:
+                found, contraction = self._with_least_velocity(None, time), 0.0
+            else:
+                found, contraction = self._newton(self.q, time)
+                if found is not None and self._is_free:
+                    found = self._with_least_velocity(found, time)
             ahead = self._linearization if found is None else self._linearize(found, self._linearization.rank)
             if not self._continues(ahead, step):
                 found = None
@@ -304,17 +322,23 @@ class _Path:
         return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
     def _linearize(self, q: FloatArray, rank: int) -> Linearization | SparseLinearization:
+        """The equations whose J tells about branches and dead points, linearised; rank: that of earlier poses."""
         if self.problem.unknowns > rates.DENSE_UNKNOWNS:
-            return SparseLinearization(self.system, self.problem, q, self._damping, self._freedoms)
-        return Linearization(self.system, self.problem, q, rank)
+            damping = rates.DAMPING if self._freedoms else rates.LEAST_DAMPING
+            return SparseLinearization(*self._leading, q, damping, self._freedoms)
+        return Linearization(*self._leading, q, rank)
 
-    def _with_least_velocity(self, near: FloatArray, time: float) -> FloatArray | None:
-        """The pose at a time, of the motion with the least velocities; near: a pose there, by Newton's iteration."""
-        rotation = self._rotation
+    def _with_least_velocity(self, near: FloatArray | None, time: float) -> FloatArray | None:
+        """The pose at a time, of the motion with the least velocities.
+
+        near: a pose there, by Newton's iteration; None where rate rows lead, since poses may be singular.
+        """
+        rotation = self._rotation if near is not None else 0.0
         if self._least_velocity is None:
-            self._find_freedoms(near)  # a singular pose has more of them
-            if not self._is_free:
-                return near
+            if near is not None:
+                self._find_freedoms(near)  # a singular pose has more of them
+                if not self._is_free:
+                    return near
 
             def project(guess: FloatArray, time: float) -> FloatArray | None:
                 limited, self._job = self._job, self._unlimited
@@ -329,7 +353,7 @@ class _Path:
             )
         found = self._least_velocity.pose(time, self.time)
         self._rotation = rotation if found is None else max(rotation, self._rotation_to(found))
-        return found
+        return found if near is not None or self._rotation <= MOST_ROTATION else None
 
     def _kept_part(self, q: FloatArray, time: float, linearization: Linearization | SparseLinearization) -> float:
         """1.0 if turns are counted and limits kept in a step to a pose; else the fraction of the step to try next."""
@@ -412,7 +436,7 @@ class _Path:
     def _bridge(self, sign: float, step: float) -> bool:
         """Whether branches cross within some steps of the rejected size; if so, build the bridge over the crossing."""
         if self.problem.unknowns > MOST_UNKNOWNS or (self._rated is not None and self._is_free):
-            return False  # rate rows of free bodies are integrated; a bridge would not satisfy them in between
+            return False  # rate rows of free bodies are integrated
 
         def newton(guess: FloatArray, time: float) -> FloatArray | None:
             return self._newton(guess, time, strict=False)[0]
@@ -508,7 +532,7 @@ class _Path:
             text = f"{where} branches seem to cross (least singular value {least:.1e} of the largest)"
             return MotionStatus.LOST, f"{text}; crossings are not followed with more than {MOST_UNKNOWNS} unknowns"
         if least < SINGULAR:
-            what = locked(self.system, self.problem, self.q, self.time, self._linearization.known)
+            what = locked(*self._leading, self.q, self.time, self._linearization.known)
             text = f"{where} a dead point is reached (least singular value {least:.1e} of the largest)"
             return MotionStatus.DEAD_POINT, f"{text}: {what}"
         if unmet:
@@ -533,9 +557,10 @@ class _Path:
 
     def _are_rates_bounded(self, least: float) -> bool:
         """Whether the velocities do not increase as 1/σ towards a singular pose, as they do towards a dead point."""
-        rate, _ = rates.driver_rates(self.system, self.problem, self.time, self.q)
-        velocity = self._linearization.known.solve(rate) / self.problem.scales[self.problem.rows :]
-        driven = np.linalg.norm(rate * self.problem.scales[: self.problem.rows])
+        system, problem = self._leading
+        rate, _ = rates.driver_rates(system, problem, self.time, self.q)
+        velocity = self._linearization.known.solve(rate) / problem.scales[problem.rows :]
+        driven = np.linalg.norm(rate * problem.scales[: problem.rows])
         return bool(least * np.linalg.norm(velocity) < BOUNDED * driven)
 
     def _least(self) -> float:

@@ -125,6 +125,8 @@ class LeastVelocity:
             return np.full_like(y, np.nan)
         known = rates.linearize(*self._rated, q)
         v = known.solve(rates.driver_rates(*self._rated, time, q)[0]).reshape(-1, 6)
+        # quaternions of the length that they have in y: otherwise a loss of length would change their rotation
         p = q[: self._end].reshape(-1, layout.POSE)[:, 3:]
+        p = p * np.linalg.norm(y.reshape(self._units.shape)[:, 3:], axis=1, keepdims=True)
         spin = np.hstack([np.zeros((len(v), 1)), 0.5 * v[:, 3:]])
         return np.hstack([v[:, :3] / self._units[:, :3], euler.multiply(p, spin)]).ravel()
