@@ -230,7 +230,7 @@ def run(first: int, cases: int) -> tuple[Counter[str], float, list[str]]:
     texts = seeds()
     for text, as_json in texts:
         assert judge(text, as_json)[0] == "valid"  # also loads every module, before imports are watched
-    judge("cardan = 1\n[bodies.a]\nposition = 1\n", False)
+    judge("cardan = 1\n[bodies.a]\nposition = 1  # text that the standard library reads\n", False)
     judge("x", True)
     sys.addaudithook(_audit)
     counted: Counter[str] = Counter()

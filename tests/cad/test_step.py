@@ -225,6 +225,22 @@ def test_parts_hinged_on_their_cylinders_assemble_from_scattered_poses(linkage):
     assert result.ok and result.residual <= 1e-9
 
 
+def test_a_pick_of_one_part_is_refused_on_the_body_of_another(linkage):
+    m = cd.Mechanism("mixed")
+    crank, rocker = (m.add(linkage[name]) for name in ("crank", "rocker"))
+    face = linkage["crank"].cylinders()[0]
+    for use in (face.frame, face.point, face.vector, face.attach_to, linkage["crank"].vertices[0].point):
+        with pytest.raises(
+            cd.ModelError, match="of part 'crank', but body 'rocker' is made of part 'rocker'; give"
+        ):
+            use(rocker)
+        use(crank)
+        use(m.copy()["crank"])
+    assert face.point(m.ground).body is m.ground  # not made of a part: the user's own choice
+    assert face.point(m.body("plain")).body.name == "plain"
+    assert face.point(m.add(linkage["crank"], "second crank")).body.name == "second crank"
+
+
 def _distance(assembly, a, f, b, g):
     """Distance of the axes of two faces, both along z, as placed."""
     from cardan.math import euler

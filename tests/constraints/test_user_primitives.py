@@ -1142,3 +1142,22 @@ def test_a_new_process_loads_a_primitive_within_30_ms_and_compiles_no_solver(own
         if turn:
             milliseconds.append(float(took) / slowness())
     assert min(milliseconds) <= 30.0
+
+
+def test_a_recipe_is_generated_once_and_signed_zeros_are_kept_apart(monkeypatch) -> None:
+    from cardan.constraints import user
+
+    def made(zero: float) -> cd.Mechanism:
+        m = cd.Mechanism("m")
+        a, b = m.body("a"), m.body("b")
+        first = m.revolute("first", m.ground.frame(), a.frame())
+        m.revolute("second", a.frame((1, 0, 0)), b.frame())
+        m.couple("c", first, m.joints["second"], lambda q: cd.atan2(cd.sin(q) * 1e-3, zero))
+        return m
+
+    texts = [dict(made(zero).joints["c"].parameters)["function"].text for zero in (0.0, -0.0)]
+    assert texts[0] != texts[1]
+    calls = []
+    monkeypatch.setattr(user.codegen, "user_module", lambda trace: calls.append(trace) or "")
+    assert dict(made(-0.0).joints["c"].parameters)["function"].text == texts[1]
+    assert not calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +45,12 @@ class Part:
         """A shape for ``body.attach``."""
         vertices, faces, _ = self._data["mesh"]
         return Mesh(vertices, faces, f"the mesh of part {self.name!r}")
+
+    @cached_property
+    def _key(self) -> str:
+        """Equal for parts of equal triangles, whose faces have the same places."""
+        vertices, faces, _ = self._data["mesh"]
+        return hashlib.sha256(vertices.tobytes() + faces.tobytes()).hexdigest()
 
     @property
     def triangle_faces(self) -> NDArray[np.int64]:
@@ -132,6 +139,7 @@ class Part:
                 raise ModelError(f"part {own!r} was given density= and {both[0]}=; give one of them")
             mass = {"mass": density * self.volume, "center": self.center, "inertia": density * self.inertia}
         body = mechanism.body(own, **{**pose, **mass, **options})
+        body._part = self.name, self._key
         if len(self._data["mesh"][1]):
             body.attach(self.mesh, color=self.color)
         return body

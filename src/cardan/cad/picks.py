@@ -61,17 +61,30 @@ class Pick:
             raise ModelError(f"{self!r} has no axis; pick a plane, a line, or a face or edge of revolution")
         return self.origin, self.z
 
+    def _check_body(self, body: Body) -> None:
+        """ModelError if a body is made of a part of another shape, where this place is meaningless."""
+        if body._part is not None and body._part[1] != self.part._key:
+            own, other = self.part.name, body._part[0]
+            what = "vertex" if self.kind == "vertex" else f"{self.kind} {self.name or self.number}"
+            raise ModelError(
+                f"the {what} is of part {own!r}, but body {body.name!r} is made of part {other!r}; give the body of "
+                f"part {own!r}, or pick on part {other!r}"
+            )
+
     def frame(self, body: Body) -> Frame:
         """The frame for a joint, on the body made of the part: its origin is :attr:`middle`."""
         _, z = self._framed()
+        self._check_body(body)
         return body.frame(self.middle.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
 
     def point(self, body: Body) -> Point:
         """Its centre as a point of a body; of an axis the point on it that is nearest to the centre."""
+        self._check_body(body)
         return body.point(self.middle.tolist())
 
     def vector(self, body: Body) -> Direction:
         """Its axis, normal or direction on a body."""
+        self._check_body(body)
         return body.vector(self._framed()[1].tolist())
 
     @property
@@ -107,6 +120,7 @@ class Face(Pick):
         trimmed: the part of it that the loops of the face bound, as NURBS; a contact ends there.  Otherwise the whole
         surface: a plane, cylinder, cone, sphere or torus where the file has one.
         """
+        self._check_body(body)
         if trimmed:
             return body.attach(self.geometry)
         own = self._surface()

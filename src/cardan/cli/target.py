@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cardan.errors import CardanError, ModelError
-from cardan.files import reader, spec, writer
+from cardan.files import reader, spec
 from cardan.mechanism import Mechanism
 from cardan.system import check
 from cardan.system.state import State
@@ -162,7 +162,7 @@ def save_reached(mechanism: Mechanism, state: State, path: Path) -> None:
         pose = state[name]
         body.position, body.orientation = pose.position, pose.quaternion
     reached.poses[REACHED] = state
-    writer.save(reached, path)
+    reached.save(path)
 
 
 def write_rows(path: Path, titled: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ from cardan.errors import ModelError
 MOST_ROWS = 64
 RATE_UNITS: dict[str, Unit] = {"m/s": "m", "rad/s": "rad"}  # of a rate row, and of its integral
 MOST_DEPTH = 8  # of nested lists that a function may return
+MOST_KNOWN = 256  # recipes whose text is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +59,42 @@ class Recipe:
     @staticmethod
     def rebuild(recipe: Recipe) -> Primitive:
         """The primitive of a recipe."""
-        kinds = features_of(recipe.arguments)
-        components = sum(kind.components for kind in kinds)
-        try:
-            graph = Graph.from_plain(recipe.nodes, components, len(recipe.parameters), recipe.of_rates)
-            if recipe.of_rates:
-                graph.rates = {graph.variable(f"x{i}"): graph.variable(f"v{i}") for i in range(components)}
-            rows = [graph.nodes[k] for k in recipe.rows]
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise ModelError(
-                f"primitive {recipe.name!r} is not a valid recorded equation: {error}; it must be made by cd.primitive "
-                "from a function that only computes"
-            ) from None
-        trace = graph, graph.nodes[:components], rows
-        text = codegen.user_module(trace)
-        # a rate row depends on velocities in the world, whatever its features are on
-        indifferent = not recipe.of_rates and is_indifferent(graph, kinds, rows)
-        flags = {"absolute": _is_absolute(trace, kinds), "indifferent": indifferent}
-        return user_primitive(recipe, text, len(rows), **flags)
+        exact = repr(recipe)  # recipes with 0.0 and -0.0 compare equal
+        if exact not in _known:
+            if len(_known) >= MOST_KNOWN:
+                _known.clear()
+            _known[exact] = _generated(recipe)
+        text, count, flags = _known[exact]
+        return user_primitive(recipe, text, count, **flags)
 
     def reduced(self, made: Primitive) -> tuple[Callable[[Recipe], Primitive], tuple[Recipe]]:
         """The pickled form; it does not contain the function, so another process does not need it."""
         return Recipe.rebuild, (self,)
+
+
+_known: dict[str, tuple[str, int, dict[str, bool]]] = {}  # by recipes: they are rebuilt when they are unpickled
+
+
+def _generated(recipe: Recipe) -> tuple[str, int, dict[str, bool]]:
+    """The text of the kernels of a recipe, its number of rows, and what is known of them."""
+    kinds = features_of(recipe.arguments)
+    components = sum(kind.components for kind in kinds)
+    try:
+        graph = Graph.from_plain(recipe.nodes, components, len(recipe.parameters), recipe.of_rates)
+        if recipe.of_rates:
+            graph.rates = {graph.variable(f"x{i}"): graph.variable(f"v{i}") for i in range(components)}
+        rows = [graph.nodes[k] for k in recipe.rows]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ModelError(
+            f"primitive {recipe.name!r} is not a valid recorded equation: {error}; it must be made by cd.primitive "
+            "from a function that only computes"
+        ) from None
+    trace = graph, graph.nodes[:components], rows
+    text = codegen.user_module(trace)
+    # a rate row depends on velocities in the world, whatever its features are on
+    indifferent = not recipe.of_rates and is_indifferent(graph, kinds, rows)
+    flags = {"absolute": _is_absolute(trace, kinds), "indifferent": indifferent}
+    return text, len(rows), flags
 
 
 def primitive(

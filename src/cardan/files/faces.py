@@ -19,7 +19,7 @@ from cardan.constraints.expression import TracingError
 from cardan.errors import ModelError
 from cardan.files import printing
 from cardan.files.formula import Formula
-from cardan.files.looks import Unit
+from cardan.files.units import Unit
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.face import Face
 from cardan.geometry.nurbs import Curve, Surface

@@ -6,12 +6,13 @@ Lengths and angles are in the units of the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from cardan.errors import ModelError
+from cardan.files.units import Unit
 from cardan.shapes import Shape, makers
 from cardan.shapes.gears import Gear
 from cardan.shapes.mesh import Mesh, mesh
@@ -28,7 +29,6 @@ PIECES: Final[Mapping[str, tuple[str, ...]]] = {  # quantities of their numbers
     "arc": ("length", "length", "length", "angle", "angle"),
     "involute": ("length", "angle", "", "angle", "angle"),
 }
-Unit = Callable[[Any, str], Any]  # from a number and its quantity, "length", "angle" or "", to that in other units
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "box": ("size",),
     "cylinder": ("radius", "height", "bore"),

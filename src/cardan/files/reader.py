@@ -12,12 +12,12 @@ import numpy as np
 
 from cardan.constraints import user
 from cardan.errors import ModelError
-from cardan.files import looks, spec, text
+from cardan.files import spec, text
 from cardan.files.ends import Ends
 from cardan.files.formula import name_problem
 from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
-from cardan.files.units import Units
+from cardan.files.units import Unit, Units
 from cardan.files.values import Skip, short
 from cardan.joints import Coordinate
 from cardan.lazy import LazyModule
@@ -28,6 +28,7 @@ from cardan.system.parts import Body, CountedAngle, Frame
 from cardan.system.state import Index, State
 from cardan.system.system import touches
 
+_looks = LazyModule("cardan.files.looks")
 _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 
 MOST_BYTES: Final = 64_000_000  # of a file
@@ -286,7 +287,7 @@ class Reader(Ends):
         table = self._table(path, value)
         is_face = "geometry" in table
         try:
-            made = self._geometry(path, table) if is_face else looks.read(table, self._sized(path))
+            made = self._geometry(path, table) if is_face else _looks.read(table, self._sized(path))
             place: dict[str, Any] = {key: table[key] for key in ("origin", "z", "x") if key in table}
             frame = self._feature(path, {"body": body.name, **place}, body)
             assert isinstance(frame, Frame)
@@ -304,7 +305,7 @@ class Reader(Ends):
                 raise
             self.problem(path, str(error))
 
-    def _sized(self, path: Path) -> looks.Unit:
+    def _sized(self, path: Path) -> Unit:
         """Numbers of a shape, in SI.  In files of version 1 they are in SI whatever the units are."""
         in_units = self._version > 1
         return lambda number, quantity: self._number(path, number, quantity if in_units else "")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -53,16 +52,9 @@ def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
         else:
             document = _fast(text, number)
             if document is None:
-                if long := _LONG.search(text):  # Python reads it, but refuses to print it
-                    line = text.count("\n", 0, long.start()) + 1
-                    raise SyntaxProblem("it has an integer of thousands of digits", line)
-                document = tomllib.loads(text, parse_float=number)
+                document = _standard(text, number)
     except RecursionError:
         raise SyntaxProblem("it is nested too deeply", _deepest(text)) from None
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)", str(error))
-        line = int(found.group(1)) if found and found.group(1) else text.count("\n") + 1
-        raise SyntaxProblem(f"it is not valid TOML: {error}", line) from None
     except json.JSONDecodeError as error:
         raise SyntaxProblem(f"it is not valid JSON: {error.msg}", error.lineno) from None
     except (ValueError, ArithmeticError) as error:  # an integer of thousands of digits, a decimal out of range
@@ -70,6 +62,21 @@ def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SyntaxProblem("it must be one table of keys and values", 1)
     return document
+
+
+def _standard(text: str, number: Callable[[str], Any]) -> dict[str, Any]:
+    """The document, by the standard library."""
+    import tomllib  # which most files do not need
+
+    if long := _LONG.search(text):  # Python reads it, but refuses to print it
+        line = text.count("\n", 0, long.start()) + 1
+        raise SyntaxProblem("it has an integer of thousands of digits", line)
+    try:
+        return tomllib.loads(text, parse_float=number)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)", str(error))
+        line = int(found.group(1)) if found and found.group(1) else text.count("\n") + 1
+        raise SyntaxProblem(f"it is not valid TOML: {error}", line) from None
 
 
 def _deepest(text: str) -> int:

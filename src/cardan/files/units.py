@@ -6,7 +6,7 @@ A conversion multiplies decimals exactly and rounds once, so that a saved number
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Final
@@ -26,6 +26,7 @@ UNITS: Final[Mapping[str, Mapping[str, Decimal]]] = {
     "angle": {"rad": Decimal(1), "deg": _PI / 180, "turn": 2 * _PI},
     "mass": {"kg": Decimal(1), "g": Decimal("0.001"), "t": Decimal(1000)},
 }
+Unit = Callable[[Any, str], Any]  # from a number and its quantity, "length", "angle" or "", to that in other units
 SI: Final[Mapping[str, str]] = {"length": "m", "angle": "rad", "mass": "kg"}
 
 # Quantities of options by their names: those in header units; "" is in SI, or a pure number.  "coordinate": a length or

@@ -139,6 +139,7 @@ class Body:
         "_orientation",
         "_owner",
         "_packed",
+        "_part",
         "_position",
         "_serial",
     )
@@ -168,6 +169,7 @@ class Body:
         self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
         self._center = check.vector((0.0, 0.0, 0.0) if center is None else center, f"the center of body {name!r}")
         self._attachments: tuple[Attachment, ...] = ()
+        self._part: tuple[str, str] | None = None  # name and key of the CAD part that it was made of
         self._pack()
 
     def _check_given(self, word: str) -> None:
