@@ -13,6 +13,7 @@ from cardan.joints.coordinates import Coordinate
 from cardan.joints.registry import Joint
 from cardan.math import euler
 from cardan.system import check
+from cardan.system.formulas import plain
 from cardan.system.layout import ABOUT_Z, ANYHOW, CROSSED, STILL
 from cardan.system.orientation import orientation
 from cardan.system.parts import Body, Frame
@@ -62,7 +63,12 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
     moved = drawn.moved({body: pose for body, pose in rows.items() if body not in poses})
     moved = moved.moved({body: (p, q) for body, (p, q) in poses.items()})
     state = State(
-        moved.names, moved._index, moved.coordinates, angles=_angles(mechanism, moved, values), time=drawn.time
+        moved.names,
+        moved._index,
+        moved.coordinates,
+        angles=_angles(mechanism, moved, values),
+        time=drawn.time,
+        variables=moved.variables,
     )
     for joint in closing:
         for word, value in values.get(joint.name, {}).items():
@@ -163,7 +169,8 @@ def _next(joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -
     (o_A, F_A), (o_B, F_B) = _local(joint.a), _local(joint.b)
     (p_a, R_a), (p_b, R_b) = joint.a.body.authored(), joint.b.body.authored()
     d_drawn = (R_a @ F_A).T @ (p_b + R_b @ o_B - p_a - R_a @ o_A)
-    d, R = relative(joint.edge, given, d_drawn, (R_a @ F_A).T @ R_b @ F_B)
+    edge = joint.edge.drawn(joint.a.body.owner._book.values) if joint.edge.bindings else joint.edge
+    d, R = relative(edge, given, d_drawn, (R_a @ F_A).T @ R_b @ F_B)
     if not forward:
         (o_A, F_A), (o_B, F_B) = (o_B, F_B), (o_A, F_A)
         d, R = -R.T @ d, R.T
@@ -174,8 +181,8 @@ def _next(joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -
 
 def _local(end: Any) -> Place:
     if isinstance(end, Frame):
-        return np.array(end.origin), np.column_stack([end.x, end.y, end.z])
-    return np.array(end.position), np.eye(3)
+        return np.array(plain(end.origin)), np.column_stack([plain(axis) for axis in (end.x, end.y, end.z)])
+    return np.array(plain(end.position)), np.eye(3)
 
 
 def relative(edge: Edge, given: Mapping[str, Any], d: FloatArray, R: FloatArray) -> Place:
@@ -220,8 +227,8 @@ def _angles(mechanism: Any, moved: State, values: Mapping[str, Mapping[str, Any]
         if word in values.get(joint.name, {})
     }
     for counted in mechanism._counted_angles():
-        x, y = (moved[counted.a].vector(v) for v in (counted.x, counted.y))
-        w = moved[counted.b].vector(counted.v)
+        x, y = (moved[counted.a].vector(plain(v)) for v in (counted.x, counted.y))
+        w = moved[counted.b].vector(plain(counted.v))
         angle = math.atan2(y @ w, x @ w)
         near = given.get(counted.key, angle)
         found[counted.key] = angle + 2.0 * math.pi * round((near - angle) / (2.0 * math.pi))
