@@ -867,3 +867,152 @@ def test_the_state_of_a_failure_is_within_the_bounds_and_can_be_diagnosed():
     result = m.assemble(free=["length"])
     assert not result.ok and 0.2 <= result.state.variables["length"] <= 0.8
     assert m.diagnose(result.state, free=["length"]).text()
+
+
+# -- values that formulas do not allow ---------------------------------------------------------------------------------
+
+
+def hinged_about(axis, parameters=True):
+    m = cd.Mechanism("axis")
+    a = m.parameter("a", axis) if parameters else axis
+    m.revolute("A", m.ground.frame(z=(0.1 * a * a, 0, a), x=Y), m.body("b").frame(z=Z, x=Y))
+    return m
+
+
+def test_an_axis_may_be_reversed_by_its_parameter():
+    """A formula of an axis is that of the plain number on both sides of zero, in every way to give a value."""
+    plain, m = hinged_about(-0.5, False), hinged_about(0.5)
+    expected, state = plain.assemble().state, m.assemble().state
+    assert expected["b"].matrix[2, 2] < -0.9
+    many = m.assemble_many(state, values={"a": [0.5, -0.5]})
+    listed = m.assemble_many([state, state.with_variables({"a": -0.5})])
+    single = m.assemble(state.with_variables({"a": -0.5}))
+    m["a"].value = -0.5
+    for found in (single.state, m.assemble().state, many.state(1), listed.state(1)):
+        assert found.variables["a"] == -0.5
+        assert plain.diagnose(plain.state.moved({"b": found["b"]})).assembled
+    assert np.array_equal(m.system.floats, plain.system.floats)
+
+
+def test_a_component_of_an_axis_may_vanish():
+    m = cd.Mechanism("axis")
+    a = m.parameter("a", 0.5)
+    m.revolute("A", m.ground.frame(z=(0.3, 0, a), x=Y), m.body("b").frame(z=X, x=Y))
+    a.value = 0.0
+    assert m.assemble().state["b"].matrix == pytest.approx(np.eye(3), abs=1e-12)
+
+
+def test_many_values_are_checked_as_single_ones_are():
+    m = slider_crank()
+    state = m.assemble().state
+    with pytest.raises(cd.ModelError, match=r"start 1 are not valid: .*'crank_length' is 0\.001; it must lie within"):
+        m.assemble_many(state, values={"crank_length": [0.2, 0.001]})
+    with pytest.raises(cd.ModelError, match=r"start 1 are not valid: .*'crank_length' is 0\.001; it must lie within"):
+        m.assemble_many([state, state.with_variables({"crank_length": 0.001})])
+    with pytest.raises(cd.ModelError, match="different numbers of starts"):
+        m.assemble_many(state, values={"crank_length": [0.2, 0.21], "offset": [0.0]})
+    for kind, option, value, match in (
+        ("gear", "ratio", 0.0, "ratio is 0.0"),
+        ("distance", "length", -0.7, "above zero"),
+        ("belt", "radius_2", -0.3, "above zero"),
+        ("angle", "angle", 4.0, "between 0 and π"),
+    ):
+        m = with_option(kind, option, NUMBERS[kind][option])
+        m["p"].book.bounds[0] = (-math.inf, math.inf)
+        with pytest.raises(cd.ModelError, match=rf"start 2 are not valid: .*{match}"):
+            m.assemble_many(m.assemble().state, values={"p": [NUMBERS[kind][option]] * 2 + [value]})
+    m = hinged_about(0.5)
+    with pytest.raises(cd.ModelError, match=r"start 0 are not valid: the axis z .*must not be zero"):
+        m.assemble_many(m.state, values={"a": [0.0]})
+
+
+def test_a_free_radius_below_zero_is_no_assembly():
+    m = cd.Mechanism("belt")
+    radius = m.parameter("radius", 0.5)
+    a, b = (m.revolute(f"hinge_{k}", m.ground.frame((k, 0, 0), x=X), m.body(f"w{k}").frame(x=X)) for k in (0, 1))
+    m.belt("belt", a, b, radius_1=radius, radius_2=0.3)
+    m.drive("in", a, 0.5)
+    m.drive("out", b, -0.5)  # only a radius of −0.3 m would do
+    found = m.assemble(free=["radius"])
+    assert not found.ok
+    assert "radius_1 is -0.3" in found.text() and "must be above zero" in found.text()
+    assert not m.assemble_many([m.state] * 2, free=["radius"]).ok.any()
+    radius.value = 0.2
+    m.remove("out")
+    m.drive("out", b, 0.5)
+    assert m.assemble(free=["radius"]).state.variables["radius"] == pytest.approx(0.3, abs=EXACT)
+
+
+def test_the_least_cost_is_within_the_limits_of_joints():
+    """A rod from (2, 0) to the end of an arm of length 1 at an angle between 0.3 and 0.5: L² = 5 − 4 cos φ."""
+    m = cd.Mechanism("limited")
+    length, arm = m.parameter("length", 0.8), m.body("arm")
+    hinge = m.revolute("A", m.ground.frame(x=X), arm.frame(x=X))
+    m.limit("stop", hinge, lower=0.3, upper=0.5)
+    m.distance("rod", m.ground.point((2, 0, 0)), arm.point((1, 0, 0)), length)
+    for cost, angle in ((length * 1.0, 0.3), (-length, 0.5), ((length - 1.15) ** 2, acos((5 - 1.15**2) / 4))):
+        found = m.assemble(free=["length"], least=cost)
+        assert found.ok, found.text()
+        assert found.coordinate(hinge) == pytest.approx(angle, abs=1e-9)
+        assert found.state.variables["length"] == pytest.approx(sqrt(5 - 4 * cos(angle)), abs=1e-9)
+
+
+# -- other verbs -------------------------------------------------------------------------------------------------------
+
+
+def test_adopt_takes_the_values_of_the_state():
+    m = slider_crank()
+    m.drive("there", m["slide"], 0.62)
+    found = m.assemble(free=["rod_length"])
+    m.adopt(found.state)
+    assert m["rod_length"].value == found.state.variables["rod_length"] != 0.4
+    assert m.assemble().iterations == 0
+    wrong = found.state.with_variables({"crank_length": 0.001})
+    with pytest.raises(cd.ModelError, match=r"crank_length.* within 0\.01"):
+        m.adopt(wrong)
+    assert m.assemble().iterations == 0
+
+
+def test_plain_values_of_states_and_results_have_the_parameters():
+    m = slider_crank()
+    m.drive("there", m["slide"], 0.62)
+    found = m.assemble(free=["rod_length"])
+    assert found.to_dict()["parameters"] == found.state.to_dict()["parameters"] == found.state.variables
+    assert found.state.variables["rod_length"] != 0.4
+
+
+def test_jacobians_and_forward_kinematics_of_points_with_parameters():
+    m, plain = slider_crank(), slider_crank(False, crank=0.22, rod=0.45)
+    values = {"crank_length": 0.22, "rod_length": 0.45}
+    state, expected = m.assemble(m.state.with_variables(values)).state, plain.assemble().state
+    tip, their_tip = m["rod"].point((m["rod_length"], 0.1, 0)), plain["rod"].point((0.45, 0.1, 0))
+    for by in ("bodies", "drivers"):
+        theirs = plain.jacobian(their_tip, expected, by=by)
+        assert m.jacobian(tip, state, by=by) == pytest.approx(theirs, abs=1e-10)
+    for name, value in values.items():
+        m[name].value = value
+    placed = m.state_at({"A": 0.9})
+    assert placed.coordinates == pytest.approx(plain.state_at({"A": 0.9}).coordinates, abs=1e-15)
+    assert placed.variables == {**values, "offset": 0.05}
+    screwed = [tilted(True), tilted(False)]
+    assert np.allclose(*[one.state_at({"S.angle": 0.4}).coordinates for one in screwed], atol=1e-14)
+
+
+def test_samples_stay_on_their_branch_and_fail_where_it_ends():
+    """Near a dead point cos φ = (x² + r² − L²)/(2 x r) has no solution for short rods; the others keep their sign."""
+    m = cd.Mechanism("dead point")
+    length = m.parameter("length", 0.4)
+    crank, slider = m.body("crank", orientation=euler.from_axis_angle(Z, 0.01)), m.body("slider", position=(0.6, 0, 0))
+    m.revolute("A", m.ground.frame(x=X), crank.frame(x=X))
+    m.prismatic("slide", m.ground.frame(z=X, x=Z), slider.frame(z=X, x=Z))
+    m.distance("rod", crank.point((0.2, 0, 0)), slider.point(), length)
+    x = 0.6 - 1e-5
+    m.drive("there", m["slide"], x)
+    state = m.assemble().state
+    phi = m["A"].coordinate(state)
+    found = m.tolerances(state, ["A"], {"length": 1e-4}, samples=500)
+    rng = np.random.default_rng([0, *b"length"])
+    cosines = (x**2 + 0.04 - (0.4 + 1e-4 * rng.standard_normal(500) / 3) ** 2) / (0.4 * x)
+    reached = np.abs(cosines) <= 1.0
+    assert 0 < found.failed == (~reached).sum() < 500
+    assert found.samples[:, 0] == pytest.approx(np.sign(phi) * np.arccos(cosines[reached]) - phi, abs=1e-6)

@@ -28,7 +28,7 @@ from cardan.lazy import LazyModule
 from cardan.system import check
 from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
-from cardan.system.formulas import Book, Formula, Parameter, bindings, plain
+from cardan.system.formulas import Book, Condition, Formula, Parameter, bindings, plain
 from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Bundle, Relation
@@ -168,7 +168,7 @@ class Mechanism:
         self._parameters: dict[str, Parameter] = {}
         self._book = Book()
         self._drawn: dict[str, float] = {}  # values of the parameters
-        self._used: list[int] | None = None  # nodes of the formulas in use
+        self._used: tuple[list[int], list[Condition]] | None = None  # nodes of the formulas in use, their conditions
         self._elsewhere: _Elsewhere | None = None  # the system at the values of the last state that had others
 
     def _next_serial(self) -> int:
@@ -260,18 +260,20 @@ class Mechanism:
         number = check.number(value, f"the value of parameter {name!r}")
         _check_bounds(name, number, parameter.lower, parameter.upper)
         self._redraw({**self._drawn, name: number})
-        self._book.periods[parameter._number] = parameter.period, number
 
     def _redraw(self, drawn: dict[str, float]) -> None:
-        values = self._book.evaluate(drawn)
-        self._book.check(values, self._nodes())
-        self._book.values, self._drawn = values, drawn
+        book = self._book
+        values = book.evaluate(drawn)
+        book.check(values, *self._formulas())
+        book.values, self._drawn = values, drawn
+        book.periods = [(period, values[node]) for (period, _), node in zip(book.periods, book.nodes, strict=True)]
 
-    def _nodes(self) -> list[int]:
-        """Nodes of the formulas that joints and loads use; kept until the next edit."""
+    def _formulas(self) -> tuple[list[int], list[Condition]]:
+        """Nodes of the formulas that joints and loads use, and their conditions; kept until the next edit."""
         if self._used is None:
             items: list[Joint | Load] = [*self._joints.values(), *self._rate_rows.values(), *self._loads.values()]
-            self._used = [node for item in items for node in _nodes_of(item)]
+            nodes = [node for item in items for node in _nodes_of(item)]
+            self._used = nodes, self._book.conditions_of(nodes)
         return self._used
 
     def _check_formula(self, what: str, formula: Formula) -> None:
@@ -293,7 +295,7 @@ class Mechanism:
             try:
                 for name, parameter in self._parameters.items():
                     _check_bounds(name, drawn[name], parameter.lower, parameter.upper)
-                self._book.check(values, self._nodes())
+                self._book.check(values, *self._formulas())
             except ModelError as error:
                 raise ModelError(f"the parameters of the state are not valid: {error}") from None
             self._elsewhere = _Elsewhere(self, drawn, values, None)
@@ -1041,12 +1043,20 @@ class Mechanism:
         return self.system.state()
 
     def adopt(self, state: State) -> None:
-        """Make a state the drawing: its poses become the authored poses.  Whole turns are not part of a drawing."""
+        """Make a state the drawing: its poses become the authored poses, its values those of the parameters.
+
+        Whole turns are not part of a drawing.
+        """
         if not isinstance(state, State):
             raise ModelError(f"adopt was given {state!r}; it must be a State, such as result.state")
         for body in self._bodies.values():
             if body.name not in state:
                 raise ModelError(f"adopt was given a state without body {body.name!r}; it must be of this mechanism")
+        values = {name: state.variables.get(name, value) for name, value in self._drawn.items()}
+        for name, value in values.items():
+            _check_bounds(name, value, self._parameters[name].lower, self._parameters[name].upper)
+        if values != self._drawn:
+            self._redraw(values)
         for body in self._bodies.values():
             pose = state[body]
             body.position = pose.position.tolist()
@@ -1114,7 +1124,7 @@ class Mechanism:
             raise ModelError(f"free is {free!r}; it must be a list of parameters or their names")
         names = tuple(dict.fromkeys([self._parameter_name(item) for item in free]))
         for name in names:
-            self._book.check_period(name, self._nodes())
+            self._book.check_period(name, self._formulas()[0])
         return self.system.with_variables(names) if names else self.system
 
     def _parameter_name(self, item: Any) -> str:
@@ -1148,15 +1158,53 @@ class Mechanism:
         options: as of :meth:`assemble`; ``max_seconds`` is for all starts together.
         """
         own = _checked_options(options, changes)
+        return self._assemble_many(starts, time, free, values, workers, progress, own)
+
+    def _assemble_many(
+        self,
+        starts: Any,
+        time: float | None,
+        free: Iterable[str | Parameter],
+        values: Mapping[Any, Any] | None,
+        workers: int | None,
+        progress: Progress | None,
+        own: AssemblyOptions,
+        bounded: bool = True,
+    ) -> BatchResult:
+        """bounded: False where values may be beyond the bounds of their parameters, as samples of tolerances may."""
         names = self._with_free(free).variables.free
         starts, given = _batch.starts_with_values(starts, values, self._drawn, self._parameter_name)
         both = [name for name in given if name in names]
         if both and values is not None:
             raise ModelError(f"parameter {both[0]!r} is free and in values; a free parameter starts from its state")
+        self._check_values(given, bounded)
         held = tuple([name for name in given if name not in names])
         system = self.system.with_variables(names, held) if names or held else self.system
         results: BatchResult = _batch.assemble_many(system, starts, time, own, workers, progress, given)
         return results
+
+    def _check_values(self, given: Mapping[str, Any], bounded: bool) -> None:
+        """ModelError where parameters have a value beyond their bounds, or one that a formula does not allow."""
+        if not given:
+            return
+        counts = {len(numbers): name for name, numbers in given.items()}
+        if len(counts) > 1:
+            told = ", ".join(f"{count} for {name!r}" for count, name in counts.items())
+            raise ModelError(f"values has numbers for different numbers of starts: {told}")
+        valid = self._book.are_valid({**self._drawn, **given}, self._formulas()[0])
+        for name, numbers in given.items():
+            parameter = self._parameters[name]
+            if bounded:
+                valid = valid & (parameter.lower <= numbers) & (numbers <= parameter.upper)
+        if not np.all(valid):
+            k = int(np.flatnonzero(~valid)[0])
+            own = {name: float(numbers[k]) for name, numbers in given.items()}
+            try:
+                for name, value in own.items() if bounded else ():
+                    _check_bounds(name, value, self._parameters[name].lower, self._parameters[name].upper)
+                self._book.check(self._book.evaluate({**self._drawn, **own}), *self._formulas())
+            except ModelError as error:
+                raise ModelError(f"the parameters of start {k} are not valid: {error}") from None
 
     def move(
         self,
@@ -1544,7 +1592,9 @@ class Mechanism:
 
         outputs: as of :meth:`sensitivity`.  tolerances: ``{"L": 0.1e-3, …}``.
         samples: parameters drawn from a normal distribution with σ = t/3, or a uniform one; the mechanism is assembled
-        for each, on all cores.  seed: of the draws, which depend on the names of the parameters, not on their order.
+        for each, on all cores, from the poses of the state and without restarts, which could lead to another branch.
+        Values may be beyond the bounds of a parameter.
+        seed: of the draws, which depend on the names of the parameters, not on their order.
         """
         began = clock.perf_counter()
         given = _sensitivity.checked_tolerances(tolerances, self._parameter_name)
@@ -1554,7 +1604,8 @@ class Mechanism:
         values = _sensitivity.draw(
             given, {**self._drawn, **state.variables}, count, check.count(seed, "seed", 0), distribution
         )
-        batch = self.assemble_many(state, values=values, workers=workers)
+        options = _checked_options(None, {"restarts": 0})
+        batch = self._assemble_many(state, None, (), values, workers, None, options, bounded=False)
         with self._at(state):
             system, labels = self._outputs(outputs)
             seen = system.with_variables((), tuple(given))
@@ -1596,7 +1647,8 @@ class Mechanism:
                 single = chosen.joint and len(self._joints[chosen.joint].kind.coordinates) == 1
                 words = [chosen.joint if single else f"{chosen.joint} {chosen.name}".strip()]
             if not relation.bodies:
-                raise ModelError(f"{what} is on the ground alone; it never changes")
+                way = ", except with parameters: take its formula, such as (2 * L).value" if relation.nodes else ""
+                raise ModelError(f"{what} is on the ground alone; it never changes{way}")
             bundles.append(Bundle(f"output {k}", [relation]))
             labels += [_sensitivity.Output(w, u) for w, u in zip(words, relation.primitive.units, strict=True)]
         if not bundles:

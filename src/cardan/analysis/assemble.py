@@ -19,6 +19,7 @@ from cardan.solvers.abi import Outcome
 from cardan.system.state import FloatArray
 from cardan.system.system import System
 
+SAME_COST: Final = 1e-9  # relative: a cost that is larger by less is the same
 STATUS: Final = {
     Outcome.RUNNING: Status.ITERATION_LIMIT,
     Outcome.CONVERGED: Status.STALLED,  # the solver met its target, but the verdict is not met
@@ -48,6 +49,8 @@ def assemble_least(
     again.iterations += found.iterations
     again.restarts += found.restarts
     again.seconds += found.seconds
+    least_cost, last_cost = (cost(start_angles(system, one)[: len(bounds)])[0] for one in (state, again.state))
+    is_least &= last_cost <= least_cost + SAME_COST * abs(least_cost)  # a guard may have moved it since
     if again.ok and not is_least:
         again.status = Status.ITERATION_LIMIT  # every constraint is met, but the cost is not the least
     return again
@@ -98,6 +101,13 @@ def _angles(system: System, end: End, near: FloatArray) -> FloatArray:
     return found if end.moved else formulations.same_angles(found, near)
 
 
+def _is_refused(system: System, coordinates: FloatArray, angles: FloatArray) -> bool:
+    """Whether shapes cross where their gap is closed, or free parameters have values that a formula does not allow."""
+    if system.index.contacts and touching.lacks_contact(system, coordinates, angles):
+        return True
+    return bool(system.variables.free) and not system.are_valid(angles[: len(system.variable_names)])
+
+
 def _result(
     system: System,
     coordinates: FloatArray,
@@ -116,10 +126,10 @@ def _result(
     if not found.met and system.variable_names:  # within the bounds, so that it can be diagnosed, or be a start
         angles = system.within_bounds(angles)
         found, residuals = verdict.judge_system(system, coordinates, angles, options.tolerance, task.time)
-    if found.met and not (system.index.contacts and touching.lacks_contact(system, coordinates, angles)):
+    if found.met and not _is_refused(system, coordinates, angles):
         status = Status.ASSEMBLED
     elif found.met:
-        status = Status.STALLED  # the gap is closed, but the shapes cross there
+        status = Status.STALLED
     elif task.is_late():
         status = Status.TIME_LIMIT
     elif any(end.conflict for end in ends):

@@ -147,6 +147,9 @@ def _verdict(
         rank = np.where(own == int(Outcome.CONVERGED), -1.0, np.where(np.isnan(run), np.inf, run))
         further = rank > farthest
         farthest[further], outcome[further] = rank[further], own[further]
+    if system.variables.free:
+        refused = met & ~system.are_valid(angles[:, : len(system.variable_names)])
+        met[refused], outcome[refused] = False, int(Outcome.STALLED)
     for k in np.flatnonzero(met) if system.index.contacts else ():
         if touching.lacks_contact(system, moved[k], angles[k]):
             met[k], outcome[k] = False, int(Outcome.STALLED)

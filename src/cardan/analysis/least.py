@@ -4,17 +4,18 @@
 
 by Newton's method in the null space Z of J, in scaled unknowns.  With the multipliers λ of g + Jᵀλ = 0, g = ∂c, a step
 is  −(Zᵀ H Z)⁻¹ Zᵀ g,  where H is the derivative of g + Jᵀλ, computed by differences of the exact J; the poses are then
-corrected to satisfy f.  A parameter at a bound that the cost pushes outwards is fixed there.  [NocedalWright2006],
-chapter 18.
+corrected to satisfy f.  A parameter at a bound that the cost pushes outwards is fixed there, and so is a coordinate at
+a limit: the row of the limit is then an equation.  [NocedalWright2006], chapter 18.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cardan.analysis.limits import limit_rows
 from cardan.constraints.expression import Scalar
 from cardan.coordinates import formulations, rates
 from cardan.errors import ModelError
@@ -85,13 +86,66 @@ def _scales(system: System) -> FloatArray:
     return system.variable_scales.at(system.judged_length)
 
 
-class _At:
-    """The linearised equations at q, without guard rows; variables in ``fixed`` do not move."""
+class _Rows(NamedTuple):
+    """A problem, the weights of its rows, and what is added to its residuals."""
 
-    def __init__(self, system: System, problem: Problem, q: FloatArray, fixed: list[int]) -> None:
-        self.columns: FloatArray = problem.scales[problem.rows :]
-        self.weights = rates.weights(system, problem)
-        residual, jacobian = problem.jacobian(q)
+    problem: Problem
+    weights: FloatArray
+    added: FloatArray
+
+
+class _Limits:
+    """The limits of a system, some of which hold: ``held`` maps the number of a limit to its bound."""
+
+    def __init__(self, system: System, problem: Problem) -> None:
+        self._rows = [(row.start, par) for row, par in limit_rows(system)]
+        self._free = problem
+        self._weights = rates.weights(system, problem)
+        for row, _ in self._rows:
+            self._weights[row] = 0.0
+        self.held: dict[int, float] = {}
+
+    def rows(self, held: dict[int, float]) -> _Rows:
+        """The rows where these limits are equations, x − bound; other limits have no weight.
+
+        A limit has no derivative within its bounds, so its lower bound is moved up by one unit of length or angle.
+        """
+        floats, weights, added = self._free.floats.copy(), self._weights.copy(), np.zeros(self._free.rows)
+        for k, bound in held.items():
+            row, par = self._rows[k]
+            weights[row] = self._free.scales[row]
+            added[row] = 1.0 / self._free.scales[row]
+            floats[par : par + 2] = bound + added[row], np.inf
+        return _Rows(self._free.with_floats(floats), weights, added)
+
+    def violated(self, q: FloatArray) -> dict[int, float]:
+        """Limits that a pose exceeds, and the bounds."""
+        if not self._rows:
+            return {}
+        beyond = self._free.residual(q) * self._free.scales[: self._free.rows]
+        found = {}
+        for k, (row, par) in enumerate(self._rows):
+            if abs(beyond[row]) > AT_BOUND:
+                found[k] = float(self._free.floats[par + 1 if beyond[row] > 0.0 else par])
+        return found
+
+    def row(self, k: int) -> int:
+        """The row of a limit."""
+        return self._rows[k][0]
+
+    def is_upper(self, k: int) -> bool:
+        """Whether a limit holds at its upper bound."""
+        return self.held[k] == float(self._free.floats[self._rows[k][1] + 1])
+
+
+class _At:
+    """The linearised equations at q, without guards and limits that do not hold; variables in ``fixed`` do not move."""
+
+    def __init__(self, system: System, own: _Rows, q: FloatArray, fixed: list[int]) -> None:
+        self.weights = own.weights
+        self.columns: FloatArray = own.problem.scales[own.problem.rows :]
+        residual, jacobian = own.problem.jacobian(q)
+        residual += own.added
         free = len(system.variables.free)
         rows = np.zeros((len(fixed), jacobian.shape[1]))
         for k, number in enumerate(fixed):
@@ -133,8 +187,10 @@ def minimise(
         return value, g
 
     fixed: list[int] = []
+    limits = _Limits(system, problem)
     for _ in range(MOST_STEPS):
-        here = _At(system, problem, q, fixed)
+        own = limits.rows(limits.held)
+        here = _At(system, own, q, fixed)
         value, g = gradient(q)
         multipliers = here.multipliers(g)
         z = here.null
@@ -142,11 +198,12 @@ def minimise(
         size = float(np.abs(g).max(initial=0.0))
         if np.abs(slope).max(initial=0.0) <= MET * size:
             released = _released(fixed, multipliers[len(multipliers) - len(fixed) :], q[first:], lower)
-            if released is None:
+            if released is not None:
+                fixed = released
+            elif not _release_limit(limits, multipliers):
                 return q, True
-            fixed = released
             continue
-        curvature = _curvature(system, problem, q, here, multipliers, cost, first, free)
+        curvature = _curvature(own.problem, q, here, multipliers, cost, first, free)
         values, vectors = np.linalg.eigh(curvature)
         most = float(np.abs(values).max(initial=0.0))
         values = np.maximum(np.abs(values), FLAT * most if most > 0.0 else 1.0)
@@ -154,21 +211,32 @@ def minimise(
         step *= min(1.0, LONGEST / float(np.abs(step).max()))
         share, moved = 1.0, False
         while share > 1e-12:
-            trial, hit = _trial(system, problem, q, share * step, fixed, first, lower, upper, scales)
+            trial, hit, reached = _trial(system, limits, q, share * step, fixed, first, lower, upper, scales)
             if trial is not None:
                 new, g_new = gradient(trial)
                 is_less = new < value or (
                     abs(new - value) <= 1e-13 * max(abs(value), 1e-300)
-                    and np.abs(_At(system, problem, trial, fixed).null.T @ g_new).max(initial=0.0) < np.abs(slope).max()
+                    and np.abs(_At(system, own, trial, fixed).null.T @ g_new).max(initial=0.0) < np.abs(slope).max()
                 )
-                if is_less or hit:
+                if is_less or hit or reached:
                     q, moved = trial, True
                     fixed = [*fixed, *hit]
+                    limits.held |= reached
                     break
             share *= 0.5
         if not moved:
             return q, bool(np.abs(slope).max() <= 1e-7 * size)
     return q, False
+
+
+def _release_limit(limits: _Limits, multipliers: FloatArray) -> bool:
+    """Release a limit that the cost moves its coordinate away from; whether there was one."""
+    for k in limits.held:
+        force = multipliers[limits.row(k)]
+        if force < 0.0 if limits.is_upper(k) else force > 0.0:
+            del limits.held[k]
+            return True
+    return False
 
 
 def _released(fixed: list[int], forces: FloatArray, v: FloatArray, lower: FloatArray) -> list[int] | None:
@@ -183,14 +251,7 @@ def _released(fixed: list[int], forces: FloatArray, v: FloatArray, lower: FloatA
 
 
 def _curvature(
-    system: System,
-    problem: Problem,
-    q: FloatArray,
-    here: _At,
-    multipliers: FloatArray,
-    cost: Cost,
-    first: int,
-    free: int,
+    problem: Problem, q: FloatArray, here: _At, multipliers: FloatArray, cost: Cost, first: int, free: int
 ) -> FloatArray:
     """Zᵀ H Z, symmetric."""
     z, columns = here.null, here.columns
@@ -206,7 +267,7 @@ def _curvature(
 
 def _trial(
     system: System,
-    problem: Problem,
+    limits: _Limits,
     q: FloatArray,
     step: FloatArray,
     fixed: list[int],
@@ -214,8 +275,11 @@ def _trial(
     lower: FloatArray,
     upper: FloatArray,
     scales: FloatArray,
-) -> tuple[FloatArray | None, list[int]]:
-    """q moved by a scaled step, shortened at the first bound, and corrected; and the variables that reached a bound."""
+) -> tuple[FloatArray | None, list[int], dict[int, float]]:
+    """q moved by a scaled step, shortened at the first bound, and corrected.
+
+    Also the variables that reached a bound, and the limits that were reached.
+    """
     free = len(scales)
     v, change = q[first : first + free], step[-free:] * scales
     share, hit = 1.0, []
@@ -225,25 +289,49 @@ def _trial(
             continue
         if (v[k] + share * change[k] - limit) * np.sign(change[k]) >= 0.0:
             share, hit = max(0.0, (limit - v[k]) / change[k]), [k]
-    columns = problem.scales[problem.rows :]
-    trial = problem.retract(q, share * step * columns)
+    own = limits.rows(limits.held)
+    columns = own.problem.scales[own.problem.rows :]
+    trial: FloatArray | None = own.problem.retract(q, share * step * columns)
+    assert trial is not None
     for k in hit:
         trial[first + k] = upper[k] if change[k] > 0.0 else lower[k]
     held = [*fixed, *hit]
-    before = np.inf
+    reached: dict[int, float] = {}
+    while True:  # each time with more limits
+        trial = _corrected(system, own, trial, held, first, lower, upper, scales)
+        if trial is None:
+            return None, [], {}
+        beyond = {k: bound for k, bound in limits.violated(trial).items() if k not in reached and k not in limits.held}
+        if not beyond:
+            return trial, hit, reached
+        reached |= beyond
+        own = limits.rows({**limits.held, **reached})
+
+
+def _corrected(
+    system: System,
+    own: _Rows,
+    trial: FloatArray,
+    held: list[int],
+    first: int,
+    lower: FloatArray,
+    upper: FloatArray,
+    scales: FloatArray,
+) -> FloatArray | None:
+    """Coordinates nearby that satisfy the equations, with variables held at their bounds; None if none are found."""
+    free, columns, before = len(scales), own.problem.scales[own.problem.rows :], np.inf
     for _ in range(CORRECTIONS):
-        at = _At(system, problem, trial, held)
-        correction = at.correction()
+        correction = _At(system, own, trial, held).correction()
         size = float(np.abs(correction).max(initial=0.0))
         if size <= 1e-15 or (size < 1e-12 and size >= 0.5 * before):
             inside = (trial[first : first + free] >= lower - AT_BOUND * scales) & (
                 trial[first : first + free] <= upper + AT_BOUND * scales
             )
-            return (trial, hit) if inside.all() else (None, [])
+            return trial if inside.all() else None
         if not size < 2.0 * before or not np.isfinite(size):
-            return None, []
+            return None
         before = size
-        trial = problem.retract(trial, correction * columns)
+        trial = own.problem.retract(trial, correction * columns)
         for k in held:
             trial[first + k] = min(max(trial[first + k], lower[k]), upper[k])
-    return None, []
+    return None

@@ -177,7 +177,7 @@ def _of_bodies(system: System, of: Any, state: State) -> Any:
     A = state[of.body].matrix
     block = np.zeros((rows, WIDTH))
     block[:3, :3] = np.eye(3)
-    block[:3, 3:] = -A @ euler.tilde(np.array(of.feature().value))
+    block[:3, 3:] = -A @ euler.tilde(np.array(of.feature().at(state.variables)))
     if rows == 6:
         block[3:, 3:] = A
     first = WIDTH * system.index[of.body.name]

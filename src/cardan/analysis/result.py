@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from cardan.errors import ModelError
 from cardan.system.html import as_html
 from cardan.system.residuals import Violation, accepting_tolerance, violations
 from cardan.system.state import FloatArray, State
@@ -163,6 +164,11 @@ class AssemblyResult:
                 if reason:
                     found.append(f"contact {name!r}{where}: {reason}")
                     break
+        if self._system.variables.free:
+            try:
+                self._system.check_values(self.state.variables)
+            except ModelError as error:
+                found.append(f"the values that were found are not valid: {error}; give bounds to the parameters")
         if not found and self.status is Status.CONFLICT and (self._system.signals or self._system.variables.free):
             from cardan.analysis.without_drivers import contradictory_drivers, narrow_bounds
 
@@ -194,6 +200,7 @@ class AssemblyResult:
                 }
                 for name, pose in self.state.items()
             },
+            "parameters": {name: _finite(value) for name, value in self.state.variables.items()},
         }
 
     to_dict = as_dict

@@ -68,7 +68,7 @@ def state_at(mechanism: Any, given: Mapping[Any, Any]) -> State:
         moved.coordinates,
         angles=_angles(mechanism, moved, values),
         time=drawn.time,
-        variables=drawn.variables,
+        variables=moved.variables,
     )
     for joint in closing:
         for word, value in values.get(joint.name, {}).items():
@@ -171,7 +171,8 @@ def _next(joint: Joint, given: Mapping[str, Any], place: Place, forward: bool) -
     (o_A, F_A), (o_B, F_B) = _local(joint.a), _local(joint.b)
     (p_a, R_a), (p_b, R_b) = joint.a.body.authored(), joint.b.body.authored()
     d_drawn = (R_a @ F_A).T @ (p_b + R_b @ o_B - p_a - R_a @ o_A)
-    d, R = relative(joint.edge, given, d_drawn, (R_a @ F_A).T @ R_b @ F_B)
+    edge = joint.edge.drawn(joint.a.body.owner._book.values) if joint.edge.bindings else joint.edge
+    d, R = relative(edge, given, d_drawn, (R_a @ F_A).T @ R_b @ F_B)
     if not forward:
         (o_A, F_A), (o_B, F_B) = (o_B, F_B), (o_A, F_A)
         d, R = -R.T @ d, R.T

@@ -145,17 +145,18 @@ def place(value: Any, what: str) -> Triple:
 def direction(value: Any, what: str) -> Triple:
     """Three finite floats or formulas of parameters, scaled to length one."""
     x, y, z = given = numbers(value, 3, what, quantity)
-    sizes = [abs(c) for c in plain(given)]
-    largest: Any = max(sizes)
+    largest = max([abs(c) for c in plain(given)])
     if largest == 0.0:
         raise ModelError(f"{what} is {(x, y, z)}; a direction must not be zero")
-    pivot: Any = given[sizes.index(largest)]
-    if isinstance(pivot, Formula):  # the largest component, with its sign
-        text = f"{what} is {(x, y, z)}; the component {pivot!r} is {{value}}, and a direction must not be zero"
-        pivot.book.require(pivot, *((0.0, math.inf) if pivot.value > 0.0 else (-math.inf, 0.0)), text)
-        largest = pivot if pivot.value > 0.0 else -pivot
-    x, y, z = x / largest, y / largest, z / largest  # neither overflow nor underflow in the squares
-    n = sqrt(x * x + y * y + z * z)
+    # Neither overflow nor underflow in the squares.  A power of two changes no digit, so formulas may keep it.
+    scale = math.ldexp(1.0, -min(max(math.frexp(largest)[1], -1000), 1000))
+    x, y, z = x * scale, y * scale, z * scale
+    n: Any = sqrt(x * x + y * y + z * z)
+    if isinstance(n, Formula):
+        text = (
+            f"{what} is {given}, whose length is zero at these values of the parameters; a direction must not be zero"
+        )
+        n.book.require(n, 0.0, math.inf, text)
     return x / n, y / n, z / n
 
 

@@ -12,6 +12,8 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
+import numpy as np
+
 from cardan.constraints.expression import FUNCTIONS, Graph, Plain, Scalar, TracingError
 from cardan.errors import ModelError
 
@@ -28,6 +30,13 @@ _OPERATIONS: Final[dict[str, Callable[..., float]]] = {
         for name in ("sqrt", "sin", "cos", "tan", "exp", "log", "asin", "acos", "atan", "sinh", "cosh", "tanh")
     },
 }
+_OF_ARRAYS: Final[dict[str, Callable[..., Any]]] = {
+    **{operation: _OPERATIONS[operation] for operation in "+-*/"},
+    "call power": np.power,
+    "call atan2": np.arctan2,
+    **{f"call a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan")},
+    **{f"call {n}": getattr(np, n) for n in ("sqrt", "sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh")},
+}
 
 
 class Condition(NamedTuple):
@@ -38,10 +47,11 @@ class Condition(NamedTuple):
     upper: float
     text: str
 
-    def holds(self, value: float) -> bool:
+    def holds(self, value: Any) -> Any:
+        """Of a number, or of each in an array; it does not hold for NaN."""
         if self.lower == self.upper == 0.0:
-            return value != 0.0
-        return self.lower < value < self.upper
+            return (value < 0.0) | (value > 0.0)
+        return (self.lower < value) & (value < self.upper)
 
 
 class Book:
@@ -97,6 +107,27 @@ class Book:
                 found.append(evaluated(node, found))
         return found
 
+    def are_valid(self, given: Mapping[str, Any], used: Sequence[int]) -> Any:
+        """Whether formulas in use are finite and satisfy their conditions, as :meth:`check`, at many values.
+
+        given: of every parameter a number, or an array of shape (n,).  The result has shape (n,).
+        """
+        found: list[Any] = []
+        with np.errstate(all="ignore"):
+            for node in self.graph.nodes[: len(self.values)]:
+                if node.operation == "variable":
+                    found.append(np.asarray(given.get(self.names[int(str(node.value)[1:])] or "", math.nan)))
+                elif node.operation == "constant":
+                    found.append(np.float64(node.value))
+                else:
+                    found.append(_OF_ARRAYS[node.operation](*[found[argument.index] for argument in node.arguments]))
+        valid: Any = np.True_
+        for node_in_use in used:
+            valid = valid & np.isfinite(found[node_in_use])
+        for condition in self.conditions_of(used):
+            valid = valid & condition.holds(found[condition.node])
+        return valid
+
     def require(self, formula: Formula, lower: float, upper: float, text: str) -> None:
         """Note a condition; ModelError if it does not hold now."""
         condition = Condition(formula.index, lower, upper, text)
@@ -124,11 +155,20 @@ class Book:
                 stack += [argument.index for argument in self.graph.nodes[node].arguments]
         return seen
 
-    def check(self, values: list[float], used: Sequence[int]) -> None:
-        """ModelError where a formula in use is not finite at these values, or does not satisfy its conditions."""
+    def conditions_of(self, used: Sequence[int]) -> list[Condition]:
+        """Those of formulas in use."""
         below = self._below(used)
-        for condition in self.conditions:
-            if condition.node in below and not condition.holds(values[condition.node]):
+        return [condition for condition in self.conditions if condition.node in below]
+
+    def check(
+        self, values: Sequence[float], used: Sequence[int], conditions: Sequence[Condition] | None = None
+    ) -> None:
+        """ModelError where a formula in use is not finite at these values, or does not satisfy its conditions.
+
+        conditions: those of the formulas in use, if they are known.
+        """
+        for condition in self.conditions_of(used) if conditions is None else conditions:
+            if not condition.holds(values[condition.node]):
                 raise ModelError(condition.text.format(value=values[condition.node]))
         for node in used:
             if not math.isfinite(values[node]):

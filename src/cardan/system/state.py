@@ -236,13 +236,13 @@ class State(Mapping[str, Pose]):
         return {"body": list(self.names), **dict(zip(titles, self.coordinates.T.copy(), strict=True))}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: time [s], poses, velocities if known, counted angles [rad]."""
+        """Plain values for JSON: time [s], poses, velocities if known, counted angles [rad], parameters."""
         rates = None if self.velocities is None else self.velocities.tolist()
         bodies = {
             name: {"position": row[:3], "quaternion": row[3:]} | ({} if rates is None else {"velocities": rates[k]})
             for k, (name, row) in enumerate(zip(self.names, self.coordinates.tolist(), strict=True))
         }
-        return {"time": self.time, "bodies": bodies, "angles": dict(self.angles)}
+        return {"time": self.time, "bodies": bodies, "angles": dict(self.angles), "parameters": dict(self.variables)}
 
     def rows(self) -> Table:
         """The table of the poses, by rows."""
@@ -342,8 +342,16 @@ def _rebuild(
 ) -> State:
     index = Index({name: k for k, name in enumerate(names)})
     index.contacts = contacts or {}
-    rates = {"velocities": velocities, "accelerations": accelerations}
-    return State(names, index, coordinates, **rates, angles=angles, time=time, variables=variables)
+    return State(
+        names,
+        index,
+        coordinates,
+        velocities=velocities,
+        accelerations=accelerations,
+        angles=angles,
+        time=time,
+        variables=variables,
+    )
 
 
 def _row(name: str, pose: Any) -> list[float]:

@@ -760,6 +760,24 @@ class System:
                 found[..., k] -= period * np.round((found[..., k] - near) / period)
         return found
 
+    def nodes(self) -> list[int]:
+        """Nodes of the formulas in use."""
+        parts: list[Record | AngleRecord] = [*self._packed.records, *self._packed.rate_records, *self._packed.angles]
+        found: list[int] = self.cached("nodes", lambda: [node for part in parts for _, node in part.bindings])
+        return found
+
+    def are_valid(self, values: FloatArray) -> Any:
+        """Whether formulas allow values of the variables, shape (…, variables): axes that are not zero, lengths, …"""
+        book = self._packed.book
+        assert book is not None
+        return book.are_valid({**self.values, **dict(zip(self.variable_names, values.T, strict=True))}, self.nodes())
+
+    def check_values(self, given: Mapping[str, float]) -> None:
+        """ModelError where a formula does not allow values of the parameters, with the reason."""
+        book = self._packed.book
+        assert book is not None
+        book.check(book.evaluate({**book.drawn(), **self.values, **given}), self.nodes())
+
     def within_bounds(self, angles: FloatArray) -> FloatArray:
         """Variables and counted angles, with each variable moved to its bound where it is beyond."""
         lower, upper, _ = self.cached("bounds", self._bounds)
@@ -847,7 +865,10 @@ _UNCHANGED = (
     *("signals", "timed", "variables"),
 )
 _SHARED = frozenset(
-    ("structure", "linear", "addressed", "rows", "drawing", "driver rows", "turns to count", "drivers of angles")
+    (
+        *("structure", "linear", "addressed", "rows", "drawing", "nodes"),
+        *("driver rows", "turns to count", "drivers of angles"),
+    )
 )
 _DISTANCES = [primitives.distance.code, primitives.distance_squared.code]
 _RODS: IntArray = np.array([*_DISTANCES, *[FIRST_CODE - code for code in _DISTANCES]], dtype=np.int64)

@@ -416,7 +416,14 @@ class Bench:
         if names != own.names:
             raise ModelError("the state is of another mechanism")
         angles = {key: state.angles[key] for key in own.counted_angles if key in state.angles}
-        return State(own.names, own.index, state.coordinates.copy(), angles=angles or None, time=self._now.time)
+        return State(
+            own.names,
+            own.index,
+            state.coordinates.copy(),
+            angles=angles or None,
+            time=self._now.time,
+            variables=state.variables,
+        )
 
     def _tell_drivers(self) -> None:
         if found := self._drivers():

@@ -68,4 +68,5 @@ def _displaced(state: State, poses: FloatArray, motion: FloatArray, by: float) -
         angle = float(np.linalg.norm(w))
         if angle:
             moved[k, 3:] = euler.multiply(moved[k, 3:], euler.from_axis_angle(w / angle, angle))
-    return State(state.names, {name: k for k, name in enumerate(state.names)}, moved, time=state.time)
+    index = {name: k for k, name in enumerate(state.names)}
+    return State(state.names, index, moved, time=state.time, variables=state.variables)
