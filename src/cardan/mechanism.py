@@ -1360,10 +1360,12 @@ class Mechanism:
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
         notes = []
-        if found.assumed:
-            names = ", ".join(found.assumed[:8]) + (" …" if len(found.assumed) > 8 else "")
+        still = {body.name for body in bodies if body.fixed}
+        assumed = [name for name in found.assumed if name not in still]
+        if assumed:
+            names = ", ".join(assumed[:8]) + (" …" if len(assumed) > 8 else "")
             notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
-        massless = [body.name for body in bodies if not body.has_mass]
+        massless = [body.name for body in bodies if not body.has_mass and body.name not in still]
         if massless:
             names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
             notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
