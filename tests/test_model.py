@@ -62,6 +62,10 @@ BAD_CALLS = {
         lambda m, other: m.body("new", inertia=np.diag([1, 1, 5])),
         ["inertia", "'new'", "5", "sum of the other two"],
     ),
+    "second axis that is not perpendicular": (
+        lambda m, other: m.universal("u", m.ground, m["crank"], at=(0, 0, 0), axis=np.eye(3)[2], x=np.ones(3)),
+        ["universal 'u'", "x= is (1.0, 1.0, 1.0)", "axis= (0.0, 0.0, 1.0)", "perpendicular"],
+    ),
     "inertia negative": (
         lambda m, other: m.body("new", inertia=np.diag([-1, 1, 1])),
         ["inertia", "'new'", "-1", "not be negative"],
@@ -395,6 +399,13 @@ def test_authored_numbers_are_kept_and_quaternions_scaled_to_length_one():
     assert body.orientation == (1.0, 0.0, 0.0, 0.0)
     body.orientation = (1e200, 1e200, 0, 0)
     assert body.orientation == pytest.approx((0.5**0.5, 0.5**0.5, 0.0, 0.0), abs=1e-15)
+
+
+def test_inertias_of_flat_bodies_may_be_rounded():
+    """A thin disc has I_z = 2 I_x; with few digits the sum of the other two may be a little less."""
+    m = cd.Mechanism()
+    for k, moments in enumerate([(0.0333, 0.0333, 0.0667), (0.13, 0.13, 0.27), (0.0, 0.0833, 0.0834)]):
+        assert m.body(f"disc {k}", inertia=np.diag(moments)).inertia[2][2] == moments[2]
 
 
 def test_a_frame_is_right_handed_with_x_made_orthogonal_to_z():

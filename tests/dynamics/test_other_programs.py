@@ -197,3 +197,53 @@ def test_small_motions_of_a_bicycle_at_rest_are_those_of_the_benchmark():
     published = [3.13164324790656, 5.53094371765393]
     assert found[-2:] == pytest.approx(published, abs=1e-8) and -found[1::-1] == pytest.approx(published, abs=1e-8)
     assert np.abs(found[2:-2]).max() < 1e-4  # the roots of rounding
+
+
+# --- a robot with six joints [Corke2011], [Armstrong1986] -------------------------------------------------------------
+
+# of each link: length, twist and offset after Denavit and Hartenberg; mass, centre and moments; J G² of its motor
+PUMA = [
+    (0.0, np.pi / 2, 0.0, 1e-9, (0, 0, 0), (0.35, 0.35, 0.35), 200e-6 * 62.6111**2),
+    (0.4318, 0.0, 0.0, 17.4, (-0.3638, 0.006, 0.2275), (0.13, 0.524, 0.539), 200e-6 * 107.815**2),
+    (0.0203, -np.pi / 2, 0.15005, 4.8, (-0.0203, -0.0141, 0.07), (0.066, 0.086, 0.0125), 200e-6 * 53.7063**2),
+    (0.0, np.pi / 2, 0.4318, 0.82, (0, 0.019, 0), (1.8e-3, 1.3e-3, 1.8e-3), 33e-6 * 76.0364**2),
+    (0.0, -np.pi / 2, 0.0, 0.34, (0, 0, 0), (0.3e-3, 0.4e-3, 0.3e-3), 33e-6 * 71.923**2),
+    (0.0, 0.0, 0.0, 0.09, (0, 0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3), 33e-6 * 76.686**2),
+]
+NOMINAL = (0.0, np.pi / 4, np.pi, 0.0, np.pi / 4, 0.0)
+
+
+def puma(gravity, accelerated=None) -> cd.Mechanism:
+    """Puma 560 in its nominal pose, every joint driven; one of them is accelerated by 1 rad/s²."""
+    m = cd.Mechanism("puma", gravity=gravity)
+    last, R, r = m.ground, np.eye(3), np.zeros(3)
+    for k, (length, twist, offset, mass, center, moments, _) in enumerate(PUMA):
+        at, axis = r, R[:, 2]
+        turned = euler.as_matrix(euler.from_axis_angle(Z, NOMINAL[k]))
+        r = r + R @ (turned @ (length, 0, 0) + (0, 0, offset))
+        R = R @ turned @ euler.as_matrix(euler.from_axis_angle(X, twist))
+        body = m.body(f"link {k}", position=r, orientation=R, mass=mass, center=center, inertia=np.diag(moments))
+        m.revolute(f"J{k}", last, body, at=at, axis=axis)
+        m.drive(f"motor {k}", m[f"J{k}"], (lambda t: 0.5 * t * t) if k == accelerated else 0.0)
+        last = body
+    return m
+
+
+def test_a_puma_in_its_nominal_pose_has_the_torques_and_the_inertia_of_the_toolbox():
+    m = puma((0, 0, -9.81))
+    found = m.equilibrium()
+    assert found.ok, found.text()
+    assert found.state["link 5"].position == pytest.approx((0.5963, -0.1501, -0.0144), abs=1e-4)
+    torques = [found.effort(f"motor {k}") for k in range(6)]
+    assert torques == pytest.approx([0, 31.6399, 6.0351, 0, 0.0283, 0], abs=1e-4)
+    motions = [puma((0, 0, 0), k).move([0.0, 1e-3]) for k in range(6)]
+    inertia = np.array([[motion.effort(f"motor {k}")[0] for k in range(6)] for motion in motions])
+    printed = [
+        [3.6594, -0.4044, 0.1006, -0.0025, 0.0000, 0.0000],
+        [-0.4044, 4.4137, 0.3509, 0.0000, 0.0024, 0.0000],
+        [0.1006, 0.3509, 0.9378, 0.0000, 0.0015, 0.0000],
+        [-0.0025, 0.0000, 0.0000, 0.1925, 0.0000, 0.0000],
+        [0.0000, 0.0024, 0.0015, 0.0000, 0.1713, 0.0000],
+        [0.0000, 0.0000, 0.0000, 0.0000, 0.0000, 0.1941],
+    ]
+    assert inertia + np.diag([link[-1] for link in PUMA]) == pytest.approx(np.array(printed), abs=1.1e-4)

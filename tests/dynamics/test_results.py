@@ -458,3 +458,12 @@ def test_forces_of_results_without_states_say_why_there_are_none():
         for read in (lambda result=result: result.reaction("A"), lambda result=result: result.effort("motor")):
             with pytest.raises(ModelError, match="has no states, and so no forces: not assembled"):
                 read()
+
+
+def test_notes_do_not_name_the_masses_of_fixed_bodies():
+    m = cd.Mechanism()
+    base, rod = m.body("base", fixed=True), m.body("rod", mass=1.0, inertia=np.eye(3))
+    m.revolute("A", base, rod, at=(0, 0, 0), axis=(0, 1, 0))
+    assert m.simulate(0.01).notes == ()
+    base.fixed = False
+    assert any("base" in note for note in m.simulate(0.01).notes)

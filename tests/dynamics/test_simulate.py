@@ -445,3 +445,25 @@ def test_a_ball_that_rolls_against_a_wall_stays_there(options):
     assert [event.what for event in found.events] == ["reached"]
     assert found.events[0].time == pytest.approx(1.0, abs=1e-10)
     assert np.abs(found.velocities(ball)[-1]).max() < 1e-12
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    "options", [{"rtol": 1e-6}, {"rtol": 1e-3}, {"step": 0.1}, {"step": 0.1, "method": "rk4"}], ids=str
+)
+def test_a_stop_is_reached_also_by_a_part_that_would_return_within_the_step(options, sign):
+    """x = sin t passes 0.9995 for 0.06 s; the part loses its velocity there, and swings back as 0.9995 cos."""
+    m = cd.Mechanism(gravity=(0, 0, 0))
+    part = m.body("part", mass=1.0, inertia=np.eye(3))
+    slide = m.prismatic("slide", m.ground.frame(), part.frame())
+    m.spring("coil", slide, stiffness=1.0)
+    m.limit("stop", slide, **({"upper": 0.9995} if sign > 0 else {"lower": -0.9995}))
+    found = m.simulate(20.0, m.solve_rates(m.assemble().state, {"slide": sign}), **options)
+    assert found.ok, found.text()
+    (reached, left), bar = found.events, 1e-2 if options.get("rtol") == 1e-3 else 1e-4
+    at = np.arcsin(0.9995)
+    assert (reached.what, left.what) == ("reached", "left") and reached.time == pytest.approx(at, abs=bar)
+    x = sign * found.coordinate(slide)
+    assert x.max() <= 0.9995 + 1e-9
+    late = found.times > at
+    assert np.abs(x[late] - 0.9995 * np.cos(found.times[late] - at)).max() < 2 * bar

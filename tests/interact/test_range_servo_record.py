@@ -54,6 +54,82 @@ def cart() -> cd.Mechanism:
     return m
 
 
+def worm_gear(ratio, lower=-np.inf, upper=np.inf) -> cd.Mechanism:
+    """A wheel with the angle ratio·(angle of the worm), and a limit of it."""
+    m = cd.Mechanism("worm_gear")
+    worm, wheel = m.body("worm"), m.body("wheel", position=(1, 0, 0))
+    m.revolute("worm axle", m.ground.frame(), worm.frame())
+    m.revolute("axle", m.ground.frame((1, 0, 0)), wheel.frame())
+    m.gear("mesh", m["worm axle"], m["axle"], ratio=ratio)
+    if np.isfinite(lower):
+        m.limit("stops", m["axle"], lower=lower, upper=upper)
+    return m
+
+
+@pytest.mark.parametrize("ratio, others", [(-3.0, 0), (1 / 40, 1)])
+def test_a_limit_many_turns_away_ends_a_range(ratio, others):
+    m = worm_gear(ratio, -2.0, 20.0)
+    for k in range(others):
+        m.body(f"free {k}", position=(0, 2, 0))
+    found = m.session().range("worm axle")
+    assert sorted(found[:2]) == pytest.approx(sorted((-2.0 / ratio, 20.0 / ratio)), rel=1e-12)
+    assert found.reasons == ("limit stops", "limit stops")
+
+
+def test_a_limit_of_its_own_ends_a_range_of_many_turns():
+    found = worm_gear(2.0, -50.0, 60.0).session().range("axle")
+    assert found[:2] == pytest.approx((-50.0, 60.0)) and found.reasons == ("limit stops", "limit stops")
+
+
+@pytest.mark.parametrize("ratio", [3.0, np.sqrt(2)])
+def test_gears_without_a_limit_turn_for_ever(ratio):
+    found = worm_gear(ratio).session().range("worm axle")
+    assert found[:2] == (-np.inf, np.inf) and found.reasons == ("no end", "no end")
+
+
+def test_the_ends_of_a_screw():
+    m = cd.Mechanism()
+    nut = m.body("nut")
+    thread = m.screw("thread", m.ground.frame(), nut.frame(), pitch=0.01)
+    assert m.session().range(thread.of("angle")).reasons == ("no end", "no end")
+    m.limit("ends", thread.of("displacement"), lower=-0.1, upper=0.3)
+    found = m.session().range(thread.of("angle"))
+    assert found[:2] == pytest.approx((-20 * np.pi, 60 * np.pi), rel=1e-12)
+    assert found.reasons == ("limit ends", "limit ends")
+
+
+def test_a_dead_point_many_turns_away_ends_a_range():
+    """A rocker that cannot turn round, by cos φ = (d² + a² − (b + c)²)/(2 a d), moved by a worm of 1 : 10."""
+    m = four_bar(3.0, 1.5, 2.0, 4.0)
+    worm = m.body("worm", position=(0, 0, 1))
+    m.revolute("W", m.ground.frame((0, 0, 1)), worm.frame())
+    m.gear("mesh", m["W"], m["A"], ratio=0.1)
+    end = 10 * np.arccos((16 + 9 - 3.5**2) / 24)
+    found = m.session().range("W")
+    assert found[:2] == pytest.approx((-end, end), rel=1e-9) and found.reasons == ("dead point", "dead point")
+
+
+def test_a_slide_reaches_a_limit_far_away():
+    m = cd.Mechanism()
+    slide = m.prismatic("slide", m.ground.frame(), m.body("part").frame())
+    m.limit("end", slide, lower=-5.0, upper=2000.0)
+    found = m.session().range("slide")
+    assert found[:2] == pytest.approx((-5.0, 2000.0)) and found.reasons == ("limit end", "limit end")
+
+
+def test_a_limit_of_another_joint_does_not_end_the_range_of_an_arm():
+    m = cd.Mechanism()
+    last = m.ground
+    for k in range(3):
+        link = m.body(f"link {k}", position=(0.8 * k, 0.1 * k, 0))
+        m.revolute(f"J{k}", last.frame((0.8 * (k > 0), 0, 0)), link.frame())
+        last = link
+    m.limit("elbow", m["J1"], lower=0.4, upper=25.0)
+    session = m.session(m.assemble().state)
+    assert session.range("J0").reasons == ("no end", "no end")
+    assert session.range("J1")[:2] == pytest.approx((0.4, 25.0), rel=1e-12)
+
+
 @pytest.mark.parametrize("lengths", [(1.0, 3.0, 2.5, 3.5), (0.7, 2.0, 2.2, 2.4)])
 def test_the_range_of_a_rocker_is_the_closed_form(lengths):
     a, b, c, d = lengths

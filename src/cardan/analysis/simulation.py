@@ -33,6 +33,9 @@ from cardan.system.html import as_html, table_of
 from cardan.system.parts import Body, Feature
 from cardan.system.state import FloatArray, State
 
+TURN = 2.0 * np.pi
+TURN_DOUBT = 1.0  # rad, between a change of an angle and what its rates give: if more, turns may be missed
+
 
 class SimulationStatus(StrEnum):
     """How a simulation ended."""
@@ -297,7 +300,12 @@ class Simulation:
         return self._origin_rates[1][:, self._index(body)].copy()
 
     def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
-        """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns where the mechanism counts them."""
+        """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns.
+
+        If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
+        the first time, by the angles and their rates at the output times.  Raises ModelError where the two do not
+        agree: the output times are too far apart.
+        """
         if isinstance(joint, Joint):
             words = tuple(joint.kind.coordinates)
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
@@ -306,8 +314,50 @@ class Simulation:
         keys = self._equations.system.counted_angles
         is_counted = joint.counted is not None and joint.counted.key in keys
         near = self._angles()[:, keys.index(joint.counted.key)] if joint.counted is not None and is_counted else None
-        values = joint.values_in_world([self._world(feature) for feature in joint.features], near)
-        return np.asarray(np.unwrap(values)) if joint.kind == "angle" and not is_counted else values
+        world = [self._world(feature) for feature in joint.features]
+        values = joint.values_in_world(world, near)
+        return self._unwrapped(joint, world, values) if joint.kind == "angle" and not is_counted else values
+
+    def _unwrapped(self, angle: Coordinate, world: Sequence[FloatArray], values: FloatArray) -> FloatArray:
+        """An angle without jumps by whole turns between two times.
+
+        The change between two times is the one within ±π.  If the mean of the two rates gives another number of turns,
+        it is the change nearest to Hermite's rule h/2 (φ̇ + φ̇′) + h²/12 (φ̈ − φ̈′), which must be near this mean.
+        With c + i s = (x + i y)·w = z, φ̇ = Im ż/z and φ̈ = Im(z̈/z − (ż/z)²).
+        """
+        (x, dx, ddx), (y, dy, ddy), (w, dw, ddw) = map(self._with_rates, angle.features, world)
+        u, du, ddu = x + 1j * y, dx + 1j * dy, ddx + 1j * ddy
+        z, dz, ddz = (u * w).sum(1), (du * w + u * dw).sum(1), (ddu * w + 2 * du * dw + u * ddw).sum(1)
+        with np.errstate(all="ignore"):  # the angle may be undefined at some times
+            rate, growth = (dz / z).imag, (ddz / z - (dz / z) ** 2).imag
+        h = np.diff(self.times)
+        change = np.diff(values)
+        change -= TURN * np.round(change / TURN)
+        mean = 0.5 * h * (rate[1:] + rate[:-1])
+        guess = mean - h * h / 12.0 * np.diff(growth)
+        is_long = np.round((mean - change) / TURN) != 0.0
+        is_long &= np.isfinite(guess)
+        turns = np.where(is_long, np.round((guess - change) / TURN), 0.0)
+        doubt = np.maximum(np.abs(guess - mean), np.abs(guess - change - TURN * turns))
+        unsure = np.flatnonzero(is_long & (doubt > TURN_DOUBT))
+        if unsure.size:
+            before, after = self.times[unsure[0] : unsure[0] + 2]
+            raise ModelError(
+                f"{angle!r} may have made uncounted whole turns between t = {before:g} s and {after:g} s; "
+                "pass more times to simulate, or make it a counted angle: m.limit(name, coordinate, lower=-1e9)"
+            )
+        found: FloatArray = np.cumsum(np.concatenate([values[:1], change + TURN * turns]))
+        return found
+
+    def _with_rates(self, feature: Feature, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """A vector in world with its first and second derivatives, ω × x and ω̇ × x + ω × (ω × x)."""
+        assert isinstance(feature.body, Body)
+        if feature.body.is_ground:
+            return x, np.zeros_like(x), np.zeros_like(x)
+        k = self._index(feature.body)
+        w, dw = (np.einsum("tij,tj->ti", self._rotations[1][:, k], a[:, k, 3:]) for a in self._origin_rates)
+        dx = np.cross(w, x)
+        return x, dx, np.cross(dw, x) + np.cross(w, dx)
 
     def _world(self, feature: Feature) -> FloatArray:
         """A point or vector in world, shape (times, 3)."""

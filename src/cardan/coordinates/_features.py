@@ -5,7 +5,9 @@
 Reads the packed tables and q; writes the rotation matrices, x and ∂f/∂x to the workspace, f to the rows.
 """
 
-from cardan._jit import FIRST_ADDRESS, call_evaluator, call_primitive, cut, inner, tail
+from math import floor, pi
+
+from cardan._jit import FIRST_ADDRESS, call_evaluator, call_primitive, cut, inner, piece, tail
 from cardan.constraints._generated import evaluate_primitive
 from cardan.coordinates._records import (
     AXES,
@@ -22,6 +24,11 @@ from cardan.coordinates._records import (
 )
 from cardan.math._kernels import unwrapped
 from cardan.system import layout
+
+TURN = 2.0 * pi
+SHORT = 0.25 * pi  # rad: if no body rotates further, an angle between two bodies changes by less than half a turn
+
+tangent = piece(6, 0, 6)  # (step, body): δr, δθ
 
 
 @inner
@@ -153,3 +160,40 @@ def update_counted_angles(ints, floats, q, out, work):
         found[k] = unwrapped(sine, cosine, known[k])
     if ints[layout.TRACK] != 0:
         call_evaluator(ints[layout.TRACK], 0, ints, floats, q, q, out, work, work)
+
+
+@inner
+def add_turns(ints, floats, known, step, out, work):
+    """Whole turns of a long step to the counted angles in out, which are within half a turn of the known ones.
+
+    step: (δr, δθ) of every body, A(out) in the workspace.  A rotation keeps its axis, so an angle about z changes by
+    z·(A_b δθ_b − A_a δθ_a) if both bodies rotate about z, and by nearly that if they rotate nearly about z.
+    """
+    angles = ints[layout.ANGLES]
+    longest = 0.0
+    for b in range(ints[layout.BODIES] if angles > 0 else 0):
+        d = tangent(step, b)
+        longest = max(longest, d[3] * d[3] + d[4] * d[4] + d[5] * d[5])
+    if not longest > SHORT * SHORT:
+        return
+    floats = expand(ints, floats, out, work)
+    axes = cut(work, workspace(ints).features, AXES)
+    found = counted_angles(ints, out)
+    for k in range(angles):
+        angle = angle_record(tail(ints, ints[layout.ANGLE_TABLE]), k)
+        s = tail(floats, angle[layout.ANGLE_SOURCE])
+        for i in range(2):
+            rotate(angle[layout.ANGLE_A], axis(s, i), work, axis(axes, i))
+        change = 0.0
+        for side in range(2):
+            body = angle[layout.ANGLE_B if side == 1 else layout.ANGLE_A]
+            if body >= 0:
+                rotate(body, tail(tangent(step, body), 3), work, axis(axes, 2))
+                part = 0.0
+                for i in range(3):
+                    j = (i + 1) % 3
+                    m = (i + 2) % 3
+                    part += axes[6 + i] * (axes[j] * axes[3 + m] - axes[m] * axes[3 + j])
+                change += part if side == 1 else -part
+        if abs(change) > 2.0 * SHORT:
+            found[k] += TURN * floor((known[k] + change - found[k]) / TURN + 0.5)

@@ -5,18 +5,16 @@ Velocities are (ṙ, ω in body).  For what is read and written see :mod:`cardan
 
 from math import cos, sqrt
 
-from cardan._jit import evaluator, inner, piece
+from cardan._jit import evaluator, inner
 from cardan.coordinates._angular import add_angular, angular_rates
-from cardan.coordinates._features import update_counted_angles, update_variables
-from cardan.coordinates._records import pose
+from cardan.coordinates._features import add_turns, tangent, update_counted_angles, update_variables
+from cardan.coordinates._records import counted_angles, pose
 from cardan.coordinates._walk import walk
 from cardan.math._kernels import half_sine_ratio
 from cardan.solvers.abi import RETRACT
 from cardan.system.layout import BODIES
 
 WIDTH = 6
-
-tangent = piece(WIDTH, 0, WIDTH)  # (step, body)
 
 
 @inner
@@ -67,6 +65,7 @@ def evaluate_motion(op, ints, floats, q, v, out, jacobian, work):
         retract(ints[BODIES], q, v, out)
         update_variables(ints, WIDTH * ints[BODIES], q, v, out)
         update_counted_angles(ints, floats, q, out, work)
+        add_turns(ints, floats, counted_angles(ints, q), v, out, work)
         return 0
     walk(op, ints, floats, q, v, out, jacobian, work, WIDTH, add_angular, None, rates)
     return 0

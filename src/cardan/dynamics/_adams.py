@@ -291,7 +291,7 @@ def next_time(control, rest):
             control[abi.STEP] = rest
             control[abi.FRESH] = 1.0
         return control[abi.END]
-    if control[abi.RTOL] > 0.0 or control[abi.HIGH] > 0.0:
+    if control[abi.RTOL] > 0.0 or control[abi.HIGH] > 0.0 or control[abi.WHOLE] > 0.0:
         return control[abi.TIME] + step
     return control[abi.BASE] + (control[abi.COUNT] + 1.0) * step
 
@@ -410,11 +410,11 @@ def _advance(op, job, control, q, v, history, storage, work):
             if not is_finite(n6, new_a):
                 return abi.NOT_FINITE
             if job[abi.STOP_COUNT] > 0:
-                if control[abi.KNOWN] > 0.0 and at_stops(SEEK, job, control, new_q, end_multipliers, work):
+                if control[abi.KNOWN] > 0.0 and at_stops(SEEK, job, control, new_q, new_v, end_multipliers, work):
                     control[abi.PHASE] = abi.PREDICT
                     continue
                 control[abi.HIGH] = 0.0
-                at_stops(KEEP, job, control, new_q, end_multipliers, work)
+                at_stops(KEEP, job, control, new_q, new_v, end_multipliers, work)
             accept(job, control, q, v, history, work)
             if control[abi.KNOWN] > 1.0:
                 control[abi.UNEVEN] = max(0.0, control[abi.UNEVEN] - 1.0)

@@ -108,6 +108,6 @@ def at_instant(op, job, control, new_q, v, a, multipliers, work):
 
 
 @inner
-def at_stops(op, job, control, q, multipliers, work):
+def at_stops(op, job, control, q, v, multipliers, work):
     """Call the kernel of :mod:`cardan.dynamics._stops`; SEEK returns whether the step must be repeated."""
-    return call_evaluator(job[abi.STOP_SOLVER], op, job, control, q, multipliers, q, q, work) != 0
+    return call_evaluator(job[abi.STOP_SOLVER], op, job, control, q, v, multipliers, q, work) != 0

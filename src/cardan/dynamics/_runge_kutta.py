@@ -135,11 +135,11 @@ def _advance(op, job, control, q, v, history, storage, work):
                 own[n6 + i] = new_a[i]
             continue
         if job[abi.STOP_COUNT] > 0:
-            if at_stops(SEEK, job, control, new_q, multipliers, work):
+            if at_stops(SEEK, job, control, new_q, new_v, multipliers, work):
                 control[abi.STAGE] = 0.0
                 continue
             control[abi.HIGH] = 0.0
-            at_stops(KEEP, job, control, new_q, multipliers, work)
+            at_stops(KEEP, job, control, new_q, new_v, multipliers, work)
         control[abi.STAGE] = 0.0
         error = step_error(job, control, op, tail(nodes, op), new_v, new_a, stages)
         control[abi.LAST_ERROR] = max(error, control[abi.SHIFTED])

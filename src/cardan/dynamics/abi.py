@@ -131,6 +131,7 @@ SOLVE: Final = 1
     LOW_GAP,
     HIGH,
     HIGH_GAP,
+    WHOLE,
     UNEVEN,
     SHIFTED,
     MOST_STEP,
@@ -138,7 +139,7 @@ SOLVE: Final = 1
     GAIN,
     LARGEST_STEP,
     CONTROL,
-) = range(43)
+) = range(44)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)
@@ -152,8 +153,9 @@ BEGIN, PREDICT, CORRECT, ACCEPT, OUTPUT, BETWEEN = range(6)
 # A stop, one end of a limit or both: its equation, its row, and the place of its bound in the floats.
 STOP_EQUATION, STOP_ROW, STOP_PLACE, STOP = range(4)
 # Its lower and upper bound, the weight of its coordinate, which bound holds (−1: lower, +1: upper, 0: none), and its
-# gap at the start of a step: minus the distance to the bound, or minus its push if a bound holds.
-LOWER, UPPER, WEIGHT, SIDE, GAP, BOUND = range(6)
+# gap at the start of a step: minus the distance to the bound, or minus its push if a bound holds.  If none holds, its
+# coordinate and the rate of it at the start, and the coordinate at the end of a step.
+LOWER, UPPER, WEIGHT, SIDE, GAP, START, RATE, FINISH, BOUND = range(9)
 
 SEEK, KEEP = range(2)  # operations on stops
 

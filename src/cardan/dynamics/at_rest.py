@@ -65,7 +65,7 @@ class AtRest(Integration):
         old = self._stop_coordinates()[0]
         self.q[:] = here
         first = (1.0, -1, 0.0)
-        for k, (lower, upper, _, side, _) in enumerate(self.bounds):
+        for k, (lower, upper, _, side, *_) in enumerate(self.bounds):
             for bound, sign in ((lower, -1.0), (upper, 1.0)):
                 if side == 0.0 and sign * (values[k] - bound) > 0.0:
                     way = float((bound - old[k]) / (values[k] - old[k])) if values[k] != old[k] else 0.0

@@ -70,8 +70,9 @@ class Equations:
         table = [(number[rows[stop.name]], rows[stop.name], parameters[stop.name]) for stop in stops]
         self.stop_table: IntArray = np.array(table, dtype=np.int64).reshape(-1, abi.STOP)
         weights = own[self.stop_table[:, abi.STOP_EQUATION]]
-        bounds = [(stop.lower, stop.upper, weight, 0.0, 0.0) for stop, weight in zip(stops, weights, strict=True)]
-        self.bounds: FloatArray = np.array(bounds).reshape(-1, abi.BOUND)
+        self.bounds: FloatArray = np.zeros((len(stops), abi.BOUND))
+        for own, stop, weight in zip(self.bounds, stops, weights, strict=True):
+            own[[abi.LOWER, abi.UPPER, abi.WEIGHT]] = stop.lower, stop.upper, weight
 
     def _pose_algebra(self) -> PoseAlgebra | None:
         """The linear algebra of poses, to which rate rows do not belong; None if it is that of all equations."""

@@ -290,7 +290,8 @@ class Integration:
     def _begin(self) -> int:
         c = self.control
         c[abi.PHASE], c[abi.KNOWN], c[abi.HEAD], c[abi.HOLD], c[abi.FRESH] = abi.BEGIN, 0.0, 0.0, 0.0, 1.0
-        c[abi.STAGE], c[abi.EVENT], c[abi.HIGH], c[abi.STEP], c[abi.CHUNK] = 0.0, 0.0, 0.0, self.step, 0.0
+        c[abi.STAGE], c[abi.EVENT], c[abi.HIGH], c[abi.WHOLE] = 0.0, 0.0, 0.0, 0.0
+        c[abi.STEP], c[abi.CHUNK] = self.step, 0.0
         status = self._call(_adams.ADVANCE, 0)
         if status == abi.RUNNING and c[abi.RTOL] > 0.0:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
@@ -340,7 +341,7 @@ class Integration:
             return False
         values, rates = self._stop_coordinates()
         for k, (value, rate) in enumerate(zip(values, rates, strict=True)):
-            lower, upper, weight, side, _ = self.bounds[k]
+            lower, upper, weight, side, *_ = self.bounds[k]
             if side == 0.0 and k != released:
                 for bound, sign in ((lower, -1.0), (upper, 1.0)):
                     if weight * sign * (value - bound) > -REACHED and weight * sign * rate > -RESTING:

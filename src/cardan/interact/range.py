@@ -4,6 +4,10 @@ With J of the joints (and of the limits that hold), g the gradient of the coordi
 in the metric of the bodies, c increases fastest along P g.  The path follows P g, combined with the previous direction
 (Polak–Ribière), until the slope g·t changes its sign; there the zero of the slope is found.  At an extreme P g = 0, so
 an error ε of the pose changes c by ε² only.
+
+An angle has no end if all bodies are again where they were a whole turn before.  If they are not (a screw, a gear), and
+if there is one freedom, MOST_TURNS are followed; more of them, and longer displacements, as long as a limit comes
+nearer with every turn.
 """
 
 from __future__ import annotations
@@ -18,10 +22,14 @@ from cardan.errors import ModelError
 from cardan.system.state import FloatArray
 
 STEP: Final = 0.05  # [rad], and of the extent: of one step along the path
+LONG_TURN: Final = 0.8  # [rad] of a step along which no gradient changes
+LONG_WAY: Final = 50.0  # of the extent, of such a step
+STRAIGHT: Final = 0.05  # of a gradient: by less it does not change
 LEAST_STEP: Final = 1e-9  # a shorter step means that the joints cannot be closed
 FLAT: Final = 1e-8  # slope of an extreme, relative to |g|
-TURNS: Final = 1.05  # an angle that changes by more whole turns has no end
-FAR: Final = 1e3  # of the extent: a displacement that changes by more has no end
+MOST_TURNS: Final = 64  # an angle that turns further, and no nearer to a limit, has no end
+FAR: Final = 1e3  # of the extent: a displacement that changes by more, and comes no nearer to a limit, has no end
+SAME: Final = 1e-6  # [rad], and of the extent: poses and coordinates that differ by less are the same
 STEPS: Final = 4000  # along the path, at most
 ROOT_STEPS: Final = 60  # of the search for a zero, at most
 CLOSED: Final = 1e-13  # residual [rad], or of the extent: rounding
@@ -76,37 +84,110 @@ class Explorer:
         """The end in one direction."""
         held = dict(self.held)
         q = self._off_stationary(self.q.copy(), sign, held)
-        first, direction, gradient = self._value(q), None, None
-        most = TURNS * 2.0 * np.pi if self.is_angle else FAR * self.length
+        direction, gradient, reach = None, None, 1.0
+        lap, laps = q, 0  # where the last turn began
+        frozen: set[int] | None = None  # limits whose coordinate is kept, because the range goes on without it
+        turn = 2.0 * np.pi if self.is_angle else FAR * self.length
         for _ in range(STEPS):
-            if self._release(q, sign, held):
+            if self._release(q, sign, held, frozen or set()):
                 direction = None
             slope, rows = self._slope(q, sign, held)
             size = float(np.linalg.norm(slope))
             whole = float(np.linalg.norm(sign * self._gradient(q)))
             if size <= FLAT * whole:
+                if frozen:
+                    held = {row: value for row, value in held.items() if row not in frozen}
+                    frozen, direction = set(), None
+                    continue
                 names = [stop.name for stop, row in self.stops if row in held and row not in self.held]
                 return Extreme(self._value(q), f"limit {names[-1]}" if names else "dead point")
             if direction is None or gradient is None:
                 direction = slope
             else:
-                turn = max(0.0, float(slope @ (slope - gradient)) / float(gradient @ gradient))
-                direction = slope + turn * self._project(direction, rows)
+                mixed = max(0.0, float(slope @ (slope - gradient)) / float(gradient @ gradient))
+                direction = slope + mixed * self._project(direction, rows)
                 if float(direction @ slope) <= 0.0:
                     direction = slope
             gradient = slope
             t = direction / np.linalg.norm(direction)
-            moved, passed = self._advance(q, t, sign, held)
+            step = reach * self._step(t)
+            moved, passed = self._advance(q, t, step, sign, held)
+            is_straight = moved is not None and passed is None and self._is_straight(q, slope, moved, sign, held)
+            if reach > 1.0 and not is_straight:
+                step = self._step(t)
+                moved, passed = self._advance(q, t, step, sign, held)
+            reach = min(2.0 * reach, self._longest(t)) if is_straight else 1.0
             if moved is None:
                 return Extreme(self._value(q), self._contact_end(q, t))
+            ahead = self._value(lap) + sign * turn
+            if passed is None and sign * (self._value(moved) - ahead) >= 0.0:
+                moved = self._at_value(ahead, q, t, step, moved, held)
+                laps += 1
+                is_one = self._freedoms(slope, rows) == 1
+                nearer = self._nearer(lap, moved, held)
+                may_end = self.is_angle and is_one and laps < MOST_TURNS and not self._is_same(lap, moved)
+                if not nearer and not may_end:
+                    return Extreme(sign * np.inf, "no end")
+                if frozen is None and nearer and not is_one:
+                    kept = {row: float(self.problem.residual(moved)[row]) for row in nearer}
+                    goes_on = np.linalg.norm(self._slope(moved, sign, held | kept)[0]) > FLAT * whole
+                    frozen = set(nearer) if goes_on else set()
+                    held |= kept if goes_on else {}
+                    direction = None
+                lap = moved
             q = moved
             if passed is not None:
                 held[passed] = self._bound(passed, q)
                 q = self._closed(q, held)
                 direction = None
-            if abs(self._value(q) - first) > most:
-                return Extreme(sign * np.inf, "no end")
-        raise ModelError(f"no end of the range was found in {STEPS} steps; limit the other freedoms of the mechanism")
+        text = f"no end of the range was found in {STEPS} steps"
+        raise ModelError(f"{text}; limit the other freedoms of the mechanism, or begin nearer to the end")
+
+    def _is_straight(
+        self, q: FloatArray, slope: FloatArray, moved: FloatArray, sign: float, held: dict[int, float]
+    ) -> bool:
+        """Whether the gradients of the coordinate and of the limits are nearly the same in two poses."""
+        rows = [self.row, *(row for _, row in self.stops)]
+        slopes = slope, self._slope(moved, sign, held)[0]
+        before, after = (
+            np.vstack([own, self.problem.jacobian(x)[1][rows] * self.scale])
+            for own, x in zip(slopes, (q, moved), strict=True)
+        )
+        sizes = np.linalg.norm(before, axis=1) + np.linalg.norm(after, axis=1)
+        return bool((np.linalg.norm(after - before, axis=1) <= STRAIGHT * sizes).all())
+
+    def _freedoms(self, slope: FloatArray, rows: FloatArray) -> int:
+        """Freedoms of the bodies that move, if the others stay."""
+        moving = np.repeat(np.abs(slope.reshape(-1, 6)).max(axis=1) > FLAT * np.abs(slope).max(), 6)
+        return int(moving.sum() - np.linalg.matrix_rank(rows[:, moving], tol=CUT))
+
+    def _is_same(self, lap: FloatArray, q: FloatArray) -> bool:
+        """Whether all bodies are at the same place in two poses."""
+        before, after = (x[: 7 * len(self.system.names)].reshape(-1, 7) for x in (lap, q))
+        signs = np.sign((before[:, 3:] * after[:, 3:]).sum(axis=1, keepdims=True))
+        away = np.hstack([(after[:, :3] - before[:, :3]) / self.length, after[:, 3:] - signs * before[:, 3:]])
+        return bool(np.abs(away).max(initial=0.0) <= SAME)
+
+    def _nearer(self, lap: FloatArray, q: FloatArray, held: dict[int, float]) -> list[int]:
+        """Rows of the limits that do not hold, and came nearer to a bound between two poses."""
+        change = (self.problem.residual(q) - self.problem.residual(lap)) * self.weights
+        bounds = {row: stop.upper if change[row] > 0.0 else stop.lower for stop, row in self.stops}
+        return [row for row in bounds if row not in held and abs(change[row]) > SAME and np.isfinite(bounds[row])]
+
+    def _at_value(
+        self, value: float, q: FloatArray, t: FloatArray, step: float, moved: FloatArray, held: dict[int, float]
+    ) -> FloatArray:
+        """The pose within a step along t where the coordinate has a value; moved, if the step was shortened."""
+        first, end = self._value(q), self._moved(q, t, step, held)
+        if end is None or (self._value(end) - value) * (value - first) < 0.0:
+            return moved
+
+        def beyond(s: float) -> float:
+            found = self._moved(q, t, s, held)
+            return (self._value(found) - value) / (value - first) if found is not None else 1.0
+
+        found = self._moved(q, t, self._root(beyond, step), held)
+        return moved if found is None else found
 
     def _off_stationary(self, q: FloatArray, sign: float, held: dict[int, float]) -> FloatArray:
         """A pose beside a stationary one where the coordinate goes on; else the same pose.
@@ -127,13 +208,12 @@ class Explorer:
         return q
 
     def _advance(
-        self, q: FloatArray, t: FloatArray, sign: float, held: dict[int, float]
+        self, q: FloatArray, t: FloatArray, step: float, sign: float, held: dict[int, float]
     ) -> tuple[FloatArray | None, int | None]:
         """A step along t, shortened to where the slope vanishes or a limit is reached; that limit's row, or None.
 
         No pose, if no step along t closes.
         """
-        step = self._step(t)
         least = LEAST_PART * step if self.system.has_contacts else LEAST_STEP
         moved, failed = self._moved(q, t, step, held), step
         while moved is None and step > least:
@@ -171,9 +251,9 @@ class Explorer:
 
         return self._root(beyond, step)
 
-    def _release(self, q: FloatArray, sign: float, held: dict[int, float]) -> bool:
+    def _release(self, q: FloatArray, sign: float, held: dict[int, float], frozen: set[int]) -> bool:
         """Let go of a limit that the coordinate leaves on its way; whether there was one."""
-        for row in [row for row in held if row not in self.held]:
+        for row in [row for row in held if row not in self.held and row not in frozen]:
             others = {other: value for other, value in held.items() if other != row}
             slope, _ = self._slope(q, sign, others)
             normal = self.problem.jacobian(q)[1][row] * self.scale
@@ -183,10 +263,19 @@ class Explorer:
                 return True
         return False
 
+    def _sizes(self, t: FloatArray) -> FloatArray:
+        """The fastest velocity, relative to the extent, and angular velocity along t."""
+        found: FloatArray = np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0)
+        return found
+
     def _step(self, t: FloatArray) -> float:
         """Length of a whole step along t."""
-        size = np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0)
-        return float(STEP / max(size))
+        return float(STEP / self._sizes(t).max())
+
+    def _longest(self, t: FloatArray) -> float:
+        """How many whole steps one step may be."""
+        sizes = self._sizes(t)
+        return float(sizes.max() / STEP / max(sizes[0] / LONG_WAY, sizes[1] / LONG_TURN))
 
     def _contact_end(self, q: FloatArray, t: FloatArray) -> str:
         """The contacts that end along t, as a reason; a ModelError if there are none."""

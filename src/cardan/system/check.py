@@ -173,17 +173,23 @@ def quaternion(value: Any, what: str) -> Quadruple:
     return w / n, x / n, y / n, z / n
 
 
+ROUNDED_MOMENTS = 1.1  # a moment over the sum of the others: each of a flat body printed with two digits, within 5 %
+
+
 def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
-    """A symmetric 3×3 matrix, kg m², whose principal moments are those of a real body (none above the others' sum)."""
+    """A symmetric 3×3 matrix, kg m², whose principal moments are those of a real body (none above the others' sum).
+
+    Moments that were rounded or measured may exceed the sum a little; see ROUNDED_MOMENTS.
+    """
     matrix = np.array([numbers(row, 3, f"a row of {what}") for row in _three(value, what)])
     size = float(np.abs(matrix).max())
     if float(np.abs(matrix - matrix.T).max()) > 1e-9 * size:
         raise ModelError(f"{what} is {matrix.tolist()}; it must be symmetric")
     moments = np.linalg.eigvalsh(matrix)
-    if moments[0] < 0.0 or moments[2] > (moments[0] + moments[1]) * (1 + 1e-9):
+    if moments[0] < 0.0 or moments[2] > (moments[0] + moments[1]) * ROUNDED_MOMENTS:
         raise ModelError(
             f"{what} has principal moments {moments.tolist()}; they must not be negative, and none may exceed the "
-            "sum of the other two"
+            "sum of the other two; if the body rotates about one axis only, give all three the value of this axis"
         )
     a, b, c = (tuple(map(float, row)) for row in 0.5 * (matrix + matrix.T))
     return a, b, c  # type: ignore[return-value]  # rows of a 3×3 array
