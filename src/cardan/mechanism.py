@@ -1439,15 +1439,23 @@ class Mechanism:
         """The equations of motion, and what they assume.  follow: False for one pose: contacts are not followed."""
         bodies = list(self._bodies.values())
         found = _mass.masses(bodies, self._points(), self.system.judged_length)
-        notes = []
-        assumed = [name for name in found.assumed if not self._bodies[name].fixed]  # fixed bodies do not move
-        if assumed:
-            names = ", ".join(assumed[:8]) + (" …" if len(assumed) > 8 else "")
-            notes.append(f"no inertia was given for {names}: solid balls are assumed; give inertia= to m.body")
-        massless = [body.name for body in bodies if not body.has_mass and not body.fixed]
-        if massless:
-            names = ", ".join(massless[:8]) + (" …" if len(massless) > 8 else "")
-            notes.append(f"no mass was given for {names}: 1 kg is assumed; give mass= to m.body")
+        moving = [(k, body) for k, body in enumerate(bodies) if not body.fixed]
+        told = {
+            "no inertia was given for {}: solid balls are assumed; give inertia= to m.body": [
+                body.name for _, body in moving if body.name in found.assumed
+            ],
+            "no mass was given for {}: 1 kg is assumed; give mass= to m.body": [
+                body.name for _, body in moving if not body.has_mass
+            ],
+            "the largest principal moment of {} exceeds the sum of the others, as of no real body; it is used": [
+                body.name for k, body in moving if not check.are_moments(found.diagonal[k, 3:])
+            ],
+        }
+        notes = [
+            note.format(", ".join(names[:8]) + (" …" if len(names) > 8 else ""))
+            for note, names in told.items()
+            if names
+        ]
         return self._pack_equations(found, self._gravity, list(self._loads.values()), follow), notes
 
     def _pack_equations(self, found: Masses, gravity: Triple, loads: list[Load], follow: bool = True) -> Equations:

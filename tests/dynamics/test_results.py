@@ -467,3 +467,12 @@ def test_notes_do_not_name_the_masses_of_fixed_bodies():
     assert m.simulate(0.01).notes == ()
     base.fixed = False
     assert any("base" in note for note in m.simulate(0.01).notes)
+
+
+def test_an_inertia_that_no_real_body_has_is_used_and_noted():
+    """Rounded and measured inertias are accepted, but a result tells which they are."""
+    m = cd.Mechanism()
+    for name, moments in (("disc", (0.13, 0.13, 0.27)), ("plate", (0.13, 0.13, 0.26))):
+        m.body(name, mass=1.0, inertia=np.diag(moments))
+    (note,) = m.simulate(0.01, step=1e-3).notes
+    assert note.startswith("the largest principal moment of disc exceeds the sum of the others")

@@ -186,13 +186,19 @@ def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     if float(np.abs(matrix - matrix.T).max()) > 1e-9 * size:
         raise ModelError(f"{what} is {matrix.tolist()}; it must be symmetric")
     moments = np.linalg.eigvalsh(matrix)
-    if moments[0] < 0.0 or moments[2] > (moments[0] + moments[1]) * ROUNDED_MOMENTS:
+    if moments[0] < 0.0 or not are_moments(moments, ROUNDED_MOMENTS):
         raise ModelError(
             f"{what} has principal moments {moments.tolist()}; they must not be negative, and none may exceed the "
             "sum of the other two; if the body rotates about one axis only, give all three the value of this axis"
         )
     a, b, c = (tuple(map(float, row)) for row in 0.5 * (matrix + matrix.T))
     return a, b, c  # type: ignore[return-value]  # rows of a 3×3 array
+
+
+def are_moments(moments: Any, most: float = 1.0 + 1e-9) -> bool:
+    """Whether no principal moment exceeds the sum of the others, times most."""
+    largest = float(max(moments))
+    return largest <= (float(sum(moments)) - largest) * most
 
 
 def inertia_or_none(value: Any, what: str) -> tuple[Triple, Triple, Triple] | None:
