@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from cardan.analysis import output
+from cardan.analysis.ownership import check_own
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
@@ -298,6 +299,7 @@ class Simulation:
 
     def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns where the mechanism counts them."""
+        check_own("coordinate", joint, self._source)
         if isinstance(joint, Joint):
             words = tuple(joint.kind.coordinates)
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
@@ -340,6 +342,7 @@ class Simulation:
         For a contact "on", the reaction of "on" is the normal force, that of "on.roll" the traction and the torque
         against spin; both are taken at the point of contact.
         """
+        check_own("reaction", joint, self._source)
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
@@ -347,6 +350,7 @@ class Simulation:
 
         Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
         """
+        check_own("effort", driver, self._source)
         self._need_states()
         v = self._rates(0).reshape(len(self.times), -1)
         return read_effort(self._forces, self._connections, driver, self.times, v)
