@@ -72,6 +72,31 @@ def test_what_belongs_to_the_mechanism_itself_is_taken(case):
     FOREIGN[case](m, m)
 
 
+READ = {
+    "coordinate": lambda result, m: result.coordinate(m["B"]),
+    "coordinate by name": lambda result, m: result.coordinate(m["B"].of("angle")),
+    "reaction": lambda result, m: result.reaction(m["B"]),
+    "effort": lambda result, m: result.effort(m["D"]),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_results_refuse_joints_of_another_mechanism_and_take_those_of_a_copy(case):
+    m, other = arm(), arm("other", 2.0)
+    m.actuator("free", m["B"], 0.1)
+    other.remove("D")
+    other.remove("B", joints=True)
+    other.revolute("B", other["a"].frame((0.5, 0, 0)), other["b"].frame())
+    other.drive("D", other["B"], ramp)
+    driven = arm()
+    driven.drive("E", driven["B"], ramp)
+    for mechanism, result in ((m, m.simulate(0.01)), (driven, driven.move([0.0, 0.1]))):
+        with pytest.raises(cd.ModelError, match=r"of another mechanism \('other'\)"):
+            READ[case](result, other)
+        for own in (mechanism, mechanism.copy(), pickle.loads(pickle.dumps(mechanism))):
+            READ[case](result, own)
+
+
 def test_a_hand_of_another_session_has_no_range():
     m = arm()
     first, second = m.session(), m.session()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cardan as cd
+from cardan.view.clip import from_motion
 
 G = cd.geometry
 X, Y, Z = np.eye(3)
@@ -81,6 +82,7 @@ def test_a_driven_cam_lifts_off_where_the_acceleration_exceeds_gravity():
         (note,) = motion.notes
         assert float(re.search(r"from t = ([\d.]+) s", note)[1]) == pytest.approx(first, abs=1e-3)
         assert f"up to {2.0 * (e * 144.0 - g):.3g} N" in note
+        assert note in from_motion(m, motion).text
 
 
 def test_an_equilibrium_that_hangs_on_a_contact_is_noted():

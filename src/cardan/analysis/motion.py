@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cardan.analysis.ownership import check_own
 from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
@@ -143,6 +144,7 @@ class Motion:
         If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
         the first time.  Raises ModelError if two times are too far apart to count the turns in between.
         """
+        check_own("coordinate", joint, self._source)
         if isinstance(joint, Joint):
             words = tuple(joint.kind.coordinates)
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
@@ -177,12 +179,14 @@ class Motion:
 
     def reaction(self, joint: str | Joint, on: str | Body = "b", axes: str = "world") -> Reaction:
         """Force and torque of a joint that the motion needs (inverse dynamics), as :meth:`Simulation.reaction`."""
+        check_own("reaction", joint, self._source)
         (forces, _), model = self._inverse()
         found: Reaction = _reactions.read_reaction(forces, model.connections, joint, on, axes, self._system)
         return found
 
     def effort(self, driver: str | Joint) -> FloatArray:
         """Torque [N m] or force [N] of a driver that the motion needs, as :meth:`Simulation.effort`."""
+        check_own("effort", driver, self._source)
         (forces, v), model = self._inverse()
         found: FloatArray = _reactions.read_effort(forces, model.connections, driver, self.times, v)
         return found

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from cardan.analysis import output
+from cardan.analysis.ownership import check_own
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
@@ -306,6 +307,7 @@ class Simulation:
         the first time, by the angles and their rates at the output times.  Raises ModelError where the two do not
         agree: the output times are too far apart.
         """
+        check_own("coordinate", joint, self._source)
         if isinstance(joint, Joint):
             words = tuple(joint.kind.coordinates)
             joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
@@ -390,6 +392,7 @@ class Simulation:
         For a contact "on", the reaction of "on" is the normal force, that of "on.roll" the traction and the torque
         against spin; both are taken at the point of contact.
         """
+        check_own("reaction", joint, self._source)
         return read_reaction(self._forces, self._connections, joint, on, axes, self._equations.system)
 
     def effort(self, driver: str | Joint) -> FloatArray:
@@ -397,6 +400,7 @@ class Simulation:
 
         Positive if it increases the coordinate.  Its power is effort × rate of the coordinate.
         """
+        check_own("effort", driver, self._source)
         self._need_states()
         v = self._rates(0).reshape(len(self.times), -1)
         return read_effort(self._forces, self._connections, driver, self.times, v)

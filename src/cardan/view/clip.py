@@ -154,6 +154,7 @@ def _forces(clip: Clip, mechanism: Mechanism, found: Motion | Simulation) -> Non
             if np.isfinite(force).all():
                 clip.reactions[joint.name] = force
                 _add(clip, joint.name, "reaction", "N", np.linalg.norm(force, axis=1))
+        clip.text += "".join(f"\n  {note}" for note in found.notes if note not in clip.text)
     except ModelError as error:
         clip.text += f"\nno reactions: {error}"
 

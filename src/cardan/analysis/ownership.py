@@ -1,0 +1,30 @@
+"""Joints and coordinates that a result is asked for must be of the mechanism that it was computed for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cardan.errors import ModelError
+from cardan.joints import Coordinate, Joint
+
+
+def check_own(what: str, item: Any, source: tuple[Any, int] | None) -> None:
+    """ModelError if a joint, or a coordinate of one, is of another mechanism and differs from the one of that name.
+
+    source: the mechanism of the result; None if it is not known, as after pickling.  Equal joints of copies are
+    accepted, and so are names.
+    """
+    if source is None or not isinstance(item, Joint | Coordinate):
+        return
+    mechanism, name = source[0], item.name if isinstance(item, Joint) else item.joint
+    other = next((body.owner for body in item.bodies if body.owner is not mechanism), None)
+    if other is None or not name:
+        return
+    own = mechanism.joints.get(name, mechanism.rate_rows.get(name))
+    if own is not None and isinstance(item, Coordinate):
+        own = own.of(item.name) if item.name in own.kind.coordinates else None
+    if own is None or own.description() != item.description():
+        raise ModelError(
+            f"{what} was given {item!r} of another mechanism ({other.name!r}); use that of {mechanism.name!r}, or the "
+            f"name {name!r}"
+        )
