@@ -230,9 +230,7 @@ def test_a_pick_of_one_part_is_refused_on_the_body_of_another(linkage):
     crank, rocker = (m.add(linkage[name]) for name in ("crank", "rocker"))
     face = linkage["crank"].cylinders()[0]
     for use in (face.frame, face.point, face.vector, face.attach_to, linkage["crank"].vertices[0].point):
-        with pytest.raises(
-            cd.ModelError, match="of part 'crank', but body 'rocker' is made of part 'rocker'; give"
-        ):
+        with pytest.raises(cd.ModelError, match="of part 'crank', but body 'rocker' is made of part 'rocker'; give"):
             use(rocker)
         use(crank)
         use(m.copy()["crank"])

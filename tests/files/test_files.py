@@ -232,7 +232,7 @@ def test_the_units_of_texts_are_carried_and_compared() -> None:
     assert made.display == m.display
     assert "display" not in writer.dumps(plain)
     (found,) = problems(changed(content, '"inch"', '"furlong"'))
-    assert found.key == "display" and "furlong" in found.message
+    assert found.key == "display.length" and "furlong" in found.message
 
 
 def test_formulas_compare_by_value_whichever_way_they_were_written() -> None:
@@ -598,7 +598,7 @@ def test_shapes_are_carried_with_their_mass() -> None:
         ('b = "crank"', 'b = "crnak"', 27, "joints.A.b", "no frame is named 'crnak'; did you mean 'crank'"),
         ("[bodies.rod]", "[bodys.rod]", 21, "bodys", "no key here is named 'bodys'; did you mean 'bodies'"),
         ('kind = "limit"', 'kind = "limits"', 46, "joints.stop.kind", "did you mean 'limit'?"),
-        ('kind = "limit"', "", 45, "joints.stop", "no kind of joint is named None"),
+        ('kind = "limit"', "", 45, "joints.stop", "the key 'kind' is missing; kinds are"),
         ("lower = -90.0", 'lower = "L*"', 48, "joints.stop.lower", "column 3"),
         ("lower = -90.0", "lowr = -90.0", 48, "joints.stop.lowr", "did you mean 'lower'?"),
         ("L = 0.5", "L = [1]", 11, "parameters.L", "it must be a number"),
@@ -607,17 +607,112 @@ def test_shapes_are_carried_with_their_mass() -> None:
         ('function = "2*pi*t + H"', 'function = "2*pi*s"', 37, "joints.motor.function", "no value is named 's'"),
         ('function = "2*pi*t + H"', "", 34, "joints.motor", "the key 'function' is missing"),
         ('coordinate = "A"', 'coordinate = "c"', 36, "joints.motor.coordinate", "comes later in the file"),
-        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 21, "bodies.rod", "has 2 numbers"),
+        ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 22, "bodies.rod.position", "has 2 numbers"),
         ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 22, "bodies.rod.position.1", "must be a number"),
-        ("cardan = 1", "cardan = 99", 1, "cardan", "update cardan"),
-        ("cardan = 1", "", 1, "cardan", "is the version of the format"),
+        ("cardan = 2", "cardan = 99", 1, "cardan", "update cardan"),
+        ("cardan = 2", "", 1, "cardan", "is the version of the format"),
         ("[bodies.rod]", "[display]\ncentre = 1\n[bodies.rod]", 22, "display.centre", "no key here is named 'centre'"),
-        ('mass = "2*L"', 'mass = "-L"', 14, "bodies.crank", "must be above zero"),
+        ('mass = "2*L"', 'mass = "-L"', 16, "bodies.crank.mass", "must be above zero"),
     ],
 )  # fmt: skip
 def test_an_error_names_line_key_and_what_is_valid(old: str, new: str, line: int, key: str, message: str) -> None:
     found = problems(changed(EXPRESSIONS, old, new))
     assert any(p.line == line and p.key == key and message in p.message for p in found), found
+
+
+MISTAKES = """cardan = 2
+name = "lever"
+gravity = [0.0, 0.0, -9.81]
+
+[units]
+length = "mm"
+angle = "deg"
+
+[parameters]
+L = 0.3
+H = "L/2"
+
+[bodies.lever]
+position = [300.0, 100.0, 200.0]
+mass = 2.5
+shapes = [{ kind = "box", size = [300.0, 20.0, 20.0] }, { geometry = "circle", radius = 5.0, name = "rim" }]
+
+[bodies.arm]
+mass = 1.0
+
+[joints.hinge]
+kind = "revolute"
+a = "ground"
+b = "lever"
+
+[joints.rod]
+kind = "distance"
+a = "lever"
+b = { body = "arm", point = [500.0, 0.0, 0.0] }
+length = 400.0
+
+[joints.motor]
+kind = "drive"
+coordinate = "hinge"
+function = "2*pi*t"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "message"),
+    [
+        ('"revolute"', '"hinge"', 22, "joints.hinge.kind", "no kind of joint is named 'hinge'; it is 'revolute' here"),
+        ('length = "mm"', "length = 0.001", 6, "units.length", "no unit of length is named 0.001; there are 'm', 'cm'"),
+        ("mass = 2.5", 'mass = "2,5"', 15, "bodies.lever.mass", "the decimal sign is a point: 2.5"),
+        ("length = 400.0", 'length = "400 mm"', 30, "joints.rod.length", "a product needs its sign: 400*mm"),
+        ("length = 400.0", "length = -400", 30, "joints.rod.length", "is -0.4; .* (in SI; the file has -400)"),
+        ("mass = 2.5", "mass = true", 15, "bodies.lever.mass", "it is true; it must be a number"),
+        ("mass = 2.5", "mass = -2.5", 15, "bodies.lever.mass", "the mass of body 'lever' is -2.5; it must be above"),
+        ("300.0, 100.0, 200.0", "300.0, 100.0", 14, "bodies.lever.position", "it has 2 numbers, [300.0, 100.0]; it"),
+        ("[300.0, 100.0, 200.0]", '"0 0 1"', 14, "bodies.lever.position", "it is '0 0 1'; it must be a list of 3"),
+        ("mass = 2.5", "inertia = [1, 2, 3]", 15, "bodies.lever.inertia", "it must be three rows of three numbers"),
+        ("[500.0, 0.0, 0.0]", "[500.0]", 29, "joints.rod.b.point", "it has 1 number, [500.0]; it must be a list of 3"),
+        ("-9.81]", "]", 3, "gravity", "it has 2 numbers, [0.0, 0.0]; it must be a list of 3"),
+        ('"L/2"', '"K/2"\nK = "2*H"', 11, "parameters.H", "'K', which comes later in the file; put 'K' before 'H'"),
+        ('kind = "box"', 'color = "#000000"', 16, "bodies.lever.shapes.0", "the key 'kind' is missing, or 'geometry'"),
+        ("[300.0, 20.0, 20.0]", "[300.0, 2.5]", 16, "bodies.lever.shapes.0", "is [300.0, 2.5]; it must be a list of 3"),
+        ("[bodies.arm]", "[[bodies.arm]]", 18, "bodies.arm", "write [bodies.arm] instead of [[…]]"),
+        ("[bodies.arm]", "[bodies.lever]", 18, "", "the table [bodies.lever] is given twice"),
+        ('kind = "revolute"', "kind = revolute", 22, "", "a text needs quotes"),
+        ("mass = 2.5", "mass = 2,5", 15, "", "the decimal sign is a point"),
+        ("300.0, 100.0", "300.0 100.0", 14, "", "separated by commas"),
+        ('"lever"', '"lever', 2, "", "a text ends with its quote"),
+        ("[joints.rod]", '[primitives.p]\narguments = { i = "pont" }\nrows = ["i.x"]\n[joints.rod]', 27,
+         "primitives.p.arguments.i", "no kind of argument is named 'pont'; did you mean 'point'?"),
+        ("[joints.rod]", '[primitives.p]\narguments = { i = "point" }\nrows = ["i.q"]\n[joints.rod]', 28,
+         "primitives.p.rows.0", ".x, .y, .z and .w are the components"),
+        ("[joints.rod]", '[rates.k]\nkind = "knife"\n[joints.rod]', 27, "rates.k.kind", "no kind of rate row is named"),
+        ("[joints.rod]", '[joints.c]\nkind = "contact"\nface_a = "arm"\nface_b = "lever"\n[joints.rod]', 28,
+         "joints.c.face_a", "body 'arm' has no curve or surface for a contact; add one to its shapes"),
+    ],
+)  # fmt: skip
+def test_plausible_mistakes_are_told_with_their_place_and_the_way_out(
+    old: str, new: str, line: int, key: str, message: str
+) -> None:
+    found = problems(changed(MISTAKES, old, new))[0]
+    assert (found.line, found.key) == (line, key), found
+    words = message.split(" .* ")
+    assert all(word in found.message for word in words), found
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"cardan": 2,\n "bodies": {"a": {"mass": 1},}}', "there is a comma before '}'; remove it"),
+        ('{"cardan": 2,\n // bodies\n "bodies": {}}', "JSON has no comments"),
+        ("{'cardan': 2}", "texts are in double quotes"),
+        (" \n", "the file is empty"),
+        ('{"cardan": 2,\n "bodies": {"a": {', "the file ends before its last brackets are closed"),
+        ('{"cardan": 2,\n "bodies": {"a": {"mass": null}}}', "it is null; it must be a number"),
+    ],
+)
+def test_plausible_mistakes_in_json_are_told(content: str, message: str) -> None:
+    assert message in problems(content, as_json=True)[0].message
 
 
 def test_all_errors_are_reported_at_once_and_only_once_each() -> None:
@@ -676,7 +771,7 @@ def test_a_byte_order_mark_and_line_ends_of_windows_are_read(suffix: str, tmp_pa
 
 def test_a_missing_version_is_named_with_the_line_that_is_needed() -> None:
     assert problems("[bodies.a]\n")[0].message == "the key is missing; cardan = 2 is the version of the format"
-    assert problems("cardan = true\n")[0].message.startswith("it is True; cardan = 2 is")
+    assert problems("cardan = true\n")[0].message.startswith("it is true; cardan = 2 is")
 
 
 def test_a_file_of_a_directory_or_of_bytes_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from cardan.files import spec
 from cardan.files.formula import Formulas
 from cardan.files.text import Path
 from cardan.files.units import quantity_of
-from cardan.files.values import Skip, Values, short
+from cardan.files.values import Skip, Values, plain, short
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import GROUND, Mechanism
 from cardan.system import check
@@ -23,6 +23,18 @@ from cardan.system.parts import Body, Direction, Frame, Point, _cross, _orthogon
 MOST_POINTS: Final = 100_000  # of a spline
 UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding
 CROSSED: Final = 4e-16  # a cosine this small is zero up to rounding
+
+# Names of joints in other programs.
+OTHER_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("hinge", "pin", "rotation"), "revolute"),
+    **dict.fromkeys(("slider", "slide", "linear", "translation"), "prismatic"),
+    **dict.fromkeys(("ball", "socket"), "spherical"),
+    **dict.fromkeys(("hooke", "cardan"), "universal"),
+    **dict.fromkeys(("weld", "rigid", "lock"), "fixed"),
+    **dict.fromkeys(("rod", "link"), "distance"),
+    **dict.fromkeys(("helical", "thread"), "screw"),
+    **dict.fromkeys(("motor", "driver"), "drive"),
+}
 
 
 class Ends(Values):
@@ -38,8 +50,13 @@ class Ends(Values):
     def _kind(self, path: Path, table: Mapping[str, Any], kinds: Iterable[str]) -> str:
         kind = table.get("kind")
         if not isinstance(kind, str) or kind not in kinds:
-            what = "kind of joint" if path[0] == "joints" else "kind of load"
-            self.problem((*path, "kind") if "kind" in table else path, str(check.unknown(kind, what, kinds)))
+            what = {"joints": "kind of joint", "rates": "kind of rate row"}.get(str(path[0]), "kind of load")
+            if "kind" not in table:
+                self.problem(path, f"the key 'kind' is missing; kinds are {', '.join(map(repr, kinds))}")
+            elif isinstance(kind, str) and OTHER_NAMES.get(kind, "") in kinds:
+                self.problem((*path, "kind"), f"no {what} is named {kind!r}; it is {OTHER_NAMES[kind]!r} here")
+            else:
+                self.problem((*path, "kind"), str(check.unknown(plain(kind), what, kinds)))
             raise Skip
         return kind
 
@@ -167,14 +184,17 @@ class Ends(Values):
             if word in table:
                 self._keys(path, table, spec.ENDS[word], ())
                 quantity = "length" if word == "point" else ""
-                numbers = self._numbers((*path, word), table[word], quantity, formulas=True)
+                numbers = self._vector((*path, word), table[word], quantity, 3, formulas=True)
                 if word == "point":
                     return body.point(numbers)
                 return Direction(body, tuple(numbers)) if _is_unit(numbers) else body.vector(numbers)
         self._keys(path, table, (*spec.ENDS["frame"], "point", "vector"), ())
-        origin = self._numbers((*path, "origin"), table.get("origin", (0.0, 0.0, 0.0)), "length", formulas=True)
-        z = self._numbers((*path, "z"), table.get("z", (0.0, 0.0, 1.0)), "", formulas=True)
-        x = self._numbers((*path, "x"), table["x"], "", formulas=True) if "x" in table else None
+        given: dict[str, Any] = {"origin": (0.0, 0.0, 0.0), "z": (0.0, 0.0, 1.0), "x": None}
+        for word in given:
+            if word in table:
+                quantity = "length" if word == "origin" else ""
+                given[word] = self._vector((*path, word), table[word], quantity, 3, formulas=True)
+        origin, z, x = given.values()
         return exact_frame(body, origin, z, x)
 
     def _by_name(self, path: Path, name: str, takes: str) -> Any:
@@ -221,9 +241,10 @@ class Ends(Values):
         if name in self.failed or f"{name}." in self.failed or name.rpartition(".")[0] in self.failed:
             raise Skip
         if body is not None:
-            raise ModelError(
-                f"body {name!r} has {len(found)} curves and surfaces; a contact needs one: {_ways('face')}"
-            )
+            if not found:
+                way = 'add one to its shapes, such as { geometry = "circle", radius = 1.0 }'
+                raise ModelError(f"body {name!r} has no curve or surface for a contact; {way}")
+            raise ModelError(f"body {name!r} has {len(found)} curves and surfaces; choose one: {_ways('face')}")
         self.problem(path, str(check.unknown(name, "face", [f"{b}.{f}" for b, f in self.source.faces])))
         raise Skip
 

@@ -20,6 +20,7 @@ from cardan.errors import ModelError
 from cardan.files import printing
 from cardan.files.formula import Formula
 from cardan.files.units import Unit
+from cardan.files.values import plain, short
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.face import Face
 from cardan.geometry.nurbs import Curve, Surface
@@ -156,7 +157,7 @@ def read(
     """
     kind = table.get("geometry")
     if not isinstance(kind, str) or kind not in KEYS:
-        raise check.unknown(kind, "curve or surface", KEYS)
+        raise check.unknown(plain(kind), "curve or surface", KEYS)
     for key in table:
         if key not in KEYS[kind] and key not in PLACE:
             raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
@@ -184,7 +185,7 @@ def read(
 
 def _read_point(value: Any, number: Unit) -> Shape:
     if not isinstance(value, list) or len(value) != 3:
-        raise ModelError(f"the position of a point is {check._short(value)}; it must be three lengths")
+        raise ModelError(f"the position of a point is {short(value)}; it must be three lengths")
     return geometry.analytic.Point([check.number(number(one, "length"), "the position of a point") for one in value])
 
 
@@ -194,10 +195,10 @@ def _read_face(surface: Curve | Surface, loops: Any) -> Face:
     if not isinstance(surface, Surface):
         raise ModelError("a curve has loops; only a surface can be trimmed")
     if not isinstance(loops, list) or not all(isinstance(loop, list) for loop in loops):
-        raise ModelError(f"the loops of a surface are {check._short(loops)}; {wrong}")
+        raise ModelError(f"the loops of a surface are {short(loops)}; {wrong}")
     for curve in (curve for loop in loops for curve in loop):
         if not isinstance(curve, dict) or not isinstance(curve.get("points"), list):
-            raise ModelError(f"a loop of a surface has {check._short(curve)}; {wrong}")
+            raise ModelError(f"a loop of a surface has {short(curve)}; {wrong}")
         for key in curve:
             if key not in KEYS["curve"]:
                 raise check.unknown(key, "key of a loop", KEYS["curve"])
@@ -208,7 +209,7 @@ def _read_face(surface: Curve | Surface, loops: Any) -> Face:
 
 def _span(value: Any, what: str, number: Unit, quantity: str) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
-        raise ModelError(f"{what} is {check._short(value)}; it must be [lower, upper]")
+        raise ModelError(f"{what} is {short(value)}; it must be [lower, upper]")
     low, high = (check.number(number(one, quantity), what) for one in value)
     return low, high
 
@@ -227,11 +228,11 @@ def _read_nurbs(table: Mapping[str, Any], kind: str, number: Unit | None = None)
     degrees = table["degree"] if isinstance(table["degree"], list) else [table["degree"]]
     for degree in degrees:
         if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MOST_DEGREE:
-            raise ModelError(f"the degree of a {kind} is {check._short(degree)}; it must be from 1 to {MOST_DEGREE}")
+            raise ModelError(f"the degree of a {kind} is {short(degree)}; it must be from 1 to {MOST_DEGREE}")
     knots = table["knots"]
     if kind == "curve":
         if len(degrees) != 1:
-            raise ModelError(f"the degree of a curve is {check._short(table['degree'])}; it must be one number")
+            raise ModelError(f"the degree of a curve is {short(table['degree'])}; it must be one number")
         return Curve(points, weights, _array(table, "knots", kind), degree=degrees[0])
     if not isinstance(knots, list) or len(knots) != 2 or len(degrees) not in (1, 2):
         raise ModelError("a surface needs two lists of knots, along u and v, and one degree or two")
@@ -249,7 +250,7 @@ def _array(table: Mapping[str, Any], key: str, kind: str) -> Any:
     except (TypeError, ValueError, OverflowError, ArithmeticError):
         found = None
     if found is None or not np.isfinite(found).all():
-        raise ModelError(f"the {key} of a {kind} are {check._short(value)}; they must be lists of finite numbers")
+        raise ModelError(f"the {key} of a {kind} are {short(value)}; they must be lists of finite numbers")
     return found
 
 
@@ -261,14 +262,14 @@ def _has_text(value: list[Any]) -> bool:
 def _read_traced(table: Mapping[str, Any], number: Unit, formula: Callable[[str, tuple[str, ...]], Formula]) -> Traced:
     point, bounds = table.get("point"), table.get("bounds")
     if not isinstance(bounds, list) or len(bounds) not in (1, 2):
-        raise ModelError(f"the bounds of a shape are {check._short(bounds)}; they must be [[lower, upper]] for each of "
+        raise ModelError(f"the bounds of a shape are {short(bounds)}; they must be [[lower, upper]] for each of "
                          "u and v")  # fmt: skip
     spans = [_span(one, "the bounds of a shape", number, "") for one in bounds]
     periods = table.get("periods", [0.0] * len(spans))
     if not isinstance(periods, list) or len(periods) != len(spans):
-        raise ModelError(f"the periods of a shape are {check._short(periods)}; there must be {len(spans)} of them")
+        raise ModelError(f"the periods of a shape are {short(periods)}; there must be {len(spans)} of them")
     if not isinstance(point, list) or len(point) != 3:
-        raise ModelError(f"the point of a shape is {check._short(point)}; it must be three expressions of u and v")
+        raise ModelError(f"the point of a shape is {short(point)}; it must be three expressions of u and v")
     names = VARIABLES[: len(spans)]
     parts = [formula(one, names) if isinstance(one, str) else number(one, "length") for one in point]
     if sum(len(part.program) for part in parts if isinstance(part, Formula)) > MOST_OPERATIONS:
@@ -286,7 +287,7 @@ def _read_traced(table: Mapping[str, Any], number: Unit, formula: Callable[[str,
 def _read_file(path: Any, folder: FilePath | None) -> Curve | Surface:
     """The NURBS in another file: JSON of cd.geometry.to_json, in the folder of the model or below it."""
     if not isinstance(path, str) or not path or "\0" in path:
-        raise ModelError(f"the path of a shape is {check._short(path)}; it must be the name of a JSON file")
+        raise ModelError(f"the path of a shape is {short(path)}; it must be the name of a JSON file")
     if folder is None:
         raise ModelError(f"the shape is in the file {path!r}, and a text has no folder: use cd.load(path)")
     target = folder / path

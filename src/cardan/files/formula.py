@@ -160,8 +160,17 @@ class _Parser:
             self.emit("define", name.text)
         self.sum()
         if self.token.kind != "end":
-            raise self.fail(f"an operator or the end is expected, not {self.token.text!r}")
+            raise self.fail(f"an operator or the end is expected, not {self.token.text!r}{self._hint()}")
         return tuple(self.program)
+
+    def _hint(self) -> str:
+        """What two values without an operator probably mean."""
+        before, token, *after = self.tokens[self.at - 1 : self.at + 2]
+        if before.kind == "number" and token.kind == "name":
+            return f"; a product needs its sign: {before.text}*{token.text}"
+        if before.kind == "number" and token.text == "," and after and after[0].kind == "number":
+            return f"; the decimal sign is a point: {before.text}.{after[0].text}"
+        return ""
 
     def sum(self) -> None:
         self.enter()
@@ -251,9 +260,11 @@ def _tokens(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             column = at + len(text[at:]) - len(text[at:].lstrip())
+            valid = "expressions have numbers, names, + - * / ^ and functions"
+            if text[column] == ".":
+                valid += ", such as sin(t); .x, .y, .z and .w are the components of a feature of a primitive"
             raise ModelError(
-                f"the expression {_short(text)} at column {column + 1}: {text[column]!r} has no meaning; expressions "
-                "have numbers, names, + - * / ^ and functions"
+                f"the expression {_short(text)} at column {column + 1}: {text[column]!r} has no meaning; {valid}"
             )
         kind = str(match.lastgroup)
         found.append(Token(kind, match.group(kind), match.start(kind)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from cardan.errors import ModelError
 from cardan.files.units import Unit
+from cardan.files.values import plain, short
 from cardan.shapes import Shape, makers
 from cardan.shapes.gears import Gear
 from cardan.shapes.mesh import Mesh, mesh
@@ -106,8 +107,10 @@ def _loop(loop: Any, unit: Unit) -> list[list[Any]]:
 def read(table: Mapping[str, Any], number: Unit) -> Shape:
     """The shape of a table, checked; ``number(value, quantity)`` gives the float of a value in the file, in SI."""
     kind = table.get("kind")
+    if "kind" not in table:
+        raise ModelError(f"the key 'kind' is missing, or 'geometry' for a face; kinds are {', '.join(map(repr, KEYS))}")
     if not isinstance(kind, str) or kind not in KEYS:
-        raise check.unknown(kind, "kind of shape", KEYS)
+        raise check.unknown(plain(kind), "kind of shape", KEYS)
     for key in table:
         if key not in KEYS[kind] and key not in PLACE:
             raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
@@ -164,7 +167,8 @@ def _mesh(table: Mapping[str, Any], number: Unit) -> Mesh:
 def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = None) -> list[Any]:
     value = table.get(key, default)
     if not isinstance(value, list) or (count is not None and len(value) != count) or len(value) > 4 * MOST_VERTICES:
-        raise ModelError(f"the {key} of a {table['kind']} is {check._short(value)}; it must be a list of numbers")
+        many = f"{count} numbers" if count is not None else "numbers"
+        raise ModelError(f"the {key} of a {table['kind']} is {short(value)}; it must be a list of {many}")
     return value
 
 
@@ -172,20 +176,20 @@ def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Unit) -> 
     what = f"the {key} of a {table['kind']}"
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_PIECES:
         valid = f'a list of 1 to {MOST_PIECES:,} pieces, such as ["line", x, y, x, y]'
-        raise ModelError(f"{what} is {check._short(value)}; it must be {valid}")
+        raise ModelError(f"{what} is {short(value)}; it must be {valid}")
     pieces: list[Any] = []
     for piece in value:
         word = piece[0] if isinstance(piece, list) and piece else None
         if not isinstance(word, str) or word not in PIECES or len(piece) != 1 + len(PIECES[word]):
-            raise ModelError(f"{what} has the piece {check._short(piece)}; it must be one of {', '.join(PIECES)}")
+            raise ModelError(f"{what} has the piece {short(piece)}; it must be one of {', '.join(PIECES)}")
         numbers = list(map(number, piece[1:], PIECES[word]))
         if not all(map(math.isfinite, numbers)):
-            raise ModelError(f"{what} has the piece {check._short(piece)}; its numbers must be finite")
+            raise ModelError(f"{what} has the piece {short(piece)}; its numbers must be finite")
         if word == "line":
             pieces.append(Line((numbers[0], numbers[1]), (numbers[2], numbers[3])))
         elif word == "arc":
             if abs(numbers[4]) > 2.0 * math.pi * (1.0 + 1e-9):
-                raise ModelError(f"{what} has the piece {check._short(piece)}; its sweep must be within a turn")
+                raise ModelError(f"{what} has the piece {short(piece)}; its sweep must be within a turn")
             pieces.append(Arc((numbers[0], numbers[1]), *numbers[2:]))
         else:
             pieces.append(Involute(*numbers))

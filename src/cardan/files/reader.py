@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.constraints import user
+from cardan.constraints.registry import KINDS
 from cardan.errors import ModelError
 from cardan.files import spec, text
 from cardan.files.ends import Ends
@@ -155,8 +157,8 @@ class Reader(Ends):
             if self._base is not None:
                 self.m = self._base
             else:
-                gravity = self._numbers(("gravity",), document.get("gravity", (0.0, 0.0, -9.81)), "")
-                self.m = Mechanism(name, gravity=gravity)
+                given = document.get("gravity", [0.0, 0.0, -9.81])
+                self.m = Mechanism(name, gravity=self._vector(("gravity",), given, "", 3))
         except ModelError as error:
             self.problem(("name" if "name" in str(error) else "gravity",), str(error))
             self.m = Mechanism("mechanism")
@@ -164,7 +166,10 @@ class Reader(Ends):
             self.m = Mechanism("mechanism")
         if "display" in document:
             self._try(("display",), self._display, "display", document["display"])
-        for key, value in self._table(("parameters",), document.get("parameters", {})).items():
+        parameters = self._table(("parameters",), document.get("parameters", {}))
+        self.later_parameters = set(parameters)
+        for key, value in parameters.items():
+            self.later_parameters.discard(key)
             self._try(("parameters", key), self._parameter, key, value)
         for key, value in tables["bodies"].items():
             self._try(("bodies", key), self._body, key, value)
@@ -190,7 +195,7 @@ class Reader(Ends):
             self.failed.add(key)
         except ModelError as error:
             self.failed.add(key)
-            self.problem(path, str(error))
+            self.problem(*self._place(path, value if type(value) is dict else {}, str(error)))
 
     def _migrated(self, document: dict[str, Any]) -> dict[str, Any]:
         version = document.get("cardan")
@@ -216,7 +221,7 @@ class Reader(Ends):
             try:
                 Units.checked({key: unit})
             except ModelError as error:
-                self.problem(("units", key), str(error))
+                self.problem(("units", key), str(error).replace(repr(unit), short(unit)))
         if len(self.problems) == before:
             self.source.units = Units.checked(units)
 
@@ -235,6 +240,12 @@ class Reader(Ends):
             if problem := name_problem(name):
                 raise ModelError(f"the parameter {name!r} cannot be used in expressions: {problem}")
             if isinstance(value, str):
+                for later in re.findall(r"[^\W\d]\w*", value):
+                    if later in self.later_parameters:
+                        raise ModelError(
+                            f"the expression {value!r} has the parameter {later!r}, which comes later in the file; put "
+                            f"{later!r} before {name!r} (two expressions cannot have each other)"
+                        )
                 self.constants.append((name, self._number(path, value, "", formulas=True)))
                 self.source.derived[name] = value
                 return
@@ -257,9 +268,11 @@ class Reader(Ends):
             body = self.m[name]
         else:
             given: dict[str, Any] = {}
-            for key, quantity in (("position", "length"), ("center", "length"), ("orientation", ""), ("inertia", "")):
+            for key, quantity in (("position", "length"), ("center", "length"), ("orientation", "")):
                 if key in table:
-                    given[key] = self._numbers((*path, key), table[key], quantity)
+                    given[key] = self._vector((*path, key), table[key], quantity, 4 if key == "orientation" else 3)
+            if "inertia" in table:
+                given["inertia"] = self._inertia((*path, "inertia"), table["inertia"])
             if "mass" in table:
                 given["mass"] = self._number((*path, "mass"), table["mass"], "mass")
             body = self.m.body(name, **given)
@@ -282,6 +295,13 @@ class Reader(Ends):
             raise Skip
         for k, shape in enumerate(shapes):
             self._shape((*path, "shapes", k), shape, body)
+
+    def _inertia(self, path: Path, value: Any) -> Any:
+        if type(value) is not list or not all(type(row) is list for row in value):
+            ways = "it must be three rows of three numbers, [[Ixx, Ixy, Ixz], [Ixy, Iyy, Iyz], [Ixz, Iyz, Izz]]"
+            self.problem(path, f"it is {short(value)}; {ways}")
+            raise Skip
+        return self._numbers(path, value, "")
 
     def _shape(self, path: Path, value: Any, body: Body) -> None:
         table = self._table(path, value)
@@ -338,6 +358,11 @@ class Reader(Ends):
         table = self._table(path, value)
         self._need(path, table, spec.PRIMITIVE, ("arguments", "rows"))
         kinds = {key: str(kind) for key, kind in self._table((*path, "arguments"), table["arguments"]).items()}
+        for key, kind in kinds.items():
+            word = kind.partition(" of ")[0]
+            if word not in KINDS:
+                self.problem((*path, "arguments", key), str(check.unknown(word, "kind of argument", KINDS)))
+                raise Skip
         defaults = self._table((*path, "parameters"), table.get("parameters", {}))
         rows = table["rows"]
         if not isinstance(rows, list) or not rows or not all(isinstance(row, str) for row in rows):
@@ -349,8 +374,11 @@ class Reader(Ends):
         names = _components(kinds)
         formulas = []
         for k, row in enumerate(rows):
-            formula = self._formula((*path, "rows", k), row, (*names, *defaults), inner=True)
-            formulas.append(formula)
+            try:
+                formulas.append(self._formula((*path, "rows", k), row, (*names, *defaults), inner=True))
+            except ModelError as error:
+                self.problem((*path, "rows", k), str(error))
+                raise Skip from None
 
         def function(*features: Any, **parameters: Any) -> list[Any]:
             values: list[Any] = []

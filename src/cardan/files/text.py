@@ -55,8 +55,10 @@ def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
                 document = _standard(text, number)
     except RecursionError:
         raise SyntaxProblem("it is nested too deeply", _deepest(text)) from None
+    except SyntaxProblem:
+        raise
     except json.JSONDecodeError as error:
-        raise SyntaxProblem(f"it is not valid JSON: {error.msg}", error.lineno) from None
+        raise SyntaxProblem(f"it is not valid JSON: {_json_reason(text, error)}", error.lineno) from None
     except (ValueError, ArithmeticError) as error:  # an integer of thousands of digits, a decimal out of range
         raise SyntaxProblem(f"it has a value that cannot be read: {str(error)[:200]}", _suspect(text, error)) from None
     if not isinstance(document, dict):
@@ -76,7 +78,39 @@ def _standard(text: str, number: Callable[[str], Any]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at (?:line (\d+), column \d+|end of document)\)", str(error))
         line = int(found.group(1)) if found and found.group(1) else text.count("\n") + 1
-        raise SyntaxProblem(f"it is not valid TOML: {error}", line) from None
+        raise SyntaxProblem(f"it is not valid TOML: {_toml_reason(str(error))}", line) from None
+
+
+def _toml_reason(message: str) -> str:
+    """What tomllib says, and what is probably meant."""
+    if twice := re.search(r"Cannot declare \((.*?),?\) twice", message):
+        header = ".".join(part.strip().strip("'") for part in twice[1].split(","))
+        return f"the table [{header}] is given twice; give one of them another name"
+    hints = {
+        "Invalid value": 'a text needs quotes: kind = "revolute"',
+        "Cannot overwrite a value": "the key is given twice",
+        "Unclosed array": "its values are separated by commas, and it ends with ]",
+        "Illegal character '\\n'": 'a text ends with its quote " in the same line',
+        "Expected newline or end of document after a statement": "one key has one value; the decimal sign is a point",
+    }
+    hint = next((hint for word, hint in hints.items() if message.startswith(word)), "")
+    return f"{message}; {hint}" if hint else message
+
+
+def _json_reason(text: str, error: json.JSONDecodeError) -> str:
+    """What json says, and what is probably meant."""
+    before, after = text[: error.pos].rstrip(), text[error.pos :].lstrip()
+    if not text.strip():
+        return "the file is empty"
+    if not after:
+        return f"{error.msg}; the file ends before its last brackets are closed"
+    if after[0] in "}]" and before.endswith(","):
+        return f"there is a comma before {after[0]!r}; remove it"
+    if after.startswith(("//", "/*", "#")):
+        return f"{error.msg}; JSON has no comments"
+    if after[0] == "'":
+        return f"{error.msg}; texts are in double quotes"
+    return f"{error.msg}, not {after[:20].split()[0]!r}"
 
 
 def _deepest(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,6 +18,7 @@ from cardan.system import formulas as design
 
 MOST_OPERATIONS: Final = 50_000  # in all expressions of a file together
 MOST_NUMBERS: Final = 1000  # in a list
+MOST_SHOWN: Final = 4  # lists in lists, in a message
 
 
 @dataclass
@@ -52,9 +54,36 @@ class Values:
 
     def _table(self, path: Path, value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            self.problem(path, f"it is {short(value)}; it must be a table of keys and values")
+            doubled = type(value) is list and value and type(value[0]) is dict
+            name = ".".join(map(str, path)) + (".NAME" if len(path) == 1 else "")
+            way = f": write [{name}] instead of [[…]]" if doubled else ""
+            self.problem(path, f"it is {short(value)}; it must be a table of keys and values{way}")
             raise Skip
         return value
+
+    def _vector(self, path: Path, value: Any, quantity: str, count: int, *, formulas: bool = False) -> Any:
+        """A list of so many numbers."""
+        if type(value) is list and len(value) == count:
+            return self._numbers(path, value, quantity, formulas=formulas)
+        if type(value) is not list or not any(type(one) is list for one in value):
+            counted = f"it has {len(value)} number{'s' * (len(value) != 1)}, " if type(value) is list else "it is "
+            self.problem(path, f"{counted}{short(value)}; it must be a list of {count} numbers")
+            raise Skip
+        return self._numbers(path, value, quantity, formulas=formulas)
+
+    def _place(self, path: Path, table: Mapping[str, Any], message: str) -> tuple[Path, str]:
+        """The key of an item that a message is about, and the message; of a number also as it is in the file."""
+        for key, value in table.items():
+            if len(key) > 1 and key != "kind" and re.search(_about(key), message):
+                return (*path, key), message + self._as_said(value, message)
+        return path, message
+
+    def _as_said(self, value: Any, message: str) -> str:
+        """A number as the file has it, if a message has it in other units."""
+        first = value[0] if type(value) is list and value else value
+        if self.source.units.are_si or type(first) not in (int, float, Decimal) or repr(float(first)) in message:
+            return ""
+        return f" (in SI; the file has {short(value)})"
 
     def _need(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> None:
         """As :meth:`_keys`, for an item that cannot be made if a key is missing."""
@@ -126,5 +155,33 @@ class Values:
         return [self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)]
 
 
+def _about(key: str) -> str:
+    """A pattern of messages about a key: "the length is …", "the mass of …"."""
+    return rf"(?<![\w.']){re.escape(key)}(?= is\b| of\b| has\b)"
+
+
 def short(value: Any) -> str:
-    return check._short(value)
+    """A value of a file as a text, at most 120 characters."""
+    return check._short(plain(value))
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value of a file for a message: exact decimals as numbers, and the words of TOML and JSON."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, list | dict) and depth > MOST_SHOWN:
+        return _Word("…")
+    if isinstance(value, list):
+        return [plain(one, depth + 1) for one in value[:60]]
+    if isinstance(value, dict):
+        return {key: plain(one, depth + 1) for key, one in list(value.items())[:60]}
+    if value is None:
+        return _Word("null")
+    return _Word(str(value).lower()) if isinstance(value, bool) else value
+
+
+class _Word(str):
+    """A word that is not quoted in messages."""
+
+    def __repr__(self) -> str:
+        return str(self)
