@@ -546,6 +546,9 @@ def test_sensitivities_of_points_coordinates_and_primitives():
     assert found["slide", "crank_length"] == pytest.approx(
         cos(0.5) - (0.2 * sin(0.5) - 0.05) * sin(0.5) / root, abs=1e-12
     )
+    points = m.sensitivity(state, [m["rod"].point(), m["rod"].point((0.1, 0, 0))], ["crank_length"])
+    assert points["rod x", "crank_length"] == pytest.approx(cos(0.5), abs=1e-12)
+    assert points["rod x (output 1)", "crank_length"] == pytest.approx(found["rod x", "crank_length"], abs=1e-12)
     free = slider_crank(driven=False)
     loose = free.sensitivity(free.assemble().state, ["slide", "A"])
     assert loose.freedoms == 1 and not loose.unique.any()
@@ -1016,3 +1019,33 @@ def test_samples_stay_on_their_branch_and_fail_where_it_ends():
     reached = np.abs(cosines) <= 1.0
     assert 0 < found.failed == (~reached).sum() < 500
     assert found.samples[:, 0] == pytest.approx(np.sign(phi) * np.arccos(cosines[reached]) - phi, abs=1e-6)
+
+
+def test_samples_of_counted_angles_may_be_turns_apart():
+    m = cd.Mechanism("geared")
+    ratio = m.parameter("ratio", 2.5)
+    a, b = (m.revolute(name, m.ground.frame(x=X), m.body(f"w{name}").frame(x=X)) for name in "AB")
+    m.gear("gear", a, b, ratio=ratio)
+    m.drive("motor", a, 20.0)
+    found = m.tolerances(m.assemble().state, ["B"], {"ratio": 1.0}, samples=200)
+    drawn = np.random.default_rng([0, *b"ratio"]).standard_normal(200) / 3.0
+    assert found.samples[:, 0] == pytest.approx(20.0 * drawn, abs=1e-9)  # up to 18 rad
+    # One that no equation reads is known between −π and π, and its deviations are small on both sides of π.
+    m = cd.Mechanism("arm")
+    length, arm = m.parameter("length", 1.0 - 1e-7), m.body("arm", orientation=euler.from_axis_angle(Z, 3.1))
+    m.revolute("A", m.ground.frame(x=X), arm.frame(x=X))
+    m.distance("rod", m.ground.point((-1, 1, 0)), arm.point((1, 0, 0)), length)
+    found = m.tolerances(m.assemble().state, ["A"], {"length": 1e-3}, samples=200)
+    assert found.spread[0] == pytest.approx(found.rss[0], rel=0.2)
+
+
+def test_sensitivities_need_parameters_and_a_state_of_the_mechanism():
+    m, other = slider_crank(), rsur_with_lengths()
+    state = m.assemble().state
+    assert m.sensitivity(state, "slide", "offset").parameters == ("offset",)
+    with pytest.raises(cd.ModelError, match="no parameters to differentiate by"):
+        m.sensitivity(state, "slide", [])
+    with pytest.raises(cd.ModelError, match="must be a State of this mechanism"):
+        m.sensitivity(other.assemble().state, "slide")
+    with pytest.raises(cd.ModelError, match=r"on the ground alone.* take its formula"):
+        m.sensitivity(state, m.ground.point((m["offset"], 0, 0)))
