@@ -267,6 +267,52 @@ def test_derivatives_of_every_primitive_by_its_parameters_agree_with_differences
     assert formulations.problem(free, "manifold").residual(start)[: mine.size] == pytest.approx(mine, abs=1e-14)
 
 
+EXPRESSIONS = {  # every operation of a formula, at p = 0.4 and r = 0.9
+    "+": lambda p, r: p + r + 0.1,
+    "-": lambda p, r: 1.5 - p - r,
+    "*": lambda p, r: 2.0 * p * r,
+    "/": lambda p, r: p / r + 0.2 / p,
+    "call sqrt": lambda p, r: cd.sqrt(p * r),
+    "call sin": lambda p, r: cd.sin(p + 2 * r),
+    "call cos": lambda p, r: cd.cos(p * r),
+    "call tan": lambda p, r: cd.tan(p - r),
+    "call exp": lambda p, r: cd.exp(-p * r),
+    "call log": lambda p, r: cd.log(p + 3 * r),
+    "call asin": lambda p, r: cd.asin(p * r),
+    "call acos": lambda p, r: cd.acos(p - r),
+    "call atan": lambda p, r: cd.atan(p / r),
+    "call sinh": lambda p, r: cd.sinh(p - 2 * r),
+    "call cosh": lambda p, r: cd.cosh(p + r),
+    "call tanh": lambda p, r: cd.tanh(p * r),
+    "call atan2": lambda p, r: cd.atan2(p, -r),
+    "call power": lambda p, r: p**3 + r**-1.5 + (p + r) ** p,
+}
+
+
+def test_the_expressions_have_every_operation():
+    from cardan.system.variables import OPERATIONS
+
+    assert {"constant", "variable", *EXPRESSIONS} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", EXPRESSIONS)
+def test_values_and_derivatives_of_every_operation_agree_with_python(operation):
+    """The kernel, the formula and Python's own function of numbers; derivatives by differences."""
+    m = cd.Mechanism("expression")
+    p, r = m.parameter("p", 0.4), m.parameter("r", 0.9)
+    formula, number = (EXPRESSIONS[operation](*given) for given in ((p, r), (0.4, 0.9)))
+    assert formula.value == pytest.approx(number, rel=1e-15)
+    body = m.body("body", position=(0.3, 0.1, 0.2), orientation=euler.from_rotation_vector((0.2, -0.3, 0.4)))
+    m.spherical("at", m.ground.point((formula, 0, 1.0)), body.point((0, 1.0, formula)))
+    m.perpendicular("turned", m.ground.frame(z=(1.0, formula, 0.3)), body.frame(z=(0, 1.0, formula)))
+    system = m.system.with_variables(("p", "r"))
+    worst, size = differences(system, m.state, system.tail, "manifold")
+    assert worst < DERIVATIVE and size > 0.1
+    held, free = (formulations.problem(one, "manifold") for one in (m.system, system))
+    at = formulations.to_reference(m.system, m.system.authored), formulations.to_reference(system, system.authored)
+    assert free.residual(at[1]) == pytest.approx(held.residual(at[0]), abs=1e-14)
+
+
 # -- solved for --------------------------------------------------------------------------------------------------------
 
 
@@ -748,6 +794,10 @@ def test_errors_name_the_parameter_the_value_and_the_way_out():
     assert m["crank_length"].value == 0.2
     with pytest.raises(cd.ModelError, match=r"parameter 'rod_length' is used by 'C'.*joints=True"):
         m.remove("rod_length")
+    without = m.copy()
+    without.remove("rod_length", joints=True)
+    assert "C" not in without and "rod_length" not in without.parameters and "B" in without
+    assert "rod_length" not in without.assemble().state.variables
     with pytest.raises(cd.UnknownNameError, match="no parameter is named 'L'"):
         m.assemble(free=["L"])
     with pytest.raises(cd.ModelError, match="must be a list"):
