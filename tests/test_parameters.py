@@ -267,6 +267,52 @@ def test_derivatives_of_every_primitive_by_its_parameters_agree_with_differences
     assert formulations.problem(free, "manifold").residual(start)[: mine.size] == pytest.approx(mine, abs=1e-14)
 
 
+EXPRESSIONS = {  # every operation of a formula, at p = 0.4 and r = 0.9
+    "+": lambda p, r: p + r + 0.1,
+    "-": lambda p, r: 1.5 - p - r,
+    "*": lambda p, r: 2.0 * p * r,
+    "/": lambda p, r: p / r + 0.2 / p,
+    "call sqrt": lambda p, r: cd.sqrt(p * r),
+    "call sin": lambda p, r: cd.sin(p + 2 * r),
+    "call cos": lambda p, r: cd.cos(p * r),
+    "call tan": lambda p, r: cd.tan(p - r),
+    "call exp": lambda p, r: cd.exp(-p * r),
+    "call log": lambda p, r: cd.log(p + 3 * r),
+    "call asin": lambda p, r: cd.asin(p * r),
+    "call acos": lambda p, r: cd.acos(p - r),
+    "call atan": lambda p, r: cd.atan(p / r),
+    "call sinh": lambda p, r: cd.sinh(p - 2 * r),
+    "call cosh": lambda p, r: cd.cosh(p + r),
+    "call tanh": lambda p, r: cd.tanh(p * r),
+    "call atan2": lambda p, r: cd.atan2(p, -r),
+    "call power": lambda p, r: p**3 + r**-1.5 + (p + r) ** p,
+}
+
+
+def test_the_expressions_have_every_operation():
+    from cardan.system.variables import OPERATIONS
+
+    assert {"constant", "variable", *EXPRESSIONS} == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", EXPRESSIONS)
+def test_values_and_derivatives_of_every_operation_agree_with_python(operation):
+    """The kernel, the formula and Python's own function of numbers; derivatives by differences."""
+    m = cd.Mechanism("expression")
+    p, r = m.parameter("p", 0.4), m.parameter("r", 0.9)
+    formula, number = (EXPRESSIONS[operation](*given) for given in ((p, r), (0.4, 0.9)))
+    assert formula.value == pytest.approx(number, rel=1e-15)
+    body = m.body("body", position=(0.3, 0.1, 0.2), orientation=euler.from_rotation_vector((0.2, -0.3, 0.4)))
+    m.spherical("at", m.ground.point((formula, 0, 1.0)), body.point((0, 1.0, formula)))
+    m.perpendicular("turned", m.ground.frame(z=(1.0, formula, 0.3)), body.frame(z=(0, 1.0, formula)))
+    system = m.system.with_variables(("p", "r"))
+    worst, size = differences(system, m.state, system.tail, "manifold")
+    assert worst < DERIVATIVE and size > 0.1
+    held, free = (formulations.problem(one, "manifold") for one in (m.system, system))
+    at = formulations.to_reference(m.system, m.system.authored), formulations.to_reference(system, system.authored)
+    assert free.residual(at[1]) == pytest.approx(held.residual(at[0]), abs=1e-14)
+
+
 # -- solved for --------------------------------------------------------------------------------------------------------
 
 
@@ -546,6 +592,9 @@ def test_sensitivities_of_points_coordinates_and_primitives():
     assert found["slide", "crank_length"] == pytest.approx(
         cos(0.5) - (0.2 * sin(0.5) - 0.05) * sin(0.5) / root, abs=1e-12
     )
+    points = m.sensitivity(state, [m["rod"].point(), m["rod"].point((0.1, 0, 0))], ["crank_length"])
+    assert points["rod x", "crank_length"] == pytest.approx(cos(0.5), abs=1e-12)
+    assert points["rod x (output 1)", "crank_length"] == pytest.approx(found["rod x", "crank_length"], abs=1e-12)
     free = slider_crank(driven=False)
     loose = free.sensitivity(free.assemble().state, ["slide", "A"])
     assert loose.freedoms == 1 and not loose.unique.any()
@@ -745,6 +794,10 @@ def test_errors_name_the_parameter_the_value_and_the_way_out():
     assert m["crank_length"].value == 0.2
     with pytest.raises(cd.ModelError, match=r"parameter 'rod_length' is used by 'C'.*joints=True"):
         m.remove("rod_length")
+    without = m.copy()
+    without.remove("rod_length", joints=True)
+    assert "C" not in without and "rod_length" not in without.parameters and "B" in without
+    assert "rod_length" not in without.assemble().state.variables
     with pytest.raises(cd.UnknownNameError, match="no parameter is named 'L'"):
         m.assemble(free=["L"])
     with pytest.raises(cd.ModelError, match="must be a list"):
@@ -1016,3 +1069,33 @@ def test_samples_stay_on_their_branch_and_fail_where_it_ends():
     reached = np.abs(cosines) <= 1.0
     assert 0 < found.failed == (~reached).sum() < 500
     assert found.samples[:, 0] == pytest.approx(np.sign(phi) * np.arccos(cosines[reached]) - phi, abs=1e-6)
+
+
+def test_samples_of_counted_angles_may_be_turns_apart():
+    m = cd.Mechanism("geared")
+    ratio = m.parameter("ratio", 2.5)
+    a, b = (m.revolute(name, m.ground.frame(x=X), m.body(f"w{name}").frame(x=X)) for name in "AB")
+    m.gear("gear", a, b, ratio=ratio)
+    m.drive("motor", a, 20.0)
+    found = m.tolerances(m.assemble().state, ["B"], {"ratio": 1.0}, samples=200)
+    drawn = np.random.default_rng([0, *b"ratio"]).standard_normal(200) / 3.0
+    assert found.samples[:, 0] == pytest.approx(20.0 * drawn, abs=1e-9)  # up to 18 rad
+    # One that no equation reads is known between −π and π, and its deviations are small on both sides of π.
+    m = cd.Mechanism("arm")
+    length, arm = m.parameter("length", 1.0 - 1e-7), m.body("arm", orientation=euler.from_axis_angle(Z, 3.1))
+    m.revolute("A", m.ground.frame(x=X), arm.frame(x=X))
+    m.distance("rod", m.ground.point((-1, 1, 0)), arm.point((1, 0, 0)), length)
+    found = m.tolerances(m.assemble().state, ["A"], {"length": 1e-3}, samples=200)
+    assert found.spread[0] == pytest.approx(found.rss[0], rel=0.2)
+
+
+def test_sensitivities_need_parameters_and_a_state_of_the_mechanism():
+    m, other = slider_crank(), rsur_with_lengths()
+    state = m.assemble().state
+    assert m.sensitivity(state, "slide", "offset").parameters == ("offset",)
+    with pytest.raises(cd.ModelError, match="no parameters to differentiate by"):
+        m.sensitivity(state, "slide", [])
+    with pytest.raises(cd.ModelError, match="must be a State of this mechanism"):
+        m.sensitivity(other.assemble().state, "slide")
+    with pytest.raises(cd.ModelError, match=r"on the ground alone.* take its formula"):
+        m.sensitivity(state, m.ground.point((m["offset"], 0, 0)))

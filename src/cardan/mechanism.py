@@ -1571,15 +1571,19 @@ class Mechanism:
         """Exact derivatives of outputs with respect to parameters, in an assembled state.
 
         outputs: a list of joints (by name, if they have one coordinate), coordinates, points or frames (their origins
-        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.
+        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.  A second output of a
+        label, such as another point of the same body, is labelled "crank x (output 1)".
         parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """
-        names = tuple(dict.fromkeys([self._parameter_name(p) for p in parameters or self._parameters]))
+        given = self._parameters if parameters is None else parameters
+        names = tuple(dict.fromkeys([self._parameter_name(p) for p in ([given] if isinstance(given, str) else given)]))
         if not names:
-            raise ModelError(f"mechanism {self.name!r} has no parameters; add one with m.parameter(name, value)")
+            way = "give some" if self._parameters else "add one with m.parameter(name, value)"
+            raise ModelError(f"there are no parameters to differentiate by in mechanism {self.name!r}; {way}")
         if not isinstance(state, State):
             raise ModelError(f"sensitivity was given {state!r}; it must be a State, such as result.state")
+        self._checked_state("sensitivity", state)
         with self._at(state):
             system, labels = self._outputs(outputs)
             found: Sensitivity = _sensitivity.sensitivity(self.system, system, labels, state, names, tolerance)
@@ -1619,13 +1623,14 @@ class Mechanism:
             seen = system.with_variables((), tuple(given))
         angles = batch._system.counted_angles
         keys = {key: batch.angles[:, len(batch._system.variable_names) + k] for k, key in enumerate(angles)}
-        near = [np.full(count, state.angles.get(key, 0.0)) for key in seen.counted_angles]
+        near = [np.full(count, angle) for angle in _sensitivity.angles_at(seen, state)]
         tail = [keys.get(key, near[k]) for k, key in enumerate(seen.counted_angles)]
         poses = np.column_stack([batch.coordinates.reshape(count, -1), *values.values(), *tail])
         every = _sensitivity.evaluate_many(seen, len(labels), poses[batch.ok], state.time)
         failed = int((~batch.ok).sum())
         seconds = clock.perf_counter() - began
-        result: Tolerances = _sensitivity.combine(found, given, every, failed, distribution, seconds)
+        wraps = _sensitivity.wrapping(seen, len(labels))
+        result: Tolerances = _sensitivity.combine(found, given, every, wraps, failed, distribution, seconds)
         return result
 
     def _outputs(self, outputs: Any) -> tuple[System, list[Any]]:
@@ -1657,7 +1662,9 @@ class Mechanism:
             if not relation.bodies:
                 way = ", except with parameters: take its formula, such as (2 * L).value" if relation.nodes else ""
                 raise ModelError(f"{what} is on the ground alone; it never changes{way}")
-            bundles.append(Bundle(f"output {k}", [relation]))
+            bundles.append(Bundle(what, [relation]))
+            taken = {label.label for label in labels}
+            words = [f"{word} ({what})" if word in taken else word for word in words]
             labels += [_sensitivity.Output(w, u) for w, u in zip(words, relation.primitive.units, strict=True)]
         if not bundles:
             raise ModelError("there are no outputs; give joints, coordinates, points or primitives")

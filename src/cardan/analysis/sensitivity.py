@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cardan.analysis.starts import tail_of
+from cardan.constraints.registry import FeatureKind
 from cardan.coordinates import formulations, rates, verdict
 from cardan.errors import ModelError
 from cardan.lazy import LazyModule
@@ -201,6 +202,23 @@ def evaluate_many(outputs: System, rows: int, poses: FloatArray, time: float) ->
     return found[:, :rows]
 
 
+def angles_at(outputs: System, state: State) -> FloatArray:
+    """Counted angles of outputs in a state: those that the state has not are between −π and π."""
+    q = formulations.to_reference(outputs, state.coordinates, tail_of(outputs, state))
+    q = formulations.with_angles_of_poses(outputs, q)
+    return formulations.angles(outputs, q)[len(outputs.variable_names) :]
+
+
+def wrapping(outputs: System, rows: int) -> NDArray[np.bool_]:
+    """Rows that are angles without counted turns: their deviations are between −π and π."""
+    found = np.zeros(rows, dtype=bool)
+    for _, primitive, start in outputs.rows:
+        if FeatureKind.ANGLE not in primitive.features:
+            for k, unit in enumerate(primitive.units):
+                found[start + k] = unit == "rad"
+    return found
+
+
 FACTORS: Mapping[str, float] = {"normal": 3.0, "uniform": math.sqrt(3.0)}  # t/σ of a parameter
 
 
@@ -220,6 +238,7 @@ def combine(
     found: Sensitivity,
     tolerances: dict[str, float],
     samples: FloatArray,
+    wraps: NDArray[np.bool_],
     failed: int,
     distribution: str,
     seconds: float,
@@ -230,8 +249,7 @@ def combine(
     squares = (parts * parts).sum(axis=1)
     shares = np.divide(parts * parts, squares[:, None], out=np.zeros_like(parts), where=squares[:, None] > 0.0)
     apart = samples - found.values
-    angular = np.array([output.unit == "rad" for output in found.outputs])
-    apart[:, angular] = np.remainder(apart[:, angular] + math.pi, 2.0 * math.pi) - math.pi
+    apart[:, wraps] = np.remainder(apart[:, wraps] + math.pi, 2.0 * math.pi) - math.pi
     spread = FACTORS[distribution] * apart.std(axis=0, ddof=1) if len(apart) > 1 else np.full(len(parts), np.nan)
     mean = apart.mean(axis=0) if len(apart) else np.full(len(parts), np.nan)
     linear = np.abs(parts).sum(axis=1), np.sqrt(squares), shares

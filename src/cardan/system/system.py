@@ -147,6 +147,7 @@ class System:
         "_nodes",
         "_packed",
         "_plain",
+        "_shared",
         "_touching",
         "authored",
         "centroids",
@@ -251,8 +252,7 @@ class System:
         made._packed, made._nodes = self._packed, values
         made.values = drawn
         made.variable_names, made.variable_scales, made.variable_leader = self.variable_names, None, ()
-        own = self._cache
-        made._cache = {key: own[key] for key in own if key[0] in _SHARED or key in _SHARED}
+        made._cache, made._shared = {}, self._shared
         drawing: tuple[FloatArray, list[tuple[int, int]]] = made.cached("drawing", self._drawing)
         template, bindings = drawing
         made.floats = template.copy()
@@ -283,6 +283,7 @@ class System:
     def _pack(self, source: Source) -> None:
         self._packed, self._nodes = source, None
         self._cache: dict[Any, Any] = {}
+        self._shared: dict[Any, Any] = {}  # of all values of the parameters
         self.values = source.drawn
         self.variables = source.variables
         self.variable_names = source.variables.names
@@ -392,9 +393,7 @@ class System:
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        absolute = self._is_absolute()
-        if self._packed.rate_records and not absolute:
-            absolute = any([record.primitive.absolute for record in self._packed.rate_records])
+        absolute = self.cached("absolute", self._has_absolute)
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
@@ -499,6 +498,10 @@ class System:
     def _is_absolute(self) -> bool:
         """Whether a primitive depends on the world's origin."""
         return not self._plain and any([primitive.absolute for primitive in self.primitives])
+
+    def _has_absolute(self) -> bool:
+        """Whether a primitive, or one of a rate row, depends on the world's origin."""
+        return self._is_absolute() or any([record.primitive.absolute for record in self._packed.rate_records])
 
     def _pointed(self) -> set[int]:
         """Numbers of the bodies with joint points, −1 for the ground."""
@@ -689,7 +692,13 @@ class System:
         judged = self.judged()
         if not judged.counted_angles:
             return judged.powers
-        found: IntArray = self.cached("judged powers", lambda: _with_angles_marked(judged))
+
+        def make() -> Any:
+            if any(["ratio" in primitive.parameters for primitive in judged.primitives]):
+                return _with_angles_marked(judged)
+            return self.cached("marked rows", lambda: _with_angles_marked(judged))
+
+        found: IntArray = self.cached("judged powers", make)
         return found
 
     def least_sensitivity(self, length: float) -> float:
@@ -799,7 +808,13 @@ class System:
         """What make() returned the first time: derived tables, shared by all callers."""
         found = self._cache.get(key)
         if found is None:
-            found = self._cache[key] = make()
+            if key in _SHARED or key[0] in _SHARED:
+                found = self._shared.get(key)
+                if found is None:
+                    found = self._shared[key] = make()
+            else:
+                found = make()
+            self._cache[key] = found
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -866,7 +881,7 @@ _UNCHANGED = (
 )
 _SHARED = frozenset(
     (
-        *("structure", "linear", "addressed", "rows", "drawing", "nodes"),
+        *("structure", "linear", "addressed", "rows", "drawing", "nodes", "marked rows", "absolute"),
         *("driver rows", "turns to count", "drivers of angles"),
     )
 )
