@@ -1214,6 +1214,9 @@ class Mechanism:
         """
         with self._at(state):
             equations, notes = self._equations()
+            rough = [repr(load.name) for load in self._loads.values() if dict(load.parameters).get("coulomb")]
+            if rough:
+                notes.append(f"friction {', '.join(rough)} has no force at rest: parts that it would hold slide")
             given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
             found: Equilibrium = _equilibrium.find_equilibrium(*given)
         return found
@@ -1247,7 +1250,8 @@ class Mechanism:
             joint = self._by_key(key) if isinstance(key, str) else key
             chosen = self._chosen("solve_rates", joint, None)
             name = f"rate of {chosen.joint or chosen.name}"
-            name += f".{chosen.name}" if name in driven else ""
+            is_one_of = bool(chosen.joint) and len(self[chosen.joint].kind.coordinates) > 1
+            name += f".{chosen.name}" if is_one_of or name in driven else ""
             line = Line(chosen.value(state), check.number(rate, name), state.time)
             driven._add(joints.drive, name, (driven[chosen.joint].of(chosen.name), line), {})
         sampled = any([relation.is_sampled for joint in self._joints.values() for relation in joint.relations])

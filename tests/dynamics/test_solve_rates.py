@@ -116,3 +116,10 @@ def test_a_rate_beyond_a_limit_is_named():
     with pytest.raises(cd.ModelError, match="'rate of slide' would move a coordinate beyond the limit 'floor'"):
         m.solve_rates(m.state, {"slide": -1.0})
     assert m.solve_rates(m.state, {"slide": 1.0})["part"].velocity[2] == pytest.approx(1.0)
+
+
+def test_rates_of_two_coordinates_of_one_joint_are_named_in_full():
+    m = cd.Mechanism()
+    m.screw("thread", m.ground.frame(), m.body("nut").frame(), pitch=0.02)
+    with pytest.raises(cd.ModelError, match=r"'rate of thread.displacement', 'rate of thread.angle'"):
+        m.solve_rates(m.assemble().state, {"thread.displacement": 0.1, "thread.angle": 1.0})
