@@ -1286,6 +1286,9 @@ class Mechanism:
         self._check_start("equilibrium", state)
         with self._at(state):
             equations, notes = self._equations()
+            rough = [repr(load.name) for load in self._loads.values() if dict(load.parameters).get("coulomb")]
+            if rough:
+                notes.append(f"friction {', '.join(rough)} has no force at rest: parts that it would hold slide")
             given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
             found: Equilibrium = _equilibrium.find_equilibrium(*given)
         return found
@@ -1323,7 +1326,8 @@ class Mechanism:
         driven, theirs = copying.deepcopy((self, chosen))
         for one, copied, rate in zip(chosen, theirs, given.values(), strict=True):
             name = f"rate of {one.joint or one.name}"
-            name += f".{one.name}" if name in driven else ""
+            is_one_of = bool(one.joint) and len(self[one.joint].kind.coordinates) > 1
+            name += f".{one.name}" if is_one_of or name in driven else ""
             while name in driven:
                 name += "'"
             line = Line(one.value(state), check.number(rate, name), state.time)

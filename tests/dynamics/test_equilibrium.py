@@ -230,6 +230,16 @@ def test_friction_is_viscous_at_rest_however_small_its_slip(speed):
     assert -2 * lin.eigenvalues.real.mean() == pytest.approx((0.01 + 1e-3) / inertia, rel=1e-6)
 
 
+def test_friction_that_would_hold_a_part_is_named():
+    m = cd.Mechanism()
+    box = m.body("box", mass=1.0, inertia=np.eye(3))
+    m.prismatic("slope", m.ground.frame(z=(1, 0, -0.1)), box.frame(z=(1, 0, -0.1)))
+    m.friction("rough", m["slope"], coulomb=5.0)
+    m.friction("oil", m["slope"], viscous=1.0)
+    found = m.equilibrium()
+    assert not found.ok and "friction 'rough' has no force at rest" in found.text()
+
+
 @pytest.mark.parametrize("kind", ["coordinates", "rates"])
 def test_forces_with_a_corner_are_refused(kind):
     m = pendulum()

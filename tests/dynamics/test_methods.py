@@ -135,6 +135,18 @@ def test_generalised_alpha_keeps_joints_drivers_and_rate_rows():
     assert errors[0] / errors[1] > 3.0
 
 
+def test_reactions_and_accelerations_of_generalised_alpha_converge_with_order_two():
+    m = chain()
+
+    def run(**options):
+        found = m.simulate(0.5, spun(m), times=[0.1, 0.3, 0.5], **options)
+        return np.hstack([found.reaction("A").force, found.reaction("B").force, found.accelerations("tip")])
+
+    exact = run(rtol=1e-10)
+    errors = [np.abs(run(step=h, method="generalized_alpha") - exact).max() for h in (0.01, 0.005)]
+    assert 3.5 < errors[0] / errors[1] < 4.6 and errors[1] < 1e-2, errors
+
+
 def test_generalised_alpha_resumes_and_pickles(monkeypatch):
     monkeypatch.setattr(simulate, "CALLED_CHUNK", 8)
     m = chain()

@@ -132,3 +132,10 @@ def test_coordinates_without_a_joint_have_given_rates():
     for name in ("first", "second"):
         assert found[name].velocity == pytest.approx([0.3, -0.2, 0.0], abs=1e-12)
         assert found[name].angular_velocity == pytest.approx([2.0, 3.0, 0.0], abs=1e-11)
+
+
+def test_rates_of_two_coordinates_of_one_joint_are_named_in_full():
+    m = cd.Mechanism()
+    m.screw("thread", m.ground.frame(), m.body("nut").frame(), pitch=0.02)
+    with pytest.raises(cd.ModelError, match=r"'rate of thread.displacement', 'rate of thread.angle'"):
+        m.solve_rates(m.assemble().state, {"thread.displacement": 0.1, "thread.angle": 1.0})

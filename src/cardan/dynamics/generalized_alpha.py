@@ -11,6 +11,8 @@ is solved by Newton's iteration for a' and λ', with
 
 K and C by differences, once per step.  ε makes redundant rows regular; the iteration removes its effect.  Then v' is
 projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
+
+The projection leaves errors of first order in v̇' and λ'.  Outputs are therefore those of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈.
 """
 
 from __future__ import annotations
@@ -145,7 +147,8 @@ class GeneralizedAlpha(Integration):
         c[abi.TIME] = time
         k = self.reached
         if k < len(self.times) and abs(float(self.times[k]) - time) <= SAME_TIME * (abs(time) + h):
-            self.results[k] = np.concatenate([[time], self.q, self.v, new_v_dot, multipliers])
+            outputs = self._accelerations(problem, time, applied(e, time, q, new_v))
+            self.results[k] = np.concatenate([[time], self.q, self.v, *outputs])
             c[abi.SAMPLE] += 1.0
         return abi.RUNNING
 
@@ -161,6 +164,19 @@ class GeneralizedAlpha(Integration):
             found[:, j] = BETA * h * h * (force - moved) / step[j]
             found[:, j] += GAMMA * h * (force - applied(e, time, q, v + faster)) / faster[j]
         return found
+
+    def _accelerations(self, problem: Any, time: float, force: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v̇ and λ of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈ at the end of a step."""
+        e = self.equations
+        roots = np.sqrt(e.masses.ravel())
+        jacobian = problem.jacobian(self.q)[1][e.equations] / roots
+        lengths = np.maximum(np.linalg.norm(jacobian, axis=1), 1e-300)
+        rows = jacobian / lengths[:, None]
+        _, growth = rates.driver_rates(e.system, e.problem, time, self.q)
+        right = (rates.gamma_at(e.system, self.q, self.v, time) + growth)[e.equations] / lengths
+        free = force / roots
+        back = np.linalg.lstsq(rows, right - rows @ free, rcond=EPSILON)[0]
+        return (free + back) / roots, np.linalg.lstsq(rows.T, -back, rcond=EPSILON)[0] / lengths
 
     def _projected(self, problem: Any, q: FloatArray, v: FloatArray, rate: FloatArray) -> FloatArray:
         """The velocity nearest to v in the metric of M with J v = ġ."""
