@@ -6,9 +6,24 @@ Reads g, H and V of a polish and the derivative bounds of both trees; writes bal
 from math import floor, sqrt
 
 from cardan._jit import cut, floats_at, inner, integers_at, tail
-from cardan.geometry import abi
-from cardan.geometry._nodes import enclose, norm
+from cardan.geometry._nodes import bounds_of, box_of, enclose, limits_of, links_of, norm, patch_of
+from cardan.geometry._polish import ball_of
 from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, CLIPPED, DX, FIXED, G, H, L, V, Y
+from cardan.geometry.abi import (
+    BOUNDS,
+    DERIVATIVES,
+    J_BALLS,
+    N_BOX,
+    N_PATCH,
+    P_FREEDOMS,
+    T_BOUNDS,
+    T_BOXES,
+    T_LIMITS,
+    T_NODES,
+    T_PATCHES,
+    T_ROOTS,
+    TREE,
+)
 
 SHRINK = 0.7  # of the radius of a ball that is not certified
 LEAST = 1e-3  # of the radius that is tried: smaller balls are not sought
@@ -19,20 +34,20 @@ FIRST_BALL = 0.5  # of the width of a root: the radius that is tried first
 @inner
 def bounds_near(tree, number, x, reach, out, work):
     """out ← largest derivative bounds in the box x ± reach, from the parts of it in the roots of a patch."""
-    nodes = integers_at(tree[abi.T_NODES])
-    boxes = floats_at(tree[abi.T_BOXES])
-    bounds = floats_at(tree[abi.T_BOUNDS])
-    patch = tail(integers_at(tree[abi.T_PATCHES]), abi.PATCH * number)
-    limits = tail(floats_at(tree[abi.T_LIMITS]), abi.P_LIMITS * number)
+    nodes = integers_at(tree[T_NODES])
+    boxes = floats_at(tree[T_BOXES])
+    bounds = floats_at(tree[T_BOUNDS])
+    patch = patch_of(integers_at(tree[T_PATCHES]), number)
+    limits = limits_of(floats_at(tree[T_LIMITS]), number)
     part = cut(work, CLIPPED, 4)
     found = cut(work, CLIPPED + 4, 9)
-    for i in range(abi.BOUNDS):
+    for i in range(BOUNDS):
         out[i] = 0.0
-    for k in range(tree[abi.T_ROOTS]):
-        if nodes[abi.NODE_INTS * k + abi.N_PATCH] == number:
-            box = tail(boxes, abi.NODE * k + abi.N_BOX)
+    for k in range(tree[T_ROOTS]):
+        if links_of(nodes, k)[N_PATCH] == number:
+            box = box_of(boxes, k)
             meets = True
-            for i in range(patch[abi.P_FREEDOMS]):
+            for i in range(patch[P_FREEDOMS]):
                 near = x[i]
                 period = limits[3 * i + 2]
                 if period > 0.0:
@@ -41,8 +56,8 @@ def bounds_near(tree, number, x, reach, out, work):
                 part[2 * i + 1] = min(box[2 * i + 1], near + reach[i])
                 meets = meets and part[2 * i] < part[2 * i + 1]
             if meets:
-                enclose(patch, abi.DERIVATIVES, part, found, tail(bounds, abi.BOUNDS * k), work)
-                for i in range(abi.BOUNDS):
+                enclose(patch, DERIVATIVES, part, found, bounds_of(bounds, k), work)
+                for i in range(BOUNDS):
                     out[i] = max(out[i], found[i])
 
 
@@ -53,7 +68,7 @@ def holds(patches, h, g, fixed, sigma, lipschitz, rho, K):
     for i in range(4):
         for j in range(i + 1):
             s = h[4 * i + j] / (sigma[i] * sigma[j])
-            if (i & 1) >= patches[i >> 1][abi.P_FREEDOMS] or (j & 1) >= patches[j >> 1][abi.P_FREEDOMS]:
+            if (i & 1) >= patches[i >> 1][P_FREEDOMS] or (j & 1) >= patches[j >> 1][P_FREEDOMS]:
                 s = 1.0 if i == j else 0.0
             elif i == j:
                 s -= lipschitz * rho / 3.0
@@ -82,11 +97,11 @@ def ball_radius(job, numbers, patches, x, distance, work):
     rho = 0.0
     for i in range(4):
         sigma[i] = norm(tail(v, 3 * i))
-        if (i & 1) < patches[i >> 1][abi.P_FREEDOMS]:
+        if (i & 1) < patches[i >> 1][P_FREEDOMS]:
             if sigma[i] == 0.0:
                 return 0.0
-            tree = tail(job, abi.TREE * (i >> 1))
-            box = tail(floats_at(tree[abi.T_BOXES]), abi.N_BOX + 2 * (i & 1))
+            tree = tail(job, TREE * (i >> 1))
+            box = tail(floats_at(tree[T_BOXES]), N_BOX + 2 * (i & 1))
             rho = max(rho, FIRST_BALL * sigma[i] * (box[1] - box[0]))
         else:
             sigma[i] = 1.0
@@ -112,12 +127,12 @@ def ball_radius(job, numbers, patches, x, distance, work):
         rounds += 1
         m1 = m2 = m3 = 0.0
         for k in range(2):
-            freedoms = patches[k][abi.P_FREEDOMS]
+            freedoms = patches[k][P_FREEDOMS]
             if freedoms > 0:
                 B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * k)
                 s, t = 1.0 / sigma[2 * k], 1.0 / sigma[2 * k + 1]
                 reach[0], reach[1] = rho * s, rho * t
-                bounds_near(tail(job, abi.TREE * k), numbers[k], tail(x, 2 * k), reach, B, work)
+                bounds_near(tail(job, TREE * k), numbers[k], tail(x, 2 * k), reach, B, work)
                 if freedoms == 1:
                     t = 0.0
                 ss, tt = s * s, t * t
@@ -131,24 +146,27 @@ def ball_radius(job, numbers, patches, x, distance, work):
 
 
 @inner
-def in_a_ball(job, na, nb, least, balls, count):
-    """Whether a pair of nodes is inside a ball whose distance is at least ``least``."""
-    ints_a = tail(integers_at(job[abi.T_NODES]), abi.NODE_INTS * na)
-    ints_b = tail(integers_at(job[abi.TREE + abi.T_NODES]), abi.NODE_INTS * nb)
+def in_a_ball(job, na, nb, least, count):
+    """Whether a pair of nodes is inside one of count balls whose distance is at least ``least``."""
+    trees = (job, tail(job, TREE))
+    numbers = (na, nb)
     for n in range(count):
-        ball = tail(balls, abi.BALL * n)
-        if ball[0] == ints_a[abi.N_PATCH] and ball[1] == ints_b[abi.N_PATCH] and ball[11] >= least:
-            total = 0.0
-            for i in range(4):
-                tree = tail(job, abi.TREE * (i >> 1))
-                patch = ints_a[abi.N_PATCH] if i < 2 else ints_b[abi.N_PATCH]
-                period = floats_at(tree[abi.T_LIMITS])[abi.P_LIMITS * patch + 3 * (i & 1) + 2]
-                box = tail(floats_at(tree[abi.T_BOXES]), abi.NODE * (na if i < 2 else nb) + abi.N_BOX + 2 * (i & 1))
+        ball = ball_of(floats_at(job[J_BALLS]), n)
+        rest = ball[10] * ball[10] if ball[11] >= least else -1.0
+        for i in range(4):
+            if rest >= 0.0:
+                tree = trees[i >> 1]
+                k = numbers[i >> 1]
+                patch = links_of(integers_at(tree[T_NODES]), k)[N_PATCH]
+                box = tail(box_of(floats_at(tree[T_BOXES]), k), 2 * (i & 1))
+                period = limits_of(floats_at(tree[T_LIMITS]), patch)[3 * (i & 1) + 2]
                 d = 0.5 * (box[0] + box[1]) - ball[2 + i]
                 if period > 0.0:
                     d -= period * floor(d / period + 0.5)
                 far = (abs(d) + 0.5 * (box[1] - box[0])) * ball[6 + i]
-                total += far * far
-            if total <= ball[10] * ball[10]:
-                return True
+                rest -= far * far
+                if patch != ball[i >> 1]:
+                    rest = -1.0
+        if rest >= 0.0:
+            return True
     return False

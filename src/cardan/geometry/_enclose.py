@@ -21,30 +21,43 @@ from cardan.geometry import abi
 from cardan.geometry._quotient import locate
 
 MORE = 36  # floats of scratch besides the coefficients
+CUBIC = 4  # coefficients
 
 
 def work_size(n, m):
     """Floats of scratch for n × m coefficients per span."""
-    return 4 * n * m + MORE + 4 * n + 4 * m
+    return 8 * n * m + MORE + 4 * n + 4 * m
 
 
 @inner
 def shift(D, count, width, x, a):
-    """Coefficients of powers of s, with the local parameter x + a s, in place; rows of ``width`` points."""
-    for low in range(count - 1):  # Horner's scheme, repeated
-        for k in range(count - 1 - low):
-            at = tail(D, 4 * width * (count - 2 - k))
-            up = tail(at, 4 * width)
+    """Coefficients of powers of s, with the local parameter x + a s, in place; rows of ``width`` numbers.
+
+    Horner's scheme, repeated; for cubics in one sweep, which takes a third of the time.
+    """
+    if count == CUBIC:
+        for i in range(width):
+            p3 = D[3 * width + i]
+            p2 = D[2 * width + i] + x * p3
+            p1 = D[width + i] + x * p2
+            D[i] += x * p1
+            p2 += x * p3
+            p1 += x * p2
+            p2 += x * p3
+            D[width + i] = a * p1
+            D[2 * width + i] = a * a * p2
+            D[3 * width + i] = a * a * a * p3
+    else:
+        factor = 1.0
+        for low in range(count):
+            for k in range(count - 1 - low):
+                p = tail(D, width * (count - 2 - k))
+                for i in range(width):
+                    p[i] += x * p[width + i]
+            p = tail(D, width * low)
             for i in range(width):
-                for c in range(4):
-                    at[4 * i + c] += x * up[4 * i + c]
-    factor = a
-    for i in range(1, count):
-        at = tail(D, 4 * width * i)
-        for j in range(width):
-            for c in range(4):
-                at[4 * j + c] *= factor
-        factor *= a
+                p[i] *= factor
+            factor *= a
 
 
 @inner
@@ -62,89 +75,94 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     breaks = tail(floats, abi.LIMITS)
     size = 4 * n * m
     D = cut(work, 0, size)
-    N = cut(work, size, 16)
-    W = cut(work, size + 16, 16)
-    place = 0
+    place = cut(work, 2 * size, 4)
+    N = cut(work, 2 * size + 4, 16)
+    W = cut(work, 2 * size + 20, 16)
+    number = 0
     pieces = 1
-    at = tail(work, size + 32)
     for i in range(ints[abi.FREEDOMS]):
         spans = ints[abi.SPANS_U + i]
-        place = place * spans + locate(breaks, spans, q[i], floats[3 * i], floats[3 * i + abi.PERIOD_U], N)
+        number = number * spans + locate(breaks, spans, q[i], floats[3 * i], floats[3 * i + abi.PERIOD_U], N)
         breaks = tail(breaks, spans + 1)
         pieces *= spans
-        at[2 * i], at[2 * i + 1] = N[0], N[1] * step[i]
-    C = cut(breaks, size * place, size)
-    least = breaks[size * pieces + place]
+        place[2 * i], place[2 * i + 1] = N[0], N[1] * step[i]
+    C = cut(breaks, size * number, size)
+    least = breaks[size * pieces + number]
     for i in range(size):
         D[i] = C[i]
-    shift(D, n, m, at[0], at[1])
-    if surface:
-        for i in range(n):
-            shift(tail(D, 4 * m * i), m, 1, at[2], at[3])
+    for axis in range(ints[abi.FREEDOMS]):
+        if axis == 1:  # powers of t become rows, too, for the second sweep
+            rows = D
+            D = cut(work, size, size)
+            for i in range(n):
+                for j in range(m):
+                    for c in range(4):
+                        D[4 * (j * n + i) + c] = rows[4 * (i * m + j) + c]
+            n, m = m, n
+        shift(D, n, 4 * m, place[2 * axis], place[2 * axis + 1])
+    # rows of m points: powers of t by those of s of a surface
     w0 = D[3]
-    cx, cy, cz = D[0] / w0, D[1] / w0, D[2] / w0
-    others = -abs(w0)
+    unit = 1.0 / w0
+    if op == abi.ENCLOSE:
+        square = others = 0.0
+        for c in range(3):
+            p = tail(D, c)
+            last = 3 - c  # p[last] is the weight
+            center = p[0] * unit
+            e = (p[4 * m] - center * p[4 * m + last]) * unit
+            f = tt = wt = 0.0
+            ss, ws = p[8 * m] - center * p[8 * m + last] - e * p[4 * m + last], p[8 * m + last]
+            if surface:
+                f = (p[4] - center * p[4 + last]) * unit
+                tt, wt = p[8] - center * p[8 + last] - f * p[4 + last], p[8 + last]
+            d = 0.5 * (ss + tt) * unit
+            center += d
+            # half of s² and t², and all of d w, in place of what the sweep adds
+            total = 0.5 * (abs(ss) + abs(tt)) + abs(d * ws) + abs(d * wt)
+            total -= abs(ss - d * ws) + abs(tt - d * wt)
+            p = tail(p, 4)
+            left, row, first = w0, abs(w0), 1
+            across = others = beyond = 0.0
+            for i in range(n):
+                for _ in range(first, m):
+                    w = p[last]
+                    low = p[last - 4 * m] if i > 0 else 0.0
+                    total += abs(p[0] - center * w - e * low - f * left)
+                    row += abs(w)
+                    left = w
+                    p = tail(p, 4)
+                beyond = row
+                others += row
+                across += abs(left)
+                left, row, first = 0.0, 0.0, 0
+            total += beyond * abs(e) + across * abs(f)  # B has one more row and one more column
+            square += total * total
+            out[c], out[3 + c], out[6 + c] = center, f if surface else e, e if surface else f
+        out[9] = sqrt(square) / max(2.0 * w0 - others, least)
+        return 0
+    others = 0.0
+    cx, cy, cz = D[0] * unit, D[1] * unit, D[2] * unit
     for i in range(n * m):
         p = tail(D, 4 * i)
-        others += abs(p[3])
-        p[0], p[1], p[2] = p[0] - cx * p[3], p[1] - cy * p[3], p[2] - cz * p[3]
-    least = 1.0 / max(w0 - others, least)
-    if op == abi.ENCLOSE:
-        p = tail(D, 4 * m)
-        ex, ey, ez = p[0] / w0, p[1] / w0, p[2] / w0
-        fx, fy, fz = 0.0, 0.0, 0.0
-        if surface:
-            fx, fy, fz = D[4] / w0, D[5] / w0, D[6] / w0
-        beyond = across = 0.0  # Σ|w| of the last row and of the last column: B has one more of each
-        for i in range(n):
-            for j in range(m):
-                p = tail(D, 4 * (i * m + j))
-                low = D[4 * ((i - 1) * m + j) + 3] if i > 0 else 0.0
-                left = D[4 * (i * m + j) - 1] if j > 0 else 0.0
-                p[0] -= ex * low + fx * left
-                p[1] -= ey * low + fy * left
-                p[2] -= ez * low + fz * left
-                beyond += abs(p[3]) if i == n - 1 else 0.0
-                across += abs(p[3]) if j == m - 1 else 0.0
-        dx, dy, dz = 0.0, 0.0, 0.0
-        x, y = beyond * abs(ex) + across * abs(fx), beyond * abs(ey) + across * abs(fy)
-        z = beyond * abs(ez) + across * abs(fz)
-        for sweep in range(2):  # first d, then what it leaves of s² and t²
-            for k in range(2):
-                if (n if k == 0 else m) > 2:
-                    p = tail(D, 8 * m if k == 0 else 8)
-                    if sweep == 0:
-                        dx, dy, dz = dx + 0.5 * p[0] / w0, dy + 0.5 * p[1] / w0, dz + 0.5 * p[2] / w0
-                    else:  # half of s² and t², and all of d w
-                        x += 0.5 * abs(p[0]) + abs(dx * p[3]) - abs(p[0] - dx * p[3])
-                        y += 0.5 * abs(p[1]) + abs(dy * p[3]) - abs(p[1] - dy * p[3])
-                        z += 0.5 * abs(p[2]) + abs(dz * p[3]) - abs(p[2] - dz * p[3])
-        for i in range(1, n * m):
-            p = tail(D, 4 * i)
-            x += abs(p[0] - dx * p[3])
-            y += abs(p[1] - dy * p[3])
-            z += abs(p[2] - dz * p[3])
-        out[0], out[1], out[2] = cx + dx, cy + dy, cz + dz
-        out[3], out[4], out[5] = ex, ey, ez
-        out[6], out[7], out[8] = fx, fy, fz
-        out[9] = sqrt(x * x + y * y + z * z) * least
-        return 0
-    U, V = tail(work, size + MORE), tail(work, size + MORE + 4 * n)
-    falling(U, n, step[0])
-    V[0] = 1.0
-    if surface:
-        falling(V, m, step[1])
-    row = -1
+        w = p[3]
+        others += abs(w)
+        p[0], p[1], p[2] = p[0] - cx * w, p[1] - cy * w, p[2] - cz * w
+    least = 1.0 / max(2.0 * w0 - others, least)
+    R, S = cut(work, 2 * size + MORE, 4 * n), cut(work, 2 * size + MORE + 4 * n, 4 * m)
+    falling(R, n, step[1] if surface else step[0])
+    falling(S, m, step[0])
+    at = -1
     for order in range(4):
         for l in range(order + 1):
             k = order - l
             total = 0.0
             if l == 0 or surface:
+                rows, columns = (l, k) if surface else (k, 0)
                 x, y, z, weight = 0.0, 0.0, 0.0, 0.0
-                for i in range(k, n):
-                    for j in range(l, m):
+                for i in range(rows, n):
+                    for j in range(columns, m):
                         p = tail(D, 4 * (i * m + j))
-                        factor = U[k * n + i] * V[l * m + j]
+                        factor = R[rows * n + i] * S[columns * m + j]
                         x += factor * abs(p[0])
                         y += factor * abs(p[1])
                         z += factor * abs(p[2])
@@ -161,9 +179,9 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
                                 choose *= l
                             total += choose * W[4 * a + b] * N[4 * (k - a) + l - b]
             N[4 * k + l] = total * least
-            if row >= 0:
-                out[row] = N[4 * k + l]
-            row += 1
+            if at >= 0:
+                out[at] = N[4 * k + l]
+            at += 1
     return 0
 
 

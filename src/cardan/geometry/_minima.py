@@ -196,7 +196,7 @@ def _exclude(op, ints, floats, q, step, out, jacobian, work):
     for k in range(2):
         for p in range(2):
             x[2 * k + p] = 0.5 * (boxes[k][2 * p] + boxes[k][2 * p + 1])
-    f = difference(job, patches, x, floats, work)
+    f = difference(patches, x, floats, work)
     r = tail(work, NORMAL)
     far = (2.0 * f) ** 0.5 + 2.0 * reach
     free, gradient, halves = cut(work, FIXED, 4), cut(work, G, 4), cut(work, DX, 4)

@@ -5,9 +5,56 @@ Reads and writes the tables of a tree (:mod:`.abi`); the workspace is that of ``
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, pointer, tail
-from cardan.geometry import abi
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, piece, pointer, tail
 from cardan.geometry._workspace import BOX, SCRATCH
+from cardan.geometry.abi import (
+    BOUNDS,
+    CHAIN,
+    CROSSING,
+    ENCLOSE,
+    INSIDE,
+    LIMITS,
+    MOVED,
+    N_BOX,
+    N_CHILD,
+    N_PATCH,
+    N_RADIUS,
+    N_ROOT,
+    N_SIZE,
+    N_STATE,
+    NODE,
+    NODE_INTS,
+    OUTSIDE,
+    P_ACROSS,
+    P_ENCLOSE,
+    P_FIRST_U,
+    P_FIRST_V,
+    P_FLOATS,
+    P_FREEDOMS,
+    P_INTS,
+    P_LIMITS,
+    P_LOOPS,
+    P_ROOTS,
+    PATCH,
+    SPANS_U,
+    T_BOUNDS,
+    T_BOXES,
+    T_CAPACITY,
+    T_COUNT,
+    T_NODES,
+    T_PATCHES,
+    T_ROOTS,
+)
+
+# accessors (array, k)
+node_of = piece(NODE, 0, NODE)
+box_of = piece(NODE, N_BOX, 4)
+links_of = piece(NODE_INTS, 0, NODE_INTS)
+patch_of = piece(PATCH, 0, PATCH)
+limits_of = piece(P_LIMITS, 0, P_LIMITS)
+bounds_of = piece(BOUNDS, 0, BOUNDS)
+moved_of = piece(MOVED, 0, MOVED)
+chain_of = piece(CHAIN, 1, CHAIN)
 
 
 @inner
@@ -26,9 +73,9 @@ def enclose(patch, op, box, out, bounds, work):
     q = cut(work, BOX, 4)
     q[0], q[1] = 0.5 * (box[0] + box[1]), 0.5 * (box[2] + box[3])
     q[2], q[3] = 0.5 * (box[1] - box[0]), 0.5 * (box[3] - box[2])
-    floats = floats_at(patch[abi.P_FLOATS])
-    ints = integers_at(patch[abi.P_INTS])
-    return call_evaluator(patch[abi.P_ENCLOSE], op, ints, floats, q, tail(q, 2), out, bounds, tail(work, SCRATCH))
+    floats = floats_at(patch[P_FLOATS])
+    ints = integers_at(patch[P_INTS])
+    return call_evaluator(patch[P_ENCLOSE], op, ints, floats, q, tail(q, 2), out, bounds, tail(work, SCRATCH))
 
 
 @inner
@@ -40,7 +87,7 @@ def is_inside(loops, u, v):
     """
     odd = False
     for k in range(int(loops[0])):
-        chain = tail(loops, 1 + abi.CHAIN * k)
+        chain = chain_of(loops, k)
         if chain[2] <= v <= chain[3] and u <= chain[1]:
             at = tail(loops, int(chain[4]))
             n = int(chain[5])
@@ -74,49 +121,68 @@ def meets(at, box):
 @inner
 def state_of(patch, box):
     """INSIDE, CROSSING or OUTSIDE: the box against the loops of a trimmed face."""
-    if patch[abi.P_LOOPS] == 0:
-        return abi.INSIDE
-    loops = floats_at(patch[abi.P_LOOPS])
+    if patch[P_LOOPS] == 0:
+        return INSIDE
+    loops = floats_at(patch[P_LOOPS])
     for k in range(int(loops[0])):
-        chain = tail(loops, 1 + abi.CHAIN * k)
+        chain = chain_of(loops, k)
         if chain[0] <= box[1] and chain[1] >= box[0] and chain[2] <= box[3] and chain[3] >= box[2]:
             at = tail(loops, int(chain[4]))
             for _ in range(int(chain[5])):
                 if meets(at, box):
-                    return abi.CROSSING
+                    return CROSSING
                 at = tail(at, 2)
-    return abi.INSIDE if is_inside(loops, 0.5 * (box[0] + box[1]), 0.5 * (box[2] + box[3])) else abi.OUTSIDE
+    return INSIDE if is_inside(loops, 0.5 * (box[0] + box[1]), 0.5 * (box[2] + box[3])) else OUTSIDE
 
 
 @inner
 def make_node(tree, k, work):
     """Bounds of node k, whose patch, root and box are set."""
-    ints = tail(integers_at(tree[abi.T_NODES]), abi.NODE_INTS * k)
-    node = tail(floats_at(tree[abi.T_BOXES]), abi.NODE * k)
-    patch = tail(integers_at(tree[abi.T_PATCHES]), abi.PATCH * ints[abi.N_PATCH])
-    B = tail(floats_at(tree[abi.T_BOUNDS]), abi.BOUNDS * ints[abi.N_ROOT])
-    box = tail(node, abi.N_BOX)
-    enclose(patch, abi.ENCLOSE, box, node, B, work)
-    node[abi.N_SIZE] = norm(tail(node, 3)) + norm(tail(node, 6)) + node[abi.N_RADIUS]
-    ints[abi.N_CHILD] = -1
-    ints[abi.N_STATE] = state_of(patch, box)
+    links = links_of(integers_at(tree[T_NODES]), k)
+    node = node_of(floats_at(tree[T_BOXES]), k)
+    patch = patch_of(integers_at(tree[T_PATCHES]), links[N_PATCH])
+    box = tail(node, N_BOX)
+    enclose(patch, ENCLOSE, box, node, bounds_of(floats_at(tree[T_BOUNDS]), links[N_ROOT]), work)
+    node[N_SIZE] = norm(tail(node, 3)) + norm(tail(node, 6)) + node[N_RADIUS]
+    links[N_CHILD] = -1
+    links[N_STATE] = state_of(patch, box)
 
 
 @jit
 def make_roots(tree, work):
-    """Bounds of the roots; returns a bound of the largest side of a box around them [m].  tree: address."""
+    """Bounds of the roots; returns a bound of the largest side of a box around them [m].  tree, work: addresses."""
     tree = integers_at(tree)
-    work = pointer(work)
-    boxes = floats_at(tree[abi.T_BOXES])
-    for k in range(tree[abi.T_ROOTS]):
-        integers_at(tree[abi.T_NODES])[abi.NODE_INTS * k + abi.N_ROOT] = k
+    work = floats_at(work)
+    boxes = floats_at(tree[T_BOXES])
+    roots = tree[T_ROOTS]
+    patch = integers_at(tree[T_PATCHES])
+    number = end = 0
+    for k in range(roots):
+        while k == end + patch[P_ROOTS]:
+            end = k
+            number += 1
+            patch = tail(patch, PATCH)
+        links = links_of(integers_at(tree[T_NODES]), k)
+        links[N_PATCH] = number
+        links[N_ROOT] = k
+        across = patch[P_ACROSS]
+        if across > 0:  # a span of a NURBS
+            box = box_of(boxes, k)
+            at = tail(floats_at(patch[P_FLOATS]), LIMITS)
+            spans = integers_at(patch[P_INTS])[SPANS_U]
+            u, v = patch[P_FIRST_U] + (k - end) // across, spans + 1 + patch[P_FIRST_V] + (k - end) % across
+            box[0], box[1] = at[u], at[u + 1]
+            box[2] = box[3] = 0.0
+            if patch[P_FREEDOMS] == 2:
+                box[2], box[3] = at[v], at[v + 1]
         make_node(tree, k, work)
     side = size = 0.0
     for c in range(3):
         low, high = inf, -inf
-        for k in range(tree[abi.T_ROOTS]):
-            low, high = min(low, boxes[abi.NODE * k + c]), max(high, boxes[abi.NODE * k + c])
-            size = max(size, boxes[abi.NODE * k + abi.N_SIZE])
+        for k in range(roots):
+            node = node_of(boxes, k)
+            low, high = min(low, node[c]), max(high, node[c])
+            size = max(size, node[N_SIZE])
         side = max(side, high - low)
     return side + 2.0 * size
 
@@ -124,23 +190,22 @@ def make_roots(tree, work):
 @inner
 def children(tree, k, work):
     """First child of node k, made now if it has none; −1 if there is no room.  Two for a curve, four for a surface."""
-    nodes = integers_at(tree[abi.T_NODES])
-    ints = tail(nodes, abi.NODE_INTS * k)
-    if ints[abi.N_CHILD] >= 0:
-        return ints[abi.N_CHILD]
-    count = integers_at(tree[abi.T_COUNT])
+    nodes = integers_at(tree[T_NODES])
+    links = links_of(nodes, k)
+    if links[N_CHILD] >= 0:
+        return links[N_CHILD]
+    count = integers_at(tree[T_COUNT])
     first = count[0]
-    if first + 4 > tree[abi.T_CAPACITY]:
+    if first + 4 > tree[T_CAPACITY]:
         return -1
-    floats = floats_at(tree[abi.T_BOXES])
-    box = tail(floats, abi.NODE * k + abi.N_BOX)
-    patch = tail(integers_at(tree[abi.T_PATCHES]), abi.PATCH * ints[abi.N_PATCH])
-    number = 1 << patch[abi.P_FREEDOMS]
+    boxes = floats_at(tree[T_BOXES])
+    box = box_of(boxes, k)
+    number = 1 << patch_of(integers_at(tree[T_PATCHES]), links[N_PATCH])[P_FREEDOMS]
     for j in range(number):
-        new = tail(nodes, abi.NODE_INTS * (first + j))
-        new[abi.N_PATCH] = ints[abi.N_PATCH]
-        new[abi.N_ROOT] = ints[abi.N_ROOT]
-        to = tail(floats, abi.NODE * (first + j) + abi.N_BOX)
+        new = links_of(nodes, first + j)
+        new[N_PATCH] = links[N_PATCH]
+        new[N_ROOT] = links[N_ROOT]
+        to = box_of(boxes, first + j)
         for i in range(2):
             low, high = box[2 * i], box[2 * i + 1]
             middle = 0.5 * (low + high)
@@ -149,20 +214,22 @@ def children(tree, k, work):
             to[2 * i + 1] = middle if (not upper and number > 1 + i) else high
         make_node(tree, first + j, work)
     count[0] = first + number
-    ints[abi.N_CHILD] = first
+    links[N_CHILD] = first
     return first
 
 
 @inner
 def move_node(tree, k, T, moved):
     """moved ← centre, half edges and radius of node k of b in the axes of a."""
-    node = tail(floats_at(tree[abi.T_BOXES]), abi.NODE * k)
-    to = tail(moved, 10 * k)
+    node = node_of(floats_at(tree[T_BOXES]), k)
+    to = moved_of(moved, k)
     for i in range(3):
+        p = tail(node, 3 * i)
         for c in range(3):
-            value = T[3 * c] * node[3 * i] + T[3 * c + 1] * node[3 * i + 1] + T[3 * c + 2] * node[3 * i + 2]
+            row = tail(T, 3 * c)
+            value = dot(row, p)
             to[3 * i + c] = value + T[9 + c] if i == 0 else value
-    to[9] = node[9]
+    to[N_RADIUS] = node[N_RADIUS]
 
 
 @jit

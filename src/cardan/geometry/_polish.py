@@ -6,10 +6,10 @@ shapes; writes x, and rows, r, g and H at x into the workspace (``_workspace.py`
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, tail
-from cardan.geometry import abi
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, piece, tail
 from cardan.geometry._nodes import dot, norm
 from cardan.geometry._workspace import DX, FIXED, NORMAL, ROWS_A, ROWS_B, SCRATCH, G, H, L, V, Y
+from cardan.geometry.abi import BALL, P_EVALUATOR, P_FLOATS, P_FREEDOMS, P_INTS
 
 NEWTON = 40  # iterations of one polish
 STEP_TOLERANCE = 1e-12  # |g|/(|S_u| D): the angle between r and the normal
@@ -20,20 +20,16 @@ TINY = 1e-15  # of the size of the step: nothing is left to improve
 # Of |S_u|²: the first shift of a Hessian that is not positive definite.  Where shapes cross, H is singular as r → 0; a
 # shift that vanishes with r keeps the convergence superlinear ([Yamashita2001]).
 SHIFT = 3e-2
+DAMP, FIRST_DAMPING = 8.0, 3e-2  # factor and first value of the damping after a step that does not reduce f
 SINGULAR = 1e-12  # pivot of the Hessian, relative to |S_u|²
 
-
-@inner
-def rows_of(freedoms):
-    return (freedoms + 1) * (freedoms + 2) // 2
+ball_of = piece(BALL, 0, BALL)  # (balls, k)
 
 
 @inner
 def evaluate(patch, order, q, out, scratch):
-    floats = floats_at(patch[abi.P_FLOATS])
-    return call_evaluator(
-        patch[abi.P_EVALUATOR], order, integers_at(patch[abi.P_INTS]), floats, q, q, out, out, scratch
-    )
+    floats = floats_at(patch[P_FLOATS])
+    return call_evaluator(patch[P_EVALUATOR], order, integers_at(patch[P_INTS]), floats, q, q, out, out, scratch)
 
 
 @inner
@@ -48,14 +44,15 @@ def open_pose(pose, T):
 
 
 @inner
-def difference(job, patches, x, T, work):
+def difference(patches, x, T, work):
     """Rows of both shapes in the axes of a; r ← S¹ − S² in row 0 of NORMAL; returns ½ r·r."""
     for k in range(2):
         patch = patches[k]
         S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
         evaluate(patch, 2, tail(x, 2 * k), S, tail(work, SCRATCH))
         if k == 1:
-            for row in range(rows_of(patch[abi.P_FREEDOMS])):
+            freedoms = patch[P_FREEDOMS]
+            for row in range((freedoms + 1) * (freedoms + 2) // 2):
                 a, b, c = S[3 * row], S[3 * row + 1], S[3 * row + 2]
                 for i in range(3):
                     S[3 * row + i] = T[3 * i] * a + T[3 * i + 1] * b + T[3 * i + 2] * c
@@ -78,7 +75,7 @@ def quadratic(patches, limits, x, work):
     for k in range(2):
         S = tail(work, ROWS_A + (ROWS_B - ROWS_A) * k)
         sign = 1.0 - 2.0 * k
-        freedoms = patches[k][abi.P_FREEDOMS]
+        freedoms = patches[k][P_FREEDOMS]
         for p in range(2):
             for c in range(3):
                 v[3 * (2 * k + p) + c] = sign * S[3 + 3 * p + c] if p < freedoms else 0.0
@@ -98,7 +95,7 @@ def quadratic(patches, limits, x, work):
         limit = tail(limits[i >> 1], 3 * (i & 1))
         bounded = limit[2] == 0.0
         active = bounded and ((x[i] <= limit[0] and g[i] > 0.0) or (x[i] >= limit[1] and g[i] < 0.0))
-        absent = (i & 1) >= patches[i >> 1][abi.P_FREEDOMS]
+        absent = (i & 1) >= patches[i >> 1][P_FREEDOMS]
         fixed[i] = 1.0 if active or absent else 0.0
         length = norm(a)
         if not active and length > 0.0:
@@ -129,30 +126,41 @@ def factor(h, fixed, v, shift, K):
 
 
 @inner
-def polish(job, patches, limits, x, T, work):
+def is_known(balls, count, patches, reach, distance, x):
+    """Whether x is within ``reach`` of the radius of the minimum of a ball; patches: their numbers."""
+    for n in range(count):
+        ball = ball_of(balls, n)
+        if ball[0] == patches[0] and ball[1] == patches[1]:
+            apart = 0.0
+            for k in range(4):
+                apart = max(apart, abs(ball[2 + k] - x[k]) * ball[6 + k])
+            if apart <= max(reach * ball[10], 1e-9 * distance):
+                return True
+    return False
+
+
+@inner
+def polish(patches, limits, x, T, balls, count, numbers, reach, work):
     """Minimise f from x within the limits of the patches; x ← a local minimum; returns its distance.
 
-    Y ← the number of iterations, and the largest |g_i|/|V_i| of a free parameter that is left.
+    It ends early within ``reach`` of the radius of a ball that is known (count of them).
+    Y ← the number of iterations, the largest |g_i|/|V_i| of a free parameter that is left, and 1 if it ended early.
     """
     y = cut(work, Y, 4)
     g = cut(work, G, 4)
-    h = cut(work, H, 16)
     v = cut(work, V, 12)
     fixed = cut(work, FIXED, 4)
     K = cut(work, L, 16)
     dx = cut(work, DX, 4)
-    best = inf
-    size = 1.0
-    rest = inf
-    damping = 0.0
-    predicted = inf
     for i in range(4):
         y[i] = x[i]
+    best = rest = predicted = inf
+    damping = size = 0.0
     used = 0
-    last = False
-    while used < NEWTON or last:
+    last = known = False
+    while True:
         used += 1
-        f = difference(job, patches, y, T, work)
+        f = difference(patches, y, T, work)
         if last or f < best or (f <= best * (1.0 + ROUNDING) and predicted <= NEAR * best):
             best = f
             damping *= 0.1
@@ -162,46 +170,42 @@ def polish(job, patches, limits, x, T, work):
             size = norm(tail(work, ROWS_A)) + norm(tail(work, ROWS_B))
             if last or rest <= max(STEP_TOLERANCE * sqrt(2.0 * f), RESIDUE * size):
                 break
-        else:
-            if damping > 1e8 or predicted <= ROUNDING * best or f != f:
-                last = True  # rows, g and H once more at the best point
-                for i in range(4):
-                    y[i] = x[i]
-                continue
-            damping = max(4.0 * damping, 1e-3)
-        shift = damping
-        while not factor(h, fixed, v, shift, K):
-            shift = max(4.0 * shift, min(SHIFT, sqrt(2.0 * best) / size))
-            if shift > 1e12:
+            known = is_known(balls, count, numbers, reach, sqrt(2.0 * f), x)
+            if known:
                 break
-        for i in range(4):
-            s = -g[i] if fixed[i] == 0.0 else 0.0
-            for k in range(i):
-                s -= K[4 * i + k] * dx[k]
-            dx[i] = s / K[4 * i + i]
-        for j in range(4):
-            i = 3 - j
-            s = dx[i]
-            for k in range(i + 1, 4):
-                s -= K[4 * k + i] * dx[k]
-            dx[i] = s / K[4 * i + i]
-        predicted = 0.0
-        moved = 0.0
-        for i in range(4):
-            limit = tail(limits[i >> 1], 3 * (i & 1))
-            to = x[i] + dx[i]
-            if limit[2] == 0.0:
-                to = min(max(to, limit[0]), limit[1])
-            y[i] = to
-            predicted += abs(g[i] * (to - x[i]))
-            moved = max(moved, abs(to - x[i]) * norm(tail(v, 3 * i)))
-        if moved <= TINY * (norm(tail(work, ROWS_A)) + norm(tail(work, ROWS_B))):
+        elif damping > 1e8 or predicted <= ROUNDING * best or f != f:
             last = True
+        else:
+            damping = max(DAMP * damping, FIRST_DAMPING)
+        if not last:
+            shift = damping
+            while not factor(cut(work, H, 16), fixed, v, shift, K):
+                shift = max(4.0 * shift, min(SHIFT, sqrt(2.0 * best) / size))
+                if shift > 1e12:
+                    break
+            for i in range(4):
+                s = -g[i] if fixed[i] == 0.0 else 0.0
+                for k in range(i):
+                    s -= K[4 * i + k] * dx[k]
+                dx[i] = s / K[4 * i + i]
+            predicted = moved = 0.0
+            for j in range(4):
+                i = 3 - j
+                s = dx[i]
+                for k in range(i + 1, 4):
+                    s -= K[4 * k + i] * dx[k]
+                dx[i] = s / K[4 * i + i]
+                limit = tail(limits[i >> 1], 3 * (i & 1))
+                to = x[i] + dx[i]
+                if limit[2] == 0.0:
+                    to = min(max(to, limit[0]), limit[1])
+                y[i] = to
+                s = abs(to - x[i])
+                predicted += abs(g[i]) * s
+                moved = max(moved, s * norm(tail(v, 3 * i)))
+            last = moved <= TINY * size or used >= NEWTON
+        if last:  # rows, g and H once more at the best point
             for i in range(4):
                 y[i] = x[i]
-        if used >= NEWTON:
-            last = True
-            for i in range(4):
-                y[i] = x[i]
-    work[Y], work[Y + 1] = used, rest
+    y[0], y[1], y[2] = used, rest, 1.0 if known else 0.0
     return sqrt(2.0 * best)

@@ -103,7 +103,7 @@ def regular(job, pose, x, options):
         width[i] = limit[1] - limit[0]
     status = 1
     for used in range(ITERATIONS + 1):
-        difference(job, patches, x, T, work)
+        difference(patches, x, T, work)
         r = tail(work, NORMAL)
         normal_and_rates(A, first, N)
         size = sqrt(dot(N, N))

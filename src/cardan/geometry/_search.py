@@ -17,100 +17,224 @@ Reads a job (:mod:`.abi`), the pose of b relative to a (R by rows, then t); writ
 
 from math import inf, sqrt
 
-from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, tail
-from cardan.geometry import abi
+from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, piece, plain, tail
 from cardan.geometry._balls import ball_radius, in_a_ball
-from cardan.geometry._nodes import children, dot, is_inside, move_node, norm
-from cardan.geometry._polish import open_pose, polish
+from cardan.geometry._nodes import (
+    box_of,
+    children,
+    is_inside,
+    limits_of,
+    links_of,
+    move_node,
+    moved_of,
+    node_of,
+    patch_of,
+)
+from cardan.geometry._polish import ball_of, open_pose, polish
 from cardan.geometry._workspace import BOX, DX, FRAME, NORMAL, ROWS_A, ROWS_B, Y
+from cardan.geometry.abi import (
+    ALL,
+    BALLS,
+    BUDGET,
+    COLD,
+    ENCLOSE,
+    ENTRY,
+    FOUND,
+    HEAP_FULL,
+    J_BALLS,
+    J_EXCLUDE,
+    J_HEAP,
+    J_MOVED,
+    J_ROOM,
+    J_STAMPS,
+    J_WORK,
+    LOCAL,
+    N_PATCH,
+    N_SIZE,
+    N_STATE,
+    NODES_FULL,
+    O_BALLS,
+    O_BUDGET,
+    O_CUT,
+    O_DISTANCE,
+    O_ITERATIONS,
+    O_LIMIT,
+    O_LOWER,
+    O_MODE,
+    O_PAIRS,
+    O_PATCH_A,
+    O_PATCH_B,
+    O_POINT_A,
+    O_POINT_B,
+    O_POLISHES,
+    O_RADIUS,
+    O_TICK,
+    O_TOLERANCE,
+    OUTSIDE,
+    P_FREEDOMS,
+    P_LOOPS,
+    T_BOXES,
+    T_LIMITS,
+    T_NODES,
+    T_PATCHES,
+    T_ROOTS,
+    TREE,
+)
 
 POLISH_AGAIN = 0.05  # a pair this much smaller than where its line was polished last is polished
-POLISH_DEEPER = 0.4  # a pair this much smaller than any polished before is polished
-POLISH_PAIRS, POLISH_FIRST = 150, 600  # one polish per so many pairs at most, after the first few
+POLISH_DEEPER = 0.25  # a pair this much smaller than any polished before is polished
+POLISH_PAIRS, POLISH_FIRST = 1000, 3000  # one polish per so many pairs at most, after the first few
+NEARLY = 1.05  # of the least distance: pairs of boxes around farther minima are discarded by their bounds
 SAME = 1e-3  # of the radius of a ball: a minimum this near to its centre is the same
+TRIAL, DIRECTION = ROWS_B + 22, ROWS_B + 26  # in the workspace: floats that rows of order two do not use
+NONE = plain(-1)
+
+entry_of = piece(ENTRY, 0, ENTRY)  # (heap, k)
 
 
 @inner
-def gap_along(d0, d1, d2, A, B, distance):
-    """|n·d| minus the half widths of both parallelograms along n = (d0, d1, d2), which need not be a unit vector."""
-    total = distance
+def gap_along(n0, n1, n2, x, y, z, A, B):
+    """|n·d| minus the half widths of both parallelograms along n, which need not be a unit vector."""
+    gap = abs(n0 * x + n1 * y + n2 * z)
     for i in range(1, 3):
-        total -= abs(d0 * A[3 * i] + d1 * A[3 * i + 1] + d2 * A[3 * i + 2])
-        total -= abs(d0 * B[3 * i] + d1 * B[3 * i + 1] + d2 * B[3 * i + 2])
-    return total
+        gap -= abs(n0 * A[3 * i] + n1 * A[3 * i + 1] + n2 * A[3 * i + 2])
+        gap -= abs(n0 * B[3 * i] + n1 * B[3 * i + 1] + n2 * B[3 * i + 2])
+    return gap
 
 
 @inner
-def slide(d, e):
-    """One step of coordinate descent: the multiple s ∈ [−1, 1] of e that brings d ± s e nearest to zero."""
-    square = dot(e, e)
-    if square > 0.0:
-        s = min(1.0, max(-1.0, dot(d, e) / square))
-        for c in range(3):
-            d[c] -= s * e[c]
+def lower_bound(A, B, normal, need):
+    """A lower bound of the distance between two nodes: their largest gap along three directions n.
 
-
-@inner
-def lower_bound(A, B, normal, need, d):
-    """Largest gap between two nodes along three directions; the first that reaches ``need``."""
+    ``need`` as soon as it is reached.
+    """
     x, y, z = B[0] - A[0], B[1] - A[1], B[2] - A[2]
     radii = A[9] + B[9]
-    along = abs(x * normal[0] + y * normal[1] + z * normal[2])
-    best = gap_along(normal[0], normal[1], normal[2], A, B, along) - radii
-    if best < need:
-        square = x * x + y * y + z * z
-        best = max(best, gap_along(x, y, z, A, B, square) / (sqrt(square) + 1e-300) - radii)
-        if best < need:
-            d[0], d[1], d[2] = x, y, z
-            for i in range(4):
-                slide(d, tail(A if i < 2 else B, 3 + 3 * (i & 1)))
-            along = d[0] * x + d[1] * y + d[2] * z
-            best = max(best, gap_along(d[0], d[1], d[2], A, B, along) / (norm(d) + 1e-300) - radii)
+    best = gap_along(normal[0], normal[1], normal[2], x, y, z, A, B) - radii
+    if best >= need:
+        return need
+    n0, n1, n2 = x, y, z
+    for sweep in range(2):
+        gap = gap_along(n0, n1, n2, x, y, z, A, B)
+        square = n0 * n0 + n1 * n1 + n2 * n2
+        if gap > 0.0 and gap * gap >= (need + radii) * (need + radii) * square:
+            return need
+        if sweep == 1:
+            best = max(best, gap / (sqrt(square) + 1e-300) - radii)
+        else:
+            for i in range(4):  # coordinate descent: the multiple s ∈ [−1, 1] of e that brings n nearest to zero
+                e = tail(A if i < 2 else B, 3 + 3 * (i & 1))
+                size = e[0] * e[0] + e[1] * e[1] + e[2] * e[2]
+                s = min(1.0, max(-1.0, (n0 * e[0] + n1 * e[1] + n2 * e[2]) / (size + 1e-300)))
+                n0 -= s * e[0]
+                n1 -= s * e[1]
+                n2 -= s * e[2]
     return best
 
 
 @inner
-def push(keys, pairs, count, bound, tried, i, j):
+def push(heap, count, bound, tried, i, j):
     k = count
     while k > 0:
-        up = (k - 1) >> 1
-        if keys[abi.KEY * up] <= bound:
+        up = entry_of(heap, (k - 1) >> 1)
+        if up[0] <= bound:
             break
-        keys[abi.KEY * k] = keys[abi.KEY * up]
-        keys[abi.KEY * k + 1] = keys[abi.KEY * up + 1]
-        pairs[abi.PAIR_INTS * k] = pairs[abi.PAIR_INTS * up]
-        pairs[abi.PAIR_INTS * k + 1] = pairs[abi.PAIR_INTS * up + 1]
-        k = up
-    keys[abi.KEY * k] = bound
-    keys[abi.KEY * k + 1] = tried
-    pairs[abi.PAIR_INTS * k] = i
-    pairs[abi.PAIR_INTS * k + 1] = j
+        to = entry_of(heap, k)
+        for c in range(ENTRY):
+            to[c] = up[c]
+        k = (k - 1) >> 1
+    to = entry_of(heap, k)
+    to[0] = bound
+    to[1] = tried
+    to[2] = i
+    to[3] = j
 
 
 @inner
-def pop(keys, pairs, count):
+def pop(heap, count):
     """Remove the first of count entries; count − 1 are left."""
-    n = count - 1
-    bound, tried = keys[abi.KEY * n], keys[abi.KEY * n + 1]
-    i, j = pairs[abi.PAIR_INTS * n], pairs[abi.PAIR_INTS * n + 1]
+    last = entry_of(heap, count - 1)
     k = 0
-    while True:
+    while 2 * k + 2 < count:
         down = 2 * k + 1
-        if down >= n:
-            break
-        if down + 1 < n and keys[abi.KEY * (down + 1)] < keys[abi.KEY * down]:
+        if down + 2 < count and entry_of(heap, down + 1)[0] < entry_of(heap, down)[0]:
             down += 1
-        if keys[abi.KEY * down] >= bound:
+        source = entry_of(heap, down)
+        if source[0] >= last[0]:
             break
-        keys[abi.KEY * k] = keys[abi.KEY * down]
-        keys[abi.KEY * k + 1] = keys[abi.KEY * down + 1]
-        pairs[abi.PAIR_INTS * k] = pairs[abi.PAIR_INTS * down]
-        pairs[abi.PAIR_INTS * k + 1] = pairs[abi.PAIR_INTS * down + 1]
+        to = entry_of(heap, k)
+        for c in range(ENTRY):
+            to[c] = source[c]
         k = down
-    keys[abi.KEY * k] = bound
-    keys[abi.KEY * k + 1] = tried
-    pairs[abi.PAIR_INTS * k] = i
-    pairs[abi.PAIR_INTS * k + 1] = j
+    to = entry_of(heap, k)
+    for c in range(ENTRY):
+        to[c] = last[c]
+
+
+@inner
+def improve(job, i, j, T, x, options, work):
+    """Polish from the centres of the nodes i and j, or from x if there are none; record the minimum and its ball."""
+    other = tail(job, TREE)
+    balls = floats_at(job[J_BALLS])
+    trial = cut(work, TRIAL, 4)
+    mode = options[O_MODE]
+    if i < 0:
+        for k in range(4):
+            trial[k] = x[k]
+        at_a, at_b = int(options[O_PATCH_A]), int(options[O_PATCH_B])
+    else:
+        a, b = box_of(floats_at(job[T_BOXES]), i), box_of(floats_at(other[T_BOXES]), j)
+        for k in range(2):
+            trial[k] = 0.5 * (a[2 * k] + a[2 * k + 1])
+            trial[2 + k] = 0.5 * (b[2 * k] + b[2 * k + 1])
+        at_a = links_of(integers_at(job[T_NODES]), i)[N_PATCH]
+        at_b = links_of(integers_at(other[T_NODES]), j)[N_PATCH]
+    numbers = (at_a, at_b)
+    patches = (patch_of(integers_at(job[T_PATCHES]), at_a), patch_of(integers_at(other[T_PATCHES]), at_b))
+    limits = (limits_of(floats_at(job[T_LIMITS]), at_a), limits_of(floats_at(other[T_LIMITS]), at_b))
+    trimmed = patches[0][P_LOOPS] != 0 or patches[1][P_LOOPS] != 0
+    reach = SAME if trimmed or mode == ALL else 1.0
+    count = int(options[O_BALLS])
+    distance = polish(patches, limits, trial, T, balls, count, numbers, reach, work)
+    options[O_POLISHES] += 1.0
+    options[O_ITERATIONS] += work[Y]
+    rest, known = work[Y + 1], work[Y + 2] != 0.0
+    feasible = True
+    if trimmed:
+        for k in range(2):
+            loops = patches[k][P_LOOPS]
+            if loops != 0:
+                feasible = feasible and is_inside(floats_at(loops), trial[2 * k], trial[2 * k + 1])
+    improved = mode == LOCAL or (feasible and distance < options[O_DISTANCE] * (1.0 - 1e-14))
+    if improved:
+        options[O_DISTANCE] = distance
+        options[O_PATCH_A] = at_a
+        options[O_PATCH_B] = at_b
+        if mode != ALL:
+            options[O_LIMIT] = min(distance - options[O_TOLERANCE], options[O_CUT])
+        for k in range(4):
+            x[k] = trial[k]
+        for k in range(3):
+            options[O_POINT_A + k] = work[ROWS_A + k]
+            options[O_POINT_B + k] = work[ROWS_B + k]
+            if distance > 0.0:
+                work[DIRECTION + k] = work[NORMAL + k] / distance
+    near = distance < NEARLY * options[O_DISTANCE] and options[O_LIMIT] > 0.0
+    if (mode == ALL or (mode != LOCAL and near)) and count < BALLS and distance > 0.0 and not known:
+        rho = ball_radius(job, numbers, patches, trial, distance, work)
+        if improved:
+            options[O_RADIUS] = rho
+        ball = ball_of(balls, count)
+        ball[0] = at_a
+        ball[1] = at_b
+        for k in range(4):
+            ball[2 + k] = trial[k]
+            ball[6 + k] = work[DX + k]
+        ball[10] = rho
+        # g is not exactly zero: f ≥ f* − |g| ρ, where |g| ≤ 2 rest
+        ball[11] = distance - 4.0 * rest * rho / distance if feasible else -1.0
+        if rho > 0.0 or (mode == ALL and feasible):
+            options[O_BALLS] += 1.0
 
 
 @jit
@@ -122,210 +246,113 @@ def search(job, pose, x, options):
     job = integers_at(job)
     x = floats_at(x)
     options = floats_at(options)
-    other = tail(job, abi.TREE)
-    moved = floats_at(job[abi.J_MOVED])
-    stamps = integers_at(job[abi.J_STAMPS])
-    keys = floats_at(job[abi.J_KEYS])
-    pairs = integers_at(job[abi.J_PAIRS])
-    balls = floats_at(job[abi.J_BALLS])
-    work = floats_at(job[abi.J_WORK])
+    other = tail(job, TREE)
+    moved = floats_at(job[J_MOVED])
+    stamps = integers_at(job[J_STAMPS])
+    heap = floats_at(job[J_HEAP])
+    work = floats_at(job[J_WORK])
     T = cut(work, FRAME, 12)
     open_pose(floats_at(pose), T)
-    nodes_a, nodes_b = integers_at(job[abi.T_NODES]), integers_at(other[abi.T_NODES])
-    boxes_a, boxes_b = floats_at(job[abi.T_BOXES]), floats_at(other[abi.T_BOXES])
-    tick = int(options[abi.O_TICK])
-    mode = int(options[abi.O_MODE])
-    tolerance = options[abi.O_TOLERANCE]
-    cut_off = options[abi.O_CUT]
-    trial = tail(work, ROWS_B + 22)  # four floats that rows of order two do not use
-    normal = tail(work, ROWS_B + 26)
-    normal[0] = normal[1] = normal[2] = 0.0
-    best = inf
-    count = ball_count = tick - tick  # not literals, for which functions would be compiled once more
-    deepest = inf
-    polishes = pair_count = iterations = 0
-    status = abi.FOUND
-    lower = 0.0
-    # minima outside a trimmed domain do not count, so that polishes from the smallest boxes are needed
-    trimmed = integers_at(job[abi.T_PATCHES])[abi.P_LOOPS] != 0 or integers_at(other[abi.T_PATCHES])[abi.P_LOOPS] != 0
-    begin = mode == abi.WARM or mode == abi.LOCAL
-    scanned = False
-    at_a = at_b = 0
-    while True:
-        # 1. the next start of a polish, or the next pair to divide
-        polishing = False
-        i = j = 0
-        bound = 0.0
-        tried = 0.0
-        if begin:
-            begin = False
-            polishing = True
-            for k in range(4):
-                trial[k] = x[k]
-            at_a, at_b = int(options[abi.O_PATCH_A]), int(options[abi.O_PATCH_B])
-        elif not scanned:
-            scanned = True
-            nearest = inf
-            for n in range(other[abi.T_ROOTS]):
-                if nodes_b[abi.NODE_INTS * n + abi.N_STATE] == abi.OUTSIDE:
-                    continue
+    nodes_a, nodes_b = integers_at(job[T_NODES]), integers_at(other[T_NODES])
+    boxes_a, boxes_b = floats_at(job[T_BOXES]), floats_at(other[T_BOXES])
+    tick = int(options[O_TICK])
+    mode = options[O_MODE]
+    normal = cut(work, DIRECTION, 3)
+    for k in range(3):
+        normal[k] = 0.0
+    options[O_DISTANCE] = inf
+    options[O_LIMIT] = options[O_CUT]
+    options[O_BALLS] = options[O_POLISHES] = options[O_ITERATIONS] = 0.0
+    i = j = NONE
+    if mode == ALL or mode == COLD:  # the nearest roots are the first start
+        nearest = inf
+        for n in range(other[T_ROOTS]):
+            if links_of(nodes_b, n)[N_STATE] != OUTSIDE:
                 move_node(other, n, T, moved)
                 stamps[n] = tick
-                B = tail(moved, 10 * n)
-                for m in range(job[abi.T_ROOTS]):
-                    A = tail(boxes_a, abi.NODE * m)
-                    if nodes_a[abi.NODE_INTS * m + abi.N_STATE] == abi.OUTSIDE:
-                        continue
-                    dx, dy, dz = A[0] - B[0], A[1] - B[1], A[2] - B[2]
-                    d = dx * dx + dy * dy + dz * dz
-                    if d < nearest:
-                        nearest, i, j = d, m, n
-            if mode != abi.WARM:
-                polishing = True
-        else:
-            if count == 0:
-                lower = best - tolerance
+                B = moved_of(moved, n)
+                for m in range(job[T_ROOTS]):
+                    if links_of(nodes_a, m)[N_STATE] != OUTSIDE:
+                        A = node_of(boxes_a, m)
+                        dx, dy, dz = A[0] - B[0], A[1] - B[1], A[2] - B[2]
+                        d = dx * dx + dy * dy + dz * dz
+                        if d < nearest:
+                            nearest, i, j = d, m, n
+    # minima outside a trimmed domain do not count, so that polishes from the smallest boxes are needed
+    loops = integers_at(job[T_PATCHES])[P_LOOPS] | integers_at(other[T_PATCHES])[P_LOOPS]
+    rarely = loops == 0 and mode != ALL
+    status = FOUND
+    count = pair_count = tick - tick  # not literals, for which functions would be compiled once more
+    deepest = inf
+    bound = 0.0
+    tried = 0.0
+    polishing = first = True
+    while True:
+        # 1. the next start of a polish, or the next pair to divide
+        if not first:
+            bound = inf
+            if count > 0:
+                bound = heap[0]
+            if bound >= options[O_LIMIT]:
                 break
-            bound, tried = keys[0], keys[1]
-            i, j = pairs[0], pairs[1]
-            lower = bound
-            if bound >= (cut_off if mode == abi.ALL else min(best - tolerance, cut_off)):
-                break
-            if best <= tolerance and mode != abi.ALL:
-                break
-            pop(keys, pairs, count)
+            tried = heap[1]
+            i, j = int(heap[2]), int(heap[3])
+            pop(heap, count)
             count -= 1
-            least = -0.5 if mode == abi.ALL else min(best - tolerance, cut_off)
-            if in_a_ball(job, i, j, least, balls, ball_count):
+            if in_a_ball(job, i, j, -0.5 if mode == ALL else options[O_LIMIT], int(options[O_BALLS])):
                 continue
-            if mode == abi.ALL:
+            if mode == ALL:
                 work[BOX], work[BOX + 1] = i, j
-                if call_evaluator(job[abi.J_EXCLUDE], abi.ENCLOSE, job, T, T, T, work, work, work) != 0:
+                if call_evaluator(job[J_EXCLUDE], ENCLOSE, job, T, T, T, work, work, work) != 0:
                     continue
-            size = boxes_a[abi.NODE * i + abi.N_SIZE] + boxes_b[abi.NODE * j + abi.N_SIZE]
-            often = not trimmed and mode != abi.ALL and POLISH_PAIRS * polishes > pair_count + POLISH_FIRST
-            if size < POLISH_DEEPER * deepest or (size < POLISH_AGAIN * tried and not often):
-                polishing = True
+            size = node_of(boxes_a, i)[N_SIZE] + node_of(boxes_b, j)[N_SIZE]
+            often = rarely and POLISH_PAIRS * options[O_POLISHES] > pair_count + POLISH_FIRST
+            polishing = size < POLISH_DEEPER * deepest or (size < POLISH_AGAIN * tried and not often)
+            if polishing:
                 tried = size
                 deepest = min(deepest, size)
         if polishing:
-            if scanned:
-                for k in range(2):
-                    trial[k] = 0.5 * (boxes_a[abi.NODE * i + 10 + 2 * k] + boxes_a[abi.NODE * i + 11 + 2 * k])
-                    trial[2 + k] = 0.5 * (boxes_b[abi.NODE * j + 10 + 2 * k] + boxes_b[abi.NODE * j + 11 + 2 * k])
-                at_a, at_b = nodes_a[abi.NODE_INTS * i], nodes_b[abi.NODE_INTS * j]
-            patch_a = tail(integers_at(job[abi.T_PATCHES]), abi.PATCH * at_a)
-            patch_b = tail(integers_at(other[abi.T_PATCHES]), abi.PATCH * at_b)
-            limits_a = tail(floats_at(job[abi.T_LIMITS]), abi.P_LIMITS * at_a)
-            limits_b = tail(floats_at(other[abi.T_LIMITS]), abi.P_LIMITS * at_b)
-            patches = (patch_a, patch_b)
-            distance = polish(job, patches, (limits_a, limits_b), trial, T, work)
-            polishes += 1
-            iterations += int(work[Y])
-            rest = work[Y + 1]
-            feasible = True
-            if patch_a[abi.P_LOOPS] != 0:
-                feasible = is_inside(floats_at(patch_a[abi.P_LOOPS]), trial[0], trial[1])
-            if patch_b[abi.P_LOOPS] != 0:
-                feasible = feasible and is_inside(floats_at(patch_b[abi.P_LOOPS]), trial[2], trial[3])
-            if mode == abi.LOCAL:
-                for k in range(4):
-                    x[k] = trial[k]
-                for k in range(3):
-                    options[abi.O_POINT_A + k] = work[ROWS_A + k]
-                    options[abi.O_POINT_B + k] = work[ROWS_B + k]
-                best = distance
-                break
-            improved = feasible and distance < best * (1.0 - 1e-14)
-            if improved:
-                best = distance
-                for k in range(4):
-                    x[k] = trial[k]
-                options[abi.O_PATCH_A] = at_a
-                options[abi.O_PATCH_B] = at_b
-                for k in range(3):
-                    options[abi.O_POINT_A + k] = work[ROWS_A + k]
-                    options[abi.O_POINT_B + k] = work[ROWS_B + k]
-                if distance > 0.0:
-                    for k in range(3):
-                        normal[k] = work[NORMAL + k] / distance
-            known = False
-            for n in range(ball_count):
-                ball = tail(balls, abi.BALL * n)
-                if ball[0] == at_a and ball[1] == at_b:
-                    apart = 0.0
-                    for k in range(4):
-                        apart = max(apart, abs(ball[2 + k] - trial[k]) * ball[6 + k])
-                    known = known or apart <= max(SAME * ball[10], 1e-9 * distance)
-            if ball_count < abi.BALLS and distance > 0.0 and not known:
-                rho = ball_radius(job, (at_a, at_b), patches, trial, distance, work)
-                if improved:
-                    options[abi.O_RADIUS] = rho
-                ball = tail(balls, abi.BALL * ball_count)
-                ball[0], ball[1] = at_a, at_b
-                for k in range(4):
-                    ball[2 + k] = trial[k]
-                    ball[6 + k] = work[DX + k]
-                ball[10] = rho
-                # g is not exactly zero: f ≥ f* − |g| ρ, where |g| ≤ 2 rest
-                ball[11] = distance - 4.0 * rest * rho / distance if feasible else -1.0
-                if rho > 0.0 or (mode == abi.ALL and feasible):
-                    ball_count += 1
-        if not scanned:
-            continue
+            improve(job, i, j, T, x, options, work)
+        limit = options[O_LIMIT]
+        if mode == LOCAL or bound >= limit:
+            break
         # 2. the pairs of the roots, or of the children
-        if count == 0 and tried == 0.0 and bound == 0.0 and pair_count == 0:
-            first_a, last_a, first_b, last_b = 0, job[abi.T_ROOTS], 0, other[abi.T_ROOTS]
-            tried = inf
-        else:
-            if best <= tolerance and mode != abi.ALL:
-                lower = 0.0
-                break
-            big_a, big_b = boxes_a[abi.NODE * i + abi.N_SIZE], boxes_b[abi.NODE * j + abi.N_SIZE]
-            free_a = tail(integers_at(job[abi.T_PATCHES]), abi.PATCH * nodes_a[abi.NODE_INTS * i])[abi.P_FREEDOMS]
-            free_b = tail(integers_at(other[abi.T_PATCHES]), abi.PATCH * nodes_b[abi.NODE_INTS * j])[abi.P_FREEDOMS]
-            first_a, last_a, first_b, last_b = i, i + 1, j, j + 1
-            divide_a = free_a > 0 and (big_a >= big_b or free_b == 0)
-            k = 0
-            for _ in range(1):
-                tree = job if divide_a else other
-                k = children(tree, i if divide_a else j, work)
-            if divide_a:
-                first_a, last_a = k, k + (1 << free_a)
-            else:
-                first_b, last_b = k, k + (1 << free_b)
+        first_a, last_a, first_b, last_b = 0, job[T_ROOTS], 0, other[T_ROOTS]
+        if not first:
+            a, b = node_of(boxes_a, i), node_of(boxes_b, j)
+            free_a = patch_of(integers_at(job[T_PATCHES]), links_of(nodes_a, i)[N_PATCH])[P_FREEDOMS]
+            free_b = patch_of(integers_at(other[T_PATCHES]), links_of(nodes_b, j)[N_PATCH])[P_FREEDOMS]
+            divide_a = free_a > 0 and (a[N_SIZE] >= b[N_SIZE] or free_b == 0)
+            k = children(job if divide_a else other, i if divide_a else j, work)
             if k < 0:
-                status = abi.NODES_FULL
+                status = NODES_FULL
                 break
-        if count + (last_a - first_a) * (last_b - first_b) > job[abi.J_HEAP]:
-            status = abi.HEAP_FULL
+            if divide_a:
+                first_a, last_a, first_b, last_b = k, k + (1 << free_a), j, j + 1
+            else:
+                first_a, last_a, first_b, last_b = i, i + 1, k, k + (1 << free_b)
+        new = (last_a - first_a) * (last_b - first_b)
+        if count + new > job[J_ROOM]:
+            status = HEAP_FULL
             break
-        if pair_count > options[abi.O_BUDGET]:
-            status = abi.BUDGET
+        if pair_count > options[O_BUDGET]:
+            status = BUDGET
             break
-        need = cut_off if mode == abi.ALL else min(best - tolerance, cut_off)
+        pair_count += new
         for n in range(first_b, last_b):
-            if nodes_b[abi.NODE_INTS * n + abi.N_STATE] == abi.OUTSIDE:
-                continue
-            if stamps[n] != tick:
-                stamps[n] = tick
-                move_node(other, n, T, moved)
-            for m in range(first_a, last_a):
-                if nodes_a[abi.NODE_INTS * m + abi.N_STATE] == abi.OUTSIDE:
-                    continue
-                pair_count += 1
-                least = lower_bound(tail(boxes_a, abi.NODE * m), tail(moved, 10 * n), normal, need, tail(work, Y))
-                least = max(least, bound)
-                if least < need:
-                    first = tried
-                    if tried == inf:
-                        first = boxes_a[abi.NODE * m + abi.N_SIZE] + boxes_b[abi.NODE * n + abi.N_SIZE]
-                    push(keys, pairs, count, least, first, m, n)
-                    count += 1
-    options[abi.O_DISTANCE] = best
-    options[abi.O_LOWER] = max(lower, 0.0)
-    options[abi.O_PAIRS] = pair_count
-    options[abi.O_POLISHES] = polishes
-    options[abi.O_ITERATIONS] = iterations
-    options[abi.O_BALLS] = ball_count
+            if links_of(nodes_b, n)[N_STATE] != OUTSIDE:
+                if stamps[n] != tick:
+                    stamps[n] = tick
+                    move_node(other, n, T, moved)
+                for m in range(first_a, last_a):
+                    if links_of(nodes_a, m)[N_STATE] != OUTSIDE:
+                        least = max(lower_bound(node_of(boxes_a, m), moved_of(moved, n), normal, limit), bound)
+                        if least < limit:
+                            if first:
+                                tried = node_of(boxes_a, m)[N_SIZE] + node_of(boxes_b, n)[N_SIZE]
+                            push(heap, count, least, tried, m, n)
+                            count += 1
+        first = False
+    options[O_LOWER] = max(min(bound, options[O_LIMIT]), 0.0)
+    options[O_PAIRS] = pair_count
     return status

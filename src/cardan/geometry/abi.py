@@ -43,7 +43,9 @@ BOUNDS = 9
 # A tree: the search structure of one shape.  Each patch is smooth (two continuous derivatives) and has an evaluator of
 # its own; roots are boxes of its parameters.
 P_EVALUATOR, P_INTS, P_FLOATS, P_FREEDOMS, P_ENCLOSE, P_LOOPS = range(6)
-PATCH = 6
+# number of its roots; for those that are spans of a NURBS the first span in u and in v, and the number in v, else 0
+P_ROOTS, P_FIRST_U, P_FIRST_V, P_ACROSS = range(6, 10)
+PATCH = 10
 CHAIN = 6  # floats of a chain of segments of a loop
 P_LIMITS = 6  # floats of a patch: bounds and period of both parameters, as LIMITS
 N_PATCH, N_ROOT, N_CHILD, N_STATE = range(4)  # integers of a node
@@ -58,10 +60,10 @@ T_PATCHES, T_LIMITS, T_NODES, T_BOXES, T_BOUNDS, T_COUNT, T_CAPACITY, T_ROOTS = 
 TREE = 8
 
 # A job: the trees of both shapes, then these
-J_MOVED, J_STAMPS, J_KEYS, J_PAIRS, J_HEAP, J_BALLS, J_WORK, J_EXCLUDE = range(2 * TREE, 2 * TREE + 8)
-JOB = 2 * TREE + 8
-PAIR_INTS = 2  # integers of an entry of the heap: node of a, node of b
-KEY = 2  # floats of an entry: lower bound, size at which its line was polished last
+J_MOVED, J_STAMPS, J_HEAP, J_ROOM, J_BALLS, J_WORK, J_EXCLUDE = range(2 * TREE, 2 * TREE + 7)
+JOB = 2 * TREE + 7
+MOVED = 10  # floats of a node of b in the axes of a: centre, two half edges, radius
+ENTRY = 4  # floats of a pair in the heap: lower bound, size at which its line was polished last, node of a, node of b
 BALL = 12  # floats of a ball: patch a, patch b, x (4), σ (4), ρ, D
 BALLS = 256
 
@@ -69,7 +71,8 @@ BALLS = 256
 O_TOLERANCE, O_BUDGET, O_MODE, O_CUT, O_DISTANCE, O_LOWER, O_RADIUS, O_PATCH_A, O_PATCH_B = range(9)
 O_TICK, O_PAIRS, O_POLISHES, O_ITERATIONS, O_BALLS = range(9, 14)
 O_POINT_A, O_POINT_B = 14, 17  # points of the pair, in the axes of a
-OPTIONS = 20
+O_LIMIT = 20  # pairs of boxes that are not closer than this are discarded
+OPTIONS = 21
 COLD, WARM, LOCAL, ALL = range(4)  # modes
 POSE = 7  # numbers of a pose: x, y, z, then the quaternion w, x, y, z
 FOUND, NODES_FULL, HEAP_FULL, BUDGET = range(4)  # status

@@ -16,8 +16,8 @@ from cardan.errors import ModelError
 from cardan.geometry import abi, build, checks
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
+from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
-from cardan.geometry.tree import Patch
 
 TURN = 2.0 * pi
 PARTS = 8  # roots per turn
@@ -46,7 +46,7 @@ class Analytic(Shape):
 
     def patches(self, extent: float) -> list[Patch]:
         """The whole shape, with roots of an eighth of a turn; unbounded directions end at ± extent."""
-        limits = self.floats[: abi.LIMITS].copy()
+        limits = self.floats[: abi.LIMITS].tolist()
         axes = []
         for i, period in enumerate(self.periods):
             low, high = max(limits[3 * i], -extent), min(limits[3 * i + 1], extent)
@@ -154,14 +154,14 @@ class Sphere(Analytic):
 
     def patches(self, extent: float) -> list[Patch]:
         """The two charts; each is smooth across its knots."""
-        limits = np.array([-1.0, 1.0, 0.0, -1.0, 1.0, 0.0])
+        limits = (-1.0, 1.0, 0.0, -1.0, 1.0, 0.0)
         boxes = np.array([(a, a + 1.0, b, b + 1.0) for a in (-1.0, 0.0) for b in (-1.0, 0.0)])
         return [Patch(chart, limits, boxes) for chart in self.charts()]
 
     def whole_patches(self, extent: float) -> list[Patch]:
         """The two charts with larger bounds, which are not edges of the sphere."""
-        limits = FAR * np.array([-1.0, 1.0, 0.0, -1.0, 1.0, 0.0])
-        return [Patch(chart, limits, np.empty((0, 4))) for chart in self.charts()]
+        limits = (-FAR, FAR, 0.0, -FAR, FAR, 0.0)
+        return [Patch(chart, limits, None) for chart in self.charts()]
 
     def to_patch(self, q: FloatArray) -> tuple[int, FloatArray]:
         x, y, z = q
@@ -261,7 +261,9 @@ class Point(Analytic):
         super().__init__("point", abi.POINT, [], [*p, 0.0][:3], np.zeros(9))
 
     def patches(self, extent: float) -> list[Patch]:
-        return [Patch(self, np.zeros(6), np.zeros((1, 4)), "cardan.geometry._taylor", np.zeros((1, abi.BOUNDS)))]
+        return [
+            Patch(self, (0.0,) * abi.LIMITS, np.zeros((1, 4)), "cardan.geometry._taylor", np.zeros((1, abi.BOUNDS)))
+        ]
 
 
 def _rebuild(name: str, numbers: tuple[float, ...], bounds: Any) -> Any:

@@ -5,12 +5,15 @@ A basis has knots t, degree p and n functions N_j; on a span u = uâ‚€ + h (x + Â
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import comb
 
 import numpy as np
 
 from cardan.errors import ModelError
 from cardan.geometry.checks import FloatArray, IntArray
+
+SAME_KNOT = 1e-12  # of the size of the parameters: knots that may count as one
 
 
 def clamped_knots(points: int, degree: int) -> FloatArray:
@@ -47,6 +50,22 @@ def power_matrices(knots: FloatArray, degree: int) -> tuple[FloatArray, IntArray
             new[:, j] += falls[:, None] * N[:, j] - slope * shifted
         N = new
     return breaks, at - degree, np.ascontiguousarray(N.transpose(0, 2, 1))
+
+
+def smooth_ranges(
+    breaks: FloatArray, knots: FloatArray, degree: int, period: float
+) -> list[tuple[int, int, float, float, float]]:
+    """Ranges of spans between knots with fewer than two continuous derivatives: first, end, their bounds and period."""
+    u = breaks.tolist()
+    last = len(u) - 1
+    inside: list[int] = []
+    near = SAME_KNOT * max(1.0, abs(u[0]), abs(u[-1]))
+    # inner knots of a cubic that occur once need no search
+    if degree < 3 or knots.size != last + 1 + 2 * degree or any([y - x <= near for x, y in pairwise(u)]):
+        inside = [k for k in range(1, last) if continuity(knots, degree, breaks[k]) < 2]
+    if period and degree > 2 and not inside and np.count_nonzero(knots == u[0]) == 1:
+        return [(0, last, u[0], u[-1], period)]
+    return [(a, b, u[a], u[b], 0.0) for a, b in pairwise([0, *inside, last])]
 
 
 def collocation(knots: FloatArray, degree: int, u: FloatArray, derivative: int = 0) -> FloatArray:

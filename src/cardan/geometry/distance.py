@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,9 @@ STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
 CANDIDATES = 6  # starts of Newton's method on that grid
 
 _DISTANCE = abi.O_DISTANCE  # a global of this module is found faster
+
+_FRONT = 4 + abi.POSE  # numbers of a state before the options: x, and the pose
+_STATE = _FRONT + abi.OPTIONS
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -100,11 +103,21 @@ def check_search(tolerance: Any, budget: Any) -> None:
         raise ModelError(f"the budget is {budget!r}; it must be a number of pairs of boxes, at least 1")
 
 
+def _first_search(*arguments: int) -> int:
+    """The first search of a process: later ones do not look up the types of their arguments, which takes a tenth of a
+    local one."""
+    status: int = _search.search(*arguments)
+    Distance._search = staticmethod(direct(_search.search))
+    return status
+
+
 class Distance:
     """The distance between two shapes; it stores what a search has computed, so only one thread may use it.
 
     a, b: shapes of this package, meshes, or points (two or three numbers).
     """
+
+    _search: ClassVar[Any] = staticmethod(_first_search)
 
     def __new__(cls, a: Any, b: Any) -> Distance:
         """With a mesh: its own :class:`~.mesh_distance.MeshDistance`."""
@@ -115,27 +128,27 @@ class Distance:
         return object.__new__(cls)
 
     def __init__(self, a: Any, b: Any) -> None:
-        self.a, self.b = shape_of(a), shape_of(b)
-        bounded = self._is_bounded(self.a), self._is_bounded(self.b)
-        if not any(bounded):
-            raise ModelError(f"{self.a!r} and {self.b!r} are both unbounded; give one of them a size")
-        self._rounding = sum(getattr(shape, "rounding", 0.0) for shape in (self.a, self.b))
+        self.a, self.b = a, b = shape_of(a), shape_of(b)
+        ends = self._is_bounded(a), self._is_bounded(b)
+        if not any(ends):
+            raise ModelError(f"{a!r} and {b!r} are both unbounded; give one of them a size")
+        self._rounding = getattr(a, "rounding", 0.0) + getattr(b, "rounding", 0.0)
         self._extent = 0.0
         self._tick = 0
-        self._x = np.zeros(4)
-        self._pose = np.zeros(abi.POSE)
-        self._options = np.zeros(abi.OPTIONS)
+        state = np.zeros(_STATE)
+        self._x, self._pose, self._options = state[:4], state[4:_FRONT], state[_FRONT:]
         self._points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3)
+        start = address_of(state)
+        self._state = start + 8 * 4, start, start + 8 * _FRONT
         self._heap = HEAP
-        self._search: Any = None
         self._memory: Memory | None = None
-        if all(bounded):
+        if all(ends):
             self._build(np.inf)
         self._last: tuple[int, int] | None = None
         self._local: tuple[int, int] | None = None  # patches of a local search that is prepared
         self._grids: list[Any] = [None, None]
-        self._plain = all(s.width == s.freedoms for s in (self.a, self.b))
-        self._ends = self.a.freedoms, 2 + self.b.freedoms
+        self._plain = a.width == a.freedoms and b.width == b.freedoms
+        self._ends = a.freedoms, 2 + b.freedoms
 
     def __del__(self) -> None:
         memory = getattr(self, "_memory", None)  # none, where the making failed
@@ -144,7 +157,7 @@ class Distance:
 
     @staticmethod
     def _is_bounded(shape: Any) -> bool:
-        return shape.width != shape.freedoms or all(isfinite(low + high) for low, high in shape.bounds)
+        return shape.width != shape.freedoms or isfinite(sum(map(sum, shape.bounds)))
 
     def _build(self, extent: float) -> None:
         self._extent = extent
@@ -157,18 +170,18 @@ class Distance:
         """Make the job: addresses of everything."""
         if self._memory is not None:
             self._memory.give()
-        n, heap = self.trees[1].capacity, self._heap + 1
-        sizes = 10 * n, abi.KEY * heap, abi.BALLS * abi.BALL, max(tree.scratch for tree in self.trees)
-        self._memory = Memory.take(n + abi.PAIR_INTS * heap, sum(sizes))
-        self._memory.ints[:n] = 0  # stamps
-        self._balls = self._memory.floats[sizes[0] + sizes[1] :][: sizes[2]].reshape(abi.BALLS, abi.BALL)
-        stamps, moved = self._memory.addresses
-        keys = moved + 8 * sizes[0]
-        balls = keys + 8 * sizes[1]
-        rest = [moved, stamps, keys, stamps + 8 * n, self._heap, balls, balls + 8 * sizes[2], 0]
-        self._job: IntArray = np.array([*self.trees[0].table, *self.trees[1].table, *rest], dtype=np.int64)
-        self._address = address_of(self._job)
-        self._state = tuple(address_of(array) for array in (self._pose, self._x, self._options))
+        one, two = self.trees
+        n = two.capacity
+        moved, heap, balls = abi.MOVED * n, abi.ENTRY * (self._heap + 1), abi.BALLS * abi.BALL
+        memory = Memory.take(n + abi.JOB, moved + heap + balls + max(one.scratch, two.scratch))
+        memory.ints[:n] = 0  # stamps
+        self._balls = memory.floats[moved + heap : moved + heap + balls]
+        stamps, floats = memory.addresses
+        at = floats + 8 * moved, floats + 8 * (moved + heap), floats + 8 * (moved + heap + balls)
+        self._job: IntArray = memory.ints[n:]
+        self._job[:] = [*one.table, *two.table, floats, stamps, at[0], self._heap, at[1], at[2], 0]
+        self._address = stamps + 8 * n
+        self._memory = memory
 
     def _prepare(self, pose: FloatArray) -> None:
         """Trees of unbounded shapes reach as far as the partner may be."""
@@ -176,7 +189,7 @@ class Distance:
             return
         bounded = self.a if self._is_bounded(self.a) else self.b
         roots = Tree(bounded, np.inf).boxes
-        known = roots[: len(bounded.patches(np.inf)[0].boxes)]
+        known = roots[: bounded.patches(np.inf)[0].root_count]
         reach = float(np.linalg.norm(pose[:3])) + float(np.linalg.norm(known[:, :3], axis=1).max() + known[:, 14].max())
         if reach > self._extent:
             self._build(2.0 ** np.ceil(np.log2(2.0 * reach)))
@@ -193,13 +206,13 @@ class Distance:
         check_search(tolerance, budget)
         self._prepare(p)
         eps = TOLERANCE * self.size if tolerance is None else float(tolerance)
-        self._run(p, abi.COLD, eps, budget, np.inf)
-        o = self._options
-        distance = float(o[abi.O_DISTANCE])
-        if not np.isfinite(distance):
+        self._run(p, abi.COLD, eps, budget, inf)
+        o = self._options.tolist()
+        distance = o[_DISTANCE]
+        if not isfinite(distance):
             raise ModelError("no closest pair was found: a shape has no points inside its domain")
-        rounding = self._rounding + EPSILON * float(np.abs(o[abi.O_POINT_A : abi.O_POINT_A + 6]).max())
-        margin = max(distance - float(o[abi.O_LOWER]), 0.0) + rounding
+        far = o[abi.O_POINT_A : abi.O_POINT_A + 6]
+        margin = max(distance - o[abi.O_LOWER], 0.0) + self._rounding + EPSILON * max(*far, -min(far))
         patches = int(o[abi.O_PATCH_A]), int(o[abi.O_PATCH_B])
         self._last = patches
         pair = self._pair(distance, margin, patches)
@@ -223,12 +236,12 @@ class Distance:
         o = self._options
         self._pose[:] = pose
         self._local = None
-        has_old = any(tree.count[0] > tree.roots for tree in self.trees)
+        has_old = self._tick > 0
         while True:
             self._tick += 1
             o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
             o[abi.O_CUT], o[abi.O_TICK] = cut, self._tick
-            status: int = _search.search(self._address, *self._state)
+            status: int = Distance._search(self._address, *self._state)
             if status == abi.NODES_FULL:
                 full = [tree for tree in self.trees if tree.is_full]
                 if has_old and any(tree.capacity >= FORGET for tree in full):
@@ -260,7 +273,7 @@ class Distance:
             o[abi.O_MODE] = abi.LOCAL
             o[abi.O_PATCH_A], o[abi.O_PATCH_B] = self._local
         self._pose[:] = p
-        (self._search or self._find_search())(self._address, *self._state)
+        Distance._search(self._address, *self._state)
         distance = o.item(_DISTANCE)
         if distance != distance:
             pose_of(p)  # names what is not finite
@@ -270,12 +283,6 @@ class Distance:
         x = self._x.copy()
         first, second = self._ends
         return Pair(distance, self._points.copy(), (x[:first], x[2:second]), inf, self._local)
-
-    def _find_search(self) -> Any:
-        """The search without the lookup of the types of its arguments, which takes a tenth of a local one."""
-        _search.search(self._address, *self._state)
-        self._search = direct(_search.search)
-        return self._search
 
     def _whole(self) -> tuple[int, int]:
         """The patches of local searches: the whole domain if a shape has several patches."""
@@ -317,7 +324,7 @@ class Distance:
                 "ask for the closest pair, or give a larger budget"
             )
         found: list[Pair] = []
-        for ball in self._balls[:count].copy():
+        for ball in self._balls[: abi.BALL * count].reshape(-1, abi.BALL).copy():
             if ball[11] < 0.0 or ball[11] >= within:
                 continue
             self._x[:] = ball[2:6]

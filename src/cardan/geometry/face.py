@@ -15,8 +15,8 @@ from cardan.errors import ModelError
 from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
+from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape, Trimmed
-from cardan.geometry.tree import Patch, nurbs_patches
 
 CHORD = 1e-7  # of the size of the domain: how far the polygons of the loops may be from the curves
 MOST_CHORDS = 200_000  # of one curve of a loop: more are a curve far larger than the domain
@@ -51,10 +51,9 @@ class EdgeCurve(Shape):
     def patches(self, extent: float) -> list[Patch]:
         """Parts between knots of low continuity; derivative bounds by the chain rule from those of S and c."""
         found = []
-        for patch in nurbs_patches(self.curve):
-            limits = patch.limits.copy()
-            limits[2] = 0.0
-            boxes = _divided(patch.boxes, 4)
+        for patch in self.curve.patches(np.inf):
+            limits = [*patch.limits[:2], 0.0, *patch.limits[3:]]
+            boxes = _divided(patch.roots(), 4)
             bounds = np.zeros((len(boxes), abi.BOUNDS))
             for k, box in enumerate(boxes):
                 c = enclose(self.curve, box[:2], 1)
@@ -105,8 +104,8 @@ def _surface_bounds(surface: Surface, region: Sequence[tuple[float, float]]) -> 
 def flatten(curve: Curve, tolerance: float) -> FloatArray:
     """Points of a polygon within the tolerance of a curve: |c''| h²/8 bounds the error of a chord."""
     found = []
-    for patch in nurbs_patches(curve):
-        for box in patch.boxes:
+    for patch in curve.patches(np.inf):
+        for box in patch.roots():
             second = enclose(curve, box[:2], 1)[2]
             chords = (box[1] - box[0]) * np.sqrt(second / (8.0 * tolerance))
             if not chords <= MOST_CHORDS:
@@ -223,9 +222,7 @@ class Face(Trimmed):
 
     def patches(self, extent: float) -> list[Patch]:
         """Patches of the surface with the loops, and the edges as curves."""
-        found = [
-            Patch(p.shape, p.limits, p.boxes, p.enclosure, p.bounds, self._packed) for p in self.surface.patches(extent)
-        ]
+        found = [patch._replace(loops=self._packed) for patch in self.surface.patches(extent)]
         self._edges = [EdgeCurve(self.surface, curve) for loop in self.loops for curve in loop]
         for edge in self._edges:
             found += edge.patches(extent)

@@ -160,7 +160,7 @@ def tessellate(shape: Any, chord: float) -> tuple[FloatArray, Any]:
     patches = shape.patches(np.inf)
     if any(patch.loops is not None for patch in patches) or len({id(p.shape) for p in patches}) > 1:
         raise ModelError("only curves and untrimmed surfaces can be tessellated; use the surface, or to_nurbs()")
-    boxes = np.concatenate([patch.boxes for patch in patches])
+    boxes = np.concatenate([patch.roots() for patch in patches])
     if patches[0].bounds is None:
         bounds = np.array([call_enclosure(shape, box, 1) for box in boxes])
     else:

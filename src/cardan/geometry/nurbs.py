@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.geometry import basis, checks
+from cardan.geometry import abi, basis, checks
 from cardan.geometry.checks import FloatArray
+from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
 
 PADDED = 3  # degrees up to this one are evaluated by one kernel of constant size
@@ -57,18 +58,19 @@ class _Nurbs(Shape):
 
     extent: float
     rounding: float
+    _smooth: tuple[list[tuple[int, int, float, float, float]], list[tuple[int, int, float, float, float]]]
 
-    def patches(self, extent: float) -> Any:
+    def patches(self, extent: float) -> list[Patch]:
         """Smooth parts, for searches."""
-        from cardan.geometry.tree import nurbs_patches
+        return [
+            Patch(self, (*u[2:], *v[2:]), None, spans=(u[0], u[1], v[0], v[1]))
+            for u in self._smooth[0]
+            for v in self._smooth[1]
+        ]
 
-        return nurbs_patches(self)  # type: ignore[arg-type]  # a Curve or a Surface
-
-    def whole_patches(self, extent: float) -> Any:
-        """The whole domain as one part, for local searches across knots."""
-        from cardan.geometry.tree import whole
-
-        return [whole(self)]
+    def whole_patches(self, extent: float) -> list[Patch]:
+        """The whole domain as one part without roots, for local searches across knots."""
+        return [Patch(self, self.floats[: abi.LIMITS].tolist(), None)]
 
     def from_patch(self, q: FloatArray, point: FloatArray) -> FloatArray:
         """Coordinates of the shape from the parameters of a patch and its point."""
@@ -111,6 +113,7 @@ class Curve(_Nurbs):
         limits = [breaks[0], breaks[-1], 0.0, 0.0, 0.0, 0.0]
         if periodic or _closes(C[:1], C[-1:], np.diff(breaks)[[0, -1]]):
             limits[2] = breaks[-1] - breaks[0]
+        self._smooth = basis.smooth_ranges(breaks, t, degree, limits[2]), [(0, 1, 0.0, 0.0, 0.0)]
         ints = np.array([1, 1, n - 1, 0, breaks.size - 1, 1, 0, 20 + n], dtype=np.int64)
         least = [w[f : f + degree + 1].min() for f in first]
         floats = np.concatenate([limits, breaks, C.ravel(), least])
@@ -286,6 +289,10 @@ class Surface(_Nurbs):
             limits[2] = bu[-1] - bu[0]
         if closed[1] or _closes(C[:, 0].swapaxes(1, 2), C[:, -1].swapaxes(1, 2), np.diff(bv)[[0, -1]]):
             limits[5] = bv[-1] - bv[0]
+        self._smooth = (
+            basis.smooth_ranges(bu, knots[0], self.degrees[0], limits[2]),
+            basis.smooth_ranges(bv, knots[1], self.degrees[1], limits[5]),
+        )
         work = 136 if kernel.endswith("_bicubic") else 40 + 4 * n + 4 * m + 16 * m
         ints = np.array([2, 2, n - 1, m - 1, bu.size - 1, bv.size - 1, 0, work], dtype=np.int64)
         least = local[..., 3].min(axis=(2, 3))

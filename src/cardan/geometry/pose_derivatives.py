@@ -12,6 +12,7 @@ Differences need only an object with ``closest_pair(pose)``, whose result has ``
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -102,7 +103,7 @@ def _parameters(shape: Any, q: FloatArray, pair: Pair, k: int, distance: Distanc
     return np.asarray(q[: shape.freedoms])
 
 
-def _at_bound(k: int, f: int, x: list[FloatArray], limits: list[FloatArray]) -> bool:
+def _at_bound(k: int, f: int, x: list[FloatArray], limits: list[Sequence[float]]) -> bool:
     shape, i = (0, k) if k < f else (1, k - f)
     low, high, period = limits[shape][3 * i : 3 * i + 3]
     near = ACTIVE * (high - low)

@@ -91,23 +91,28 @@ class Shape:
         self.kernel = kernel
         self.ints = ints
         self.floats = floats
+        self._places = address_of(ints), address_of(floats)
         ints.flags.writeable = floats.flags.writeable = False
         self.dimension = dimension
-        self.freedoms = int(ints[abi.FREEDOMS])
-        self.width = int(ints[abi.WIDTH])
+        self.header: list[int] = ints[: abi.HEADER].tolist()
+        self.freedoms, self.width = self.header[abi.FREEDOMS], self.header[abi.WIDTH]
         limits = floats[: abi.LIMITS].tolist()
         self.bounds = tuple((limits[3 * i], limits[3 * i + 1]) for i in range(self.freedoms))
         self.periods = tuple(limits[3 * i + 2] for i in range(self.freedoms))
         self._lower = [b[0] if not p else -np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [-np.inf]
         self._upper = [b[1] if not p else np.inf for b, p in zip(self.bounds, self.periods, strict=True)] + [np.inf]
         self._row_counts = [size // 3 for size in _SIZES[self.freedoms]]
-        self._work_size = _FRONT + int(ints[abi.WORK])
+        self._work_size = _FRONT + self.header[abi.WORK]
         self._table: IntArray | None = None
         self._table_address = 0
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_table": None, "_table_address": 0}  # addresses are valid in this process only
         return state | ({"_address": 0} if "_address" in state else {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._places = address_of(self.ints), address_of(self.floats)
 
     def key(self) -> tuple[Any, ...]:
         """Everything that defines its points, as plain values that compare."""
@@ -134,20 +139,20 @@ class Shape:
         """Addresses of the evaluator, of ints and of floats; they are valid while the shape exists."""
         if self._table is None:
             address = self.address
-            for array in (self.ints, self.floats):  # writable, for their addresses; those of a copy may refuse it
-                array.flags.writeable = array.flags.owndata
             if self.ints.size > abi.HEADER:  # the enclosure by Taylor's theorem calls the evaluator
                 self.ints.flags.writeable = True
                 self.ints[abi.HEADER] = address
-            self._table = np.array([address, address_of(self.ints), address_of(self.floats)], dtype=np.int64)
-            self.ints.flags.writeable = self.floats.flags.writeable = False
+                self.ints.flags.writeable = False
+            self._table = np.array([address, *self._places], dtype=np.int64)
             self._table_address = address_of(self._table)
         return self._table
 
     @property
     def addresses(self) -> list[int]:
         """The entries of :attr:`table` as a list, for other tables."""
-        return self.table.tolist()  # type: ignore[no-any-return]  # NumPy types it as Any
+        if self.ints.size > abi.HEADER:
+            self.table  # noqa: B018  (writes the address of the evaluator)
+        return [self.address, *self._places]
 
     def derivatives(self, u: float, v: float = 0.0, order: int = 2) -> FloatArray:
         """Point and derivatives up to that order at (u, v), one row each: S, S_u, S_v, S_uu, S_uv, S_vv, …; for a curve

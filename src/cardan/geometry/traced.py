@@ -19,8 +19,8 @@ from cardan.constraints.expression import Graph, Scalar, TracingError, Vector
 from cardan.errors import ModelError
 from cardan.geometry import abi, intervals
 from cardan.geometry.checks import FloatArray
+from cardan.geometry.patches import Patch
 from cardan.geometry.shape import Shape
-from cardan.geometry.tree import Patch
 
 ROOTS = {1: 64, 2: 16}  # boxes per parameter, by the number of parameters
 
@@ -97,7 +97,7 @@ class Traced(Shape):
                 f"the derivatives of the traced shape are not bounded near {boxes[k].tolist()}; choose a domain "
                 "without singular points"
             )
-        return [Patch(self, self.floats[: abi.LIMITS].copy(), boxes, "cardan.geometry._taylor", bounds)]
+        return [Patch(self, self.floats[: abi.LIMITS].tolist(), boxes, "cardan.geometry._taylor", bounds)]
 
     def to_patch(self, q: FloatArray) -> tuple[int, FloatArray]:
         return 0, q
