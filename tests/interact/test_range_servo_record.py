@@ -6,9 +6,12 @@ import time
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import cardan as cd
 from cardan.examples import REGISTRY
+from cardan.interact import abi
+from cardan.math import euler
 
 X, Y, Z = np.eye(3)
 
@@ -385,3 +388,43 @@ def test_a_range_stops_at_the_first_of_two_limits_in_one_step():
     assert y.lower == pytest.approx(np.sin(high) + np.sin(high + np.pi / 3), abs=1e-8)
     assert y.upper == pytest.approx(np.sin(low) + 1.0, abs=1e-8)
     assert all(reason.startswith("limit ") for reason in (*x.reasons, *y.reasons))
+
+
+def test_a_long_part_of_a_drag_follows_rate_rows_to_fourth_order():
+    """The part d of a step, projected to the heading all along its way: ẋ = t (t·d), θ̇ = d₅, t = (cos θ, sin θ)."""
+    ses = cart().session()
+    ses._control[abi.MOST_SUBSTEPS] = 1.0
+    hand = ses.grasp("car", (1, 0, 0))
+    hand.target = (1, 2, 0)
+    longest = 0.0
+    for _ in range(30):
+        before = ses.coordinates.copy()
+        ses.step()
+        d = ses._curves[:6]
+        longest = max(longest, abs(d[5]))
+
+        def rates(_, y, d=d):
+            t = np.array([np.cos(y[2]), np.sin(y[2])])
+            return [*(t * (t @ d[:2])), d[5]]
+
+        start = [*before[0, :2], heading(before)]
+        end = solve_ivp(rates, (0.0, 1.0), start, rtol=1e-12, atol=1e-15).y[:, -1]
+        assert [*ses.coordinates[0, :2], heading(ses.coordinates)] == pytest.approx(end, abs=2e-11)
+    assert longest > 0.019
+
+
+def test_a_hand_rolls_a_ball_by_a_metre_within_some_cycles():
+    m = cd.Mechanism("ball")
+    ball = m.body("ball", position=(0, 0, 0.2))
+    m.contact("on", m.ground.attach(cd.geometry.plane()), ball.attach(cd.geometry.sphere(0.2)), mode="roll")
+    ses = m.session()
+    hand = ses.grasp(ball)
+    hand.target = (1.0, 0.3, 0.2)
+    cycles = 0
+    while np.linalg.norm(hand.point - hand.target) > 1e-6:
+        ses.step()
+        cycles += 1
+        assert cycles <= 40
+    path = np.hypot(1.0, 0.3)
+    up = [*np.sin(path / 0.2) * np.array([1.0, 0.3]) / path, np.cos(path / 0.2)]  # where the top of the ball is
+    assert euler.matrix(ses.coordinates[0, 3:]) @ Z == pytest.approx(up, abs=1e-5)

@@ -8,6 +8,8 @@ In the metric of a size of each body, with soft rows r of the hands, stiffnesses
 not increase.  So a target that cannot be reached is approached until the gradient vanishes.  A push is not moved past
 the plane of its target.  Limits are rows that hold while they are reached and pushed against.
 
+With rate rows, the rows of a short sub-step are those in its middle; a long one is made in stages (begin_stages).
+
 Where such a step does not reduce the cost much, steps are of second order (:mod:`cardan.interact._curvature`).  A step
 that reduces the least singular value of the joints much is shortened, but not below LEAST_STEP; a singular pose that
 was passed is noted (:mod:`cardan.interact._singular`).
@@ -93,9 +95,11 @@ LEFT = 0.3  # of σ: a step that leaves less is shortened
 ROUNDS = 2  # inverse iterations for new singular vectors
 MIDDLES = 3  # evaluations in the middle of a sub-step with rate rows; each reduces the slip by a power of the step
 WHOLE = 0.99  # of a step: what is left of it is left to the next cycle
-RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with rate rows, which slip by its third power
+RATED_TRUST = 2e-3  # [rad], and of the extent: of a sub-step with the rate rows of its middle; it slips as its cube
+LONG_TRUST = 2e-2  # the same of a sub-step by STAGES, which slips as its fifth power
+STAGES = 3  # evaluations within a sub-step by the method of Runge and Kutta
 MOST_CHANGES = 20  # of limits in one cycle
-BASE, READY, MIDDLE, DONE = range(4)  # phases: the factor is not, or is, that of q, or of the middle of a step
+BASE, READY, MIDDLE, STAGE, DONE = range(5)  # phases: the factor is not, or is, that of q, or of a pose of a step
 AIMED = 0.9  # of the part of a step that a push may make: aims before the plane
 WILD = 3.0  # [rad], and of the extent: a longer step of first order is in no useful direction
 UNLIKE = 0.3  # of the reduction that a step of first order predicts: if it is missed by more, second order follows
@@ -300,6 +304,82 @@ def propose(table, job, control, half, work):
 
 
 @inner
+def begin_stages(table, job, part, work):
+    """CURVES ← d, a part of STEP, the sum of its stages, the last stage, and the rates J d of all rows.
+
+    A long step with rate rows follows the motion q̇ = u(q), where u is the projection of d to J u = J₀ d, by the
+    classical method of Runge and Kutta.  Rotations: θ̇ = ω + ½ θ × ω + ¹⁄₁₂ θ × (θ × ω) + …  [MuntheKaas1999]
+    """
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    mass = roots(job)
+    step = floats_at(table[abi.STEP])
+    kept = floats_at(table[abi.CURVES])
+    begun = piece(job, SHIFT, work)
+    scales = piece(job, SCALES, work)
+    for i in range(n6):
+        e = part * step[i]
+        kept[i] = e
+        kept[n6 + i] = e
+        kept[2 * n6 + i] = e
+        begun[i] = e * mass[n6 + i]
+    rates = tail(kept, 3 * n6)
+    times_jacobian(job, begun, rates, work)
+    for k in range(job[dynamics_abi.EQUATIONS]):
+        rates[k] = rates[k] / scales[k] if scales[k] != 0.0 else 0.0
+
+
+@inner
+def stage_part(number):
+    """Of the stage before: the displacement to the pose of a stage."""
+    return 1.0 if number == STAGES else 0.5
+
+
+@inner
+def add_stage(table, job, control, number, part, work):
+    """One stage, 1 … STAGES, at the pose whose factor is at hand; after the last one, part of STEP is the sum."""
+    n6 = WIDTH * job[dynamics_abi.BODIES]
+    mass = roots(job)
+    x = piece(job, X, work)
+    scales = piece(job, SCALES, work)
+    kept = floats_at(table[abi.CURVES])
+    total = tail(kept, n6)
+    last = tail(kept, 2 * n6)
+    rates = tail(kept, 3 * n6)
+    for i in range(n6):
+        x[i] = kept[i] * mass[n6 + i]
+    for k in range(job[dynamics_abi.EQUATIONS]):
+        x[n6 + k] = scales[k] * rates[k]
+    refine(control, 1.0)
+    call_algebra(job, SOLVE, control, work)
+    weight = 1.0 if number == STAGES else 2.0
+    c = stage_part(number)
+    for b in range(job[dynamics_abi.BODIES]):
+        u = tail(last, WIDTH * b)
+        added = tail(total, WIDTH * b)
+        for i in range(3):
+            u[i] = x[WIDTH * b + i] * mass[2 * n6 + WIDTH * b + i]
+            added[i] += weight * u[i]
+        t0 = c * u[3]
+        t1 = c * u[4]
+        t2 = c * u[5]
+        w0 = x[WIDTH * b + 3] * mass[2 * n6 + WIDTH * b + 3]
+        w1 = x[WIDTH * b + 4] * mass[2 * n6 + WIDTH * b + 4]
+        w2 = x[WIDTH * b + 5] * mass[2 * n6 + WIDTH * b + 5]
+        c0 = t1 * w2 - t2 * w1
+        c1 = t2 * w0 - t0 * w2
+        c2 = t0 * w1 - t1 * w0
+        u[3] = w0 + 0.5 * c0 + (t1 * c2 - t2 * c1) / 12.0
+        u[4] = w1 + 0.5 * c1 + (t2 * c0 - t0 * c2) / 12.0
+        u[5] = w2 + 0.5 * c2 + (t0 * c1 - t1 * c0) / 12.0
+        for i in range(3, WIDTH):
+            added[i] += weight * u[i]
+    if number == STAGES:
+        step = floats_at(table[abi.STEP])
+        for i in range(n6):
+            step[i] = total[i] / (6.0 * part)
+
+
+@inner
 def close_pose(job, control, work):
     """NEW_Q ← the pose closed with the factor at hand; returns the largest correction, negative if it fails.
 
@@ -420,8 +500,9 @@ def _cycle(op, table, control, q, first, second, third, work):
     new_q = piece(job, NEW_Q, work)
     n = job[dynamics_abi.EQUATIONS]
     count = job[dynamics_abi.COORDINATES]
+    unknowns = WIDTH * job[dynamics_abi.BODIES]
     rated = job[dynamics_abi.RATED] > 0
-    most_trust = RATED_TRUST if rated else MOST_TRUST
+    most_trust = LONG_TRUST if rated else MOST_TRUST
     control[abi.CYCLES] += 1.0
     held = take_targets(table, control)
     if held == 0 and not is_pending(job, table):
@@ -438,6 +519,8 @@ def _cycle(op, table, control, q, first, second, third, work):
     phase = BASE if control[abi.LINEARIZED] == 0.0 else READY
     part = 0.0
     size = 0.0
+    bent = False
+    is_cut = False
     while True:
         control[abi.TRUST] = min(control[abi.TRUST], most_trust)
         if control[abi.SIGMA] > 0.0 and control[abi.LOOPED] != 0.0:
@@ -454,46 +537,57 @@ def _cycle(op, table, control, q, first, second, third, work):
                 control[abi.PENDING] = 1.0 if changes > 0 or is_pending(job, table) else 0.0
                 for i in range(count):
                     new_q[i] = q[i]
-            evaluate_soft(job, EVALUATE_JACOBIAN, new_q, new_q, soft_part(job, RESIDUALS, 1))
-            if nudged:
-                size = NUDGE
-                control[abi.SLOPE] = 0.0
+            stationary = False
+            if phase == STAGE:
+                add_stage(table, job, control, middles, part, work)
             else:
-                size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
-            if not size < 1e100:
-                status = abi.FAILED
-                break
-            free = stopped or nudged  # FORCES are not those of this step
-            if job[dynamics_abi.STOP_COUNT] > 0 and not free and release_stop(table, job, control):
-                changes += 1
-                phase = BASE
-                continue
-            bent = is_bent(job, control, size, rated or nudged or flat)
-            is_cut = False
-            if bent:
-                plain_size = size
-                size, is_cut, products = bend_step(table, job, control, q, work)
-                if products == 0:  # no pose near enough for a difference; the step of first order was overwritten
-                    control[abi.CURVED] = 0.0
-                    flat = True
-                    phase = READY
+                evaluate_soft(job, EVALUATE_JACOBIAN, new_q, new_q, soft_part(job, RESIDUALS, 1))
+                if nudged:
+                    size = NUDGE
+                    control[abi.SLOPE] = 0.0
+                else:
+                    size = propose(table, job, control, 0.5 * part if phase == MIDDLE else 0.0, work)
+                if not size < 1e100:
+                    status = abi.FAILED
+                    break
+                free = stopped or nudged  # FORCES are not those of this step
+                if job[dynamics_abi.STOP_COUNT] > 0 and not free and release_stop(table, job, control):
+                    changes += 1
+                    phase = BASE
                     continue
-                rest -= products // PRODUCTS
-                if not is_cut and abs(size - plain_size) < ALIKE * plain_size:
-                    control[abi.CURVED] = 0.0
-            if is_cut and size < NO_STEP:  # TRUST was reduced so far, at the end of a contact
-                write_forces(hands, q)
-                control[abi.TRUST] = most_trust
-                status = abi.STUCK
-                break
-            stationary = size < STILL and control[abi.PENDING] == 0.0
+                bent = is_bent(job, control, size, rated or nudged or flat)
+                is_cut = False
+                if bent:
+                    plain_size = size
+                    size, is_cut, products = bend_step(table, job, control, q, work)
+                    if products == 0:  # no pose near enough for a difference; the step of first order was overwritten
+                        control[abi.CURVED] = 0.0
+                        flat = True
+                        phase = READY
+                        continue
+                    rest -= products // PRODUCTS
+                    if not is_cut and abs(size - plain_size) < ALIKE * plain_size:
+                        control[abi.CURVED] = 0.0
+                if is_cut and size < NO_STEP:  # TRUST was reduced so far, at the end of a contact
+                    write_forces(hands, q)
+                    control[abi.TRUST] = most_trust
+                    status = abi.STUCK
+                    break
+                stationary = size < STILL and control[abi.PENDING] == 0.0
             if stationary:
                 part = 0.0
-            elif rated and middles < MIDDLES:
+            elif rated and middles < (STAGES if phase == STAGE else MIDDLES):
+                if phase != STAGE:
+                    part = min(1.0, control[abi.TRUST] / max(size, STILL))
+                    if phase == READY and part * size > RATED_TRUST:
+                        begin_stages(table, job, part, work)
+                        phase = STAGE
                 middles += 1
-                part = min(1.0, control[abi.TRUST] / max(size, STILL))
-                move_along(table, job, q, 0.5 * part, new_q, work)
-                phase = MIDDLE
+                if phase == STAGE:
+                    move_by(job, q, stage_part(middles), tail(floats_at(table[abi.CURVES]), 2 * unknowns), new_q, work)
+                else:
+                    move_by(job, q, 0.5 * part, floats_at(table[abi.STEP]), new_q, work)
+                    phase = MIDDLE
                 if not is_finite(count, new_q):  # a contact ends before
                     tries += 1
                     part = 0.0
@@ -551,7 +645,7 @@ def _cycle(op, table, control, q, first, second, third, work):
                     status = abi.STUCK
                     break
         linearize_pose(job, control, new_q, work)
-        if phase == MIDDLE:
+        if phase == MIDDLE or phase == STAGE:
             control[abi.LINEARIZED] = 0.0
             continue
         control[abi.LINEARIZED] = 1.0
@@ -638,9 +732,8 @@ def is_refused(hands):
 
 
 @inner
-def move_along(table, job, q, part, out, work):
-    """out ← q moved along a part of STEP."""
-    step = floats_at(table[abi.STEP])
+def move_by(job, q, part, step, out, work):
+    """out ← q moved along a part of a step."""
     own = piece(job, OLD_Q, work)
     for i in range(WIDTH * job[dynamics_abi.BODIES]):
         own[i] = part * step[i]

@@ -229,7 +229,7 @@ class Session:
         self._first_v, self._first_u = self._vectors[:n6], self._vectors[n6 : n6 + n]
         self._step_floats, self._noise = self._vectors[n6 + n : n6 + n + n6], self._vectors[-n6:]
         entries = job[dynamics_abi.PIECES + _equations.JACOBIAN : dynamics_abi.PIECES + _equations.JACOBIAN + 2]
-        self._curves: FloatArray = np.zeros(2 * n6 + int(entries[1] - entries[0]))
+        self._curves: FloatArray = np.zeros(max(2 * n6 + int(entries[1] - entries[0]), 3 * n6 + n))
         self._way: FloatArray = np.zeros(n6)
         self._poses = self._coordinates.reshape(-1)
         table = {
