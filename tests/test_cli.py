@@ -185,6 +185,9 @@ def wrong():
 
 
 number = 3
+
+def sized(length):
+    return length
 """
 
 
@@ -234,6 +237,7 @@ def test_a_check_as_json_has_names_numbers_and_units(tmp_path: Path, capsys: pyt
         ("lever.py:biuld", "no function of 'lever.py' is named 'biuld'; did you mean 'build'"),
         ("lever.py:wrong", "the script 'lever.py', line 15: ZeroDivisionError: division by zero"),
         ("lever.py:number", "gives 3; it must return a cd.Mechanism"),
+        ("lever.py:sized", "sized() missing 1 required positional argument: 'length'; it is called without arguments"),
         ("none.py:build", "there is no script 'none.py'"),
         ("none.cardan.toml", "cannot be read: No such file"),
         ("bad.cardan.toml", "bad.cardan.toml, line 2, bodies.a.mas: no key here is named 'mas'; did you mean 'mass'?"),
@@ -304,6 +308,8 @@ def test_examples_are_copied_as_files_and_scripts(
     assert "did you mean 'rsur'" in capsys.readouterr().err
     assert main(["examples", "copy", "rsur", "-o", "rsur.txt"]) == 2
     assert "must end in .toml, .json, .py" in capsys.readouterr().err
+    assert main(["examples", "copy", "rsur", "-o", "again.toml", "--json"]) == 0
+    assert read_json(capsys) == {"files": ["again.toml"]}
 
 
 def test_a_copied_example_that_may_have_been_edited_is_not_replaced(

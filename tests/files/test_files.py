@@ -610,7 +610,7 @@ def test_shapes_are_carried_with_their_mass() -> None:
         ("position = [1.0, 2.0, 3.0]", "position = [1.0, 2.0]", 22, "bodies.rod.position", "has 2 numbers"),
         ("position = [1.0, 2.0, 3.0]", "position = [1.0, true, 3]", 22, "bodies.rod.position.1", "must be a number"),
         ("cardan = 2", "cardan = 99", 1, "cardan", "update cardan"),
-        ("cardan = 2", "", 1, "cardan", "is the version of the format"),
+        ("cardan = 2", "", 1, "cardan", "write cardan = 2, the version of the format"),
         ("[bodies.rod]", "[display]\ncentre = 1\n[bodies.rod]", 22, "display.centre", "no key here is named 'centre'"),
         ('mass = "2*L"', 'mass = "-L"', 16, "bodies.crank.mass", "must be above zero"),
     ],
@@ -770,8 +770,8 @@ def test_a_byte_order_mark_and_line_ends_of_windows_are_read(suffix: str, tmp_pa
 
 
 def test_a_missing_version_is_named_with_the_line_that_is_needed() -> None:
-    assert problems("[bodies.a]\n")[0].message == "the key is missing; cardan = 2 is the version of the format"
-    assert problems("cardan = true\n")[0].message.startswith("it is true; cardan = 2 is")
+    assert problems("[bodies.a]\n")[0].message == "the key is missing; write cardan = 2, the version of the format"
+    assert problems("cardan = true\n")[0].message.startswith("it is true; write cardan = 2, the")
 
 
 def test_a_file_of_a_directory_or_of_bytes_is_refused(tmp_path: Path) -> None:

@@ -129,7 +129,10 @@ def _copy(args: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for name, one in GALLERY.items():
             writer.save(one.build(), folder / f"{name}.cardan.toml")
-        print(f"{len(GALLERY)} files in {folder}")
+        if args.json:
+            print_json({"files": [str(folder / f"{name}.cardan.toml") for name in GALLERY]})
+        else:
+            print(f"{len(GALLERY)} files in {folder}")
         return 0
     example = find(args.name)
     if example is None:
@@ -142,7 +145,10 @@ def _copy(args: argparse.Namespace) -> int:
         atomic.write(figures.check_file(output), source.encode())
     else:
         writer.save(example.build(), figures.check_file(output, (*spec.SUFFIXES, ".py")))
-    print(output)
+    if args.json:
+        print_json({"files": [output]})
+    else:
+        print(output)
     return 0
 
 

@@ -114,7 +114,10 @@ def from_script(path: Path, name: str) -> Mechanism:
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
-        raise CardanError(f"the script {_where(error, path)}: {type(error).__name__}: {error}") from error
+        where = _where(error, path)
+        is_call = isinstance(error, TypeError) and ", line " not in where  # the call of the function itself
+        way = "; it is called without arguments" if is_call else ""
+        raise CardanError(f"the script {where}: {type(error).__name__}: {error}{way}") from error
     finally:
         sys.path.remove(str(path.resolve().parent))
     if found is None:

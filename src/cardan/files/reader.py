@@ -201,7 +201,7 @@ class Reader(Ends):
         version = document.get("cardan")
         if type(version) is not int or version < 1:
             found = f"it is {short(version)}" if "cardan" in document else "the key is missing"
-            self.problem(("cardan",), f"{found}; cardan = {spec.VERSION} is the version of the format")
+            self.problem(("cardan",), f"{found}; write cardan = {spec.VERSION}, the version of the format")
             raise Skip
         self._version = version
         latest = max([spec.VERSION, *(key + 1 for key in self._migrations)])
