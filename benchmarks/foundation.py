@@ -65,18 +65,22 @@ def warm_step(model: problems.Model, count: int) -> dict:
     """Median time of one step, over all steps from uniform starts to the solution except the first."""
     seconds = []
     for seed in range(count):
-        m = adapter.build(model, model.start(seed))
-        run = m.stepper() if hasattr(m, "stepper") else m.session(closed=False)
+        run = first_steps(adapter.build(model, model.start(seed)))
         status = run.step()
-        while _moves(run, status):
+        while moves(run, status):
             began = time.perf_counter()
             status = run.step()
             seconds.append(time.perf_counter() - began)
     return {"median µs": 1e6 * float(np.median(seconds)), "steps": len(seconds)}
 
 
-def _moves(run: Any, status: Any) -> bool:
-    """Whether there are more steps, also of a stepper of earlier versions, which versus.py measures."""
+def first_steps(m: cd.Mechanism) -> Any:
+    """A session with open joints, or a stepper of earlier versions, which versus.py measures too."""
+    return m.stepper() if hasattr(m, "stepper") else m.session(closed=False)
+
+
+def moves(run: Any, status: Any) -> bool:
+    """Whether there are more steps."""
     return not (status or run.stalled) if hasattr(run, "stalled") else status == cd.SessionStatus.MOVING
 
 

@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 
 import adapter
-import cardan as cd
+import foundation
 import problems
 from problems import Model
 
 EVERY = 10  # links between two local loops
 ACROSS = 3  # links that a local loop spans
-MOVING = int(cd.SessionStatus.MOVING)
 STEPS = 12  # steps for the median; the first one is omitted because its memory is cold
 
 
@@ -59,12 +58,12 @@ def one(kind: str, count: int) -> dict:
     seconds = time.perf_counter() - began
     residual = model.residual(adapter.poses(result.state))
     peak = peak_megabytes()
-    session = mechanism.session(closed=False)
-    status = session.step()
+    run = foundation.first_steps(mechanism)
+    status = run.step()
     steps = []
-    while len(steps) < STEPS and (status == MOVING or not steps):
+    while len(steps) < STEPS and (foundation.moves(run, status) or not steps):
         began = time.perf_counter()
-        status = session.step()
+        status = run.step()
         steps.append(time.perf_counter() - began)
     return {
         "bodies": count,

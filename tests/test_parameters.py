@@ -115,6 +115,18 @@ def test_every_verb_uses_the_values_of_the_state_it_is_given():
     assert m["slide"].coordinate(batch.state(1)) == pytest.approx(slider_at(0.5), abs=1e-11)
 
 
+def test_formulas_made_after_an_assembly_at_other_values_have_the_values_of_the_state():
+    m = slider_crank()
+    state = m.assemble(m.state.with_variables({"rod_length": 0.45})).state
+    point = m["rod"].point((0.3 * m["rod_length"] + 0.111, 0, 0))
+    found = m.sensitivity(state, point, ["offset"])
+    assert found.values == pytest.approx(state["rod"].point((0.3 * 0.45 + 0.111, 0, 0)), abs=1e-14)
+    assert m.jacobian(m["rod"].point((0.7 * m["rod_length"], 0, 0)), state).shape == (3, 18)
+    made = []
+    m.move([0.0, 0.1], state, progress=lambda _: made.append(0.77 * m["rod_length"]))
+    assert made[0].value == 0.77 * 0.4
+
+
 def test_copies_and_pickles_keep_parameters():
     m = slider_crank()
     for other in (m.copy(), pickle.loads(pickle.dumps(m))):

@@ -1755,13 +1755,15 @@ class _Elsewhere:
         m = self.mechanism
         here = m.system  # packed before the values change, so that what does not depend on them is shared
         self._kept = m._book.values, m._drawn, here
-        m._book.values, m._drawn, m._system = self.values, self.drawn, self.system or here
+        m._book.use(self.values)
+        m._drawn, m._system = self.drawn, self.system or here
         self.system = m.system
 
     def __exit__(self, *_: object) -> None:
         m = self.mechanism
         self.system = m._system
-        m._book.values, m._drawn, m._system = self._kept
+        values, m._drawn, m._system = self._kept
+        m._book.use(values)
 
 
 SETTABLE = ("gravity", "display", "poses")

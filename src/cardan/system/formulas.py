@@ -90,9 +90,14 @@ class Book:
 
     def index(self, node: Scalar) -> int:
         """The index of a node, whose value and those before it are computed if they are new."""
-        for new in self.graph.nodes[len(self.values) :]:
-            self.values.append(evaluated(new, self.values))
+        self.use(self.values)
         return node.index
+
+    def use(self, values: list[float]) -> None:
+        """Take these as the values of the nodes; those of nodes that are newer are added."""
+        self.values = values
+        for new in self.graph.nodes[len(values) :]:
+            values.append(evaluated(new, values))
 
     def evaluate(self, given: Mapping[str, float]) -> list[float]:
         """The values of all nodes at other values of the parameters; NaN where one is not defined."""
