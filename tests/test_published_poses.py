@@ -80,3 +80,41 @@ def test_bennett_s_linkage_moves_although_it_is_overconstrained():
     ratio = np.sin((beta + alpha) / 2) / np.sin((beta - alpha) / 2)
     assert motion.ok and np.ptp(products) < 1e-9
     assert products[0] == pytest.approx(ratio, abs=1e-9) or products[0] == pytest.approx(1 / ratio, abs=1e-9)
+
+
+ALPHA, BETA, GAMMA = np.deg2rad([35.0, 70.0, 50.0])
+B, C = np.sin([BETA, GAMMA]) / np.sin(ALPHA)
+# lengths, twists and offsets of closed loops of hinges; degrees of freedom and redundant equations
+LOOPS = {
+    "Goldberg, five hinges": ([B + C, 1, B, C, 1], [BETA + GAMMA, ALPHA, BETA, GAMMA, ALPHA], [0] * 5, 2),
+    "Bricard, line-symmetric": ([0.7, 1.1, 0.9] * 2, [0.6, 1.2, 0.9] * 2, [0.2, -0.3, 0.4] * 2, 1),
+    "Bricard, plane-symmetric": (
+        [0.7, 1.1, 0.9, 0.9, 1.1, 0.7],
+        [0.6, 1.2, 0.9, -0.9, -1.2, -0.6],
+        [0.2, 0.3, 0, -0.3, -0.2, 0],
+        1,
+    ),
+    "Bricard, threefold symmetric": ([1] * 6, [0.7, -0.7] * 3, [0] * 6, 1),
+    "Schatz": ([0, 1, 1, 1, 0, np.sqrt(3)], [np.pi / 2] * 5 + [0], [0, 0, 0, 0, -0.3, 0.3], 1),
+    "six hinges without a law": ([0.7, 1.1, 0.9, 0.8, 1.2, 1.0], [0.6, 1.2, 0.9, 0.5, 1.0, 0.8], [0.1] * 6, 0),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_closed_loops_of_hinges_move_only_by_their_laws(name):
+    """[Goldberg1943], [Baker1980], [Schatz1975].  Six hinges in general, and five even more so, are rigid."""
+    lengths, twists, offsets, redundant = LOOPS[name]
+    count = len(lengths)
+    m = cd.Mechanism(name)
+    rng = np.random.default_rng(0)
+    poses = [(rng.normal(size=3), rng.normal(size=4)) for _ in range(count - 1)]
+    bodies = [m.ground, *(m.body(f"link {k}", position=r, orientation=p) for k, (r, p) in enumerate(poses))]
+    for k in range(count):
+        z = np.array([0, -np.sin(twists[k]), np.cos(twists[k])])
+        end = bodies[k].frame(lengths[k] * X + offsets[k] * z, z=z, x=X)
+        m.revolute(f"hinge {k}", end, bodies[(k + 1) % count].frame(z=Z, x=X))
+    result = m.assemble()
+    assert result.ok, result.text()
+    report = m.diagnose(result.state)
+    assert (report.dof, report.infinitesimal, len(report.redundant)) == (min(redundant, 1), 0, redundant)
+    assert report.gruebler == count - 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import cardan as cd
 from cardan.math import euler
@@ -152,3 +153,74 @@ def test_a_wheelset_turns_with_the_load_on_its_outer_wheel():
     inward = np.column_stack([-np.sin(phi), np.cos(phi), 0 * phi])
     traction = sum(found.reaction(f"{name} tyre.roll").force for name in ("right", "left"))
     assert np.abs((traction * inward).sum(axis=1) - lateral).max() < 1e-6
+
+
+def test_a_ladder_leaves_its_wall_at_two_thirds_of_its_height():
+    """A smooth ladder slides from rest; the wall does not push any more where the top is at 2/3 of its first height."""
+    length, angle = 2.0, 1.2
+    m = cd.Mechanism()
+    middle = 0.5 * length * np.array([-np.cos(angle), 0, np.sin(angle)])
+    p = euler.from_axis_angle(Y, angle)  # x points down to the foot
+    ladder = m.body("ladder", position=-middle * (1, 1, -1), orientation=p, mass=3.0, inertia=np.eye(3))
+    m.planar("plane", m.ground.frame(z=Y), ladder.frame(z=Y))
+    m.point_in_plane("floor", ladder.point((length / 2, 0, 0)), m.ground.frame())
+    top = ladder.frame((-length / 2, 0, 0))
+    m.limit("wall", cd.coordinate(m.ground.frame(z=X), top, "displacement"), lower=0.0)
+    found = is_done(m.simulate(1.0, rtol=1e-9))
+    assert [event.what for event in found.events] == ["reached", "left"]
+    left = m.simulate(found.events[1].time, rtol=1e-9).state["ladder"]
+    assert (left.position + left.matrix @ (-length / 2, 0, 0))[2] == pytest.approx(
+        2 / 3 * length * np.sin(angle), abs=1e-7
+    )
+
+
+def test_a_rope_becomes_slack_and_tight_again():
+    """With v² = 3.5 g l at the bottom it is slack from the height (v² − 2 g l)/3 g on; the bob then flies freely."""
+    start = np.sqrt(3.5 * G)
+    m = cd.Mechanism()
+    bob = m.body("bob", position=(0, 0, -1), mass=0.7, inertia=1e-3 * np.eye(3))
+    m.limit("rope", cd.coordinate(m.ground.point(), bob.point(), "distance"), upper=1.0)
+    state = m.state.with_rates(np.array([[start, 0, 0, 0, 0, 0]]))
+    found = is_done(m.simulate(1.5, state, rtol=1e-10))
+    assert found.effort("rope")[0] == pytest.approx(-0.7 * (G + start**2), rel=1e-12)
+    _, slack, tight = found.events
+    at = m.simulate(slack.time, state, rtol=1e-10).state["bob"]
+    assert at.position[2] == pytest.approx(0.5, abs=1e-9)
+    p, v = at.position, at.velocity
+    flights = np.roots([G * G / 4, -v[2] * G, v @ v - p[2] * G, 2 * p @ v, 0])
+    assert tight.time - slack.time == pytest.approx(max(flights[np.abs(flights.imag) < 1e-9].real), abs=1e-7)
+
+
+def test_a_differential_screw():
+    """A shaft with two threads moves a nut by the difference of the pitches; its motor lifts both."""
+    p_1, p_2 = 8e-3, 6e-3
+    m = cd.Mechanism()
+    shaft = m.body("shaft", mass=1.0, inertia=0.01 * np.eye(3))
+    nut = m.body("nut", position=(0, 0, 0.1), mass=5.0, inertia=np.eye(3))
+    m.screw("first", m.ground.frame(), shaft.frame(), pitch=p_1)
+    m.screw("second", shaft.frame((0, 0, 0.1)), nut.frame(), pitch=p_2)
+    m.prismatic("guide", m.ground.frame((0, 0, 0.1)), nut.frame())
+    m.drive("motor", m["first"].of("angle"), lambda t: 2 * cd.pi * t * t)
+    found = is_done(m.move(np.linspace(0, 2, 5)))
+    assert found.coordinate(m["guide"]) == pytest.approx((p_1 - p_2) * found.times**2, abs=1e-14)
+    per, growth = np.array([p_1, p_1 - p_2]) / (2 * np.pi), 4 * np.pi
+    assert found.effort("motor") == pytest.approx(0.01 * growth + (np.array([1, 5]) * (G + per * growth)) @ per)
+
+
+def test_an_upright_pendulum_on_a_vibrating_pivot_does_not_fall():
+    """Kapitza's pendulum; J θ̈ = m l (g + z̈) sin θ, integrated by SciPy."""
+    a, rate, length, J = 0.05, 80.0, 0.5, 0.26
+    m = cd.Mechanism()
+    pivot = m.body("pivot", mass=0.1, inertia=np.eye(3))
+    rod = m.body("rod", orientation=(Y, 0.2), mass=1.0, inertia=0.01 * np.eye(3), center=(0, 0, length))
+    m.prismatic("slide", m.ground.frame(), pivot.frame())
+    m.revolute("hinge", pivot.frame(z=Y), rod.frame(z=Y))
+    m.drive("shaker", m["slide"], lambda t: a * cd.sin(rate * t))
+    times = np.linspace(0, 1, 21)
+    found = is_done(m.simulate(1.0, m.solve_rates(m.assemble().state, {"hinge": 0.0}), rtol=1e-9, times=times))
+
+    def motion(t, y):
+        return y[1], (G - a * rate**2 * np.sin(rate * t)) * length * np.sin(y[0]) / J
+
+    exact = solve_ivp(motion, (0, 1), (0.2, 0), method="DOP853", rtol=1e-11, atol=1e-12, t_eval=times).y[0]
+    assert np.abs(found.coordinate(m["hinge"]) - exact).max() < 1e-7 and np.abs(exact).max() < 1.0

@@ -273,6 +273,11 @@ def test_a_knife_edge_is_not_bypassed():
     assert eq.ok
     lin = m.linearize(eq.state)
     assert lin.A.shape == (5, 5) and not lin.eigenvalues.any()  # 3 displacements, 2 velocities
+    rod = m.body("rod", mass=1.0, inertia=0.01 * np.eye(3), center=(0, 0, 1))
+    m.revolute("hinge", sled.frame(z=X), rod.frame(z=X))
+    eq = m.equilibrium()
+    assert eq.ok and eq.stable is None and "not examined, because of 'blade'" in eq.text()
+    assert m.linearize(eq.state).stable is False
 
 
 def test_an_unassembled_start_is_reported():

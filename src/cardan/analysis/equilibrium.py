@@ -58,7 +58,8 @@ class Equilibrium:
     ``state``: the last pose, with zero velocities, None if it was not assembled.  ``residual``: the force that is left,
     relative to the loads and their stiffness.  ``iterations``: number of steps.
     ``stable``: True if every small displacement along the free motions is driven back, False if one is not, None if
-    one of them meets no force (a pose beside it is an equilibrium, too) or if the pose is none.
+    one of them meets no force (a pose beside it is an equilibrium, too), if the pose is none, or with rate rows, which
+    allow only some of the displacements: then see :meth:`cardan.Mechanism.linearize`.
     ``holding``: names of the limits that hold.  ``notes``: what was assumed about masses, and contacts that
     pull, or that were drawn on the other side.
     """
@@ -103,7 +104,9 @@ class Equilibrium:
 
     def text(self) -> str:
         """The outcome in words."""
-        words = {True: "stable", False: "unstable", None: "indifferent"}
+        rows = self._instant._equations.rate_rows if self._instant is not None else ()
+        unknown = f"stability not examined, because of {', '.join(map(repr, rows))}; linearize tells"
+        words = {True: "stable", False: "unstable", None: unknown if rows else "indifferent"}
         lines = [f"equilibrium {self.status}: residual {self.residual:.1e} of the loads, {self.iterations} iterations"]
         lines += [f"  {words[self.stable]}"] if self.ok else [f"  {self.reason}"]
         lines += [f"  limit {name!r} holds" for name in self.holding]
