@@ -137,7 +137,9 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
                 left, row, first = 0.0, 0.0, 0
             total += beyond * abs(e) + across * abs(f)  # B has one more row and one more column
             square += total * total
-            out[c], out[3 + c], out[6 + c] = center, f if surface else e, e if surface else f
+            out[c] = center
+            out[6 + c if surface else 3 + c] = e
+            out[3 + c if surface else 6 + c] = f
         out[9] = sqrt(square) / max(2.0 * w0 - others, least)
         return 0
     others = 0.0
@@ -157,8 +159,8 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
             k = order - l
             total = 0.0
             if l == 0 or surface:
-                rows, columns = (l, k) if surface else (k, 0)
-                x, y, z, weight = 0.0, 0.0, 0.0, 0.0
+                rows, columns = l if surface else k, k if surface else 0
+                x = y = z = weight = 0.0
                 for i in range(rows, n):
                     for j in range(columns, m):
                         p = tail(D, 4 * (i * m + j))

@@ -1,4 +1,4 @@
-"""Nodes of a tree: enclosures of boxes of the parameters, their place in a trimmed domain, children.
+"""Nodes of a tree: enclosures of boxes of the parameters, children.
 
 Reads and writes the tables of a tree (:mod:`.abi`); the workspace is that of ``_workspace.py``.
 """
@@ -9,8 +9,7 @@ from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit,
 from cardan.geometry._workspace import BOX, SCRATCH
 from cardan.geometry.abi import (
     BOUNDS,
-    CHAIN,
-    CROSSING,
+    BOX_STATE,
     ENCLOSE,
     INSIDE,
     LIMITS,
@@ -24,7 +23,6 @@ from cardan.geometry.abi import (
     N_STATE,
     NODE,
     NODE_INTS,
-    OUTSIDE,
     P_ACROSS,
     P_ENCLOSE,
     P_FIRST_U,
@@ -35,6 +33,7 @@ from cardan.geometry.abi import (
     P_LIMITS,
     P_LOOPS,
     P_ROOTS,
+    P_TRIM,
     PATCH,
     SPANS_U,
     T_BOUNDS,
@@ -54,7 +53,6 @@ patch_of = piece(PATCH, 0, PATCH)
 limits_of = piece(P_LIMITS, 0, P_LIMITS)
 bounds_of = piece(BOUNDS, 0, BOUNDS)
 moved_of = piece(MOVED, 0, MOVED)
-chain_of = piece(CHAIN, 1, CHAIN)
 
 
 @inner
@@ -79,63 +77,6 @@ def enclose(patch, op, box, out, bounds, work):
 
 
 @inner
-def is_inside(loops, u, v):
-    """Whether (u, v) is inside the loops: the number of crossings of a ray is odd.
-
-    loops: number of chains; per chain CHAIN floats: lower and upper bound of u, of v, offset of its points, number of
-    its segments; then the points.
-    """
-    odd = False
-    for k in range(int(loops[0])):
-        chain = chain_of(loops, k)
-        if chain[2] <= v <= chain[3] and u <= chain[1]:
-            at = tail(loops, int(chain[4]))
-            n = int(chain[5])
-            if u < chain[0]:  # all crossings count: their parity follows from the ends
-                odd = odd != ((at[1] > v) != (at[2 * n + 1] > v))
-            else:
-                for _ in range(n):
-                    if (at[1] > v) != (at[3] > v) and u < at[0] + (v - at[1]) * (at[2] - at[0]) / (at[3] - at[1]):
-                        odd = not odd
-                    at = tail(at, 2)
-    return odd
-
-
-@inner
-def meets(at, box):
-    """Whether the segment from at[0:2] to at[2:4] meets a box."""
-    t0, t1 = 0.0, 1.0
-    for i in range(2):
-        a = at[i]
-        d = at[2 + i] - a
-        if d == 0.0:
-            if a < box[2 * i] or a > box[2 * i + 1]:
-                return False
-        else:
-            p, q = (box[2 * i] - a) / d, (box[2 * i + 1] - a) / d
-            t0 = max(t0, min(p, q))
-            t1 = min(t1, max(p, q))
-    return t0 <= t1
-
-
-@inner
-def state_of(patch, box):
-    """INSIDE, CROSSING or OUTSIDE: the box against the loops of a trimmed face."""
-    if patch[P_LOOPS] == 0:
-        return INSIDE
-    loops = floats_at(patch[P_LOOPS])
-    for k in range(int(loops[0])):
-        chain = chain_of(loops, k)
-        if chain[0] <= box[1] and chain[1] >= box[0] and chain[2] <= box[3] and chain[3] >= box[2]:
-            at = tail(loops, int(chain[4]))
-            for _ in range(int(chain[5])):
-                if meets(at, box):
-                    return CROSSING
-                at = tail(at, 2)
-    return INSIDE if is_inside(loops, 0.5 * (box[0] + box[1]), 0.5 * (box[2] + box[3])) else OUTSIDE
-
-
-@inner
 def make_node(tree, k, work):
     """Bounds of node k, whose patch, root and box are set."""
     links = links_of(integers_at(tree[T_NODES]), k)
@@ -145,7 +86,10 @@ def make_node(tree, k, work):
     enclose(patch, ENCLOSE, box, node, bounds_of(floats_at(tree[T_BOUNDS]), links[N_ROOT]), work)
     node[N_SIZE] = norm(tail(node, 3)) + norm(tail(node, 6)) + node[N_RADIUS]
     links[N_CHILD] = -1
-    links[N_STATE] = state_of(patch, box)
+    links[N_STATE] = INSIDE
+    if patch[P_LOOPS] != 0:
+        loops = floats_at(patch[P_LOOPS])
+        links[N_STATE] = call_evaluator(patch[P_TRIM], BOX_STATE, patch, loops, box, box, node, work, work)
 
 
 @jit

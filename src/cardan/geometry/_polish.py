@@ -1,7 +1,8 @@
 """A local minimum of f = ½ r·r with r = S¹(x₁) − (R S²(x₂) + t), by Newton's method within bounds.
 
 The step is projected; the Hessian H = V Vᵀ + r·∂²r is shifted until it is positive definite.  Reads the patches of both
-shapes; writes x, and rows, r, g and H at x into the workspace (``_workspace.py``).
+shapes; writes x, and rows, r, g and H at x into the workspace (``_workspace.py``).  Conditions are joined by & and |:
+``and`` and ``or`` are branches, which take several times as long to compile.
 """
 
 from math import inf, sqrt
@@ -94,9 +95,9 @@ def quadratic(patches, limits, x, work):
             h[4 * j + i] = h[4 * i + j]
         limit = tail(limits[i >> 1], 3 * (i & 1))
         bounded = limit[2] == 0.0
-        active = bounded and ((x[i] <= limit[0] and g[i] > 0.0) or (x[i] >= limit[1] and g[i] < 0.0))
+        active = bounded & (((x[i] <= limit[0]) & (g[i] > 0.0)) | ((x[i] >= limit[1]) & (g[i] < 0.0)))
         absent = (i & 1) >= patches[i >> 1][P_FREEDOMS]
-        fixed[i] = 1.0 if active or absent else 0.0
+        fixed[i] = 1.0 if active | absent else 0.0
         length = norm(a)
         if not active and length > 0.0:
             rest = max(rest, abs(g[i]) / length)
@@ -161,19 +162,19 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, work):
     while True:
         used += 1
         f = difference(patches, y, T, work)
-        if last or f < best or (f <= best * (1.0 + ROUNDING) and predicted <= NEAR * best):
+        if last | (f < best) | ((f <= best * (1.0 + ROUNDING)) & (predicted <= NEAR * best)):
             best = f
             damping *= 0.1
             for i in range(4):
                 x[i] = y[i]
             rest = quadratic(patches, limits, x, work)
             size = norm(tail(work, ROWS_A)) + norm(tail(work, ROWS_B))
-            if last or rest <= max(STEP_TOLERANCE * sqrt(2.0 * f), RESIDUE * size):
+            if last | (rest <= max(STEP_TOLERANCE * sqrt(2.0 * f), RESIDUE * size)):
                 break
             known = is_known(balls, count, numbers, reach, sqrt(2.0 * f), x)
             if known:
                 break
-        elif damping > 1e8 or predicted <= ROUNDING * best or f != f:
+        elif (damping > 1e8) | (predicted <= ROUNDING * best) | (f != f):
             last = True
         else:
             damping = max(DAMP * damping, FIRST_DAMPING)
@@ -203,7 +204,7 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, work):
                 s = abs(to - x[i])
                 predicted += abs(g[i]) * s
                 moved = max(moved, s * norm(tail(v, 3 * i)))
-            last = moved <= TINY * size or used >= NEWTON
+            last = (moved <= TINY * size) | (used >= NEWTON)
         if last:  # rows, g and H once more at the best point
             for i in range(4):
                 y[i] = x[i]

@@ -19,17 +19,7 @@ from math import inf, sqrt
 
 from cardan._jit import call_evaluator, cut, floats_at, inner, integers_at, jit, piece, plain, tail
 from cardan.geometry._balls import ball_radius, in_a_ball
-from cardan.geometry._nodes import (
-    box_of,
-    children,
-    is_inside,
-    limits_of,
-    links_of,
-    move_node,
-    moved_of,
-    node_of,
-    patch_of,
-)
+from cardan.geometry._nodes import box_of, children, limits_of, links_of, move_node, moved_of, node_of, patch_of
 from cardan.geometry._polish import ball_of, open_pose, polish
 from cardan.geometry._workspace import BOX, DX, FRAME, NORMAL, ROWS_A, ROWS_B, Y
 from cardan.geometry.abi import (
@@ -41,6 +31,7 @@ from cardan.geometry.abi import (
     ENTRY,
     FOUND,
     HEAP_FULL,
+    IS_INSIDE,
     J_BALLS,
     J_EXCLUDE,
     J_HEAP,
@@ -73,6 +64,7 @@ from cardan.geometry.abi import (
     OUTSIDE,
     P_FREEDOMS,
     P_LOOPS,
+    P_TRIM,
     T_BOXES,
     T_LIMITS,
     T_NODES,
@@ -192,8 +184,8 @@ def improve(job, i, j, T, x, options, work):
     numbers = (at_a, at_b)
     patches = (patch_of(integers_at(job[T_PATCHES]), at_a), patch_of(integers_at(other[T_PATCHES]), at_b))
     limits = (limits_of(floats_at(job[T_LIMITS]), at_a), limits_of(floats_at(other[T_LIMITS]), at_b))
-    trimmed = patches[0][P_LOOPS] != 0 or patches[1][P_LOOPS] != 0
-    reach = SAME if trimmed or mode == ALL else 1.0
+    trimmed = (patches[0][P_LOOPS] | patches[1][P_LOOPS]) != 0
+    reach = SAME if trimmed | (mode == ALL) else 1.0
     count = int(options[O_BALLS])
     distance = polish(patches, limits, trial, T, balls, count, numbers, reach, work)
     options[O_POLISHES] += 1.0
@@ -204,8 +196,11 @@ def improve(job, i, j, T, x, options, work):
         for k in range(2):
             loops = patches[k][P_LOOPS]
             if loops != 0:
-                feasible = feasible and is_inside(floats_at(loops), trial[2 * k], trial[2 * k + 1])
-    improved = mode == LOCAL or (feasible and distance < options[O_DISTANCE] * (1.0 - 1e-14))
+                q = tail(trial, 2 * k)
+                trim = patches[k][P_TRIM]
+                if call_evaluator(trim, IS_INSIDE, patches[k], floats_at(loops), q, q, q, work, work) == 0:
+                    feasible = False
+    improved = (mode == LOCAL) | (feasible & (distance < options[O_DISTANCE] * (1.0 - 1e-14)))
     if improved:
         options[O_DISTANCE] = distance
         options[O_PATCH_A] = at_a
@@ -219,8 +214,8 @@ def improve(job, i, j, T, x, options, work):
             options[O_POINT_B + k] = work[ROWS_B + k]
             if distance > 0.0:
                 work[DIRECTION + k] = work[NORMAL + k] / distance
-    near = distance < NEARLY * options[O_DISTANCE] and options[O_LIMIT] > 0.0
-    if (mode == ALL or (mode != LOCAL and near)) and count < BALLS and distance > 0.0 and not known:
+    near = (mode != LOCAL) & (distance < NEARLY * options[O_DISTANCE]) & (options[O_LIMIT] > 0.0)
+    if ((mode == ALL) | near) & (count < BALLS) & (distance > 0.0) & (not known):
         rho = ball_radius(job, numbers, patches, trial, distance, work)
         if improved:
             options[O_RADIUS] = rho
@@ -233,7 +228,7 @@ def improve(job, i, j, T, x, options, work):
         ball[10] = rho
         # g is not exactly zero: f ≥ f* − |g| ρ, where |g| ≤ 2 rest
         ball[11] = distance - 4.0 * rest * rho / distance if feasible else -1.0
-        if rho > 0.0 or (mode == ALL and feasible):
+        if (rho > 0.0) | ((mode == ALL) & feasible):
             options[O_BALLS] += 1.0
 
 
@@ -264,7 +259,7 @@ def search(job, pose, x, options):
     options[O_LIMIT] = options[O_CUT]
     options[O_BALLS] = options[O_POLISHES] = options[O_ITERATIONS] = 0.0
     i = j = NONE
-    if mode == ALL or mode == COLD:  # the nearest roots are the first start
+    if (mode == ALL) | (mode == COLD):  # the nearest roots are the first start
         nearest = inf
         for n in range(other[T_ROOTS]):
             if links_of(nodes_b, n)[N_STATE] != OUTSIDE:
@@ -280,7 +275,7 @@ def search(job, pose, x, options):
                             nearest, i, j = d, m, n
     # minima outside a trimmed domain do not count, so that polishes from the smallest boxes are needed
     loops = integers_at(job[T_PATCHES])[P_LOOPS] | integers_at(other[T_PATCHES])[P_LOOPS]
-    rarely = loops == 0 and mode != ALL
+    rarely = (loops == 0) & (mode != ALL)
     status = FOUND
     count = pair_count = tick - tick  # not literals, for which functions would be compiled once more
     deepest = inf
@@ -306,15 +301,15 @@ def search(job, pose, x, options):
                 if call_evaluator(job[J_EXCLUDE], ENCLOSE, job, T, T, T, work, work, work) != 0:
                     continue
             size = node_of(boxes_a, i)[N_SIZE] + node_of(boxes_b, j)[N_SIZE]
-            often = rarely and POLISH_PAIRS * options[O_POLISHES] > pair_count + POLISH_FIRST
-            polishing = size < POLISH_DEEPER * deepest or (size < POLISH_AGAIN * tried and not often)
+            often = rarely & (POLISH_PAIRS * options[O_POLISHES] > pair_count + POLISH_FIRST)
+            polishing = (size < POLISH_DEEPER * deepest) | ((size < POLISH_AGAIN * tried) & (not often))
             if polishing:
                 tried = size
                 deepest = min(deepest, size)
         if polishing:
             improve(job, i, j, T, x, options, work)
         limit = options[O_LIMIT]
-        if mode == LOCAL or bound >= limit:
+        if (mode == LOCAL) | (bound >= limit):
             break
         # 2. the pairs of the roots, or of the children
         first_a, last_a, first_b, last_b = 0, job[T_ROOTS], 0, other[T_ROOTS]
@@ -322,7 +317,7 @@ def search(job, pose, x, options):
             a, b = node_of(boxes_a, i), node_of(boxes_b, j)
             free_a = patch_of(integers_at(job[T_PATCHES]), links_of(nodes_a, i)[N_PATCH])[P_FREEDOMS]
             free_b = patch_of(integers_at(other[T_PATCHES]), links_of(nodes_b, j)[N_PATCH])[P_FREEDOMS]
-            divide_a = free_a > 0 and (a[N_SIZE] >= b[N_SIZE] or free_b == 0)
+            divide_a = (free_a > 0) & ((a[N_SIZE] >= b[N_SIZE]) | (free_b == 0))
             k = children(job if divide_a else other, i if divide_a else j, work)
             if k < 0:
                 status = NODES_FULL

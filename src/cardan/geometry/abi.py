@@ -44,8 +44,9 @@ BOUNDS = 9
 # its own; roots are boxes of its parameters.
 P_EVALUATOR, P_INTS, P_FLOATS, P_FREEDOMS, P_ENCLOSE, P_LOOPS = range(6)
 # number of its roots; for those that are spans of a NURBS the first span in u and in v, and the number in v, else 0
-P_ROOTS, P_FIRST_U, P_FIRST_V, P_ACROSS = range(6, 10)
-PATCH = 10
+P_ROOTS, P_FIRST_U, P_FIRST_V, P_ACROSS, P_TRIM = range(6, 11)
+PATCH = 11
+BOX_STATE, IS_INSIDE = np.int64(0), np.int64(1)  # operations of the function at P_TRIM, with the loops of a face
 CHAIN = 6  # floats of a chain of segments of a loop
 P_LIMITS = 6  # floats of a patch: bounds and period of both parameters, as LIMITS
 N_PATCH, N_ROOT, N_CHILD, N_STATE = range(4)  # integers of a node

@@ -47,6 +47,12 @@ def _make_first_roots(*arguments: int) -> float:
     return found
 
 
+@cache
+def trim() -> int:
+    """Address of the kernel that tests boxes and points against the loops of a face."""
+    return int(import_module("cardan.geometry._trim").TRIM)
+
+
 class Tree:
     """Packed patches, roots and nodes, in one memory."""
 
@@ -69,6 +75,7 @@ class Tree:
             loops = 0 if patch.loops is None else address_of(patch.loops)
             self._rows += part.addresses
             self._rows += part.freedoms, enclosure(patch.enclosure), loops, count, first, low, high - low
+            self._rows.append(trim() if loops else 0)
             limits += patch.limits
             self.roots += count
         self.work = max([_work(patch.shape.header) for patch in patches])

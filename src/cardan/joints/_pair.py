@@ -8,7 +8,7 @@ from math import floor, sqrt
 
 from cardan._jit import call_evaluator, floats_at, inner, integers_at, plain, tail
 from cardan.geometry import abi
-from cardan.geometry._nodes import is_inside
+from cardan.geometry._loops import is_inside
 from cardan.joints import abi as own
 from cardan.joints._vectors import apply, apply_back, cross, dot, rotation
 from cardan.joints.abi import (
