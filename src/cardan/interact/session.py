@@ -535,8 +535,10 @@ class Session:
         with self._exclusive():
             if isinstance(of, Hand):
                 if of not in self._hands:
-                    way = "use one of session.hands"
-                    raise ModelError(f"range was given {of!r}, which is not, or no longer, a hand of this session; {way}")
+                    raise ModelError(
+                        f"range was given {of!r}, which is not, or no longer, a hand of this session; use one of "
+                        "session.hands"
+                    )
                 ends = [self._probe(of, axis) for axis in np.eye(3)]
                 return ends[0], ends[1], ends[2]
             self._check_own("range", of, getattr(of, "joint", getattr(of, "name", "")))
@@ -728,7 +730,9 @@ class Session:
         self.close()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise SessionError(f"{self!r} cannot be copied or pickled, and neither can its hands or a running record; {COPIED}")
+        raise SessionError(
+            f"{self!r} cannot be copied or pickled, and neither can its hands or a running record; {COPIED}"
+        )
 
     def __repr__(self) -> str:
         return f"<Session ({self.mode}): {len(self._numbers)} bodies, {len(self.hands)} hands>"
