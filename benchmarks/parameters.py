@@ -1,9 +1,9 @@
 """Measure design parameters: ``python benchmarks/parameters.py [--rounds N] [--json]``.
 
-A held parameter against the plain number: bits of the pose, and the time of ``assemble()``, with a second plain
-mechanism as a control; the time of a new value, alone and with the system that follows from it; a Monte Carlo of
-tolerances.  Blocks of calls are interleaved, so that other load affects all mechanisms; minima are compared, and the
-medians of the ratios of neighbouring blocks are given beside them.
+A held parameter is compared with a plain number: the bits of the pose, and the time of ``assemble()``; a second plain
+mechanism is the control.  Then the time of a new value, alone and with the system that follows from it, and a Monte
+Carlo of tolerances.  Blocks of calls are interleaved, so that other load affects all mechanisms.  Minima are compared;
+the medians of the ratios of neighbouring blocks are given beside them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SAMPLES = 100_000
 
 
 def slider_crank(parameters: bool, driven: bool = True) -> cd.Mechanism:
-    """With its lengths as parameters or as numbers."""
+    """A slider-crank with its lengths as parameters or as numbers."""
     m = cd.Mechanism("slider_crank")
     crank, rod, offset = 0.2, 0.4, 0.05
     if parameters:
@@ -43,7 +43,7 @@ def slider_crank(parameters: bool, driven: bool = True) -> cd.Mechanism:
 
 
 def microseconds(call: Callable[[], object], calls: int = CALLS) -> float:
-    """Processor time of one call, in a block of them."""
+    """Processor time of one call [µs], the mean of a block of calls."""
     began = time.process_time()
     for _ in range(calls):
         call()
@@ -74,7 +74,7 @@ def held(driven: bool, rounds: int) -> dict[str, object]:
 
 
 def new_value(rounds: int) -> dict[str, float]:
-    """L.value = …; that and m.system; and what it adds to the assembly that follows."""
+    """Times of L.value = …, of this and m.system, and of this and assemble(); and of assemble() alone."""
     m = slider_crank(True)
     m.assemble()
     length, count = m["p0"], iter(range(10**9))
@@ -96,7 +96,7 @@ def new_value(rounds: int) -> dict[str, float]:
 
 
 def monte_carlo() -> dict[str, float]:
-    """A turn of the slider-crank would repeat this; the time is that of one state, on all cores."""
+    """The tolerances of one state of the slider-crank, on all cores."""
     m = slider_crank(True)
     state = m.assemble().state
     tolerances = {"p0": 1e-4, "p1": 2e-4, "p2": 3e-4}

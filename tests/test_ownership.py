@@ -162,11 +162,3 @@ def test_the_effort_of_a_coupling_refers_to_its_reaction():
     with pytest.raises(cd.ModelError, match=r"'pair' is a gear.*reaction\('pair'\)"):
         simulation.effort("pair")
     assert simulation.reaction("pair").torque.shape == (101, 3)
-
-
-def test_fixed_bodies_need_no_mass():
-    m = arm()
-    m.body("table", fixed=True)
-    assert m.simulate(0.01).notes == ()
-    m["table"].fixed = False
-    assert len(m.simulate(0.01).notes) == 2

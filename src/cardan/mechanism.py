@@ -283,18 +283,26 @@ class Mechanism:
         if self._book.is_removed(formula.index):
             raise ModelError(f"{what} was given {formula!r}, whose parameter was removed")
 
+    def _check_all_bounds(self, values: Mapping[str, float]) -> None:
+        """ModelError if a parameter has a value beyond its bounds."""
+        for name, value in values.items():
+            _check_bounds(name, value, self._parameters[name].lower, self._parameters[name].upper)
+
+    def _values_of(self, state: State) -> dict[str, float]:
+        """Values of all parameters in a state: the drawn one of a parameter that the state does not have."""
+        return {name: state.variables.get(name, value) for name, value in self._drawn.items()}
+
     def _at(self, start: Any) -> Any:
         """A context in which the drawing has the parameter values of a state."""
         if start is None or not self._parameters or not isinstance(start, State) or start.is_drawn_at(self._drawn):
             return _HERE
-        drawn = {name: start.variables.get(name, value) for name, value in self._drawn.items()}
+        drawn = self._values_of(start)
         if drawn == self._drawn:
             return _HERE
         if self._elsewhere is None or self._elsewhere.drawn != drawn:
             values = self._book.evaluate(drawn)
             try:
-                for name, parameter in self._parameters.items():
-                    _check_bounds(name, drawn[name], parameter.lower, parameter.upper)
+                self._check_all_bounds(drawn)
                 self._book.check(values, *self._formulas())
             except ModelError as error:
                 raise ModelError(f"the parameters of the state are not valid: {error}") from None
@@ -1052,9 +1060,8 @@ class Mechanism:
         for body in self._bodies.values():
             if body.name not in state:
                 raise ModelError(f"adopt was given a state without body {body.name!r}; it must be of this mechanism")
-        values = {name: state.variables.get(name, value) for name, value in self._drawn.items()}
-        for name, value in values.items():
-            _check_bounds(name, value, self._parameters[name].lower, self._parameters[name].upper)
+        values = self._values_of(state)
+        self._check_all_bounds(values)
         if values != self._drawn:
             self._redraw(values)
         for body in self._bodies.values():
@@ -1190,7 +1197,7 @@ class Mechanism:
         counts = {len(numbers): name for name, numbers in given.items()}
         if len(counts) > 1:
             told = ", ".join(f"{count} for {name!r}" for count, name in counts.items())
-            raise ModelError(f"values has numbers for different numbers of starts: {told}")
+            raise ModelError(f"values are for different numbers of starts: {told}; give as many for each parameter")
         valid = self._book.are_valid({**self._drawn, **given}, self._formulas()[0])
         for name, numbers in given.items():
             parameter = self._parameters[name]
@@ -1200,8 +1207,7 @@ class Mechanism:
             k = int(np.flatnonzero(~valid)[0])
             own = {name: float(numbers[k]) for name, numbers in given.items()}
             try:
-                for name, value in own.items() if bounded else ():
-                    _check_bounds(name, value, self._parameters[name].lower, self._parameters[name].upper)
+                self._check_all_bounds(own if bounded else {})
                 self._book.check(self._book.evaluate({**self._drawn, **own}), *self._formulas())
             except ModelError as error:
                 raise ModelError(f"the parameters of start {k} are not valid: {error}") from None
@@ -1288,7 +1294,7 @@ class Mechanism:
             equations, notes = self._equations()
             rough = [repr(load.name) for load in self._loads.values() if dict(load.parameters).get("coulomb")]
             if rough:
-                notes.append(f"friction {', '.join(rough)} has no force at rest: parts that it would hold slide")
+                notes.append(f"friction {', '.join(rough)} has no force at rest: it holds no parts in equilibrium")
             given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
             found: Equilibrium = _equilibrium.find_equilibrium(*given)
         return found
@@ -1451,7 +1457,7 @@ class Mechanism:
             "no mass was given for {}: 1 kg is assumed; give mass= to m.body": [
                 body.name for _, body in moving if not body.has_mass
             ],
-            "the largest principal moment of {} exceeds the sum of the others, as of no real body; it is used": [
+            "the largest principal moment of {} exceeds the sum of the others, as in no real body: check inertia=": [
                 body.name for k, body in moving if not check.are_moments(found.diagonal[k, 3:])
             ],
         }
@@ -1575,8 +1581,8 @@ class Mechanism:
         """Exact derivatives of outputs with respect to parameters, in an assembled state.
 
         outputs: a list of joints (by name, if they have one coordinate), coordinates, points or frames (their origins
-        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.  A second output of a
-        label, such as another point of the same body, is labelled "crank x (output 1)".
+        in world), or ``(primitive, {argument: …})`` for whatever a primitive can express.  A second output with the
+        same label, such as another point of the same body, is labelled "crank x (output 1)".
         parameters: None for all.  Drivers keep their values.  Where a freedom is left, the poses change as little as
         possible, and ``result.unique`` tells which outputs depend on that choice.
         """

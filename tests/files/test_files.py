@@ -409,13 +409,13 @@ def test_shapes_and_faces_are_in_the_units_of_the_file(length: str) -> None:
 
 
 def test_a_circle_of_5_in_a_file_in_millimetres_has_5_mm() -> None:
-    """In version 1 it has 5 m, as then; saved again, it is of version 2 and the same mechanism."""
-    said = '[units]\nlength = "mm"\nangle = "deg"\n[bodies.a]\nshapes = [{{ geometry = "circle", radius = 5 }}, {}]\n'
+    """In version 1 it has 5 m.  Saved again, the file has version 2 and gives the same mechanism."""
+    header = '[units]\nlength = "mm"\nangle = "deg"\n[bodies.a]\nshapes = [{{ geometry = "circle", radius = 5 }}, {}]\n'
     arcs = '["arc", 0, 0, 5, 0, {0}], ["arc", 0, 0, 5, {0}, {0}]'
     sizes = {}
-    for version, turn in ((1, math.pi), (2, 180)):
-        box = '{ kind = "extrusion", height = 20, outline = [' + arcs.format(turn) + "] }"
-        m = loads_toml(f"cardan = {version}\n" + said.format(box))
+    for version, half in ((1, math.pi), (2, 180)):  # half a turn
+        extrusion = '{ kind = "extrusion", height = 20, outline = [' + arcs.format(half) + "] }"
+        m = loads_toml(f"cardan = {version}\n" + header.format(extrusion))
         circle, disc = (one.shape for one in m["a"].attachments)
         sizes[version] = circle.geometry.numbers[0], disc.height, disc.properties().volume
         saved = writer.dumps(m)
@@ -691,7 +691,7 @@ function = "2*pi*t"
          "joints.c.face_a", "body 'arm' has no curve or surface for a contact; add one to its shapes"),
     ],
 )  # fmt: skip
-def test_plausible_mistakes_are_told_with_their_place_and_the_way_out(
+def test_plausible_mistakes_are_reported_with_their_place_and_the_way_out(
     old: str, new: str, line: int, key: str, message: str
 ) -> None:
     found = problems(changed(MISTAKES, old, new))[0]
@@ -711,7 +711,7 @@ def test_plausible_mistakes_are_told_with_their_place_and_the_way_out(
         ('{"cardan": 2,\n "bodies": {"a": {"mass": null}}}', "it is null; it must be a number"),
     ],
 )
-def test_plausible_mistakes_in_json_are_told(content: str, message: str) -> None:
+def test_plausible_mistakes_in_json_are_reported(content: str, message: str) -> None:
     assert message in problems(content, as_json=True)[0].message
 
 

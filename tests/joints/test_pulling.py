@@ -1,4 +1,4 @@
-"""Contacts that pull are noted, with the time at which real parts would part."""
+"""Contacts that pull are noted, with the time at which real parts would separate."""
 
 from __future__ import annotations
 

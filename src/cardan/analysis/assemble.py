@@ -50,7 +50,7 @@ def assemble_least(
     again.restarts += found.restarts
     again.seconds += found.seconds
     least_cost, last_cost = (cost(start_angles(system, one)[: len(bounds)])[0] for one in (state, again.state))
-    is_least &= last_cost <= least_cost + SAME_COST * abs(least_cost)  # a guard may have moved it since
+    is_least &= last_cost <= least_cost + SAME_COST * abs(least_cost)  # guards may have changed the pose since
     if again.ok and not is_least:
         again.status = Status.ITERATION_LIMIT  # every constraint is met, but the cost is not the least
     return again

@@ -87,7 +87,7 @@ def _scales(system: System) -> FloatArray:
 
 
 class _Rows(NamedTuple):
-    """A problem, the weights of its rows, and what is added to its residuals."""
+    """A problem, the weights of its rows, and what is added to its residuals [m, rad], both of shape (rows,)."""
 
     problem: Problem
     weights: FloatArray
@@ -108,7 +108,8 @@ class _Limits:
     def rows(self, held: dict[int, float]) -> _Rows:
         """The rows where these limits are equations, x − bound; other limits have no weight.
 
-        A limit has no derivative within its bounds, so its lower bound is moved up by one unit of length or angle.
+        A limit has no derivative within its bounds.  So its lower bound is moved up by one unit of length or angle, and
+        ``added`` adds this unit to the residual again.
         """
         floats, weights, added = self._free.floats.copy(), self._weights.copy(), np.zeros(self._free.rows)
         for k, bound in held.items():

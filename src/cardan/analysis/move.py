@@ -11,8 +11,8 @@ singular and the rates become unbounded, so that ever smaller steps are rejected
 against a *limit*, there is no solution either.  Where branches cross (the flat pose of a parallelogram) the Jacobian is
 singular as well, but the motion continues: see :mod:`cardan.analysis.crossing`.
 
-With rate rows, and freedoms that the drivers leave, velocities are integrated (:mod:`cardan.analysis.undriven`), and
-their rows tell whether a pose is singular.
+With rate rows, and freedoms that the drivers leave, velocities are integrated (:mod:`cardan.analysis.undriven`).  Then
+the Jacobian of all rows, with the rate rows, determines whether a pose is singular.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class _Path:
         self._leading, leading = (self.system, self.problem), found
         if self._rated is not None:
             found = undriven(self.system.rated, rates.linearize(*self._rated, q))
-            if self._is_free:  # rate rows lead free bodies, also through poses in which the joints are singular
+            if self._is_free:  # rate rows determine free bodies, also in poses in which the joints are singular
                 self._leading, leading = self._rated, found
         self._freedoms = sum(one.freedoms for one in leading)
         self.undriven = found
@@ -322,7 +322,7 @@ class _Path:
         return float(np.linalg.norm(rates.difference(self.system, self.q, q).reshape(-1, 6)[:, 3:], axis=1).max())
 
     def _linearize(self, q: FloatArray, rank: int) -> Linearization | SparseLinearization:
-        """The equations whose J tells about branches and dead points, linearised; rank: that of earlier poses."""
+        """The leading equations, whose J shows branches and dead points, linearised; rank: that of earlier poses."""
         if self.problem.unknowns > rates.DENSE_UNKNOWNS:
             damping = rates.DAMPING if self._freedoms else rates.LEAST_DAMPING
             return SparseLinearization(*self._leading, q, damping, self._freedoms)
@@ -331,7 +331,7 @@ class _Path:
     def _with_least_velocity(self, near: FloatArray | None, time: float) -> FloatArray | None:
         """The pose at a time, of the motion with the least velocities.
 
-        near: a pose there, by Newton's iteration; None where rate rows lead, since poses may be singular.
+        near: a pose there, by Newton's iteration; None where rate rows determine the motion: poses may be singular.
         """
         rotation = self._rotation if near is not None else 0.0
         if self._least_velocity is None:

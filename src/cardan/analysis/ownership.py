@@ -11,8 +11,8 @@ from cardan.joints import Coordinate, Joint
 def check_own(what: str, item: Any, source: tuple[Any, int] | None) -> None:
     """ModelError if a joint, or a coordinate of one, is of another mechanism and differs from the one of that name.
 
-    source: the mechanism of the result; None if it is not known, as after pickling.  Equal joints of copies are
-    accepted, and so are names.
+    what: the method that is called.  source: the mechanism of the result, and how often it had been
+    edited; None if they are not known, as after pickling.  Equal joints of copies are accepted, and so are names.
     """
     if source is None or not isinstance(item, Joint | Coordinate):
         return

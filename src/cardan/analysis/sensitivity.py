@@ -203,14 +203,14 @@ def evaluate_many(outputs: System, rows: int, poses: FloatArray, time: float) ->
 
 
 def angles_at(outputs: System, state: State) -> FloatArray:
-    """Counted angles of outputs in a state: those that the state has not are between −π and π."""
+    """Counted angles of outputs in a state [rad], shape (angles,); one that the state does not have is within ±π."""
     q = formulations.to_reference(outputs, state.coordinates, tail_of(outputs, state))
     q = formulations.with_angles_of_poses(outputs, q)
     return formulations.angles(outputs, q)[len(outputs.variable_names) :]
 
 
 def wrapping(outputs: System, rows: int) -> NDArray[np.bool_]:
-    """Rows that are angles without counted turns: their deviations are between −π and π."""
+    """Which rows are angles without counted turns, shape (rows,): their deviations are between −π and π."""
     found = np.zeros(rows, dtype=bool)
     for _, primitive, start in outputs.rows:
         if FeatureKind.ANGLE not in primitive.features:

@@ -48,7 +48,7 @@ class Part:
 
     @cached_property
     def _key(self) -> str:
-        """Equal for parts of equal triangles, whose faces have the same places."""
+        """Equal for parts with equal triangles: their faces, edges and vertices are in the same places."""
         vertices, faces, _ = self._data["mesh"]
         return hashlib.sha256(vertices.tobytes() + faces.tobytes()).hexdigest()
 

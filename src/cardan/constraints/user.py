@@ -72,11 +72,11 @@ class Recipe:
         return Recipe.rebuild, (self,)
 
 
-_known: dict[str, tuple[str, int, dict[str, bool]]] = {}  # by recipes: they are rebuilt when they are unpickled
+_known: dict[str, tuple[str, int, dict[str, bool]]] = {}  # by repr of recipes, which are rebuilt when unpickled
 
 
 def _generated(recipe: Recipe) -> tuple[str, int, dict[str, bool]]:
-    """The text of the kernels of a recipe, its number of rows, and what is known of them."""
+    """The text of the kernels of a recipe, its number of rows, and its flags ``absolute`` and ``indifferent``."""
     kinds = features_of(recipe.arguments)
     components = sum(kind.components for kind in kinds)
     try:

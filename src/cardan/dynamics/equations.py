@@ -71,8 +71,8 @@ class Equations:
         self.stop_table: IntArray = np.array(table, dtype=np.int64).reshape(-1, abi.STOP)
         weights = own[self.stop_table[:, abi.STOP_EQUATION]]
         self.bounds: FloatArray = np.zeros((len(stops), abi.BOUND))
-        for own, stop, weight in zip(self.bounds, stops, weights, strict=True):
-            own[[abi.LOWER, abi.UPPER, abi.WEIGHT]] = stop.lower, stop.upper, weight
+        for row, stop, weight in zip(self.bounds, stops, weights, strict=True):
+            row[[abi.LOWER, abi.UPPER, abi.WEIGHT]] = stop.lower, stop.upper, weight
 
     def _pose_algebra(self) -> PoseAlgebra | None:
         """The linear algebra of poses, to which rate rows do not belong; None if it is that of all equations."""

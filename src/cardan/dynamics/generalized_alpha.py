@@ -12,7 +12,8 @@ is solved by Newton's iteration for a' and λ', with
 K and C by differences, once per step.  ε makes redundant rows regular; the iteration removes its effect.  Then v' is
 projected onto J v = ġ in the metric of M.  Matrices are dense, and steps are computed in Python.
 
-The projection leaves errors of first order in v̇' and λ'.  Outputs are therefore those of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈.
+The projection leaves errors of first order in v̇' and λ'.  Outputs are therefore solved from M v̇ + Jᵀλ = Q,
+J v̇ = γ + g̈.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class GeneralizedAlpha(Integration):
         return found
 
     def _accelerations(self, problem: Any, time: float, force: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """v̇ and λ of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈ at the end of a step."""
+        """v̇ and λ of M v̇ + Jᵀλ = Q, J v̇ = γ + g̈ at the end of a step; force: Q, flat."""
         e = self.equations
         roots = np.sqrt(e.masses.ravel())
         jacobian = problem.jacobian(self.q)[1][e.equations] / roots

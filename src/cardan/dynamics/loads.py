@@ -102,7 +102,7 @@ def load_kind(*takes: str) -> Callable[[Callable[P, Action]], LoadKind[P]]:
     return register
 
 
-@read_only("it is read-only; remove it, m.remove({name!r}), and add it again")
+@read_only("remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
     """A load of a mechanism, by name: its kind, what it acts on, its parameters."""

@@ -1,4 +1,4 @@
-"""Contacts that pull: constraints of contacts are two-sided, while real parts that touch would open there.
+"""Contacts that pull: a contact is a bilateral constraint, while a real contact would open there.
 
 The multiplier λ of a contact is the force against its gap: λ < 0 presses, λ > 0 pulls.
 """
@@ -24,10 +24,11 @@ def pulling(
     results: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
     is_shared: Callable[[str], bool],
 ) -> tuple[str, ...]:
-    """Contacts whose normal force pulls, in words, with the first of the times.
+    """Contacts whose normal force pulls, in words, with the first time [s] at which it does.
 
-    results: times, q, v, v̇ and λ, the first dimension of each is that of the times; v and v̇ of the principal frames,
-    shape (times, bodies, 6).  is_shared: whether redundant equations leave the λ of a constraint undetermined.
+    results: times [s], q, v, v̇ and λ; the first dimension of each is that of the times.  v and v̇ are those of the
+    principal frames, shape (times, bodies, 6).
+    is_shared: whether redundant equations leave the λ of a constraint undetermined.
     Left out are points and frames on curves and surfaces, which are guided on both sides, and curves that cross in
     space, which have no side.
     """

@@ -14,7 +14,7 @@ from cardan.files import spec
 from cardan.files.formula import Formulas
 from cardan.files.text import Path
 from cardan.files.units import quantity_of
-from cardan.files.values import Skip, Values, plain, short
+from cardan.files.values import Skip, Values, short, shown
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import GROUND, Mechanism
 from cardan.system import check
@@ -56,7 +56,7 @@ class Ends(Values):
             elif isinstance(kind, str) and OTHER_NAMES.get(kind, "") in kinds:
                 self.problem((*path, "kind"), f"no {what} is named {kind!r}; it is {OTHER_NAMES[kind]!r} here")
             else:
-                self.problem((*path, "kind"), str(check.unknown(plain(kind), what, kinds)))
+                self.problem((*path, "kind"), str(check.unknown(shown(kind), what, kinds)))
             raise Skip
         return kind
 

@@ -19,8 +19,8 @@ from cardan.constraints.expression import TracingError
 from cardan.errors import ModelError
 from cardan.files import printing
 from cardan.files.formula import Formula
-from cardan.files.units import Unit
-from cardan.files.values import plain, short
+from cardan.files.units import Conversion
+from cardan.files.values import short, shown
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.face import Face
 from cardan.geometry.nurbs import Curve, Surface
@@ -55,7 +55,7 @@ PLACE: Final = ("geometry", "name", "origin", "z", "x", "color")
 VARIABLES: Final = ("u", "v")
 
 
-def written(shape: Shape, unit: Unit) -> dict[str, Any]:
+def written(shape: Shape, unit: Conversion) -> dict[str, Any]:
     """A curve or surface as plain values; ModelError for one that a file cannot contain.
 
     unit: from SI to units of the file.
@@ -72,17 +72,17 @@ def written(shape: Shape, unit: Unit) -> dict[str, Any]:
     raise ModelError(f"{shape!r:.80} cannot be written to a file; it can contain {', '.join(KEYS)}")
 
 
-def _each(lengths: Any, unit: Unit) -> Any:
-    """Lengths in lists, converted."""
+def _each(lengths: Any, unit: Conversion) -> Any:
+    """A length, or lists of lengths, converted by ``unit``."""
     return [_each(one, unit) for one in lengths] if isinstance(lengths, list) else unit(lengths, "length")
 
 
 def _quantity(key: str) -> str:
-    """Of a size of a shape by name: all are lengths but the slope of a cone."""
+    """The quantity of a size of a shape, by its key: all are lengths except the slope of a cone."""
     return "" if key == "slope" else "length"
 
 
-def _sizes(shape: Analytic, unit: Unit) -> dict[str, Any]:
+def _sizes(shape: Analytic, unit: Conversion) -> dict[str, Any]:
     keys = KEYS[shape.name]
     sizes = zip([key for key in keys if key not in SPANS], shape.numbers, strict=False)
     found: dict[str, Any] = {key: unit(value, _quantity(key)) for key, value in sizes}
@@ -132,7 +132,7 @@ def _check_loops(loops: list[list[dict[str, Any]]]) -> None:
         )
 
 
-def _traced(shape: Traced, unit: Unit) -> dict[str, Any]:
+def _traced(shape: Traced, unit: Conversion) -> dict[str, Any]:
     nodes = [node.plain() for node in shape._graph.nodes]
     leaves = dict(zip(range(shape.freedoms), VARIABLES, strict=False))  # variables are the first nodes
     point = [
@@ -148,7 +148,10 @@ def _traced(shape: Traced, unit: Unit) -> dict[str, Any]:
 
 
 def read(
-    table: Mapping[str, Any], number: Unit, formula: Callable[[str, tuple[str, ...]], Formula], folder: FilePath | None
+    table: Mapping[str, Any],
+    number: Conversion,
+    formula: Callable[[str, tuple[str, ...]], Formula],
+    folder: FilePath | None,
 ) -> Shape | Face:
     """The curve, surface or trimmed face of a table, checked.
 
@@ -157,7 +160,7 @@ def read(
     """
     kind = table.get("geometry")
     if not isinstance(kind, str) or kind not in KEYS:
-        raise check.unknown(plain(kind), "curve or surface", KEYS)
+        raise check.unknown(shown(kind), "curve or surface", KEYS)
     for key in table:
         if key not in KEYS[kind] and key not in PLACE:
             raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
@@ -183,7 +186,7 @@ def read(
     return made
 
 
-def _read_point(value: Any, number: Unit) -> Shape:
+def _read_point(value: Any, number: Conversion) -> Shape:
     if not isinstance(value, list) or len(value) != 3:
         raise ModelError(f"the position of a point is {short(value)}; it must be three lengths")
     return geometry.analytic.Point([check.number(number(one, "length"), "the position of a point") for one in value])
@@ -207,15 +210,15 @@ def _read_face(surface: Curve | Surface, loops: Any) -> Face:
     return Face(surface, made)
 
 
-def _span(value: Any, what: str, number: Unit, quantity: str) -> tuple[float, float]:
+def _span(value: Any, what: str, number: Conversion, quantity: str) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise ModelError(f"{what} is {short(value)}; it must be [lower, upper]")
     low, high = (check.number(number(one, quantity), what) for one in value)
     return low, high
 
 
-def _read_nurbs(table: Mapping[str, Any], kind: str, number: Unit | None = None) -> Curve | Surface:
-    """number: of points in the units of the file; None if they have no unit, or are in metres."""
+def _read_nurbs(table: Mapping[str, Any], kind: str, number: Conversion | None = None) -> Curve | Surface:
+    """number: converts coordinates of points to SI; None if they have no unit, or are in metres."""
     for key in ("points", "knots", "degree"):
         if key not in table:
             raise ModelError(f"the key {key!r} of a {kind} is missing")
@@ -259,7 +262,9 @@ def _has_text(value: list[Any]) -> bool:
     return any(isinstance(one, str | bool) or (isinstance(one, list) and _has_text(one)) for one in value)
 
 
-def _read_traced(table: Mapping[str, Any], number: Unit, formula: Callable[[str, tuple[str, ...]], Formula]) -> Traced:
+def _read_traced(
+    table: Mapping[str, Any], number: Conversion, formula: Callable[[str, tuple[str, ...]], Formula]
+) -> Traced:
     point, bounds = table.get("point"), table.get("bounds")
     if not isinstance(bounds, list) or len(bounds) not in (1, 2):
         raise ModelError(f"the bounds of a shape are {short(bounds)}; they must be [[lower, upper]] for each of "

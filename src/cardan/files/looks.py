@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from cardan.errors import ModelError
-from cardan.files.units import Unit
-from cardan.files.values import plain, short
+from cardan.files.units import Conversion
+from cardan.files.values import short, shown
 from cardan.shapes import Shape, makers
 from cardan.shapes.gears import Gear
 from cardan.shapes.mesh import Mesh, mesh
@@ -42,7 +42,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 PLACE: Final = ("kind", "origin", "z", "x", "color", "density")
 
 
-def written(shape: Shape, unit: Unit) -> dict[str, Any]:
+def written(shape: Shape, unit: Conversion) -> dict[str, Any]:
     """A shape as plain values; ModelError for one that a file cannot contain.  unit: from SI to units of the file."""
 
     def length(value: float) -> Any:
@@ -89,7 +89,7 @@ def _check_size(region: Region) -> None:
         )
 
 
-def _loop(loop: Any, unit: Unit) -> list[list[Any]]:
+def _loop(loop: Any, unit: Conversion) -> list[list[Any]]:
     found: list[list[Any]] = []
     numbers: tuple[float, ...]
     for piece in loop:
@@ -104,13 +104,13 @@ def _loop(loop: Any, unit: Unit) -> list[list[Any]]:
     return found
 
 
-def read(table: Mapping[str, Any], number: Unit) -> Shape:
+def read(table: Mapping[str, Any], number: Conversion) -> Shape:
     """The shape of a table, checked; ``number(value, quantity)`` gives the float of a value in the file, in SI."""
     kind = table.get("kind")
     if "kind" not in table:
         raise ModelError(f"the key 'kind' is missing, or 'geometry' for a face; kinds are {', '.join(map(repr, KEYS))}")
     if not isinstance(kind, str) or kind not in KEYS:
-        raise check.unknown(plain(kind), "kind of shape", KEYS)
+        raise check.unknown(shown(kind), "kind of shape", KEYS)
     for key in table:
         if key not in KEYS[kind] and key not in PLACE:
             raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
@@ -150,7 +150,7 @@ def read(table: Mapping[str, Any], number: Unit) -> Shape:
     return Extrusion(region, size("height"), size("taper", 1.0, of=""))
 
 
-def _mesh(table: Mapping[str, Any], number: Unit) -> Mesh:
+def _mesh(table: Mapping[str, Any], number: Conversion) -> Mesh:
     vertices, faces = _list(table, "vertices", None), _list(table, "faces", None)
     if len(vertices) > MOST_VERTICES or len(faces) > 4 * MOST_VERTICES:
         raise ModelError(f"a mesh has more than {MOST_VERTICES:,} vertices")
@@ -172,7 +172,7 @@ def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = 
     return value
 
 
-def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Unit) -> tuple[Any, ...]:
+def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Conversion) -> tuple[Any, ...]:
     what = f"the {key} of a {table['kind']}"
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_PIECES:
         valid = f'a list of 1 to {MOST_PIECES:,} pieces, such as ["line", x, y, x, y]'

@@ -19,7 +19,7 @@ from cardan.files.ends import Ends
 from cardan.files.formula import name_problem
 from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
-from cardan.files.units import Unit, Units
+from cardan.files.units import Conversion, Units
 from cardan.files.values import Skip, short
 from cardan.joints import Coordinate
 from cardan.lazy import LazyModule
@@ -133,6 +133,7 @@ class Reader(Ends):
         super().__init__()
         self._folder = folder
         self._version = spec.VERSION  # of the file, before its migration
+        self._later: set[str] = set()  # parameters that are not yet read
         self.primitives: dict[str, Any] = {}
         self._migrations = migrations
         self._base = base
@@ -167,9 +168,9 @@ class Reader(Ends):
         if "display" in document:
             self._try(("display",), self._display, "display", document["display"])
         parameters = self._table(("parameters",), document.get("parameters", {}))
-        self.later_parameters = set(parameters)
+        self._later = set(parameters)
         for key, value in parameters.items():
-            self.later_parameters.discard(key)
+            self._later.discard(key)
             self._try(("parameters", key), self._parameter, key, value)
         for key, value in tables["bodies"].items():
             self._try(("bodies", key), self._body, key, value)
@@ -241,10 +242,10 @@ class Reader(Ends):
                 raise ModelError(f"the parameter {name!r} cannot be used in expressions: {problem}")
             if isinstance(value, str):
                 for later in re.findall(r"[^\W\d]\w*", value):
-                    if later in self.later_parameters:
+                    if later in self._later:
                         raise ModelError(
                             f"the expression {value!r} has the parameter {later!r}, which comes later in the file; put "
-                            f"{later!r} before {name!r} (two expressions cannot have each other)"
+                            f"{later!r} before {name!r} (two expressions cannot depend on each other)"
                         )
                 self.constants.append((name, self._number(path, value, "", formulas=True)))
                 self.source.derived[name] = value
@@ -325,7 +326,7 @@ class Reader(Ends):
                 raise
             self.problem(path, str(error))
 
-    def _sized(self, path: Path) -> Unit:
+    def _sized(self, path: Path) -> Conversion:
         """Numbers of a shape, in SI.  In files of version 1 they are in SI whatever the units are."""
         in_units = self._version > 1
         return lambda number, quantity: self._number(path, number, quantity if in_units else "")

@@ -82,7 +82,7 @@ def _standard(text: str, number: Callable[[str], Any]) -> dict[str, Any]:
 
 
 def _toml_reason(message: str) -> str:
-    """What tomllib says, and what is probably meant."""
+    """The message of tomllib, and what is probably meant."""
     if twice := re.search(r"Cannot declare \((.*?),?\) twice", message):
         header = ".".join(part.strip().strip("'") for part in twice[1].split(","))
         return f"the table [{header}] is given twice; give one of them another name"
@@ -98,7 +98,7 @@ def _toml_reason(message: str) -> str:
 
 
 def _json_reason(text: str, error: json.JSONDecodeError) -> str:
-    """What json says, and what is probably meant."""
+    """The message of json, and what is probably meant."""
     before, after = text[: error.pos].rstrip(), text[error.pos :].lstrip()
     if not text.strip():
         return "the file is empty"

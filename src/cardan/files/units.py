@@ -26,7 +26,8 @@ UNITS: Final[Mapping[str, Mapping[str, Decimal]]] = {
     "angle": {"rad": Decimal(1), "deg": _PI / 180, "turn": 2 * _PI},
     "mass": {"kg": Decimal(1), "g": Decimal("0.001"), "t": Decimal(1000)},
 }
-Unit = Callable[[Any, str], Any]  # from a number and its quantity, "length", "angle" or "", to that in other units
+# Converts a number of a quantity ("length", "angle", or "": none) to other units.
+Conversion = Callable[[Any, str], Any]
 SI: Final[Mapping[str, str]] = {"length": "m", "angle": "rad", "mass": "kg"}
 
 # Quantities of options by their names: those in header units; "" is in SI, or a pure number.  "coordinate": a length or

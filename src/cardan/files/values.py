@@ -18,7 +18,8 @@ from cardan.system import formulas as design
 
 MOST_OPERATIONS: Final = 50_000  # in all expressions of a file together
 MOST_NUMBERS: Final = 1000  # in a list
-MOST_SHOWN: Final = 4  # lists in lists, in a message
+DEEPEST_SHOWN: Final = 4  # lists in lists, in a message
+MOST_SHOWN: Final = 60  # of a list or table, in a message
 
 
 @dataclass
@@ -62,24 +63,23 @@ class Values:
         return value
 
     def _vector(self, path: Path, value: Any, quantity: str, count: int, *, formulas: bool = False) -> Any:
-        """A list of so many numbers."""
-        if type(value) is list and len(value) == count:
-            return self._numbers(path, value, quantity, formulas=formulas)
-        if type(value) is not list or not any(type(one) is list for one in value):
-            counted = f"it has {len(value)} number{'s' * (len(value) != 1)}, " if type(value) is list else "it is "
+        """A list of ``count`` numbers; lists in it are refused where it is used."""
+        is_list = type(value) is list
+        if not is_list or (len(value) != count and not any(type(one) is list for one in value)):
+            counted = f"it has {len(value)} number{'s' * (len(value) != 1)}, " if is_list else "it is "
             self.problem(path, f"{counted}{short(value)}; it must be a list of {count} numbers")
             raise Skip
         return self._numbers(path, value, quantity, formulas=formulas)
 
     def _place(self, path: Path, table: Mapping[str, Any], message: str) -> tuple[Path, str]:
-        """The key of an item that a message is about, and the message; of a number also as it is in the file."""
+        """The path of the key that a message is about, and the message, with the number as the file has it."""
         for key, value in table.items():
             if len(key) > 1 and key != "kind" and re.search(_about(key), message):
-                return (*path, key), message + self._as_said(value, message)
+                return (*path, key), message + self._in_file(value, message)
         return path, message
 
-    def _as_said(self, value: Any, message: str) -> str:
-        """A number as the file has it, if a message has it in other units."""
+    def _in_file(self, value: Any, message: str) -> str:
+        """An addition to a message that has a number in SI: the number as the file has it."""
         first = value[0] if type(value) is list and value else value
         if self.source.units.are_si or type(first) not in (int, float, Decimal) or repr(float(first)) in message:
             return ""
@@ -162,19 +162,19 @@ def _about(key: str) -> str:
 
 def short(value: Any) -> str:
     """A value of a file as a text, at most 120 characters."""
-    return check._short(plain(value))
+    return check._short(shown(value))
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def shown(value: Any, depth: int = 0) -> Any:
     """A value of a file for a message: exact decimals as numbers, and the words of TOML and JSON."""
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, list | dict) and depth > MOST_SHOWN:
+    if isinstance(value, list | dict) and depth > DEEPEST_SHOWN:
         return _Word("…")
     if isinstance(value, list):
-        return [plain(one, depth + 1) for one in value[:60]]
+        return [shown(one, depth + 1) for one in value[:MOST_SHOWN]]
     if isinstance(value, dict):
-        return {key: plain(one, depth + 1) for key, one in list(value.items())[:60]}
+        return {key: shown(one, depth + 1) for key, one in list(value.items())[:MOST_SHOWN]}
     if value is None:
         return _Word("null")
     return _Word(str(value).lower()) if isinstance(value, bool) else value

@@ -104,8 +104,10 @@ def check_search(tolerance: Any, budget: Any) -> None:
 
 
 def _first_search(*arguments: int) -> int:
-    """The first search of a process: later ones do not look up the types of their arguments, which takes a tenth of a
-    local one."""
+    """The first search of a process: later ones do not look up the types of their arguments.
+
+    The lookup takes a tenth of the time of a local search.
+    """
     status: int = _search.search(*arguments)
     Distance._search = staticmethod(direct(_search.search))
     return status

@@ -6,8 +6,8 @@ in the metric of the bodies, c increases fastest along P g.  The path follows P 
 an error ε of the pose changes c by ε² only.
 
 An angle has no end if all bodies are again where they were a whole turn before.  If they are not (a screw, a gear), and
-if there is one freedom, MOST_TURNS are followed; more of them, and longer displacements, as long as a limit comes
-nearer with every turn.
+if there is one freedom, the path is followed over MOST_TURNS.  It is followed further, and a displacement beyond FAR,
+as long as each turn leads nearer to a limit.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cardan.errors import ModelError
 from cardan.system.state import FloatArray
 
 STEP: Final = 0.05  # [rad], and of the extent: of one step along the path
-LONG_TURN: Final = 0.8  # [rad] of a step along which no gradient changes
-LONG_WAY: Final = 50.0  # of the extent, of such a step
-STRAIGHT: Final = 0.05  # of a gradient: by less it does not change
+LONG_ROTATION: Final = 0.8  # [rad]: the longest step along which gradients are constant
+LONG_WAY: Final = 50.0  # of the extent: the longest such step
+STRAIGHT: Final = 0.05  # relative: a gradient that changes by less is constant
 LEAST_STEP: Final = 1e-9  # a shorter step means that the joints cannot be closed
 FLAT: Final = 1e-8  # slope of an extreme, relative to |g|
-MOST_TURNS: Final = 64  # an angle that turns further, and no nearer to a limit, has no end
+MOST_TURNS: Final = 64  # an angle that changes by more, and comes no nearer to a limit, has no end
 FAR: Final = 1e3  # of the extent: a displacement that changes by more, and comes no nearer to a limit, has no end
 SAME: Final = 1e-6  # [rad], and of the extent: poses and coordinates that differ by less are the same
 STEPS: Final = 4000  # along the path, at most
@@ -85,9 +85,9 @@ class Explorer:
         held = dict(self.held)
         q = self._off_stationary(self.q.copy(), sign, held)
         direction, gradient, reach = None, None, 1.0
-        lap, laps = q, 0  # where the last turn began
-        frozen: set[int] | None = None  # limits whose coordinate is kept, because the range goes on without it
-        turn = 2.0 * np.pi if self.is_angle else FAR * self.length
+        lap, laps = q, 0  # the pose where a lap begins, and the number of laps
+        lap_length = 2.0 * np.pi if self.is_angle else FAR * self.length
+        frozen: set[int] | None = None  # limits whose coordinate is held, because the range goes on without it
         for _ in range(STEPS):
             if self._release(q, sign, held, frozen or set()):
                 direction = None
@@ -119,7 +119,7 @@ class Explorer:
             reach = min(2.0 * reach, self._longest(t)) if is_straight else 1.0
             if moved is None:
                 return Extreme(self._value(q), self._contact_end(q, t))
-            ahead = self._value(lap) + sign * turn
+            ahead = self._value(lap) + sign * lap_length
             if passed is None and sign * (self._value(moved) - ahead) >= 0.0:
                 moved = self._at_value(ahead, q, t, step, moved, held)
                 laps += 1
@@ -157,7 +157,7 @@ class Explorer:
         return bool((np.linalg.norm(after - before, axis=1) <= STRAIGHT * sizes).all())
 
     def _freedoms(self, slope: FloatArray, rows: FloatArray) -> int:
-        """Freedoms of the bodies that move, if the others stay."""
+        """Number of freedoms of the bodies that move along the slope, if the others are fixed."""
         moving = np.repeat(np.abs(slope.reshape(-1, 6)).max(axis=1) > FLAT * np.abs(slope).max(), 6)
         return int(moving.sum() - np.linalg.matrix_rank(rows[:, moving], tol=CUT))
 
@@ -177,7 +177,7 @@ class Explorer:
     def _at_value(
         self, value: float, q: FloatArray, t: FloatArray, step: float, moved: FloatArray, held: dict[int, float]
     ) -> FloatArray:
-        """The pose within a step along t where the coordinate has a value; moved, if the step was shortened."""
+        """The pose within a step along t at which the coordinate has a value; ``moved`` if the step was shortened."""
         first, end = self._value(q), self._moved(q, t, step, held)
         if end is None or (self._value(end) - value) * (value - first) < 0.0:
             return moved
@@ -252,7 +252,7 @@ class Explorer:
         return self._root(beyond, step)
 
     def _release(self, q: FloatArray, sign: float, held: dict[int, float], frozen: set[int]) -> bool:
-        """Let go of a limit that the coordinate leaves on its way; whether there was one."""
+        """Release a limit that the coordinate leaves on its way; whether there was one.  frozen: not released."""
         for row in [row for row in held if row not in self.held and row not in frozen]:
             others = {other: value for other, value in held.items() if other != row}
             slope, _ = self._slope(q, sign, others)
@@ -264,7 +264,7 @@ class Explorer:
         return False
 
     def _sizes(self, t: FloatArray) -> FloatArray:
-        """The fastest velocity, relative to the extent, and angular velocity along t."""
+        """The largest velocity, relative to the extent, and the largest angular velocity along t, shape (2,)."""
         found: FloatArray = np.abs(t * self.scale).reshape(-1, 2, 3).max(axis=(0, 2)) / (self.length, 1.0)
         return found
 
@@ -273,9 +273,9 @@ class Explorer:
         return float(STEP / self._sizes(t).max())
 
     def _longest(self, t: FloatArray) -> float:
-        """How many whole steps one step may be."""
+        """Length of the longest step along t, in whole steps."""
         sizes = self._sizes(t)
-        return float(sizes.max() / STEP / max(sizes[0] / LONG_WAY, sizes[1] / LONG_TURN))
+        return float(sizes.max() / STEP / max(sizes[0] / LONG_WAY, sizes[1] / LONG_ROTATION))
 
     def _contact_end(self, q: FloatArray, t: FloatArray) -> str:
         """The contacts that end along t, as a reason; a ModelError if there are none."""

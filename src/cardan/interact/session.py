@@ -48,8 +48,8 @@ FREQUENCY: Final = 30.0  # [rad/s] of the total mass on the spring of a hand in 
 PAUSE: Final = 5.0  # [s] within which a servo ends its cycle
 SMALLEST: Final = 1e-3  # of the extent: joints of a smaller piece are closed relative to this
 COPIED: Final = (
-    "copy or pickle session.state and continue with m.session(state), or what the operator did, record.stop(), and "
-    "repeat it with record.replay(m)"
+    "copy or pickle session.state, and continue with m.session(state), or what record.stop() returns, and repeat it "
+    "with record.replay(m)"
 )
 
 RUNNING, MOVING = int(Outcome.RUNNING), int(abi.MOVING)  # ints: an enum member takes longer to compare
@@ -113,7 +113,7 @@ class Session:
 
         equations: returns the equations of motion; in a kinematic session with a size of each body for its mass.
         probe: gives the equations with one more coordinate, for its range.
-        owner: the mechanism whose bodies and joints it takes.
+        owner: the mechanism whose bodies and joints its methods accept; None: they are not checked.
         """
         self._probed = probe
         self._owner = owner
@@ -423,7 +423,10 @@ class Session:
         return self._take(body, point, "push", ("spring", stiffness, damping), direction)
 
     def _check_own(self, what: str, item: Any, name: str) -> None:
-        """ModelError if a body, joint or coordinate is of another mechanism; names, and later edits, do not matter."""
+        """ModelError if a body, joint or coordinate is of another mechanism.
+
+        Names are accepted, and so are items that were changed after the session began.
+        """
         bodies = (item,) if hasattr(item, "owner") else getattr(item, "bodies", ())
         other = next((body.owner for body in bodies if body.owner is not self._owner), None)
         if other is not None and self._owner is not None:
@@ -440,7 +443,7 @@ class Session:
                 raise ModelError("a hand was put on the ground, which does not move; grasp a movable body")
             if not isinstance(name, str) or name not in self._numbers:
                 raise check.unknown(name, "movable body of this session", self._numbers)
-            self._check_own("grasp" if kind != "push" else "push", body, name)
+            self._check_own("push" if kind == "push" else "grasp", body, name)
             number = self._numbers[name]
             local = np.array(check.vector(point, what))
             role, stiffness, damping = self._spring(name, *spring)
@@ -532,7 +535,10 @@ class Session:
         with self._exclusive():
             if isinstance(of, Hand):
                 if of not in self._hands:
-                    raise ModelError(f"range was given {of!r}, which is not, or no longer, a hand of this session")
+                    raise ModelError(
+                        f"range was given {of!r}, which is not, or no longer, a hand of this session; use one of "
+                        "session.hands"
+                    )
                 ends = [self._probe(of, axis) for axis in np.eye(3)]
                 return ends[0], ends[1], ends[2]
             self._check_own("range", of, getattr(of, "joint", getattr(of, "name", "")))
@@ -724,7 +730,9 @@ class Session:
         self.close()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise SessionError(f"{self!r} cannot be copied or pickled, nor its hands and a running record; {COPIED}")
+        raise SessionError(
+            f"{self!r} cannot be copied or pickled, and neither can its hands or a running record; {COPIED}"
+        )
 
     def __repr__(self) -> str:
         return f"<Session ({self.mode}): {len(self._numbers)} bodies, {len(self.hands)} hands>"

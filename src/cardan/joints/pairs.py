@@ -188,8 +188,10 @@ class Pair:
         return ContactStatus.POLE if self._is_at_pole(w, NEAR_POLE) else ContactStatus.REGULAR
 
     def is_behind(self, poses: FloatArray, near: FloatArray) -> bool:
-        """Whether one shape lies wholly behind the other: beyond its tangent plane at the contact, where it has no
-        normal.  Its samples are looked at.  False where no contact is found, and for shapes without sides."""
+        """Whether one shape is wholly on the wrong side of the other's tangent plane at the contact, by its samples.
+
+        False where no contact is found, and for shapes without sides.  poses, near: as of :meth:`read`.
+        """
         if self.across or self.crossed:
             return False
         _, w = self._solved(poses, near)

@@ -138,7 +138,7 @@ def coupling_kind(*takes: str) -> Callable[[Callable[P, Sequence[Relation]]], Jo
     return register
 
 
-@read_only("it is read-only; remove it, m.remove({name!r}), and add it again")
+@read_only("remove it, m.remove({name!r}), and add it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
     """A constraint of a mechanism, by name: its kind, what it connects, its parameters.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cardan.system.parts import Body, Frame
 
 
-@read_only("it is read-only; detach it, body.detach(face), and attach it again")
+@read_only("detach it, body.detach(face), and attach it again")
 @dataclass(frozen=True, slots=True, eq=False)
 class Attachment:
     """A shape in a frame of a body, made by :meth:`cardan.Body.attach`.

@@ -19,6 +19,7 @@ Quadruple: TypeAlias = tuple[float, float, float, float]
 
 UNIT_ROUNDING = 1e-15  # a squared length this near to one is one up to rounding
 LARGEST = 1e150  # of a coordinate: its square is still finite
+ROUNDED_MOMENTS = 1.1  # largest moment over the sum of the others: with two digits each is exact to 5 %
 
 
 def number(value: Any, what: str) -> float:
@@ -173,13 +174,10 @@ def quaternion(value: Any, what: str) -> Quadruple:
     return w / n, x / n, y / n, z / n
 
 
-ROUNDED_MOMENTS = 1.1  # a moment over the sum of the others: each of a flat body printed with two digits, within 5 %
-
-
 def inertia(value: Any, what: str) -> tuple[Triple, Triple, Triple]:
     """A symmetric 3×3 matrix, kg m², whose principal moments are those of a real body (none above the others' sum).
 
-    Moments that were rounded or measured may exceed the sum a little; see ROUNDED_MOMENTS.
+    A moment that was rounded or measured may exceed the sum by the factor ROUNDED_MOMENTS.
     """
     matrix = np.array([numbers(row, 3, f"a row of {what}") for row in _three(value, what)])
     size = float(np.abs(matrix).max())

@@ -48,7 +48,7 @@ class Condition(NamedTuple):
     text: str
 
     def holds(self, value: Any) -> Any:
-        """Of a number, or of each in an array; it does not hold for NaN."""
+        """Whether a number, or each number of an array, satisfies it; False for NaN."""
         if self.lower == self.upper == 0.0:
             return (value < 0.0) | (value > 0.0)
         return (self.lower < value) & (value < self.upper)
@@ -113,7 +113,7 @@ class Book:
         return found
 
     def are_valid(self, given: Mapping[str, Any], used: Sequence[int]) -> Any:
-        """Whether formulas in use are finite and satisfy their conditions, as :meth:`check`, at many values.
+        """Whether formulas in use are finite and satisfy their conditions, as in :meth:`check`, at many values.
 
         given: of every parameter a number, or an array of shape (n,).  The result has shape (n,).
         """
@@ -161,7 +161,7 @@ class Book:
         return seen
 
     def conditions_of(self, used: Sequence[int]) -> list[Condition]:
-        """Those of formulas in use."""
+        """Conditions of formulas in use."""
         below = self._below(used)
         return [condition for condition in self.conditions if condition.node in below]
 

@@ -328,7 +328,7 @@ class Body:
         return self.name, self._position, self._orientation, self._mass, self._inertia, self._center, shapes
 
 
-@read_only("it is read-only; make another one with body.point(…), and joints with it")
+@read_only("make another one with body.point(…), and joints with it")
 @dataclass(frozen=True, slots=True)
 class Point:
     """A point fixed on a body, position [m] in body axes."""
@@ -343,7 +343,7 @@ class Point:
         return "point", self.body.name, _told(self.position)
 
 
-@read_only("it is read-only; make another one with body.vector(…), and joints with it")
+@read_only("make another one with body.vector(…), and joints with it")
 @dataclass(frozen=True, slots=True)
 class Direction:
     """A unit vector fixed on a body, in body axes."""
@@ -359,7 +359,7 @@ class Direction:
         return "vector", self.body.name, _told(self.components)
 
 
-@read_only("it is read-only; make another one with body.frame(…), and joints with it")
+@read_only("make another one with body.frame(…), and joints with it")
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A right-handed frame fixed on a body: origin [m] and unit axes in body axes.  z is the axis, x the zero."""

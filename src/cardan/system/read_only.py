@@ -13,14 +13,14 @@ C = TypeVar("C", bound=type)
 def read_only(way: str) -> Callable[[C], C]:
     """A decorator above a frozen dataclass.  way: how to change the part instead; ``{name}`` is its name.
 
-    The dataclass itself would raise errors of Python that name neither the part nor the way.
+    Errors of the dataclass itself would name neither the part nor the way.
     """
 
     def mark(made: C) -> C:
         def refuse(self: Any, attribute: str, *value: Any) -> NoReturn:
             name = getattr(self, "name", "")
             what = repr(self) if name else f"this {made.__name__.lower()} on body {self.body.name!r}"
-            raise ReadOnlyError(f"{attribute!r} of {what} cannot be set: {way.format(name=name)}")
+            raise ReadOnlyError(f"{attribute!r} of {what} cannot be set: it is read-only; {way.format(name=name)}")
 
         for word in ("__setattr__", "__delattr__"):
             setattr(made, word, refuse)

@@ -106,7 +106,7 @@ class Touch(NamedTuple):
         return self.pair.nearly(*self._placed(state))
 
     def is_behind(self, state: State) -> bool:
-        """Whether one shape lies wholly behind the other."""
+        """Whether one shape is wholly on the wrong side of the other's tangent plane at the contact."""
         return bool(self.pair.is_behind(*self._placed(state)))
 
     def _placed(self, state: State) -> tuple[FloatArray, FloatArray]:

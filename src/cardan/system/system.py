@@ -283,7 +283,7 @@ class System:
     def _pack(self, source: Source) -> None:
         self._packed, self._nodes = source, None
         self._cache: dict[Any, Any] = {}
-        self._shared: dict[Any, Any] = {}  # of all values of the parameters
+        self._shared: dict[Any, Any] = {}  # derived tables of the systems of all values of the parameters
         self.values = source.drawn
         self.variables = source.variables
         self.variable_names = source.variables.names
@@ -879,7 +879,7 @@ _UNCHANGED = (
     *("_plain", "_touching", "authored", "counted_angles", "index", "ints", "names", "powers", "primitives"),
     *("signals", "timed", "variables"),
 )
-_SHARED = frozenset(
+_SHARED = frozenset(  # keys, or first items of keys, of derived tables that do not depend on values of parameters
     (
         *("structure", "linear", "addressed", "rows", "drawing", "nodes", "marked rows", "absolute"),
         *("driver rows", "turns to count", "drivers of angles"),
