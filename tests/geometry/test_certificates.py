@@ -65,6 +65,17 @@ def test_the_margin_of_a_search_that_ends_early_is_valid(budget):
     assert unfinished or budget == 300
 
 
+@pytest.mark.parametrize("tolerance", [0.02, 0.1])
+def test_the_margin_counts_pairs_discarded_within_the_tolerance(tolerance):
+    """Pairs of boxes whose bound is within the tolerance of the best distance are not searched."""
+    for seed in range(6):
+        a, b, pose = pair_of_patches(seed, 1.2)
+        query = g.Distance(a, b)
+        pair, least = query.closest(pose, tolerance=tolerance), query.closest(pose).distance
+        assert pair.margin >= min(tolerance, pair.distance) * (1.0 - 1e-12)
+        assert pair.distance - pair.margin <= least
+
+
 def test_a_shape_with_itself():
     """Both sides of a query may be one object: they have a tree each."""
     a, _, pose = pair_of_patches(2, 1.2)
