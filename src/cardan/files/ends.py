@@ -267,9 +267,12 @@ def _ways(takes: str) -> str:
 
 
 def _is_unit(v: Any) -> bool:
-    if not isinstance(v, list | tuple) or len(v) != 3 or not all(isinstance(c, float | int) for c in v):
+    if not isinstance(v, list | tuple) or len(v) != 3:
         return False
-    return bool(abs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1.0) <= UNIT)
+    x, y, z = v
+    if type(x) is not float or type(y) is not float or type(z) is not float:
+        return all(isinstance(c, float | int) for c in v) and abs(x * x + y * y + z * z - 1.0) <= UNIT
+    return abs(x * x + y * y + z * z - 1.0) <= UNIT
 
 
 def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:

@@ -103,7 +103,10 @@ def mass(value: Any, what: str) -> float:
 
 def numbers(value: Any, count: int, what: str, kind: Any = number) -> tuple[float, ...]:
     """A tuple of that many finite floats, or of quantities if that is the kind."""
-    if isinstance(value, str | bytes | Mapping | Set):
+    if type(value) in (tuple, list) and len(value) == count:  # the common case, fast
+        if all([type(item) is float and math.isfinite(item) for item in value]):
+            return tuple(value)
+    elif isinstance(value, str | bytes | Mapping | Set):
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers in order")
     try:
         items = value.tolist() if type(value) is np.ndarray and value.dtype == float and value.ndim else list(value)
@@ -111,8 +114,6 @@ def numbers(value: Any, count: int, what: str, kind: Any = number) -> tuple[floa
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers") from None
     if len(items) != count:
         raise ModelError(f"{what} has {len(items)} numbers, {_short(value)}; it must have {count}")
-    if all([type(item) is float and math.isfinite(item) for item in items]):  # the common case, fast
-        return tuple(items)
     try:
         return tuple([kind(item, what) for item in items])
     except ModelError as error:
