@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from cardan.constraints.user import primitive, rate_primitive
     from cardan.diagnosis.freedom import Diagnosis
     from cardan.dynamics.loads import Load
-    from cardan.errors import CardanError, ModelError, SessionError, UnknownNameError
+    from cardan.errors import CardanError, ModelError, ReadOnlyError, SessionError, UnknownNameError
     from cardan.files.problems import FileError
     from cardan.files.reader import load
     from cardan.interact.hand import Hand
@@ -139,7 +139,7 @@ _MODULES = {
     "constraints.user": "primitive rate_primitive",
     "diagnosis.freedom": "Diagnosis",
     "dynamics.loads": "Load",
-    "errors": "CardanError ModelError SessionError UnknownNameError",
+    "errors": "CardanError ModelError ReadOnlyError SessionError UnknownNameError",
     "files.problems": "FileError",
     "files.reader": "load",
     "interact.hand": "Hand",
@@ -200,6 +200,7 @@ __all__ = [
     "Parameter",
     "Point",
     "Pose",
+    "ReadOnlyError",
     "Sensitivity",
     "Session",
     "SessionError",

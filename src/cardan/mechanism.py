@@ -30,7 +30,7 @@ from cardan.system.check import Triple
 from cardan.system.display import DEFAULT, Display
 from cardan.system.formulas import Book, Condition, Formula, Parameter, bindings, plain
 from cardan.system.html import as_html, table_of
-from cardan.system.parts import Body, CountedAngle, Direction, Frame, Point
+from cardan.system.parts import GROUND, Body, CountedAngle, Direction, Frame, Point
 from cardan.system.relations import Bundle, Relation
 from cardan.system.state import State
 from cardan.system.system import System
@@ -77,9 +77,6 @@ _solve_rates = LazyModule("cardan.analysis.solve_rates")
 _vibration = LazyModule("cardan.analysis.vibration")
 
 P = ParamSpec("P")
-
-GROUND = "ground"
-
 
 if TYPE_CHECKING:
 
@@ -1297,6 +1294,8 @@ class Mechanism:
                 notes.append(f"friction {', '.join(rough)} has no force at rest: it holds no parts in equilibrium")
             given = (self.system, equations, state, notes, self._connections(), max_iterations, tolerance)
             found: Equilibrium = _equilibrium.find_equilibrium(*given)
+        if found._instant is not None:
+            found._instant._source = self, self._edits
         return found
 
     def linearize(self, state: State | Mapping[Any, Any] | None = None, *, tolerance: float = 1e-12) -> Linearization:

@@ -469,6 +469,24 @@ def test_notes_do_not_name_the_masses_of_fixed_bodies():
     assert any("base" in note for note in m.simulate(0.01).notes)
 
 
+def test_results_give_coordinates_by_the_name_of_a_joint():
+    m = cd.Mechanism()
+    arm = m.body("arm", center=(0.0, 0.0, -1.0), mass=1.0, inertia=np.eye(3))
+    hinge = m.cylindrical("hinge", m.ground, arm, at=(0, 0, 0), axis=(0, 1, 0))
+    m.drive("push", hinge.of("displacement"), lambda t: 0.1 * t)
+    m.drive("turn", hinge.of("angle"), lambda t: 0.3 * t)
+    for found in (m.move([0.0, 1.0]), m.simulate(1.0, step=0.01)):
+        assert found.coordinate("hinge.angle")[-1] == pytest.approx(0.3)
+        assert found.coordinate("hinge", "displacement")[-1] == pytest.approx(0.1)
+        with pytest.raises(cd.ModelError, match="hinges"):
+            found.coordinate("hinges")
+    m.remove("push")
+    m.remove("turn")
+    kept = pickle.loads(pickle.dumps(m.simulate(0.01, step=0.01)))
+    with pytest.raises(cd.ModelError, match=r"such as m\['A'\]"):  # it no longer knows the mechanism
+        kept.coordinate("hinge.angle")
+
+
 def test_an_inertia_that_no_real_body_has_is_used_and_noted():
     """Rounded and measured inertias are accepted, but a result tells which they are."""
     m = cd.Mechanism()

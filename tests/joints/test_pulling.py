@@ -92,3 +92,17 @@ def test_an_equilibrium_that_hangs_on_a_contact_is_noted():
     assert found.notes[0] in found.text()
     m.gravity = (0, 0, -10.0)
     assert m.equilibrium({"ball": ((0.0, 0.0, 1.0), (1, 0, 0, 0))}).notes == ()
+
+
+def test_notes_of_a_motion_without_dynamics_say_why_forces_are_not_known():
+    m = cd.Mechanism("rod on a cam")
+    cam = m.body("cam", inertia=np.eye(3))
+    rod = m.body("rod", position=(0, 0.2, 0), inertia=np.diag((1.0, 0.0, 1.0)))  # no moment about its own axis
+    shaft = m.revolute("shaft", m.ground.frame(), cam.frame((0.02, 0, 0)))
+    m.prismatic("guide", m.ground.frame(z=Y, x=Z), rod.frame(z=Y, x=Z))
+    m.contact("lift", rod.attach(G.line()), cam.attach(G.circle(0.1)))
+    m.drive("motor", shaft, lambda t: t)
+    motion = m.move([0.0, 0.5])
+    assert motion.ok
+    (note,) = motion.notes
+    assert note.startswith("it is not known whether contacts pull") and "'rod'" in note

@@ -79,7 +79,7 @@ class Equilibrium:
         """No force along the free motions is left."""
         return self.status is EquilibriumStatus.FOUND
 
-    def coordinate(self, joint: Joint | Coordinate) -> float:
+    def coordinate(self, joint: str | Joint | Coordinate) -> float:
         """A coordinate of a joint [m, rad]; see :meth:`Simulation.coordinate`."""
         return float(self._at_rest().coordinate(joint)[0])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cardan.analysis.ownership import check_own
+from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.diagnosis.causes import rings
 from cardan.errors import ModelError
 from cardan.joints import Coordinate, Joint
@@ -138,18 +138,13 @@ class Motion:
         """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
         return self._of(body, lambda state, k: state.accelerations[k], 6)
 
-    def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
+    def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint over the motion, shape (times,): [m], or [rad] with whole turns.
 
         If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
         the first time.  Raises ModelError if two times are too far apart to count the turns in between.
         """
-        check_own("coordinate", joint, self._source)
-        if isinstance(joint, Joint):
-            words = tuple(joint.kind.coordinates)
-            joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
-        if not isinstance(joint, Coordinate):
-            raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
+        joint = chosen_coordinate(joint, of, self._source)
         if not self.states:
             return np.empty(0)
         values = joint.values(self.states)
@@ -195,11 +190,14 @@ class Motion:
     def notes(self) -> tuple[str, ...]:
         """Contacts that were drawn on the other side; and contacts that pull, with the first time where they do.
 
-        The latter are found by inverse dynamics, if no freedom is undriven.
+        The latter are found by inverse dynamics, if no freedom is undriven.  They are not part of :meth:`text`.
         """
         if not self._system.contacts or not self.states or self.undriven:
             return self._notes
-        (forces, _), model = self._inverse()
+        try:
+            (forces, _), model = self._inverse()
+        except ModelError as error:  # such as a body whose inertia allows no dynamics
+            return *self._notes, f"it is not known whether contacts pull: {error}"
         q, v, a = _reactions.principal_rates(forces.equations.system, self.states)
         results = self.times, q, v, a, forces.multipliers
         return *self._notes, *_pulling.pulling(forces.equations, model.connections, results, forces.is_shared)

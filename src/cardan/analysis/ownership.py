@@ -28,3 +28,19 @@ def check_own(what: str, item: Any, source: tuple[Any, int] | None) -> None:
             f"{what} was given {item!r} of another mechanism ({other.name!r}); use that of {mechanism.name!r}, or the "
             f"name {name!r}"
         )
+
+
+def chosen_coordinate(item: Any, of: str | None, source: tuple[Any, int] | None) -> Coordinate:
+    """The coordinate that a result is asked for: itself, or that of a joint, which may be given by its name.
+
+    of: which of a joint that has several.  source: as in :func:`check_own`.
+    """
+    if isinstance(item, str) and source is not None:
+        item = source[0]._by_key(item)  # "joint", or "joint.coordinate"
+    check_own("coordinate", item, source)
+    if isinstance(item, Joint):
+        words = tuple(item.kind.coordinates)
+        item = item.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
+    if not isinstance(item, Coordinate):
+        raise ModelError(f"coordinate was given {item!r}; it must be a joint or a coordinate, such as m['A']")
+    return item

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from cardan.analysis import output
-from cardan.analysis.ownership import check_own
+from cardan.analysis.ownership import check_own, chosen_coordinate
 from cardan.constraints.registry import FeatureKind
 from cardan.dynamics.abi import WIDTH
 from cardan.dynamics.equations import Equations
@@ -300,19 +300,14 @@ class Simulation:
         """r̈ of a body's origin [m/s²] in world and ω̇ [rad/s²] in body axes, shape (times, 6)."""
         return self._origin_rates[1][:, self._index(body)].copy()
 
-    def coordinate(self, joint: Joint | Coordinate, of: str | None = None) -> FloatArray:
+    def coordinate(self, joint: str | Joint | Coordinate, of: str | None = None) -> FloatArray:
         """A coordinate of a joint, shape (times,): [m], or [rad] with whole turns.
 
         If no constraint depends on the angle, the mechanism does not count its turns; then they are counted here, from
         the first time, by the angles and their rates at the output times.  Raises ModelError where the two do not
         agree: the output times are too far apart.
         """
-        check_own("coordinate", joint, self._source)
-        if isinstance(joint, Joint):
-            words = tuple(joint.kind.coordinates)
-            joint = joint.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
-        if not isinstance(joint, Coordinate):
-            raise ModelError(f"coordinate got {joint!r}; it must be a joint or a coordinate of the mechanism")
+        joint = chosen_coordinate(joint, of, self._source)
         keys = self._equations.system.counted_angles
         is_counted = joint.counted is not None and joint.counted.key in keys
         near = self._angles()[:, keys.index(joint.counted.key)] if joint.counted is not None and is_counted else None

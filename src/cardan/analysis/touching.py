@@ -9,6 +9,7 @@ import numpy as np
 from cardan.coordinates import formulations
 from cardan.errors import ModelError
 from cardan.system import layout
+from cardan.system.parts import GROUND
 from cardan.system.state import FloatArray, State
 from cardan.system.system import System
 
@@ -17,7 +18,6 @@ LONGEST: Final = 0.01  # of the size, or rad: beyond such a displacement no cont
 NEAR_EDGE: Final = 1e-6  # of the range of a parameter
 SAME: Final = 1e-9  # of the size: both ends of a shape are one point
 WAY: Final = "make the shapes larger or less curved, or end the motion earlier"
-GROUND: Final = "ground"
 SEAM: Final = "where its ends meet in a corner"
 AROUND: Final = (
     "make this shape periodic, with periodic=True of Curve, Curve.interpolate or Surface, or period= of traced, or end "

@@ -148,7 +148,7 @@ class GeneralizedAlpha(Integration):
         c[abi.TIME] = time
         k = self.reached
         if k < len(self.times) and abs(float(self.times[k]) - time) <= SAME_TIME * (abs(time) + h):
-            outputs = self._accelerations(problem, time, applied(e, time, q, new_v))
+            outputs = self._accelerations(problem, time, applied(e, time, self.q, self.v))
             self.results[k] = np.concatenate([[time], self.q, self.v, *outputs])
             c[abi.SAMPLE] += 1.0
         return abi.RUNNING

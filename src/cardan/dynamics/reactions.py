@@ -24,7 +24,7 @@ from cardan.lazy import LazyModule
 from cardan.math import euler
 from cardan.solvers.problem import Linear, Problem
 from cardan.system import check, layout
-from cardan.system.parts import Direction, Point
+from cardan.system.parts import GROUND, Direction, Point
 from cardan.system.relations import Place
 from cardan.system.state import FloatArray, State, Touch
 from cardan.system.system import IntArray, System
@@ -34,7 +34,6 @@ _reactions = LazyModule("cardan.dynamics._reactions")
 UNIQUE: Final = 1e-6  # force times extent, or torque, due to a random λ̃ of size one with Jᵀλ = 0: less is rounding
 UNCARRIED: Final = 1e-6  # of the largest force: a larger rest is a force that neither joints nor drivers can give
 SEED: Final = 0
-GROUND: Final = "ground"
 ROLLING: Final = ".roll"  # the rate row of a contact has its name, and this
 
 

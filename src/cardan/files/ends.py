@@ -16,9 +16,9 @@ from cardan.files.text import Path
 from cardan.files.units import quantity_of
 from cardan.files.values import Skip, Values, short, shown
 from cardan.joints import Coordinate, Joint, coordinate
-from cardan.mechanism import GROUND, Mechanism
+from cardan.mechanism import Mechanism
 from cardan.system import check
-from cardan.system.parts import Body, Direction, Frame, Point, _cross, _orthogonal_part, default_x
+from cardan.system.parts import GROUND, Body, Direction, Frame, Point, _cross, _orthogonal_part, default_x
 
 MOST_POINTS: Final = 100_000  # of a spline
 UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding

@@ -23,10 +23,10 @@ from cardan.files.units import Conversion, Units
 from cardan.files.values import Skip, short
 from cardan.joints import Coordinate
 from cardan.lazy import LazyModule
-from cardan.mechanism import GROUND, Mechanism
+from cardan.mechanism import Mechanism
 from cardan.system import check
 from cardan.system.display import Display
-from cardan.system.parts import Body, CountedAngle, Frame
+from cardan.system.parts import GROUND, Body, CountedAngle, Frame
 from cardan.system.state import Index, State
 from cardan.system.system import touches
 

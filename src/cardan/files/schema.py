@@ -12,8 +12,9 @@ from typing import Any
 from cardan.constraints.registry import KINDS, LENGTH_POWER
 from cardan.files import faces, looks, spec
 from cardan.files.units import UNITS
-from cardan.mechanism import GROUND, Mechanism
+from cardan.mechanism import Mechanism
 from cardan.system.display import ANGLES, LENGTHS
+from cardan.system.parts import GROUND
 
 NUMBER: dict[str, Any] = {"$ref": "#/$defs/number"}
 

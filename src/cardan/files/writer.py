@@ -25,13 +25,13 @@ from cardan.files.values import Source
 from cardan.geometry.shape import Shape as Geometry
 from cardan.joints import Coordinate, Joint
 from cardan.lazy import LazyModule
-from cardan.mechanism import GROUND, Mechanism
+from cardan.mechanism import Mechanism
 from cardan.shapes.curved import Curved
 from cardan.system import atomic, check
 from cardan.system import formulas as design
 from cardan.system.attachments import Attachment
 from cardan.system.display import DEFAULT
-from cardan.system.parts import Body, Direction, Frame, Point
+from cardan.system.parts import GROUND, Body, Direction, Frame, Point
 from cardan.system.state import State
 
 _faces = LazyModule("cardan.files.faces")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+GROUND = "ground"  # the name of the fixed body
 MASS_WORDS = ("mass", "inertia", "center")
 
 # A unit x is made orthogonal to z; below this sine the two directions do not define a frame.
