@@ -164,7 +164,7 @@ def update_counted_angles(ints, floats, q, out, work):
 
 @inner
 def add_turns(ints, floats, known, step, out, work):
-    """Whole turns of a long step to the counted angles in out, which are within half a turn of the known ones.
+    """Add the whole turns of a long step to the counted angles in out, within half a turn of the known ones before.
 
     step: (δr, δθ) of every body, A(out) in the workspace.  A rotation keeps its axis, so an angle about z changes by
     z·(A_b δθ_b − A_a δθ_a) if both bodies rotate about z, and by nearly that if they rotate nearly about z.

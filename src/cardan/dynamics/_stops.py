@@ -28,6 +28,7 @@ TINY = 1e-300  # against division by zero
 
 @inner
 def coordinate_of(job, stop, values):
+    """The coordinate of a stop [m or rad], from the values of its equations."""
     table = tail(integers_at(job[abi.STOPS]), abi.STOP * stop)
     return values[table[abi.STOP_ROW]] + floats_at(job[abi.FLOATS])[table[abi.STOP_PLACE]]
 

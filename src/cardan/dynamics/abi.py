@@ -131,7 +131,7 @@ SOLVE: Final = 1
     LOW_GAP,
     HIGH,
     HIGH_GAP,
-    WHOLE,
+    WHOLE,  # the step that is repeated up to the extreme of a coordinate; −1: it is taken as a whole; 0: neither
     UNEVEN,
     SHIFTED,
     MOST_STEP,

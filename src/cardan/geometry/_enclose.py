@@ -11,7 +11,7 @@ larger of w₀₀ − Σ|wᵢⱼ| and the least weight of the control points of 
 Bounds of derivatives follow from those of A and w by the quotient rule.
 
 Operations: ENCLOSE: out ← centre, e₁, e₂, radius.  DERIVATIVES: out ← bounds of |S_u|, |S_v|, …, |S_vvv|.
-Reads a shape's table, q (centre), step (half widths); work has :func:`work_size` floats.
+Reads a shape's table, q (centre), step (half widths); work has :func:`._workspace.enclosing` floats.
 """
 
 from math import sqrt
@@ -19,14 +19,9 @@ from math import sqrt
 from cardan._jit import cut, evaluator, inner, tail
 from cardan.geometry import abi
 from cardan.geometry._quotient import locate
+from cardan.geometry._workspace import MORE
 
-MORE = 36  # floats of scratch besides the coefficients
 CUBIC = 4  # coefficients
-
-
-def work_size(n, m):
-    """Floats of scratch for n × m coefficients per span."""
-    return 8 * n * m + MORE + 4 * n + 4 * m
 
 
 @inner
@@ -100,7 +95,7 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
                         D[4 * (j * n + i) + c] = rows[4 * (i * m + j) + c]
             n, m = m, n
         shift(D, n, 4 * m, place[2 * axis], place[2 * axis + 1])
-    # rows of m points: powers of t by those of s of a surface
+    # row i has the coefficients of sⁱ; in it, those of the powers of t if it is a surface
     w0 = D[3]
     unit = 1.0 / w0
     if op == abi.ENCLOSE:

@@ -22,6 +22,7 @@ TINY = 1e-15  # of the size of the step: nothing is left to improve
 # shift that vanishes with r keeps the convergence superlinear ([Yamashita2001]).
 SHIFT = 3e-2
 DAMP, FIRST_DAMPING = 8.0, 3e-2  # factor and first value of the damping after a step that does not reduce f
+SAME = 1e-9  # of the distance: two minima that are nearer to each other are one
 SINGULAR = 1e-12  # pivot of the Hessian, relative to |S_u|²
 
 ball_of = piece(BALL, 0, BALL)  # (balls, k)
@@ -135,7 +136,7 @@ def is_known(balls, count, patches, reach, distance, x):
             apart = 0.0
             for k in range(4):
                 apart = max(apart, abs(ball[2 + k] - x[k]) * ball[6 + k])
-            if apart <= max(reach * ball[10], 1e-9 * distance):
+            if apart <= max(reach * ball[10], SAME * distance):
                 return True
     return False
 

@@ -79,7 +79,7 @@ POLISH_PAIRS, POLISH_FIRST = 1000, 3000  # one polish per so many pairs at most,
 NEARLY = 1.05  # of the least distance: pairs of boxes around farther minima are discarded by their bounds
 SAME = 1e-3  # of the radius of a ball: a minimum this near to its centre is the same
 TRIAL, DIRECTION = ROWS_B + 22, ROWS_B + 26  # in the workspace: floats that rows of order two do not use
-NONE = plain(-1)
+NONE, ZERO = plain(-1), plain(0)
 
 entry_of = piece(ENTRY, 0, ENTRY)  # (heap, k)
 
@@ -277,7 +277,7 @@ def search(job, pose, x, options):
     loops = integers_at(job[T_PATCHES])[P_LOOPS] | integers_at(other[T_PATCHES])[P_LOOPS]
     rarely = (loops == 0) & (mode != ALL)
     status = FOUND
-    count = pair_count = tick - tick  # not literals, for which functions would be compiled once more
+    count = pair_count = ZERO
     deepest = inf
     bound = 0.0
     tried = 0.0

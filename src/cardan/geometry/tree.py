@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cardan.geometry import abi
-from cardan.geometry._workspace import SCRATCH
+from cardan.geometry._workspace import SCRATCH, enclosing
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.memory import Memory, address_of
 from cardan.geometry.patches import Patch
@@ -30,8 +30,8 @@ _FRONT = abi.TREE + 1  # integers of a tree before its patches
 
 def _work(header: Sequence[int]) -> int:
     """Floats of scratch of the evaluator and of the enclosure of a shape."""
-    n, m = header[abi.DEGREE_U] + 1, header[abi.DEGREE_V] + 1
-    return max(header[abi.WORK] + 18, 8 * n * m + 36 + 4 * n + 4 * m)
+    floats: int = max(header[abi.WORK] + 18, enclosing(header[abi.DEGREE_U] + 1, header[abi.DEGREE_V] + 1))
+    return floats
 
 
 @cache
