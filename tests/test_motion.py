@@ -1018,8 +1018,9 @@ def test_a_motion_is_read_by_body_and_by_coordinate_and_copies_by_value():
     assert "done" in repr(motion) and "4 times" in motion.text()
     with pytest.raises(cd.UnknownNameError, match=r"'crnk'.*did you mean 'crank'"):
         motion.positions("crnk")
-    with pytest.raises(cd.ModelError, match=r"coordinate got 'A'"):
-        motion.coordinate("A")
+    assert np.array_equal(motion.coordinate("A"), motion.coordinate(m["A"]))
+    with pytest.raises(cd.ModelError, match=r"coordinate was given <.*crank.*such as m\['A'\]"):
+        motion.coordinate("crank")
 
 
 def test_one_time_is_a_motion_of_one_state():

@@ -1390,7 +1390,7 @@ class Mechanism:
             made: Session = _session.Session(
                 self.system,
                 equations,
-                self._bodies,
+                self,
                 state,
                 mode=mode,
                 rate=rate,
@@ -1400,7 +1400,6 @@ class Mechanism:
                 formulation=formulation,
                 tolerance=tolerance,
                 probe=model._probe,
-                owner=self,
             )
         return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, NoReturn, SupportsIndex
 
@@ -96,7 +96,7 @@ class Session:
         self,
         system: System,
         equations: Callable[[], Equations],
-        bodies: Iterable[str],
+        owner: Any,
         state: Any,
         *,
         mode: str = "kinematic",
@@ -107,19 +107,18 @@ class Session:
         formulation: formulations.Formulation = "manifold",
         tolerance: float = verdict.TOLERANCE,
         probe: Callable[[Any, Any], tuple[str, Equations, str]],
-        owner: Any = None,
     ) -> None:
         """system: that of kinematics, which assembles the start.
 
         equations: returns the equations of motion; in a kinematic session with a size of each body for its mass.
         probe: gives the equations with one more coordinate, for its range.
-        owner: the mechanism whose bodies and joints its methods accept; None: they are not checked.
+        owner: the mechanism, whose bodies and joints the methods accept.
         """
         self._probed = probe
         self._owner = owner
         self._ended: tuple[str, ...] = ()  # contacts that ended in the last cycle
         self._made = system, equations
-        self._numbers = {name: k for k, name in enumerate(bodies)}
+        self._numbers = {name: k for k, name in enumerate(owner.bodies)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
         self.mode = check.choice(mode, "mode", MODES)
         if mode == "dynamic":
@@ -429,7 +428,7 @@ class Session:
         """
         bodies = (item,) if hasattr(item, "owner") else getattr(item, "bodies", ())
         other = next((body.owner for body in bodies if body.owner is not self._owner), None)
-        if other is not None and self._owner is not None:
+        if other is not None:
             raise ModelError(
                 f"{what} was given {item!r} of another mechanism ({other.name!r}); this session is of "
                 f"{self._owner.name!r}: use its own, or the name {name!r}"

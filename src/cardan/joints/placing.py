@@ -73,7 +73,7 @@ def _check_perpendicular(world: Frame, axis: Any, x: Any) -> None:
     cosine = float(np.dot(world.z, check.direction(x, "x=")))
     if abs(cosine) > PERPENDICULAR:
         way = tuple(np.round(world.x, 6).tolist())
-        given = tuple(map(float, x)), tuple(map(float, axis))
+        given = [tuple(np.asarray(one).tolist()) for one in (x, axis)]
         raise ModelError(
             f"x= is {given[0]}, at {math.degrees(math.acos(cosine)):.6g}° from axis= {given[1]}; it is the second "
             f"axis of the joint and must be perpendicular to the first: the nearest such is {way}"
