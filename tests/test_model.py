@@ -707,3 +707,21 @@ def test_a_misspelt_attribute_of_a_mechanism_is_refused():
         m.gravty = (0, 0, 0)
     m.gravity = (0, 0, -1.6)
     assert m.gravity == (0, 0, -1.6)
+
+
+def test_wrong_kinds_of_arguments_are_named(tmp_path):
+    m = cd.Mechanism()
+    screw = m.screw("thread", m.ground.frame(), m.body("nut").frame(), pitch=0.02)
+    with pytest.raises(cd.ModelError, match=r"'thread' \(screw\) has 2 coordinates, 'angle', 'displacement'; name one"):
+        m.simulate(0.01).coordinate(screw)
+    with pytest.raises(cd.ModelError, match="the units are 'mm'"):
+        m.save(tmp_path / "m.json", units="mm")
+    for call in (m.save, cd.load):
+        with pytest.raises(cd.ModelError, match="the file is 3; give its path"):
+            call(3)
+    with pytest.raises(cd.ModelError, match="the rates 3; they must be by joint"):
+        m.solve_rates(m.state, 3)
+    with pytest.raises(cd.ModelError, match="the pose is 'a'"):
+        cd.geometry.closest_pair(cd.geometry.sphere(1.0), (2.0, 0.0, 0.0), "a")
+    with m.session() as session, pytest.raises(AttributeError, match="mode"):
+        session.mode = "dynamic"

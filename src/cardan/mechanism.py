@@ -1319,6 +1319,8 @@ class Mechanism:
         """
         if not isinstance(state, State):
             raise ModelError(f"solve_rates got {state!r}; it must be a State, such as result.state")
+        if given is not None and not isinstance(given, Mapping):
+            raise ModelError(f"solve_rates got the rates {given!r}; they must be by joint, such as {{'A': 2.0}}")
         with self._at(state):
             return self._solve_rates(state, given or {})
 

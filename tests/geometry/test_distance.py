@@ -235,6 +235,40 @@ def test_a_trimmed_face_with_holes(count):
     assert count / 5 < edges < count
 
 
+def circle_of_parameters(radius):
+    """A circle around (0.5, 0.5) in the parameter plane."""
+    corners = np.array([[1, 0], [1, 1], [0, 1], [-1, 1], [-1, 0], [-1, -1], [0, -1], [1, -1], [1, 0]], dtype=float)
+    weights = [1.0, *[np.sqrt(0.5), 1.0] * 4]
+    return g.Curve(0.5 + radius * corners, weights, [0, 0, 0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1, 1], degree=2)
+
+
+@pytest.mark.parametrize("aside", [0.0, 1e-9, 1e-6])
+def test_above_the_centre_of_a_hole_all_points_of_its_edge_are_the_closest(aside):
+    plate = g.Surface(np.array([[[0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 1, 0]]], dtype=float), degree=1)
+    ring = g.Face(plate, [[circle_of_parameters(0.4)], [circle_of_parameters(0.2)]])
+    expected = np.hypot(0.2 - aside, 0.3)
+    for partner, pose, radius in ((0.5 + aside, 0.5, 0.3), None, 0.0), (g.sphere(0.05), (0.5 + aside, 0.5, 0.3), 0.05):
+        pair = g.closest_pair(ring, partner, pose)
+        assert -1e-12 < pair.distance - (expected - radius) < 1e-9  # the tolerance of the search
+        assert pair.margin < 1e-2  # it is not zero: boxes across the edge are left when the budget ends
+
+
+def test_a_trimmed_wave_and_a_torus():
+    """Judged by samples of the disc and the closed form of the torus."""
+    x, y = np.meshgrid(np.linspace(-1, 1, 6), np.linspace(-1, 1, 6), indexing="ij")
+    wave = g.Surface(np.stack([x, y, 0.3 * np.sin(3 * x + y) * np.cos(2 * y)], -1))
+    query = g.Distance(g.Face(wave, [[circle_of_parameters(0.3)]]), g.torus(0.6, 0.2))
+    r, t = np.meshgrid(0.3 * np.linspace(0, 1, 201), np.linspace(0, 2 * np.pi, 721), indexing="ij")
+    samples = wave.evaluate(np.stack([0.5 + r * np.cos(t), 0.5 + r * np.sin(t)], -1).reshape(-1, 2))
+    rng = np.random.default_rng(5)
+    for _ in range(8):
+        p = euler.normalize(rng.normal(size=4))
+        at = 2.0 * rng.normal(size=3)
+        local = (samples - at) @ euler.matrix(p)
+        sampled = np.abs(np.hypot(np.hypot(local[:, 0], local[:, 1]) - 0.6, local[:, 2]) - 0.2).min()
+        assert sampled - 1e-3 < query.closest((*at, *p)).distance <= sampled + 1e-12
+
+
 def test_bad_domains_are_named():
     s = bumpy(np.random.default_rng(0))
     with pytest.raises(cd.ModelError, match="at least one loop"):

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -42,6 +43,10 @@ Z: Final = (0.0, 0.0, 1.0)
 
 def save(m: Mechanism, path: Any, *, units: Mapping[str, str] | None = None) -> None:
     """See :meth:`cardan.Mechanism.save`."""
+    if not isinstance(path, str | PathLike):
+        raise ModelError(f"the file is {path!r}; give its path")
+    if units is not None and not isinstance(units, Mapping):
+        raise ModelError(f"the units are {units!r}; give them by quantity, such as {{'length': 'mm'}}")
     target = FilePath(path)
     suffix = target.suffix.lower()
     if suffix not in spec.SUFFIXES:

@@ -232,6 +232,28 @@ def improve(job, i, j, T, x, options, work):
             options[O_BALLS] += 1.0
 
 
+@inner
+def nearest_untrimmed(job, i, T, moved, stamps, tick):
+    """The root of b with the centre nearest to that of the root i of a, both without loops; −1 if there is none."""
+    other = tail(job, TREE)
+    nodes_a, nodes_b = integers_at(job[T_NODES]), integers_at(other[T_NODES])
+    found = NONE
+    if patch_of(integers_at(job[T_PATCHES]), links_of(nodes_a, i)[N_PATCH])[P_LOOPS] == 0:
+        A = node_of(floats_at(job[T_BOXES]), i)
+        nearest = inf
+        for n in range(other[T_ROOTS]):
+            if patch_of(integers_at(other[T_PATCHES]), links_of(nodes_b, n)[N_PATCH])[P_LOOPS] == 0:
+                if stamps[n] != tick:
+                    stamps[n] = tick
+                    move_node(other, n, T, moved)
+                B = moved_of(moved, n)
+                dx, dy, dz = A[0] - B[0], A[1] - B[1], A[2] - B[2]
+                d = dx * dx + dy * dy + dz * dz
+                if d < nearest:
+                    nearest, found = d, n
+    return found
+
+
 @jit
 def search(job, pose, x, options):
     """The closest pair; returns a status.
@@ -276,6 +298,10 @@ def search(job, pose, x, options):
     # minima outside a trimmed domain do not count, so that polishes from the smallest boxes are needed
     loops = integers_at(job[T_PATCHES])[P_LOOPS] | integers_at(other[T_PATCHES])[P_LOOPS]
     rarely = (loops == 0) & (mode != ALL)
+    # so that there is an upper bound from the beginning, each root of an edge is also a start: its points always count
+    starts = job[T_ROOTS] if loops != 0 else ZERO
+    start = NONE
+    limit = options[O_LIMIT]
     status = FOUND
     count = pair_count = ZERO
     deepest = inf
@@ -284,7 +310,14 @@ def search(job, pose, x, options):
     polishing = first = True
     while True:
         # 1. the next start of a polish, or the next pair to divide
-        if not first:
+        if first:
+            if start >= 0:
+                i = start
+                j = nearest_untrimmed(job, i, T, moved, stamps, tick)
+                polishing = j >= 0
+                if polishing:
+                    polishing = lower_bound(node_of(boxes_a, i), moved_of(moved, j), normal, limit) < limit
+        else:
             bound = inf
             if count > 0:
                 bound = heap[0]
@@ -311,6 +344,9 @@ def search(job, pose, x, options):
         limit = options[O_LIMIT]
         if (mode == LOCAL) | (bound >= limit):
             break
+        start += 1
+        if first & (start < starts):
+            continue
         # 2. the pairs of the roots, or of the children
         first_a, last_a, first_b, last_b = 0, job[T_ROOTS], 0, other[T_ROOTS]
         if not first:

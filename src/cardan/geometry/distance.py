@@ -71,7 +71,10 @@ def pose_of(value: Any) -> FloatArray:
     """Seven numbers of a pose: None for the identity, seven numbers, three (a translation), or a 4×4 matrix."""
     if value is None:
         return IDENTITY
-    p = np.asarray(value, dtype=float)
+    try:
+        p = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"the pose is {value!r:.80}; it must be three or seven numbers, or a 4×4 matrix") from None
     if p.shape in ((4, 4), (3,)) and not np.isfinite(p).all():
         raise ModelError(f"the pose is {p.tolist()}; its numbers must be finite")
     if p.shape == (4, 4):
@@ -212,7 +215,10 @@ class Distance:
         o = self._options.tolist()
         distance = o[_DISTANCE]
         if not isfinite(distance):
-            raise ModelError("no closest pair was found: a shape has no points inside its domain")
+            raise ModelError(
+                f"no closest pair was found in {int(o[abi.O_PAIRS]):,} pairs of boxes; increase budget=, if both "
+                "shapes have points inside their domains"
+            )
         far = o[abi.O_POINT_A : abi.O_POINT_A + 6]
         margin = max(distance - o[abi.O_LOWER], 0.0) + self._rounding + EPSILON * max(*far, -min(far))
         patches = int(o[abi.O_PATCH_A]), int(o[abi.O_PATCH_B])

@@ -120,7 +120,7 @@ class Session:
         self._made = system, equations
         self._numbers = {name: k for k, name in enumerate(owner.bodies)}
         self.hand = check.choice(hand, "hand", HAND_KINDS)
-        self.mode = check.choice(mode, "mode", MODES)
+        self._mode = check.choice(mode, "mode", MODES)
         if mode == "dynamic":
             refuse_jumps(system)
         self.rate = check.positive(rate, "rate")
@@ -420,6 +420,11 @@ class Session:
         on the face without friction.  stiffness, damping: as of a spring, see :meth:`grasp`.
         """
         return self._take(body, point, "push", ("spring", stiffness, damping), direction)
+
+    @property
+    def mode(self) -> str:
+        """Whether it is "kinematic" or "dynamic"."""
+        return self._mode
 
     def _check_own(self, what: str, item: Any, name: str) -> None:
         """ModelError if a body, joint or coordinate is of another mechanism.

@@ -194,7 +194,10 @@ class Joint:
         rule = self.kind.coordinates.get(name) if isinstance(name, str) else None
         if rule is None:
             offered = ", ".join(map(repr, self.kind.coordinates)) or "none"
-            raise ModelError(f"joint {self.name!r} ({self.kind.name}) has no coordinate {name!r}; it has {offered}")
+            what = f"joint {self.name!r} ({self.kind.name})"
+            if name is None and self.kind.coordinates:
+                raise ModelError(f"{what} has {len(self.kind.coordinates)} coordinates, {offered}; name one of them")
+            raise ModelError(f"{what} has no coordinate {name!r}; it has {offered}")
         kind, features = rule(*self.ends)
         return Coordinate(kind, features, dict(self.angles).get(name), self.name, name, *self.ends)
 
