@@ -1472,7 +1472,10 @@ class Mechanism:
         """The equations of motion with these masses, gravity and loads."""
         bodies = list(self._bodies.values())
         limits = [joint for joint in self._joints.values() if joint.kind is joints.limit]
-        stops = [_equations.Stop(joint.name, *joint.relations[0].parameters) for joint in limits]
+        stops = [
+            _equations.Stop(joint.name, *joint.relations[0].parameters, is_turn=joint.ends[0].is_turn)
+            for joint in limits
+        ]
         bundles = [joints.held(joint) if joint in limits else joint for joint in self._joints.values()]
         bundles += self._rate_rows.values()
         bundles = [_followed(bundle) for bundle in bundles] if follow else bundles

@@ -54,6 +54,61 @@ def test_long_steps_end_at_a_limit_after_many_turns(options):
     assert found.coordinate(m["axle"])[-1] == pytest.approx(100.0, abs=1e-9)
 
 
+def spinning(rate: float, excess: float, torque: float = 0.0) -> tuple[cd.Mechanism, cd.State, float]:
+    """A wheel whose rim point passes a bound of its height for a short time in every turn, and the angle there."""
+    m = rotor()
+    m.torque("pull", m["wheel"], (0, 0, torque))
+    m.limit("far", m["axle"], lower=-1e9)
+    m.limit("top", cd.coordinate(m.ground.frame(), m["wheel"].frame((1, 0, 0)), "y"), upper=1.0 - excess)
+    return m, m.solve_rates(m.assemble().state, {"axle": rate}), np.arcsin(min(1.0, 1.0 - excess))
+
+
+@pytest.mark.parametrize("rate", [50.0, 300.0, 1000.0])
+@pytest.mark.parametrize("excess", [1e-2, 1e-5])
+@pytest.mark.parametrize("turn", [None, 0.1, 0.45])
+def test_a_stop_is_reached_in_the_first_turn_however_long_a_step_could_be(rate, excess, turn):
+    """Velocities are constant in the axes of the wheel, so that the errors of steps do not limit these.
+
+    turn [rad]: of a constant step.
+    """
+    m, start, angle = spinning(rate, excess)
+    found = m.simulate(0.1, start, step=None if turn is None else turn / rate)
+    assert found.ok and found.events[0][1:] == ("top", "reached")
+    assert found.events[0].time * rate == pytest.approx(angle, abs=1e-8)
+    assert found.coordinate(m["axle"]).max() == pytest.approx(angle, abs=1e-8)  # where it rests
+
+
+@pytest.mark.parametrize("torque", [10.0, 1000.0])
+def test_a_stop_is_reached_in_the_first_turn_of_a_wheel_that_starts(torque):
+    m, start, angle = spinning(0.0, 1e-5, torque)
+    found = m.simulate(10.0, start)
+    assert found.events[0].time == pytest.approx(np.sqrt(2.0 * angle / torque), rel=1e-8)
+
+
+@pytest.mark.parametrize("method", ["adams", "rk4", "dopri5"])
+def test_a_constant_step_in_which_a_stop_could_be_passed_is_refused_with_one_that_works(method):
+    m, start, angle = spinning(300.0, 1e-5)
+    found = m.simulate(0.1, start, step=0.01, method=method)
+    assert found.status == "step too large" and not found.events
+    assert found.reason.startswith("a step turns a body by 3 rad at t = 0 s, so that it could pass limit 'top' and")
+    step = float(found.reason.split("use a step of ")[1].split(" s")[0])
+    assert m.simulate(0.1, start, step=step, method=method).events[0].time * 300 == pytest.approx(angle, abs=1e-8)
+
+
+def test_a_constant_step_is_refused_where_a_wheel_becomes_too_fast():
+    m, start, _ = spinning(0.0, -1e-3, TORQUE)  # it never reaches the bound
+    found = m.simulate(10.0, start, step=0.02)
+    assert found.status == "step too large" and found.reason.startswith("a step turns a body by 0.5")
+    assert found.times[-1] == pytest.approx(2.5, abs=0.05)
+
+
+def test_limits_of_the_angle_of_a_hinge_do_not_shorten_steps():
+    m = rotor()
+    m.limit("end", m["axle"], upper=900.0)
+    found = m.simulate(1.0, m.solve_rates(m.assemble().state, {"axle": 1000.0}))
+    assert found.steps < 150 and [event.time for event in found.events] == pytest.approx([0.9], abs=1e-9)
+
+
 @pytest.mark.parametrize("options", [{"rtol": 1e-6}, {"step": 0.1}], ids=str)
 def test_long_steps_of_an_angle_between_two_bodies_that_rotate(options):
     """A second wheel rotates three times as fast relative to the first one: four times as fast as seen from ground."""

@@ -22,7 +22,7 @@ from cardan.dynamics import abi
 from cardan.dynamics.equations import Equations
 from cardan.dynamics.functions import NotFiniteError
 from cardan.dynamics.generalized_alpha import GeneralizedAlpha
-from cardan.dynamics.integrate import STABILIZATIONS, TABLEAUS, Event, Integration
+from cardan.dynamics.integrate import MOST_TURN, STABILIZATIONS, TABLEAUS, Event, Integration
 from cardan.dynamics.pushes import Push
 from cardan.dynamics.reactions import ConstraintForces
 from cardan.errors import ModelError
@@ -44,6 +44,7 @@ SINGULAR: Final = 1e-4  # of the largest: a smaller singular value of J tends to
 DEPENDENT: Final = 1e-12  # of the largest: a smaller one is zero, of redundant equations
 MOST_EXAMINED: Final = 200  # bodies: larger mechanisms are not examined for singular poses
 MOST_NAMED: Final = 4  # constraints
+SHORTER: Final = 0.8  # of the largest step that turns no body too far: the step that is proposed
 ENDING: Final = 1e-6  # of the duration: a contact that ends within it ended the run
 KEPT: Final = "earlier results are kept; resume() continues"
 UNREACHED: Final = (SimulationStatus.STEP_TOO_LARGE, SimulationStatus.STEP_TOO_SMALL)
@@ -206,6 +207,9 @@ def _go_on(
     status, reason = SimulationStatus.DONE, ""
     try:
         while code == abi.RUNNING:
+            if run.turns_far:
+                status, reason = SimulationStatus.STEP_TOO_LARGE, _of_turn(run)
+                break
             code = run.advance(last, chunk)
             if progress is not None:
                 progress((run.time - first) / (last - first))
@@ -234,7 +238,7 @@ def _go_on(
             run.events += [Event(run.time, name, "contact ended") for name in lost]
             run.end_here()
         reason = f"{words} at t = {run.time:g} s; earlier results are kept"
-    if status in UNREACHED:
+    if status in UNREACHED and not run.turns_far:
         reason += _driver_reason(run) or _singular_reason(run)
     if code == abi.NOT_CLOSED and (unmet := _contradicted_rates(run)):
         reason = f"no velocities satisfy the drivers, the joints and the rate rows at t = {run.time:g} s ({unmet})"
@@ -250,6 +254,17 @@ def _go_on(
         redundant=bool(c[abi.REDUNDANT]),
         events=run.events,
         run=(run, last),
+    )
+
+
+def _of_turn(run: Integration) -> str:
+    """A constant step that turns a body too far to find stops within it, in words."""
+    most = float(run.control[abi.TURN_STEP])
+    names = [stop.name for stop in run.equations.stops if not stop.is_turn]
+    return (
+        f"a step turns a body by {MOST_TURN * run.step / most:.3g} rad at t = {run.time:g} s, so that it could pass "
+        f"{'limits' if len(names) > 1 else 'limit'} {listed(names[:MOST_NAMED])} and return; use a step of "
+        f"{SHORTER * most:.2g} s, or rtol"
     )
 
 

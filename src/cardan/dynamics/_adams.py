@@ -255,19 +255,21 @@ def next_step(control):
     control[abi.HOLD] += 1.0
     if control[abi.KNOWN] <= control[abi.ORDER] + 1.0 or control[abi.HOLD] <= control[abi.ORDER] + 2.0:
         control[abi.FRESH] = 1.0
+    most = min(control[abi.MOST_STEP], SAFETY * control[abi.TURN_STEP])
     is_due = control[abi.HOLD] > k and (growth > WORTH_GROWTH or growth < SAFETY)
     is_starting = control[abi.REFUSED] == 0.0 and growth > GROW
-    if is_due or is_starting or (k < control[abi.ORDER] and growth > 1.0):
-        control[abi.STEP] = min(control[abi.STEP] * min(GROW, max(REDUCE, growth)), control[abi.MOST_STEP])
+    is_far = control[abi.STEP] > control[abi.TURN_STEP]
+    if is_due or is_starting or is_far or (k < control[abi.ORDER] and growth > 1.0):
+        control[abi.STEP] = min(control[abi.STEP] * min(GROW, max(REDUCE, growth)), most)
         control[abi.HOLD] = 0.0
         control[abi.FRESH] = 1.0
 
 
 @inner
 def next_chunk(control):
-    """Steps left; none after a constant step that is too large."""
-    is_too_large = control[abi.RTOL] == 0.0 and control[abi.LAST_ERROR] > abi.MOST_ERROR
-    return 0.0 if is_too_large else control[abi.CHUNK] - 1.0
+    """Steps left; none if a constant step was too large, or the next one would turn a body too far."""
+    is_too_large = control[abi.LAST_ERROR] > abi.MOST_ERROR or control[abi.STEP] > control[abi.TURN_STEP]
+    return 0.0 if control[abi.RTOL] == 0.0 and is_too_large else control[abi.CHUNK] - 1.0
 
 
 @inner

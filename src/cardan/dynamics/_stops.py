@@ -7,8 +7,11 @@ A coordinate may pass a bound and return within a step.  Its cubic by Hermite, f
 
     c(s) = c₀ + m₀ s + (3Δ − 2m₀ − m₁) s² + (m₀ + m₁ − 2Δ) s³,   0 ≤ s ≤ 1,   Δ = c₁ − c₀,   m = h ċ,
 
-then has its extreme beyond the bound.  WHOLE ← the step, which is repeated up to there.  If the bound is passed there,
-that pose begins the search for the event.  If not, the whole step is taken.
+then has its extreme beyond the bound, or nearer to it than the cubic is exact.  WHOLE ← the step, which is repeated up
+to there.  If the bound is passed there, that pose begins the search for the event.  If not, the whole step is taken.
+
+This holds if a step is short compared to a turn of any body.  The errors of steps do not ensure that: velocities are in
+the axes of bodies, and those of a body that rotates uniformly are constant.  KEEP therefore computes TURN_STEP.
 """
 
 from math import sqrt
@@ -23,6 +26,7 @@ EVENT_STEP = 1e-13  # of a step: a bracket of an event is not made smaller
 NEUTRAL = 1e-12  # of the largest multiplier: a stop that pulls by less neither pushes nor pulls
 INSIDE = 1e-3  # of a bracket: an event is sought no nearer to its ends
 DIFFERENCE = 1e-4  # of a step: rates of coordinates are differences over this time
+UNSURE = 1e-2  # of the second and third order of a cubic: its error, with rotations twice as far as MOST_TURN
 TINY = 1e-300  # against division by zero
 
 
@@ -87,11 +91,22 @@ def keep_gaps(job, control, q, v, multipliers, work):
     for k in range(job[abi.STOP_COUNT]):
         own = tail(floats_at(job[abi.BOUNDS]), abi.BOUND * k)
         own[abi.RATE] = (coordinate_of(job, k, values) - own[abi.START]) / (DIFFERENCE * control[abi.STEP])
+    control[abi.TURN_STEP] = control[abi.MOST_TURN] / largest_spin(job, v)
+
+
+@inner
+def largest_spin(job, v):
+    """The largest |ω| of a body [rad/s], not zero."""
+    largest = TINY
+    for k in range(job[abi.BODIES]):
+        w = tail(v, WIDTH * k + 3)
+        largest = max(largest, sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]))
+    return largest
 
 
 @inner
 def passed_within(job, control, q, v, work):
-    """The part of the step after which a coordinate that returns is farthest beyond a bound; 1 if there is none."""
+    """The part of the step after which a coordinate that returns may be farthest beyond a bound; 1 if there is none."""
     h = control[abi.STEP]
     part = 1.0
     farthest = EVENT_GAP
@@ -108,7 +123,8 @@ def passed_within(job, control, q, v, work):
             root = sqrt(max(0.0, square * square - 3.0 * cube * first))
             s = abs(first) / (root - square if first > 0.0 else root + square)
             c = own[abi.START] + s * (first + s * (square + s * cube))
-            beyond = own[abi.WEIGHT] * (c - own[abi.UPPER] if first > 0.0 else own[abi.LOWER] - c)
+            beyond = c - own[abi.UPPER] if first > 0.0 else own[abi.LOWER] - c
+            beyond = own[abi.WEIGHT] * (beyond + UNSURE * (abs(square) + abs(cube)))
             if beyond > farthest and INSIDE < s < 1.0 - INSIDE:
                 farthest = beyond
                 part = s

@@ -138,8 +138,10 @@ SOLVE: Final = 1
     STABILIZATION,
     GAIN,
     LARGEST_STEP,
+    MOST_TURN,  # [rad] of a body in a step; infinite if no stop needs it
+    TURN_STEP,  # [s] in which the fastest body turns so far
     CONTROL,
-) = range(44)
+) = range(46)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)

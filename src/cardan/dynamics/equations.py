@@ -17,11 +17,15 @@ from cardan.system.system import IntArray, System, ints_at
 
 
 class Stop(NamedTuple):
-    """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds."""
+    """A limit: the name of the constraint that holds its coordinate at a bound where it is reached, and its bounds.
+
+    ``is_turn``: its coordinate is the angle about an axis of a joint, whose rate is linear in the velocities of bodies.
+    """
 
     name: str
     lower: float
     upper: float
+    is_turn: bool = False
 
 
 class PoseAlgebra(NamedTuple):

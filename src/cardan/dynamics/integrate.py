@@ -29,6 +29,7 @@ FIRST_STEP: Final = 0.1  # first step of variable ones, times √(rtol/accelerat
 MOST_FIRST_STEP: Final = 1e-3  # of the duration
 MOST_STEP: Final = 1e-2  # of the duration, where none is given
 MOST_SMOOTH_STEP: Final = 0.1  # the same without limits, loads and functions of time, which may change within a step
+MOST_TURN: Final = 0.5  # rad of a body in a step, where stops could be passed and left within it
 MOST_EVENTS: Final = 20  # at one time, besides two per stop: a driver pushes against a stop
 LEAST_STEP: Final = 1e-13  # of the duration
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
@@ -161,6 +162,8 @@ class Integration:
         c[abi.LEAST_STEP] = LEAST_STEP * span
         is_smooth = not e.stops and e.forces is None and not drivers
         c[abi.MOST_STEP] = max_step or (MOST_SMOOTH_STEP if is_smooth else MOST_STEP) * span
+        c[abi.MOST_TURN] = MOST_TURN if any(not stop.is_turn for stop in e.stops) else np.inf
+        c[abi.TURN_STEP] = np.inf
         c[abi.ORDER] = VARIABLE_ORDER if rtol else FIXED_ORDER
         self.step = step or span
         self.events: list[Event] = []
@@ -263,6 +266,11 @@ class Integration:
         """Number of results so far."""
         return int(self.control[abi.SAMPLE])
 
+    @property
+    def turns_far(self) -> bool:
+        """Whether a constant step would turn a body so far that it could pass a stop and return."""
+        return bool(self.control[abi.RTOL] == 0.0 and self.step > self.control[abi.TURN_STEP])
+
     def begin(self, released: int = -1) -> int:
         """Start, or restart after an event: find the stops that hold, project pose and velocity, compute accelerations.
 
@@ -297,7 +305,7 @@ class Integration:
             a = np.abs(self._last_acceleration().reshape(-1, 2, 3)).max(axis=(0, 2), initial=0.0)
             largest = max(a[0] / c[abi.LENGTH], a[1], LEAST_ACCELERATION)
             first = FIRST_STEP * float(np.sqrt(c[abi.RTOL] / largest))
-            c[abi.STEP] = min(first, MOST_FIRST_STEP * self.step, c[abi.MOST_STEP])
+            c[abi.STEP] = min(first, MOST_FIRST_STEP * self.step, c[abi.MOST_STEP], c[abi.TURN_STEP])
         return status
 
     def _is_pushed(self, status: int, before: Mark, soon: float = 0.0) -> bool:
@@ -506,7 +514,7 @@ class Integration:
             return self._runge_kutta(self.method, steps, until)
         if c[abi.RTOL] == 0.0 and c[abi.KNOWN] < FIXED_ORDER:
             while c[abi.KNOWN] < FIXED_ORDER:
-                if steps <= 0:
+                if steps <= 0 or self.turns_far:
                     return abi.RUNNING
                 status = self._runge_kutta(START, 1, until)
                 steps -= 1

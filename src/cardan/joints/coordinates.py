@@ -83,6 +83,11 @@ class Coordinate:
         return str(KINDS[self.kind].unit)
 
     @property
+    def is_turn(self) -> bool:
+        """Whether it is the angle of a joint about an axis that is fixed in both bodies."""
+        return self.kind == self.name == "angle" and bool(self.joint)
+
+    @property
     def bodies(self) -> tuple[Body, Body]:
         return self.a.body, self.b.body
 
