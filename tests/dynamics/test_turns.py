@@ -72,7 +72,7 @@ def test_a_stop_is_reached_in_the_first_turn_however_long_a_step_could_be(rate, 
     turn [rad]: of a constant step.
     """
     m, start, angle = spinning(rate, excess)
-    found = m.simulate(0.1, start, step=None if turn is None else turn / rate)
+    found = m.simulate(1.0, start, step=None if turn is None else turn / rate, times=np.linspace(0.0, 1.0, 11))
     assert found.ok and found.events[0][1:] == ("top", "reached")
     assert found.events[0].time * rate == pytest.approx(angle, abs=1e-8)
     assert found.coordinate(m["axle"]).max() == pytest.approx(angle, abs=1e-8)  # where it rests
