@@ -10,6 +10,7 @@ import pytest
 import cardan as cd
 from cad import steps
 from cad.test_step import four_bar
+from cardan.cad import step
 
 HERE = steps.HERE
 SECONDS = 20.0
@@ -87,6 +88,15 @@ def test_broken_files_are_errors_that_name_the_file(content, tmp_path):
         cd.load_step(tmp_path / "missing.step")
     with pytest.raises(cd.ModelError, match="no such file"):
         cd.load_step(tmp_path)
+
+
+def test_a_part_without_a_finite_volume_is_an_error(content, tmp_path, monkeypatch):
+    """As seed 3 below, whose volume takes twenty seconds."""
+    (tmp_path / "endless.step").write_bytes(content)
+    read = step._with_arrays
+    monkeypatch.setattr(step, "_with_arrays", lambda part, table: read(part, table) | {"volume": np.inf})
+    with pytest.raises(cd.ModelError, match=r"endless.step cannot be read as STEP: the volume of part '.*' is inf m³"):
+        cd.load_step(tmp_path / "endless.step")
 
 
 @pytest.mark.long

@@ -49,6 +49,10 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
     names: set[str] = set()
     for node in found["tree"]:
         _collect(node, (), HERE, None, parts, placed, names)
+    for one in placed:
+        if not np.isfinite([one.volume, *one.center, *np.ravel(one.inertia)]).all():
+            reason = f"the volume of part {one.name!r} is {one.volume:g} m³, so numbers of its faces must be wrong"
+            raise ModelError(f"{file} cannot be read as STEP: {reason}")
     return Assembly(file, found["unit"], placed)
 
 
