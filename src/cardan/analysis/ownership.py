@@ -40,7 +40,8 @@ def chosen_coordinate(item: Any, of: str | None, source: tuple[Any, int] | None)
     check_own("coordinate", item, source)
     if isinstance(item, Joint):
         words = tuple(item.kind.coordinates)
-        item = item.of(words[0] if of is None and len(words) == 1 else of)  # type: ignore[arg-type]
+        word: Any = words[0] if of is None and len(words) == 1 else of
+        item = item.of(word)  # None is refused with the names of the coordinates
     if not isinstance(item, Coordinate):
         raise ModelError(f"coordinate was given {item!r}; it must be a joint or a coordinate, such as m['A']")
     return item
