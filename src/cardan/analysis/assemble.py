@@ -13,7 +13,7 @@ from cardan.analysis.chunks import worker_count
 from cardan.analysis.options import AssemblyOptions
 from cardan.analysis.result import AssemblyResult, Status
 from cardan.analysis.starts import Start, start_angles, start_coordinates, start_time
-from cardan.coordinates import formulations, verdict
+from cardan.coordinates import formulations, relative, verdict
 from cardan.errors import ModelError
 from cardan.solvers.abi import Outcome
 from cardan.system.state import FloatArray
@@ -63,7 +63,8 @@ def assemble(
     began = time.perf_counter()
     deadline = None if options.max_seconds is None else began + options.max_seconds
     threads = 1 if workers is None else _checked_workers(workers, options)
-    formulations.refuse_unsupported(system, options.formulation)
+    if options.formulation in relative.FORMULATIONS:
+        formulations.refuse_unsupported(system, options.formulation)
     task = Task(options, deadline, start_time(start, at_time), threads)
     coordinates = start_coordinates(system, start)
     near = start_angles(system, start)

@@ -76,7 +76,7 @@ class End(NamedTuple):
 def solve(system: System, q: FloatArray, task: Task) -> End:
     """Solve one connected piece from solver coordinates q."""
     end = _solve(system, q, task)
-    if task.options.contact_restarts and system.index.contacts and end.run.outcome is Outcome.CONVERGED:
+    if system.index.contacts and end.run.outcome is Outcome.CONVERGED and task.options.contact_restarts:
         return _until_contact(system, end, task)
     return end
 

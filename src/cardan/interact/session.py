@@ -126,7 +126,7 @@ class Session:
         self.rate = check.positive(rate, "rate")
         self._hands: list[Hand | None] = [None] * abi.MOST_HANDS
         self._lock = threading.Lock()
-        self._acquire, self._let_go = self._lock.acquire, self._lock.release
+        self._right: list[None] = [None]  # to use the session: taken by pop, which is atomic and faster than a lock
         self._recording: Record | None = None
         self._servo: Servo | None = None
         self._events: list[SessionEvent] = []
@@ -570,20 +570,25 @@ class Session:
         While the joints of a session with closed=False are open, it is one step of the solver: MOVING, then IDLE once
         the verdict is met, or STUCK if another step would not reduce the residuals.
         """
-        if self._servo is not None or not self._acquire(False):
-            raise self._busy()
         try:
+            self._right.pop()
+        except IndexError:
+            raise self._busy() from None
+        try:
+            if self._servo is not None:
+                raise self._busy()
             status: int = self._kernel(self._places)
-            if self._closing is None and self._system.has_contacts:
+            closing = self._closing
+            if closing is not None:
+                return MOVING if status == RUNNING else closing.status()
+            if self._system.has_contacts:
                 if status >= abi.SATURATED:
                     self._note_contacts()
                 elif status != abi.IDLE:
                     self._ended = ()
-        finally:
-            self._let_go()
-        if self._closing is None:
             return status
-        return MOVING if status == RUNNING else self._closing.status()
+        finally:
+            self._right.append(None)
 
     def _note_contacts(self) -> None:
         """Events of the contacts that end within the step that failed, once."""
@@ -724,7 +729,6 @@ class Session:
             finally:
                 with _Exclusive(self):
                     self._is_closed = True
-                self._lock.acquire()  # never released: every later use is refused
 
     def __enter__(self) -> Session:
         self._check_open()
@@ -743,7 +747,10 @@ class Session:
 
 
 class _Exclusive:
-    """A block in which no other thread may use the session; its servo waits."""
+    """A block in which no other thread may use the session; its servo waits.
+
+    The lock excludes the servo and other blocks, the right excludes cycles too; a session that is closed keeps it.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -752,10 +759,22 @@ class _Exclusive:
         self._servo = self._session._servo
         if self._servo is not None:
             self._servo.pause()
-        if not self._session._lock.acquire(timeout=PAUSE if self._servo is not None else 0.0):
-            raise self._session._busy()
+        try:
+            if not self._session._lock.acquire(timeout=PAUSE if self._servo is not None else 0.0):
+                raise self._session._busy()
+            try:
+                self._session._right.pop()
+            except IndexError:
+                self._session._lock.release()
+                raise self._session._busy() from None
+        except SessionError:
+            if self._servo is not None:
+                self._servo.resume()
+            raise
 
     def __exit__(self, *unused: Any) -> None:
+        if not self._session._is_closed:
+            self._session._right.append(None)
         self._session._lock.release()
         if self._servo is not None:
             self._servo.resume()

@@ -99,8 +99,10 @@ class Problem:
 
     def residual(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """f(q), unscaled, shape (rows,)."""
-        out: NDArray[np.float64] = np.zeros(self.rows)
-        self._call(self.evaluate, abi.RESIDUAL, self.ints, self.floats, q, _EMPTY, out, _EMPTY, self._work())
+        rows, _, _, _, work = self.sizes
+        out: NDArray[np.float64] = np.zeros(rows)
+        tables = self.ints, self.floats
+        _blocks.call_at(self.evaluate, abi.RESIDUAL, *tables, q, _EMPTY, out, _EMPTY, np.empty(work))
         return out
 
     def entries(self, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -199,7 +199,7 @@ class System:
         """
         authored: FloatArray = _joined([body._packed for body in bodies], np.float64)
         source = Source(
-            tuple([body.name for body in bodies]),
+            tuple([body._name for body in bodies]),
             tuple([body._serial for body in bodies]),
             authored.reshape(len(bodies), layout.POSE),
             tuple([bundle.name for bundle in bundles for _ in bundle.relations]),
@@ -283,13 +283,14 @@ class System:
     def _pack(self, source: Source) -> None:
         self._packed, self._nodes = source, None
         self._cache: dict[Any, Any] = {}
-        self._shared: dict[Any, Any] = {}  # derived tables of the systems of all values of the parameters
+        # derived tables of the systems of all values of the parameters
+        self._shared: dict[Any, Any] = self._cache if source.book is None else {}
         self.values = source.drawn
         self.variables = source.variables
         self.variable_names = source.variables.names
         angles = source.angles
         self.names = source.names
-        self.index = Index({name: k for k, name in enumerate(self.names)})
+        self.index = Index(zip(self.names, range(len(self.names)), strict=True))
         self.authored = source.authored
         columns = zip(*source.records, strict=True) if source.records else _EMPTY
         primitives, ints, floats, powers, signals, _, _, _, timed, pairs = columns
@@ -393,7 +394,8 @@ class System:
         scratch = np.empty(self.ints.size + 2 * count + 3, dtype=np.int64)
         points: FloatArray = np.empty(3 * count + 3)
         measures = np.empty(3 * count + 3)
-        absolute = self.cached("absolute", self._has_absolute)
+        is_plain = self._plain and not self._packed.rate_records  # as most are: faster than a look-up
+        absolute = not is_plain and self.cached("absolute", self._has_absolute)
         given = (self.ints, self.floats, _RODS, numbers, absolute)
         offsets = self._packed.offsets
         drawn = self.authored if offsets is None else np.vstack([self.authored, np.pad(offsets, ((0, 0), (0, 4)))])
@@ -808,7 +810,7 @@ class System:
         """What make() returned the first time: derived tables, shared by all callers."""
         found = self._cache.get(key)
         if found is None:
-            if key in _SHARED or key[0] in _SHARED:
+            if self._shared is not self._cache and (key in _SHARED or key[0] in _SHARED):
                 found = self._shared.get(key)
                 if found is None:
                     found = self._shared[key] = make()
