@@ -11,7 +11,7 @@ import numpy as np
 
 from cardan.constraints.signal import Signal
 from cardan.errors import ModelError, UnknownNameError
-from cardan.system.formulas import Formula, plain, sqrt
+from cardan.system.formulas import Formula, are_floats, plain, sqrt
 
 Triple: TypeAlias = tuple[float, float, float]
 Quadruple: TypeAlias = tuple[float, float, float, float]
@@ -103,15 +103,19 @@ def mass(value: Any, what: str) -> float:
 
 def numbers(value: Any, count: int, what: str, kind: Any = number) -> tuple[float, ...]:
     """A tuple of that many finite floats, or of quantities if that is the kind."""
-    if type(value) in (tuple, list) and len(value) == count:  # the common case, fast
-        if all([type(item) is float and math.isfinite(item) for item in value]):
-            return tuple(value)
+    if type(value) is tuple or type(value) is list:
+        items = value
+    elif type(value) is np.ndarray and value.dtype == float and value.ndim:
+        items = value.tolist()
     elif isinstance(value, str | bytes | Mapping | Set):
         raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers in order")
-    try:
-        items = value.tolist() if type(value) is np.ndarray and value.dtype == float and value.ndim else list(value)
-    except TypeError:
-        raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers") from None
+    else:
+        try:
+            items = list(value)
+        except TypeError:
+            raise ModelError(f"{what} is {_short(value)}; it must be {count} numbers") from None
+    if len(items) == count and are_floats(items) and all(map(math.isfinite, items)):  # the common case, fast
+        return tuple(items)
     if len(items) != count:
         raise ModelError(f"{what} has {len(items)} numbers, {_short(value)}; it must have {count}")
     try:
