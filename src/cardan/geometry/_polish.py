@@ -129,7 +129,7 @@ def factor(h, fixed, v, shift, K):
 
 @inner
 def is_known(balls, count, patches, reach, near, x):
-    """Whether x is near the minimum of a ball: within ``reach`` of its radius, or ``near`` [m]; patches: their numbers."""
+    """Whether x is near the minimum of a ball: within ``reach`` of its radius, or ``near`` [m].  patches: numbers."""
     for n in range(count):
         ball = ball_of(balls, n)
         if ball[0] == patches[0] and ball[1] == patches[1]:
