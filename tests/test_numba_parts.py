@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import operator
 import re
 import subprocess
 import sys
@@ -253,7 +254,7 @@ def test_inner_functions_are_inlined():
     """forceinline: without it LLVM decides, and a process that loads kept code may run another copy."""
     options = {key: value for key, value in _jit._INLINE.items() if key != "forceinline"}
     assert calls_of(_jit.inner(long_function)) == 0
-    assert calls_of(numba.njit(**options, **_jit._OPTIONS)(long_function)) > 0
+    assert calls_of(numba.njit(**{**_jit._OPTIONS, **options})(long_function)) > 0
 
 
 def test_inner_functions_have_no_wrappers():
@@ -286,7 +287,7 @@ def test_without_the_classes_of_libraries_inner_functions_are_compiled_as_by_num
     module.__file__ = _jit.__file__
     with caplog.at_level(logging.INFO, "cardan"):
         exec(compile(source, _jit.__file__, "exec"), module.__dict__)
-    assert "pipeline_class" not in module._INLINE and "machine code" in caplog.text
+    assert "pipeline_class" not in {**module._INLINE, **module._OPTIONS} and "machine code" in caplog.text
     inner = module.inner(long_function)
 
     @_jit.jit
@@ -294,6 +295,62 @@ def test_without_the_classes_of_libraries_inner_functions_are_compiled_as_by_num
         return inner(x, 2)
 
     assert kernel(0.1) == pytest.approx(long_function(0.1, 2), rel=1e-12)
+
+
+def test_signatures_of_operations_are_stored():
+    """Compiler.__init__, resolve_function_type: the second use of an operation is not typed again by Numba."""
+    asked = []
+
+    class Context:
+        name = "context"
+
+        def resolve_function_type(self, function, arguments, keywords):
+            asked.append((function, arguments))
+            return None if function is operator.matmul else object()
+
+    context, x, n = _jit._Typing(Context()), numba.types.float64, numba.types.intp
+    context._known = {}
+    assert context.name == "context"
+    first = context.resolve_function_type(operator.add, (x, x), {})
+    assert context.resolve_function_type(operator.add, (x, x), {}) is first
+    assert context.resolve_function_type(operator.add, (x, n), {}) is not first
+    assert len(asked) == 2
+    for function, arguments, keywords in (
+        (operator.matmul, (x, x), {}),  # no signature
+        (operator.add, (numba.types.float64[:], x), {}),  # arrays
+        (max, (x, x), {"key": x}),
+        (numba.types.Dispatcher(_jit.inner(long_function)), (x, n), {}),  # Numba compiles it when it is asked
+    ):
+        asked.clear()
+        for _ in range(2):
+            context.resolve_function_type(function, arguments, keywords)
+        assert len(asked) == 2
+
+    @_jit.jit
+    def kernel(x):
+        return x + 2.0 * x
+
+    _jit._Typing._known.clear()
+    assert kernel(0.5) == 1.5
+    assert any(arguments == (x, x) for _, arguments in _jit._Typing._known)
+
+
+def test_passes_that_change_nothing_are_omitted():
+    """define_pipelines, passes, finalize: the passes still have these names, and kernels are compiled without them."""
+    names = []
+
+    class Compiler(_jit._Compiler):
+        def define_pipelines(self):
+            (pipeline,) = super().define_pipelines()
+            assert pipeline.finalized
+            names.extend(item[0].__name__ for item in pipeline.passes)
+            return [pipeline]
+
+    compiled = numba.njit(**{**_jit._OPTIONS, "pipeline_class": Compiler})(long_function)
+    assert compiled(0.1, 2) == pytest.approx(long_function(0.1, 2), rel=1e-12)
+    numba_has = {name for name in dir(importlib.import_module("numba.core.compiler")) if name[0].isupper()}
+    assert set(_jit._Compiler.OMITTED) <= numba_has
+    assert "NopythonTypeInference" in names and not set(_jit._Compiler.OMITTED) & set(names)
 
 
 def test_kernels_count_no_references():

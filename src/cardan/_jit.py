@@ -44,7 +44,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numba
 import numpy as np
@@ -265,7 +265,7 @@ try:  # private, needed only for shorter compilation
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
 except ImportError:
-    log.info("Numba %s: inner functions are compiled to machine code, which is not needed", numba.__version__)
+    log.info("Numba %s: compilation takes longer, inner functions become machine code", numba.__version__)
 else:
 
     class _NoEnvironments:
@@ -297,14 +297,57 @@ else:
             self._ensure_finalized()
             return 0  # as for any function without a wrapper
 
-    class _InlineCompiler(Compiler):  # type: ignore[misc]
-        """Numba's compiler with :class:`_Inlined` as library."""
+    class _Typing:
+        """The typing context, which stores the signatures of operations on numbers and pointers.
+
+        Numba tries all definitions of an operator again at each of its uses: a fifth of the time of a compilation.
+        """
+
+        _known: ClassVar[dict[Any, Any]] = {}
+
+        def __init__(self, context: Any) -> None:
+            self._context = context
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._context, name)
+
+        def resolve_function_type(self, function: Any, arguments: Any, keywords: Any) -> Any:
+            """The signature of a call, or None."""
+            key = function, tuple(arguments)
+            found = self._known.get(key) if not keywords else None
+            if found is None:
+                found = self._context.resolve_function_type(function, arguments, keywords)
+                # calls of kernels are left to Numba, which compiles them here
+                simple = all(isinstance(kind, types.Number | types.Literal | types.CPointer) for kind in arguments)
+                if simple and found is not None and not keywords and not isinstance(function, types.Dispatcher):
+                    self._known[key] = found
+            return found
+
+    class _Compiler(Compiler):  # type: ignore[misc]
+        """Numba's compiler without passes that change nothing in kernels, which have no closures and no array
+        expressions."""
+
+        OMITTED = ("InlineClosureLikes", "NopythonRewrites")
+
+        def __init__(self, typing: Any, *others: Any) -> None:
+            super().__init__(_Typing(typing), *others)
+
+        def define_pipelines(self) -> Any:
+            pipelines = super().define_pipelines()
+            for pipeline in pipelines:
+                pipeline.passes = [item for item in pipeline.passes if item[0].__name__ not in self.OMITTED]
+                pipeline.finalize()
+            return pipelines
+
+    class _InlineCompiler(_Compiler):
+        """The same with :class:`_Inlined` as library."""
 
         def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
             library = _Inlined(target.codegen(), "inner")
             library.enable_object_caching()
             super().__init__(typing, target, library, *others)
 
+    _OPTIONS["pipeline_class"] = _Compiler
     _INLINE["pipeline_class"] = _InlineCompiler
 
 _thread = threading.local()
@@ -349,7 +392,7 @@ def inner(function: Kernel) -> Kernel:
     """
     if _skips_compilation():
         return function
-    compiled = numba.njit(**_INLINE, **_OPTIONS)(function)
+    compiled = numba.njit(**{**_OPTIONS, **_INLINE})(function)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -369,7 +412,7 @@ def exact_inner(function: Kernel) -> Kernel:
     """As :func:`inner`, for functions that :func:`exact` kernels call."""
     if _skips_compilation():
         return function
-    compiled = numba.njit(**_INLINE, **_EXACTLY)(function)
+    compiled = numba.njit(**{**_EXACTLY, **_INLINE})(function)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -423,7 +466,9 @@ def _cached_c_function(function: Callable[..., int], signature: Any, options: di
     try:
         from numba.core.ccallback import CFunc
 
-        compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options)
+        options = dict(options)
+        more = {name: options.pop(name) for name in ("pipeline_class",) if name in options}
+        compiled: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=options, **more)
         compile_it = compiled.compile
     except (ImportError, AttributeError, TypeError) as error:
         _give_up_cache(error)

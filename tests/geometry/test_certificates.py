@@ -7,6 +7,7 @@ import pytest
 
 import cardan as cd
 import distance_judge as judge
+from cardan.geometry import abi
 from distance_judge import judged, random_pose, rotation
 
 g = cd.geometry
@@ -42,6 +43,67 @@ def test_all_local_minima_of_two_surfaces():
     assert [pair.distance for pair in pairs] == pytest.approx(expected, abs=1e-9)
     for pair, q in zip(pairs, x, strict=True):
         assert np.concatenate(pair.parameters) == pytest.approx(q, abs=1e-6)
+
+
+def balls_of(query):
+    """Centres x, scales σ, radii ρ and distances of the balls of the last search."""
+    found = query._balls[: abi.BALL * int(query._options[abi.O_BALLS])].reshape(-1, abi.BALL)
+    return [(ball[2:6], ball[6:10], ball[10], ball[11]) for ball in found if ball[10] > 0.0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_pair_within_a_ball_is_closer_than_its_centre(seed):
+    a, b, pose = pair_of_patches(seed, 1.2)
+    query = g.Distance(a, b)
+    query.closest(pose)
+    rng = np.random.default_rng(seed)
+    one, two = judged(a), judged(b)
+    balls = balls_of(query)
+    assert balls
+    for x, sigma, rho, distance in balls:
+        d = rng.normal(size=(4000, 4))
+        d *= rho * rng.uniform(0.0, 1.0, (4000, 1)) ** 0.25 / np.linalg.norm(d, axis=1, keepdims=True)
+        q = x + d / sigma
+        q = q[((q >= 0.0) & (q <= 1.0)).all(axis=1)]
+        away = one(q[:, :2]) - (two(q[:, 2:]) @ rotation(pose[3:]).T + pose[:3])
+        assert np.linalg.norm(away, axis=1).min() >= distance - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "limit"),
+    [
+        (lambda u: u, lambda u: 50.0 + u**2 - u**3, 1.0),  # the third derivative: lower than at u = 0 beyond u = 1
+        (lambda u: u - u**2, lambda u: 1.0 - 1e-3 * u**3, 1.0),  # the second derivative: it returns to x = 0 at u = 1
+        (lambda u: u - u**2, lambda u: 10.0 - u**2 / 80.0, 0.5),  # 2f = 100 + u² ((1 − u)² − ¼) + …
+    ],
+)
+def test_balls_are_nearly_as_large_as_they_may_be(x, y, limit):
+    u = np.array([-1.0, -0.3, 0.6, 1.2])
+    curve = g.Curve.interpolate(np.stack([x(u), y(u)], axis=1), parameters=u)
+    query = g.Distance(curve, (0.0, 0.0))
+    pair = query.closest()
+    fine = np.linspace(-1.0, 1.2, 20001)
+    assert pair.distance == pytest.approx(np.hypot(x(fine), y(fine)).min(), abs=1e-8)
+    ((_, sigma, rho, _),) = [ball for ball in balls_of(query) if abs(ball[0][0]) < 1e-9]  # the first start
+    assert 0.6 * limit < rho / sigma[0] < 1.001 * limit
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_local_minima_of_a_point_and_a_polynomial_are_roots_of_its_derivative(seed):
+    """f' of a cubic is a polynomial of degree 5."""
+    rng = np.random.default_rng(seed)
+    p = [np.polynomial.Polynomial(rng.normal(size=4)) for _ in range(3)]
+    if seed == 0:
+        p = [np.polynomial.Polynomial(c) for c in ([0.0, 1.0, -1.0], [10.0, 0.0, -1.0 / 80.0], [0.0])]
+    f = sum(q * q for q in p)
+    roots = f.deriv().roots()
+    u = roots[np.abs(roots.imag) < 1e-9].real
+    u = [v for v in u if -2.0 < v < 2.0 and f.deriv(2)(v) > 0.0]
+    u += [v for v, slope in ((-2.0, 1.0), (2.0, -1.0)) if slope * f.deriv()(v) > 0.0]
+    at = np.linspace(-2.0, 2.0, 4)
+    curve = g.Curve.interpolate(np.stack([q(at) for q in p], axis=1), parameters=at)
+    found = [float(pair.parameters[0][0]) for pair in g.Distance(curve, (0.0, 0.0, 0.0)).minima()]
+    assert sorted(found) == pytest.approx(sorted(u), abs=1e-6)
 
 
 def test_minima_that_cannot_be_separated_are_refused():

@@ -386,3 +386,30 @@ def test_shapes_are_equal_if_their_values_are():
     made[0].evaluate(np.array([[0.0, 0.0, 1.0]]))  # a shape in use has addresses, which are not part of its value
     made[-1].evaluate(np.array([[0.5]]))
     assert made[0] == again[0] and made[-1] == again[-1]
+
+
+@pytest.mark.parametrize("name", ["surface", "curve", "sphere", "face", "mesh", "traced"])
+def test_shapes_do_not_change(name):
+    """Kernels read packed copies: a change would have no effect, or an effect on some results alone."""
+    grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0), [0.0], indexing="ij"), axis=-1)[:, :, 0]
+    surface = g.Surface(grid)
+    square = [g.Curve([(0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.8), (0.2, 0.2)], degree=1)]
+    shape = {
+        "surface": lambda: surface,
+        "curve": lambda: g.Curve(grid[0]),
+        "sphere": lambda: g.sphere(1.0),
+        "face": lambda: g.Face(surface, [square]),
+        "mesh": lambda: g.Mesh(np.eye(3), [(0, 1, 2)]),
+        "traced": lambda: g.traced(lambda u: (u, u * u, 0.0 * u), (0.0, 1.0)),
+    }[name]()
+    for attribute in ("radius", "bounds"):
+        with pytest.raises(cd.ReadOnlyError, match=f"^{attribute} of .* cannot be set"):
+            setattr(shape, attribute, 3.0)
+    for attribute in ("points", "weights", "knots", "vertices", "faces"):
+        value = getattr(shape, attribute, ())
+        for array in value if isinstance(value, tuple) else (value,):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+    copy = pickle.loads(pickle.dumps(shape))
+    with pytest.raises(cd.ReadOnlyError):
+        copy.radius = 3.0

@@ -1,12 +1,27 @@
-"""Balls around minima in which no pair is closer (the equations are in ``_search.py``).
+"""Balls around minima of f = ½ r·r in which no pair is closer.
+
+In lengths y = σ x, at y* + d:  r = r* + V d + s with |s| ≤ ½ M₂ |d|², where M₂ and M₃ bound |S''| and |S'''| of both
+shapes within the ball |d| ≤ ρ.  Let C = r*·∂²r, so that H = V Vᵀ + C.  Then
+
+    f − f* = g·d + ½ |V d + s|² + r*·s
+    ½ |V d + s|² ≥ ½ (1 − z) |V d|² − ½ (1/z − 1) |s|²   for 0 < z ≤ 1
+    r*·s ≥ ½ dᵀC d − D M₃ |d|³/6
+    g·d ≥ Σ |g_i| d_i²/ρ   over the parameters at active bounds.
+
+With z = min(½ M₂ ρ, 1): f ≥ f* in the ball if H − z V Vᵀ + diag(2|g|/ρ − z (1 − z) − D M₃ ρ/3) is positive definite,
+with M₃ of each shape in its own two rows.
+
+A search of all local minima needs balls without other minima: f increases along each ray from y*.  Its derivative is
+r·(V d + t) with |t| ≤ M₂ |d|², and in the same way, with z = ½ M₂ ρ < ⅔, it is positive if
+H − (3/2) z V Vᵀ + diag(|g|/ρ − (3/2) z − 2 z² − D M₃ ρ/2) is positive definite.
 
 Reads g, H and V of a polish and the derivative bounds of both trees; writes balls (:mod:`.abi`).
 """
 
-from math import floor, sqrt
+from math import floor, inf, sqrt
 
 from cardan._jit import cut, floats_at, inner, integers_at, tail
-from cardan.geometry._nodes import bounds_of, box_of, enclose, limits_of, links_of, norm, patch_of
+from cardan.geometry._nodes import bounds_of, box_of, dot, enclose, limits_of, links_of, norm, patch_of
 from cardan.geometry._polish import ball_of
 from cardan.geometry._workspace import BOUNDS_A, BOUNDS_B, CLIPPED, DX, FIXED, G, H, L, V, Y
 from cardan.geometry.abi import (
@@ -26,9 +41,10 @@ from cardan.geometry.abi import (
 )
 
 SHRINK = 0.7  # of the radius of a ball that is not certified
-LEAST = 1e-3  # of the radius that is tried: smaller balls are not sought
-ROUNDS = 5  # evaluations of the derivative bounds, within smaller and smaller balls
-FIRST_BALL = 0.5  # of the width of a root: the radius that is tried first
+LEAST = 1e-3  # of the radius that is tried first: smaller balls are not sought
+ROUNDS = 3  # evaluations of the derivative bounds, within balls of other radii
+CLOSE = 1.3  # ratio of a radius that is not certified to one that is: they are near enough to each other
+FIRST_BALL, GROW = 0.15, 3.0  # of the width of a root: the radius that is tried first; its factor if it is certified
 
 
 @inner
@@ -62,18 +78,27 @@ def bounds_near(tree, number, x, reach, out, work):
 
 
 @inner
-def holds(patches, h, g, fixed, sigma, lipschitz, rho, K):
-    """Whether H + diag(2|g|/ρ) − (Lρ/3) I is positive definite, in lengths y = σ x."""
-    good = True
+def holds(patches, h, g, v, fixed, sigma, bend, twists, rho, alone, K):
+    """Whether a ball of radius ρ has no closer pair; alone: and no other minimum.  bend: ½ M₂; twists: D M₃ of both
+    shapes."""
+    z = bend * rho
+    lost = min(z, 1.0)
+    less = lost * (1.0 - lost)
+    twist, edge = rho / 3.0, 2.0 / rho
+    if alone:
+        lost = 1.5 * z
+        less = lost + 2.0 * z * z
+        twist, edge = 0.5 * rho, 1.0 / rho
+    good = lost <= 1.0
     for i in range(4):
         for j in range(i + 1):
-            s = h[4 * i + j] / (sigma[i] * sigma[j])
+            s = (h[4 * i + j] - lost * dot(tail(v, 3 * i), tail(v, 3 * j))) / (sigma[i] * sigma[j])
             if (i & 1) >= patches[i >> 1][P_FREEDOMS] or (j & 1) >= patches[j >> 1][P_FREEDOMS]:
                 s = 1.0 if i == j else 0.0
             elif i == j:
-                s -= lipschitz * rho / 3.0
+                s -= less + twists[i >> 1] * twist
                 if fixed[i] != 0.0:
-                    s += 2.0 * abs(g[i]) / (sigma[i] * rho)
+                    s += edge * abs(g[i]) / sigma[i]
             for k in range(j):
                 s -= K[4 * i + k] * K[4 * j + k]
             if i == j:
@@ -85,8 +110,11 @@ def holds(patches, h, g, fixed, sigma, lipschitz, rho, K):
 
 
 @inner
-def ball_radius(job, numbers, patches, x, distance, work):
-    """ρ of the ball around the minimum x in which no point is closer; zero if there is none; σ in DX."""
+def ball_radius(job, numbers, patches, x, distance, alone, work):
+    """ρ of the ball around the minimum x in which no pair is closer; zero if there is none; σ in DX.
+
+    alone: a ball without other minima.
+    """
     v = cut(work, V, 12)
     g = cut(work, G, 4)
     h = cut(work, H, 16)
@@ -105,28 +133,32 @@ def ball_radius(job, numbers, patches, x, distance, work):
             rho = max(rho, FIRST_BALL * sigma[i] * (box[1] - box[0]))
         else:
             sigma[i] = 1.0
-    found = lipschitz = 0.0
-    inside = LEAST * rho
+    least = LEAST * rho
+    low, high = 0.0, inf  # certified, and not certified
+    bend = twist = other = 0.0  # ½ M₂; D M₃ of the second and of the first shape
+    inside = least
     rounds = 0
     while True:
-        if holds(patches, h, g, fixed, sigma, lipschitz, inside, K):
+        if holds(patches, h, g, v, fixed, sigma, bend, (other, twist), inside, alone, K):
             if rounds > 0:
-                found = max(found, inside)
-                if inside == rho:
-                    return found
+                low = inside
         else:
             if rounds == 0:  # H itself is not positive definite
                 return 0.0
             inside *= SHRINK
-            if inside > LEAST * rho:
+            if inside > max(low, least):
                 continue
-        if rounds == ROUNDS:
-            return found
         if rounds > 0:
-            rho = sqrt(rho * max(found, inside))
+            if low < rho:
+                high = rho
+            if (rounds == ROUNDS) | (high < CLOSE * low):
+                return low
+            rho = sqrt(max(low, least) * high) if high < inf else GROW * low
         rounds += 1
-        m1 = m2 = m3 = 0.0
+        bend = twist = 0.0
         for k in range(2):
+            other = twist
+            twist = 0.0
             freedoms = patches[k][P_FREEDOMS]
             if freedoms > 0:
                 B = tail(work, BOUNDS_A + (BOUNDS_B - BOUNDS_A) * k)
@@ -136,13 +168,12 @@ def ball_radius(job, numbers, patches, x, distance, work):
                 if freedoms == 1:
                     t = 0.0
                 ss, tt = s * s, t * t
-                m1 += B[0] * B[0] * ss + B[1] * B[1] * tt
-                m2 = max(m2, sqrt(B[2] * B[2] * ss * ss + 2.0 * B[3] * B[3] * ss * tt + B[4] * B[4] * tt * tt))
+                second = B[2] * B[2] * ss * ss + 2.0 * B[3] * B[3] * ss * tt + B[4] * B[4] * tt * tt
+                bend = max(bend, 0.5 * sqrt(second))
                 third = ss * ss * (B[5] * B[5] * ss + 3.0 * B[6] * B[6] * tt)
-                m3 = max(m3, sqrt(third + tt * tt * (3.0 * B[7] * B[7] * ss + B[8] * B[8] * tt)))
-        m1 = sqrt(m1)
-        lipschitz = 3.0 * m1 * m2 + (distance + m1 * rho) * m3
-        inside = rho  # L holds in smaller balls too
+                third += tt * tt * (3.0 * B[7] * B[7] * ss + B[8] * B[8] * tt)
+                twist = distance * sqrt(third)
+        inside = rho  # the bounds hold in smaller balls too
 
 
 @inner

@@ -70,9 +70,9 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     breaks = tail(floats, abi.LIMITS)
     size = 4 * n * m
     D = cut(work, 0, size)
-    place = cut(work, 2 * size, 4)
-    N = cut(work, 2 * size + 4, 16)
-    W = cut(work, 2 * size + 20, 16)
+    place = cut(work, size, 4)
+    N = cut(work, size + 4, 16)
+    W = cut(work, size + 20, 16)
     number = 0
     pieces = 1
     for i in range(ints[abi.FREEDOMS]):
@@ -85,21 +85,14 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
     least = breaks[size * pieces + number]
     for i in range(size):
         D[i] = C[i]
-    for axis in range(ints[abi.FREEDOMS]):
-        if axis == 1:  # powers of t become rows, too, for the second sweep
-            rows = D
-            D = cut(work, size, size)
-            for i in range(n):
-                for j in range(m):
-                    for c in range(4):
-                        D[4 * (j * n + i) + c] = rows[4 * (i * m + j) + c]
-            n, m = m, n
-        shift(D, n, 4 * m, place[2 * axis], place[2 * axis + 1])
+    shift(D, n, 4 * m, place[0], place[1])
+    if surface:
+        for i in range(n):
+            shift(tail(D, 4 * m * i), m, 4, place[2], place[3])
     # row i has the coefficients of sⁱ; in it, those of the powers of t if it is a surface
     w0 = D[3]
     unit = 1.0 / w0
     if op == abi.ENCLOSE:
-        square = others = 0.0
         for c in range(3):
             p = tail(D, c)
             last = 3 - c  # p[last] is the weight
@@ -111,31 +104,39 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
                 f = (p[4] - center * p[4 + last]) * unit
                 tt, wt = p[8] - center * p[8 + last] - f * p[4 + last], p[8 + last]
             d = 0.5 * (ss + tt) * unit
-            center += d
             # half of s² and t², and all of d w, in place of what the sweep adds
             total = 0.5 * (abs(ss) + abs(tt)) + abs(d * ws) + abs(d * wt)
-            total -= abs(ss - d * ws) + abs(tt - d * wt)
-            p = tail(p, 4)
-            left, row, first = w0, abs(w0), 1
-            across = others = beyond = 0.0
-            for i in range(n):
-                for _ in range(first, m):
-                    w = p[last]
-                    low = p[last - 4 * m] if i > 0 else 0.0
-                    total += abs(p[0] - center * w - e * low - f * left)
-                    row += abs(w)
-                    left = w
-                    p = tail(p, 4)
-                beyond = row
-                others += row
-                across += abs(left)
-                left, row, first = 0.0, 0.0, 0
-            total += beyond * abs(e) + across * abs(f)  # B has one more row and one more column
-            square += total * total
-            out[c] = center
-            out[6 + c if surface else 3 + c] = e
-            out[3 + c if surface else 6 + c] = f
-        out[9] = sqrt(square) / max(2.0 * w0 - others, least)
+            W[c] = total - abs(ss - d * ws) - abs(tt - d * wt)
+            out[c] = center + d
+            out[3 + c] = e
+            out[6 + c] = f
+        x, y, z = out[0], out[1], out[2]
+        ex, ey, ez = out[3], out[4], out[5]
+        fx, fy, fz = out[6], out[7], out[8]
+        tx, ty, tz, others = W[0], W[1], W[2], abs(w0)
+        beyond = across = 0.0
+        left = w0
+        first = 1
+        for i in range(n):
+            for j in range(first, m):  # B₀₀ = −d w₀₀ is in W
+                p = tail(D, 4 * (i * m + j))
+                w = p[3]
+                low = D[4 * (i * m + j - m) + 3] if i > 0 else 0.0
+                tx += abs(p[0] - x * w - ex * low - fx * left)
+                ty += abs(p[1] - y * w - ey * low - fy * left)
+                tz += abs(p[2] - z * w - ez * low - fz * left)
+                others += abs(w)
+                left = w
+            across += abs(left)
+            left = 0.0
+            first = 0
+        for j in range(m):
+            beyond += abs(D[4 * (n * m - m + j) + 3])
+        # B has one more row and one more column
+        tx += beyond * abs(ex) + across * abs(fx)
+        ty += beyond * abs(ey) + across * abs(fy)
+        tz += beyond * abs(ez) + across * abs(fz)
+        out[9] = sqrt(tx * tx + ty * ty + tz * tz) / max(2.0 * w0 - others, least)
         return 0
     others = 0.0
     cx, cy, cz = D[0] * unit, D[1] * unit, D[2] * unit
@@ -145,21 +146,20 @@ def _enclose(op, ints, floats, q, step, out, jacobian, work):
         others += abs(w)
         p[0], p[1], p[2] = p[0] - cx * w, p[1] - cy * w, p[2] - cz * w
     least = 1.0 / max(2.0 * w0 - others, least)
-    R, S = cut(work, 2 * size + MORE, 4 * n), cut(work, 2 * size + MORE + 4 * n, 4 * m)
-    falling(R, n, step[1] if surface else step[0])
-    falling(S, m, step[0])
+    R, S = cut(work, size + MORE, 4 * n), cut(work, size + MORE + 4 * n, 4 * m)
+    falling(R, n, step[0])
+    falling(S, m, step[1])
     at = -1
     for order in range(4):
         for l in range(order + 1):
             k = order - l
             total = 0.0
             if l == 0 or surface:
-                rows, columns = l if surface else k, k if surface else 0
                 x = y = z = weight = 0.0
-                for i in range(rows, n):
-                    for j in range(columns, m):
+                for i in range(k, n):
+                    for j in range(l, m):
                         p = tail(D, 4 * (i * m + j))
-                        factor = R[rows * n + i] * S[columns * m + j]
+                        factor = R[k * n + i] * S[l * m + j]
                         x += factor * abs(p[0])
                         y += factor * abs(p[1])
                         z += factor * abs(p[2])

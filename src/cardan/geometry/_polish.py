@@ -128,24 +128,24 @@ def factor(h, fixed, v, shift, K):
 
 
 @inner
-def is_known(balls, count, patches, reach, distance, x):
-    """Whether x is within ``reach`` of the radius of the minimum of a ball; patches: their numbers."""
+def is_known(balls, count, patches, reach, near, x):
+    """Whether x is near the minimum of a ball: within ``reach`` of its radius, or ``near`` [m].  patches: numbers."""
     for n in range(count):
         ball = ball_of(balls, n)
         if ball[0] == patches[0] and ball[1] == patches[1]:
             apart = 0.0
             for k in range(4):
                 apart = max(apart, abs(ball[2 + k] - x[k]) * ball[6 + k])
-            if apart <= max(reach * ball[10], SAME * distance):
+            if apart <= max(reach * ball[10], near):
                 return True
     return False
 
 
 @inner
-def polish(patches, limits, x, T, balls, count, numbers, reach, work):
+def polish(patches, limits, x, T, balls, count, numbers, reach, near, work):
     """Minimise f from x within the limits of the patches; x ← a local minimum; returns its distance.
 
-    It ends early within ``reach`` of the radius of a ball that is known (count of them).
+    It ends early within ``reach`` of the radius of a ball that is known (count of them), or ``near`` its minimum [m].
     Y ← the number of iterations, the largest |g_i|/|V_i| of a free parameter that is left, and 1 if it ended early.
     """
     y = cut(work, Y, 4)
@@ -172,7 +172,7 @@ def polish(patches, limits, x, T, balls, count, numbers, reach, work):
             size = norm(tail(work, ROWS_A)) + norm(tail(work, ROWS_B))
             if last | (rest <= max(STEP_TOLERANCE * sqrt(2.0 * f), RESIDUE * size)):
                 break
-            known = is_known(balls, count, numbers, reach, sqrt(2.0 * f), x)
+            known = is_known(balls, count, numbers, reach, max(near, SAME * sqrt(2.0 * f)), x)
             if known:
                 break
         elif (damping > 1e8) | (predicted <= ROUNDING * best) | (f != f):

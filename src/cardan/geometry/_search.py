@@ -7,12 +7,11 @@ With r = S¹(x₁) − (R S²(x₂) + t) and f = ½ r·r, over boxes of the para
 * **Lower bound.** The largest gap between two nodes along three directions: between the centres, along the best r, and
   along the difference after one sweep of coordinate descent on the parallelograms.
 * **Upper bound.** Newton's method on f with bounds (projected; the Hessian is shifted until it is positive definite).
-* **Ball.** Around a minimum x*, in lengths y = σ x:  f ≥ f* where |y − y*| ≤ ρ, if H + diag(2|g|/ρ) − (Lρ/3) I is
-  positive definite, with |g| at active bounds only, and L ≥ |f'''| = |3 r'·r'' + r·r'''| within the ball.  Pairs of
-  nodes inside a ball are discarded, so that the boxes around a minimum need not be subdivided down to the tolerance.
+* **Ball.** Around a minimum x* no pair is closer (``_balls.py``).  Pairs of nodes inside a ball are discarded, so that
+  the boxes around a minimum need not be subdivided down to the tolerance.
 
 What is left when the search ends cannot be closer than the returned lower bound.
-Reads a job (:mod:`.abi`), the pose of b relative to a (R by rows, then t); writes x, options, nodes and heap.
+Reads a job (:mod:`.abi`) with the pose of b relative to a; writes x, options, nodes and heap.
 """
 
 from math import inf, sqrt
@@ -38,8 +37,10 @@ from cardan.geometry.abi import (
     J_MOVED,
     J_ROOM,
     J_STAMPS,
+    J_STATE,
     J_WORK,
     LOCAL,
+    N_BOX,
     N_PATCH,
     N_SIZE,
     N_STATE,
@@ -61,10 +62,15 @@ from cardan.geometry.abi import (
     O_RADIUS,
     O_TICK,
     O_TOLERANCE,
+    OPTIONS,
     OUTSIDE,
     P_FREEDOMS,
     P_LOOPS,
     P_TRIM,
+    POSE,
+    S_OPTIONS,
+    S_POSE,
+    S_X,
     T_BOXES,
     T_LIMITS,
     T_NODES,
@@ -77,6 +83,7 @@ POLISH_AGAIN = 0.05  # a pair this much smaller than where its line was polished
 POLISH_DEEPER = 0.25  # a pair this much smaller than any polished before is polished
 POLISH_PAIRS, POLISH_FIRST = 1000, 3000  # one polish per so many pairs at most, after the first few
 NEARLY = 1.05  # of the least distance: pairs of boxes around farther minima are discarded by their bounds
+NEAR = 0.5  # of the size of a pair of boxes: a polish from it ends this near to a minimum that is known
 SAME = 1e-3  # of the radius of a ball: a minimum this near to its centre is the same
 TRIAL, DIRECTION = ROWS_B + 22, ROWS_B + 26  # in the workspace: floats that rows of order two do not use
 NONE, ZERO = plain(-1), plain(0)
@@ -116,8 +123,8 @@ def lower_bound(A, B, normal, need):
         else:
             for i in range(4):  # coordinate descent: the multiple s ∈ [−1, 1] of e that brings n nearest to zero
                 e = tail(A if i < 2 else B, 3 + 3 * (i & 1))
-                size = e[0] * e[0] + e[1] * e[1] + e[2] * e[2]
-                s = min(1.0, max(-1.0, (n0 * e[0] + n1 * e[1] + n2 * e[2]) / (size + 1e-300)))
+                unit = 1.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + 1e-300)  # does not wait for n
+                s = min(1.0, max(-1.0, (n0 * e[0] + n1 * e[1] + n2 * e[2]) * unit))
                 n0 -= s * e[0]
                 n1 -= s * e[1]
                 n2 -= s * e[2]
@@ -170,6 +177,7 @@ def improve(job, i, j, T, x, options, work):
     balls = floats_at(job[J_BALLS])
     trial = cut(work, TRIAL, 4)
     mode = options[O_MODE]
+    size = 0.0
     if i < 0:
         for k in range(4):
             trial[k] = x[k]
@@ -179,6 +187,7 @@ def improve(job, i, j, T, x, options, work):
         for k in range(2):
             trial[k] = 0.5 * (a[2 * k] + a[2 * k + 1])
             trial[2 + k] = 0.5 * (b[2 * k] + b[2 * k + 1])
+        size = a[N_SIZE - N_BOX] + b[N_SIZE - N_BOX]
         at_a = links_of(integers_at(job[T_NODES]), i)[N_PATCH]
         at_b = links_of(integers_at(other[T_NODES]), j)[N_PATCH]
     numbers = (at_a, at_b)
@@ -186,8 +195,9 @@ def improve(job, i, j, T, x, options, work):
     limits = (limits_of(floats_at(job[T_LIMITS]), at_a), limits_of(floats_at(other[T_LIMITS]), at_b))
     trimmed = (patches[0][P_LOOPS] | patches[1][P_LOOPS]) != 0
     reach = SAME if trimmed | (mode == ALL) else 1.0
+    near = NEAR * size if reach == 1.0 else 0.0
     count = int(options[O_BALLS])
-    distance = polish(patches, limits, trial, T, balls, count, numbers, reach, work)
+    distance = polish(patches, limits, trial, T, balls, count, numbers, reach, near, work)
     options[O_POLISHES] += 1.0
     options[O_ITERATIONS] += work[Y]
     rest, known = work[Y + 1], work[Y + 2] != 0.0
@@ -216,7 +226,7 @@ def improve(job, i, j, T, x, options, work):
                 work[DIRECTION + k] = work[NORMAL + k] / distance
     near = (mode != LOCAL) & (distance < NEARLY * options[O_DISTANCE]) & (options[O_LIMIT] > 0.0)
     if ((mode == ALL) | near) & (count < BALLS) & (distance > 0.0) & (not known):
-        rho = ball_radius(job, numbers, patches, trial, distance, work)
+        rho = ball_radius(job, numbers, patches, trial, distance, mode == ALL, work)
         if improved:
             options[O_RADIUS] = rho
         ball = ball_of(balls, count)
@@ -255,21 +265,22 @@ def nearest_untrimmed(job, i, T, moved, stamps, tick):
 
 
 @jit
-def search(job, pose, x, options):
+def search(job):
     """The closest pair; returns a status.
 
-    job, pose, x, options: addresses; x: parameters (u¹, v¹, u², v²), the start in modes WARM and LOCAL.
+    job: address.  In its state (:mod:`.abi`), x is the start in modes WARM and LOCAL.
     """
     job = integers_at(job)
-    x = floats_at(x)
-    options = floats_at(options)
+    state = floats_at(job[J_STATE])
+    x = cut(state, S_X, 4)
+    options = cut(state, S_OPTIONS, OPTIONS)
     other = tail(job, TREE)
     moved = floats_at(job[J_MOVED])
     stamps = integers_at(job[J_STAMPS])
     heap = floats_at(job[J_HEAP])
     work = floats_at(job[J_WORK])
     T = cut(work, FRAME, 12)
-    open_pose(floats_at(pose), T)
+    open_pose(cut(state, S_POSE, POSE), T)
     nodes_a, nodes_b = integers_at(job[T_NODES]), integers_at(other[T_NODES])
     boxes_a, boxes_b = floats_at(job[T_BOXES]), floats_at(other[T_BOXES])
     tick = int(options[O_TICK])

@@ -8,4 +8,4 @@ MORE = 36  # floats of an enclosure besides the coefficients
 
 def enclosing(n, m):
     """Floats that the enclosure of a shape with n × m coefficients per span needs."""
-    return 8 * n * m + MORE + 4 * n + 4 * m
+    return 4 * n * m + MORE + 4 * n + 4 * m

@@ -61,19 +61,22 @@ T_PATCHES, T_LIMITS, T_NODES, T_BOXES, T_BOUNDS, T_COUNT, T_CAPACITY, T_ROOTS = 
 TREE = 8
 
 # A job: the trees of both shapes, then these
-J_MOVED, J_STAMPS, J_HEAP, J_ROOM, J_BALLS, J_WORK, J_EXCLUDE = range(2 * TREE, 2 * TREE + 7)
-JOB = 2 * TREE + 7
+J_MOVED, J_STAMPS, J_HEAP, J_ROOM, J_BALLS, J_WORK, J_STATE, J_EXCLUDE = range(2 * TREE, 2 * TREE + 8)
+JOB = 2 * TREE + 8
 MOVED = 10  # floats of a node of b in the axes of a: centre, two half edges, radius
 ENTRY = 4  # floats of a pair in the heap: lower bound, size at which its line was polished last, node of a, node of b
 BALL = 12  # floats of a ball: patch a, patch b, x (4), σ (4), ρ, D
 BALLS = 256
 
 # options and results of a search
-O_TOLERANCE, O_BUDGET, O_MODE, O_CUT, O_DISTANCE, O_LOWER, O_RADIUS, O_PATCH_A, O_PATCH_B = range(9)
-O_TICK, O_PAIRS, O_POLISHES, O_ITERATIONS, O_BALLS = range(9, 14)
+O_TOLERANCE, O_BUDGET, O_MODE, O_CUT, O_TICK, O_DISTANCE, O_LOWER, O_RADIUS, O_PATCH_A, O_PATCH_B = range(10)
+O_PAIRS, O_POLISHES, O_ITERATIONS, O_BALLS = range(10, 14)
 O_POINT_A, O_POINT_B = 14, 17  # points of the pair, in the axes of a
 O_LIMIT = 20  # pairs of boxes that are not closer than this are discarded
 OPTIONS = 21
 COLD, WARM, LOCAL, ALL = range(4)  # modes
 POSE = 7  # numbers of a pose: x, y, z, then the quaternion w, x, y, z
+# The state of a search: parameters (u¹, v¹, u², v²), the pose of b relative to a, options and results
+S_X, S_POSE, S_OPTIONS = 0, 4, 4 + POSE
+STATE = S_OPTIONS + OPTIONS
 FOUND, NODES_FULL, HEAP_FULL, BUDGET = range(4)  # status

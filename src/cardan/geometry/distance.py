@@ -11,6 +11,7 @@ The method is described in ``_search.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from math import inf, isfinite
 from typing import Any, ClassVar
 
@@ -38,9 +39,14 @@ STARTS = 8  # per parameter, of the grid from which a penetrating pair is sought
 CANDIDATES = 6  # starts of Newton's method on that grid
 
 _DISTANCE = abi.O_DISTANCE  # a global of this module is found faster
+_NUMBER = int, float, np.number
 
-_FRONT = 4 + abi.POSE  # numbers of a state before the options: x, and the pose
-_STATE = _FRONT + abi.OPTIONS
+_SEVEN = (abi.POSE,)
+_INPUTS = slice(abi.O_TOLERANCE, abi.O_TICK + 1)  # tolerance, budget, mode, cut, tick
+
+# Numbers of searches.  They stamp nodes, and are larger than the addresses and numbers that memory may contain from
+# earlier use: it need not be cleared.
+_TICKS = count(1 << 52)
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -72,21 +78,26 @@ def pose_of(value: Any) -> FloatArray:
     if value is None:
         return IDENTITY
     try:
-        p = np.asarray(value, dtype=float)
+        p = np.asarray(value, dtype=float, order="C")
     except (TypeError, ValueError):
         raise ModelError(f"the pose is {value!r:.80}; it must be three or seven numbers, or a 4×4 matrix") from None
-    if p.shape in ((4, 4), (3,)) and not np.isfinite(p).all():
-        raise ModelError(f"the pose is {p.tolist()}; its numbers must be finite")
-    if p.shape == (4, 4):
-        return np.concatenate([p[:3, 3], euler.from_matrix(p[:3, :3])])
-    if p.shape == (3,):
-        return np.concatenate([p, IDENTITY[3:]])
-    if p.shape != (abi.POSE,):
-        raise ModelError(f"the pose has the shape {p.shape}; give x, y, z and a quaternion w, x, y, z, or a 4×4 matrix")
+    if p.shape != _SEVEN:
+        return _other_pose(p)
     x = p.tolist()
     if not (isfinite(sum(x)) or np.isfinite(p).all()) or not any(x[3:]):
         raise ModelError(f"the pose is {p.tolist()}; it must be finite, with a quaternion that is not zero")
-    return np.ascontiguousarray(p)
+    return p
+
+
+def _other_pose(p: FloatArray) -> FloatArray:
+    """Seven numbers of a pose that is given by three numbers or a 4×4 matrix."""
+    if p.shape not in ((4, 4), (3,)):
+        raise ModelError(f"the pose has the shape {p.shape}; give x, y, z and a quaternion w, x, y, z, or a 4×4 matrix")
+    if not np.isfinite(p).all():
+        raise ModelError(f"the pose is {p.tolist()}; its numbers must be finite")
+    if p.shape == (3,):
+        return np.concatenate([p, IDENTITY[3:]])
+    return np.concatenate([p[:3, 3], euler.from_matrix(p[:3, :3])])
 
 
 def shape_of(value: Any) -> Any:
@@ -100,18 +111,18 @@ def shape_of(value: Any) -> Any:
 
 def check_search(tolerance: Any, budget: Any) -> None:
     """ModelError if a tolerance [m] or a budget cannot be used."""
-    if tolerance is not None and not (isinstance(tolerance, int | float | np.number) and 0.0 <= tolerance < inf):
+    if tolerance is not None and not (isinstance(tolerance, _NUMBER) and 0.0 <= tolerance < inf):
         raise ModelError(f"the tolerance is {tolerance!r}; it must be a length from zero on [m]")
-    if not (isinstance(budget, int | float | np.number) and budget >= 1):
+    if not (isinstance(budget, _NUMBER) and budget >= 1):
         raise ModelError(f"the budget is {budget!r}; it must be a number of pairs of boxes, at least 1")
 
 
-def _first_search(*arguments: int) -> int:
+def _first_search(job: int) -> int:
     """The first search of a process: later ones do not look up the types of their arguments.
 
     The lookup takes a tenth of the time of a local search.
     """
-    status: int = _search.search(*arguments)
+    status: int = _search.search(job)
     Distance._search = staticmethod(direct(_search.search))
     return status
 
@@ -139,12 +150,11 @@ class Distance:
             raise ModelError(f"{a!r} and {b!r} are both unbounded; give one of them a size")
         self._rounding = getattr(a, "rounding", 0.0) + getattr(b, "rounding", 0.0)
         self._extent = 0.0
-        self._tick = 0
-        state = np.zeros(_STATE)
-        self._x, self._pose, self._options = state[:4], state[4:_FRONT], state[_FRONT:]
+        self._is_used = False
+        state = np.zeros(abi.STATE)
+        self._x, self._pose, self._options = state[:4], state[abi.S_POSE : abi.S_OPTIONS], state[abi.S_OPTIONS :]
         self._points = self._options[abi.O_POINT_A : abi.O_POINT_A + 6].reshape(2, 3)
-        start = address_of(state)
-        self._state = start + 8 * 4, start, start + 8 * _FRONT
+        self._state = address_of(state)
         self._heap = HEAP
         self._memory: Memory | None = None
         if all(ends):
@@ -153,7 +163,7 @@ class Distance:
         self._local: tuple[int, int] | None = None  # patches of a local search that is prepared
         self._grids: list[Any] = [None, None]
         self._plain = a.width == a.freedoms and b.width == b.freedoms
-        self._ends = a.freedoms, 2 + b.freedoms
+        self._parameters = state[: a.freedoms], state[2 : 2 + b.freedoms]
 
     def __del__(self) -> None:
         memory = getattr(self, "_memory", None)  # none, where the making failed
@@ -179,12 +189,11 @@ class Distance:
         n = two.capacity
         moved, heap, balls = abi.MOVED * n, abi.ENTRY * (self._heap + 1), abi.BALLS * abi.BALL
         memory = Memory.take(n + abi.JOB, moved + heap + balls + max(one.scratch, two.scratch))
-        memory.ints[:n] = 0  # stamps
         self._balls = memory.floats[moved + heap : moved + heap + balls]
         stamps, floats = memory.addresses
         at = floats + 8 * moved, floats + 8 * (moved + heap), floats + 8 * (moved + heap + balls)
         self._job: IntArray = memory.ints[n:]
-        self._job[:] = [*one.table, *two.table, floats, stamps, at[0], self._heap, at[1], at[2], 0]
+        self._job[:] = [*one.table, *two.table, floats, stamps, at[0], self._heap, at[1], at[2], self._state, 0]
         self._address = stamps + 8 * n
         self._memory = memory
 
@@ -229,10 +238,11 @@ class Distance:
         return pair
 
     def _pair(self, distance: float, margin: float, patches: tuple[int, int], gap: float | None = None) -> Pair:
-        x = self._x.copy()
         points = self._points.copy()
         if self._plain:
-            return Pair(distance, points, (x[: self._ends[0]], x[2 : self._ends[1]]), margin, patches, gap)
+            a, b = self._parameters
+            return Pair(distance, points, (a.copy(), b.copy()), margin, patches, gap)
+        x = self._x.copy()
         own = points[1]
         if self.b.width != self.b.freedoms:
             shape = self.trees[1].patches[patches[1]].shape
@@ -244,12 +254,11 @@ class Distance:
         o = self._options
         self._pose[:] = pose
         self._local = None
-        has_old = self._tick > 0
+        has_old = self._is_used
+        self._is_used = True
         while True:
-            self._tick += 1
-            o[abi.O_TOLERANCE], o[abi.O_BUDGET], o[abi.O_MODE] = tolerance, budget, mode
-            o[abi.O_CUT], o[abi.O_TICK] = cut, self._tick
-            status: int = Distance._search(self._address, *self._state)
+            o[_INPUTS] = tolerance, budget, mode, cut, next(_TICKS)
+            status: int = Distance._search(self._address)
             if status == abi.NODES_FULL:
                 full = [tree for tree in self.trees if tree.is_full]
                 if has_old and any(tree.capacity >= FORGET for tree in full):
@@ -281,16 +290,15 @@ class Distance:
             o[abi.O_MODE] = abi.LOCAL
             o[abi.O_PATCH_A], o[abi.O_PATCH_B] = self._local
         self._pose[:] = p
-        Distance._search(self._address, *self._state)
+        Distance._search(self._address)
         distance = o.item(_DISTANCE)
         if distance != distance:
             pose_of(p)  # names what is not finite
             raise ModelError(f"the distance is not a number for the pose {p.tolist()}")
         if not self._plain:
             return self._pair(distance, inf, self._local)
-        x = self._x.copy()
-        first, second = self._ends
-        return Pair(distance, self._points.copy(), (x[:first], x[2:second]), inf, self._local)
+        a, b = self._parameters
+        return Pair(distance, self._points.copy(), (a.copy(), b.copy()), inf, self._local)
 
     def _whole(self) -> tuple[int, int]:
         """The patches of local searches: the whole domain if a shape has several patches."""

@@ -11,6 +11,7 @@ from cardan.errors import ModelError
 from cardan.geometry import checks
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.distance import Pair, pose_of
+from cardan.geometry.shape import Immutable
 from cardan.lazy import LazyModule
 from cardan.math import euler
 
@@ -19,8 +20,10 @@ _mesh = LazyModule("cardan.geometry._mesh")
 STACK = 4096  # pairs of nodes that wait; the depth of both trees, times two
 
 
-class Mesh:
+class Mesh(Immutable):
     """Triangles: vertices (n, 3) [m] and faces (m, 3), indices of vertices, anticlockwise seen from outside."""
+
+    LAST = "_closed"
 
     def __init__(self, vertices: Any, faces: Any) -> None:
         self.vertices = checks.numbers(vertices, "mesh: vertices", 2)

@@ -13,7 +13,7 @@ import numpy as np
 from cardan.errors import ModelError
 from cardan.geometry import abi, basis, checks
 from cardan.geometry.checks import FloatArray
-from cardan.geometry.patches import Patch
+from cardan.geometry.patches import NURBS, Patch
 from cardan.geometry.shape import Shape
 
 PADDED = 3  # degrees up to this one are evaluated by one kernel of constant size
@@ -63,7 +63,7 @@ class _Nurbs(Shape):
     def patches(self, extent: float) -> list[Patch]:
         """Smooth parts, for searches."""
         return [
-            Patch(self, (*u[2:], *v[2:]), None, spans=(u[0], u[1], v[0], v[1]))
+            Patch(self, (*u[2:], *v[2:]), None, NURBS, None, None, (u[0], u[1], v[0], v[1]))
             for u in self._smooth[0]
             for v in self._smooth[1]
         ]

@@ -14,6 +14,8 @@ from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray
 from cardan.geometry.shape import Shape
 
+NURBS = "cardan.geometry._enclose"  # module of the kernel that encloses boxes of NURBS
+
 
 class Patch(NamedTuple):
     """A smooth part of a shape.
@@ -26,7 +28,7 @@ class Patch(NamedTuple):
     shape: Shape
     limits: Sequence[float]
     boxes: FloatArray | None
-    enclosure: str = "cardan.geometry._enclose"
+    enclosure: str = NURBS
     bounds: FloatArray | None = None
     loops: FloatArray | None = None
     spans: tuple[int, int, int, int] = (0, 0, 0, 0)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from cardan.errors import ModelError
+from cardan.errors import ModelError, ReadOnlyError
 from cardan.geometry import abi
 from cardan.geometry.checks import FloatArray, IntArray
 from cardan.geometry.memory import address_of
@@ -56,9 +56,25 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-class Trimmed:
+class Immutable:
+    """Public attributes are set only by the constructor: kernels read packed copies, so later changes have no effect."""
+
+    LAST: ClassVar[str]  # the attribute that the constructor sets last
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            if self.LAST in self.__dict__:
+                raise ReadOnlyError(f"{name} of {self!r} cannot be set: shapes do not change; make a new one")
+            for array in value if isinstance(value, tuple) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
+        object.__setattr__(self, name, value)
+
+
+class Trimmed(Immutable):
     """A part of a surface that loops in the parameter plane bound (:class:`cardan.geometry.Face`)."""
 
+    LAST = "_packed"
     surface: Any
     bounds: Any
     _packed: FloatArray  # the loops, as kernels read them
@@ -79,7 +95,7 @@ class Trimmed:
         return hash(self.key())
 
 
-class Shape:
+class Shape(Immutable):
     """A curve or surface with a table that kernels read.
 
     freedoms: number of parameters; width: numbers of a coordinate vector q (a sphere has q = m ∈ S², width 3);
@@ -87,12 +103,11 @@ class Shape:
     periods: per parameter, 0 if it is not periodic.
     """
 
+    LAST = "_table_address"
+
     def __init__(self, kernel: str, ints: IntArray, floats: FloatArray, dimension: int = 3) -> None:
-        self.kernel = kernel
-        self.ints = ints
-        self.floats = floats
         self._places = address_of(ints), address_of(floats)
-        ints.flags.writeable = floats.flags.writeable = False
+        self.kernel, self.ints, self.floats = kernel, ints, floats
         self.dimension = dimension
         self.header: list[int] = ints[: abi.HEADER].tolist()
         self.freedoms, self.width = self.header[abi.FREEDOMS], self.header[abi.WIDTH]

@@ -54,7 +54,7 @@ def trim() -> int:
 
 
 class Tree:
-    """Packed patches, roots and nodes, in one memory."""
+    """Packed patches, roots and nodes, in one memory.  scratch: floats of the workspace of a search with this tree."""
 
     _make_roots: ClassVar[Any] = staticmethod(_make_first_roots)
 
@@ -65,54 +65,54 @@ class Tree:
         if self.smooth > 1:  # one more, without roots: the whole domain, for local searches
             patches = [*patches, *shape.whole_patches(extent)]
         self.patches = patches
-        self.roots = 0
-        self._rows: list[int] = []
+        rows: list[int] = []
         limits: list[float] = []
-        for patch in patches:
-            part = patch.shape
-            count = patch.root_count
-            first, _, low, high = patch.spans
-            loops = 0 if patch.loops is None else address_of(patch.loops)
-            self._rows += part.addresses
-            self._rows += part.freedoms, enclosure(patch.enclosure), loops, count, first, low, high - low
-            self._rows.append(trim() if loops else 0)
-            limits += patch.limits
-            self.roots += count
-        self.work = max([_work(patch.shape.header) for patch in patches])
-        self._limits = len(limits)
-        self.capacity = max(CAPACITY, 4 * self.roots)
-        self._take()
-        floats = self._memory.floats
+        roots = work = end = 0
+        for part, own, boxes, module, _, loops, (first, last, low, high) in patches:
+            count = (last - first) * (high - low) if boxes is None else len(boxes)
+            place = 0 if loops is None else address_of(loops)
+            rows += part.addresses
+            rows += part.freedoms, enclosure(module), place, count, first, low, high - low, trim() if place else 0
+            limits += own
+            roots += count
+            work = max(work, _work(part.header))
+        self.roots, self._rows, self._limits = roots, rows, len(limits)
+        self.scratch = SCRATCH + work
+        self.capacity = max(CAPACITY, 4 * roots)
+        memory = self._take()
+        floats = memory.floats
         floats[: self._limits] = limits
-        end = 0
         for patch in patches:
-            first, end = end, end + patch.root_count
-            if patch.boxes is not None:
+            if patch.boxes is not None:  # else the kernel makes the roots, and no bounds are needed
+                first, end = end, end + len(patch.boxes)
                 self.boxes[first:end, abi.N_BOX : abi.N_BOX + 4] = patch.boxes
-            if patch.bounds is not None:
-                at = self._limits + abi.BOUNDS * first
-                floats[at : at + patch.bounds.size] = patch.bounds.ravel()
-        found = Tree._make_roots(self._memory.addresses[0], self._memory.addresses[1] + 8 * self._scratch)
+                if patch.bounds is not None:
+                    at = self._limits + abi.BOUNDS * first
+                    floats[at : at + patch.bounds.size] = patch.bounds.ravel()
+            else:
+                end += patch.root_count
+        ints, start = memory.addresses
+        found = Tree._make_roots(ints, start + 8 * self._scratch)
         hull = getattr(shape, "extent", np.inf)  # of the control points: roots with uneven weights may be far larger
         self.extent = min(found, hull)
 
-    def _take(self) -> None:
+    def _take(self) -> Memory:
         """Memory for ``capacity`` nodes, and the table.
 
         ints: the table, the number of nodes, patches, nodes; floats: limits, bounds, scratch, boxes.
         """
-        n = self.capacity
-        self._front = _FRONT + len(self._rows)
-        self._scratch = self._limits + abi.BOUNDS * self.roots
-        self._first = self._scratch + self.scratch
-        memory = Memory.take(self._front + n * abi.NODE_INTS, self._first + n * abi.NODE)
+        n, rows, roots, limits = self.capacity, self._rows, self.roots, self._limits
+        self._front = front = _FRONT + len(rows)
+        self._scratch = scratch = limits + abi.BOUNDS * roots
+        self._first = first = scratch + self.scratch
+        self._memory = memory = Memory.take(front + n * abi.NODE_INTS, first + n * abi.NODE)
         ints, floats = memory.addresses
-        self.table = [
-            ints + 8 * _FRONT, floats, ints + 8 * self._front, floats + 8 * self._first, floats + 8 * self._limits,
-            ints + 8 * abi.TREE, n, self.roots,
+        self.table = table = [
+            ints + 8 * _FRONT, floats, ints + 8 * front, floats + 8 * first, floats + 8 * limits, ints + 8 * abi.TREE,
+            n, roots,
         ]  # fmt: skip
-        memory.ints[: self._front] = [*self.table, self.roots, *self._rows]
-        self._memory = memory
+        memory.ints[:front] = [*table, roots, *rows]
+        return memory
 
     @property
     def count(self) -> IntArray:
@@ -132,11 +132,6 @@ class Tree:
     def __del__(self) -> None:
         if hasattr(self, "_memory"):
             self._memory.give()
-
-    @property
-    def scratch(self) -> int:
-        """Floats of the workspace of a search with this tree."""
-        return SCRATCH + self.work
 
     @property
     def is_full(self) -> bool:
