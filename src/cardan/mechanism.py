@@ -613,7 +613,7 @@ class Mechanism:
         return made
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
-        name = self._new_name(name, f"a {kind.name} joint")
+        name = self._new_name(name, f"{check.with_article(kind.name)} joint")
         what = f"{kind.name} {name!r}"
         try:
             ends, rest, named = self._ends(what, kind, args, options)
@@ -652,7 +652,7 @@ class Mechanism:
         return self._keep(made)
 
     def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
-        name = self._new_name(name, f"a {kind.name}" if kind.name[0] not in "aeiou" else f"an {kind.name}")
+        name = self._new_name(name, check.with_article(kind.name))
         what = f"{kind.name} {name!r}"
         try:
             bound = kind.signature.bind(*args, **options)
@@ -697,10 +697,13 @@ class Mechanism:
         """Key of an angle in states: the name of its joint, and of the coordinate where that is not "angle"."""
         key = name if word == "angle" else f"{name}.{word}"
         of, _, other = name.rpartition(".")
+        taken = ""
         if of in self._joints and other in self._joints[of].kind.coordinates:
-            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: that is a coordinate of joint {of!r}")
-        if key != name and key in self._joints:
-            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: its {word} is {key!r}, which is a joint")
+            taken = f"that is a coordinate of joint {of!r}"
+        elif key != name and key in self._joints:
+            taken = f"its {word} is {key!r}, which is a joint"
+        if taken:
+            raise ModelError(f"{check.with_article(kind.name)} joint cannot be named {name!r}: {taken}")
         return key
 
     def _keep(self, made: Joint) -> Joint:
@@ -758,7 +761,7 @@ class Mechanism:
         """The coordinate meant by a joint that has one of that kind ("" for any), or by a coordinate."""
         if isinstance(given, Coordinate):
             if kind and given.kind != kind:
-                raise ModelError(f"{given!r} was given where {_article(kind)} is needed")
+                raise ModelError(f"{given!r} was given where {check.with_article(kind)} is needed")
             if given.joint and not self._is_current(given):
                 raise ModelError(f"{given!r} was given, but its joint was removed; take that of the new joint")
             return given
@@ -770,7 +773,7 @@ class Mechanism:
         found = [coordinate for coordinate in every if not kind or coordinate.kind == kind]
         if len(found) != 1:
             words = ", ".join(repr(c.name) for c in found) if found else "none"
-            wanted = _article(kind) if kind else "a coordinate"
+            wanted = check.with_article(kind) if kind else "a coordinate"
             way = "choose one with joint.of(name)" if found else "take one with cd.coordinate(frame_a, frame_b, of)"
             raise ModelError(f"joint {given.name!r} ({given.kind.name}) was given for {wanted}; it has {words}: {way}")
         return found[0]
@@ -1803,10 +1806,6 @@ def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:
     made: AssemblyOptions = _options.assembly_options(options, changes)
     return made
-
-
-def _article(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _recorded(relation: Relation, given: Any) -> Any:

@@ -71,7 +71,7 @@ class Ends(Values):
         for name, takes, _ in kind.ends:
             if name in table:
                 try:
-                    found[name] = self._end((*path, name), table[name], takes)
+                    found[name] = self._end((*path, name), table[name], takes, kind.sorts.get(name, ""))
                 except Skip:
                     failed = True
                 except ModelError as error:
@@ -114,7 +114,11 @@ class Ends(Values):
                 else self._number((*path, k), item, "")
                 for k, item in enumerate(value)
             ]
+            if len(parts) != 3:
+                raise ModelError(f"it has {len(parts)} values, {short(value)}; it must be a list of 3")
             return Formulas(tuple(parts))
+        if isinstance(value, list) and not option.splined:
+            return self._vector(path, value, quantity or "", 3)
         if option.splined and type(value) is dict:
             return self._spline(path, value, on)
         if option.name == "function" and on:
@@ -126,7 +130,10 @@ class Ends(Values):
         is_points = "breaks" not in table and "coefficients" not in table
         known = spec.POINTS if is_points else spec.PIECES
         self._need(path, table, known, known[:2])
-        periodic = check.flag(table.get("periodic", False), "periodic")
+        periodic = table.get("periodic", False)
+        if not isinstance(periodic, bool):
+            self.problem((*path, "periodic"), f"it is {short(periodic)}; it must be true or false")
+            raise Skip
         first, second = known[:2]
         lists = [table[word] for word in (first, second)]
         if not all(type(one) is list and 2 - k * (not is_points) <= len(one) <= MOST_POINTS
@@ -149,15 +156,33 @@ class Ends(Values):
         coefficients = np.array([check.numbers(row, len(row), second) for row in rows]).T
         return of_pieces(list(breaks), coefficients, periodic, "it")
 
-    def _end(self, path: Path, value: Any, takes: str) -> Any:
+    def _end(self, path: Path, value: Any, takes: str, sort: str = "") -> Any:
+        """What an item connects; sort: the kind of coordinate that it takes, "" for any."""
+        if takes == "face" and isinstance(value, str):
+            return self._face(path, value)
         if isinstance(value, str):
-            return self._face(path, value) if takes == "face" else self._by_name(path, value, takes)
+            end = self._by_name(path, value, takes, sort)
+        else:
+            end = self._by_table(path, value, takes)
+        if isinstance(end, Coordinate) and sort and end.kind != sort:
+            raise ModelError(f"the coordinate {end!r} is not {check.with_article(sort)}, which this kind of item needs")
+        is_point, is_vector = isinstance(end, Point), isinstance(end, Direction)
+        if (is_point and "point" not in takes) or (is_vector and "vector" not in takes):
+            raise ModelError(f"it is a {'point' if is_point else 'vector'}; it must be {_ways(takes)}")
+        if isinstance(end, Frame) and takes == "vector":
+            raise ModelError(f"it is a frame; it must be {_ways(takes)}")
+        return end
+
+    def _by_table(self, path: Path, value: Any, takes: str) -> Any:
+        """A feature or a coordinate that is given by a table."""
         if takes == "face":
             raise ModelError(f"it is {short(value)}; it must be the name of a face, {_ways(takes)}")
-        table = self._table(path, value)
+        if type(value) is not dict:
+            raise ModelError(f"it is {short(value)}; it must be {_ways(takes)}")
+        table: dict[str, Any] = value
         if "a" in table or "b" in table or "of" in table:
             if "coordinate" not in takes:
-                raise ModelError(f"a coordinate is given; it must be a {takes}")
+                raise ModelError(f"a coordinate is given; it must be {check.with_article(takes.replace('|', ' or '))}")
             self._need(path, table, spec.ENDS["coordinate"], ("a", "b"))
             of = table.get("of", "angle")
             ends = [self._end((*path, key), table[key], "frame" if key == "a" or of != "distance" else "point")
@@ -197,13 +222,13 @@ class Ends(Values):
         origin, z, x = given.values()
         return exact_frame(body, origin, z, x)
 
-    def _by_name(self, path: Path, name: str, takes: str) -> Any:
+    def _by_name(self, path: Path, name: str, takes: str, sort: str) -> Any:
         """A body, a named frame of a body, a joint, or one coordinate of a joint."""
         of, _, word = name.rpartition(".")
         joint = self.m._joints.get(name)
         if "coordinate" in takes:
             if joint is not None:
-                return self._only(joint)
+                return _only(joint, sort)
             if of in self.m._joints:
                 return self.m._joints[of].of(word)
             if name in self.later or of in self.later:
@@ -248,10 +273,21 @@ class Ends(Values):
         self.problem(path, str(check.unknown(name, "face", [f"{b}.{f}" for b, f in self.source.faces])))
         raise Skip
 
-    def _only(self, joint: Joint) -> Any:
-        """The coordinate of a joint that has one; else the joint, of which the mechanism takes the one that fits."""
-        words = tuple(joint.kind.coordinates)
-        return joint.of(words[0]) if len(words) == 1 else joint
+
+def _only(joint: Joint, sort: str) -> Coordinate:
+    """The coordinate of that kind ("" for any) of a joint, if it has only one."""
+    every = [joint.of(word) for word in joint.kind.coordinates]
+    found = [one for one in every if not sort or one.kind == sort]
+    if not found:
+        raise ModelError(
+            f"joint {joint.name!r} ({joint.kind.name}) has no {sort or 'coordinate'}; {_ways('coordinate')}"
+        )
+    if len(found) > 1:
+        names = ", ".join(repr(f"{joint.name}.{one.name}") for one in found)
+        raise ModelError(
+            f"joint {joint.name!r} ({joint.kind.name}) has several {sort or 'coordinate'}s; choose one: {names}"
+        )
+    return found[0]
 
 
 def _ways(takes: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from cardan.dynamics import loads
@@ -46,6 +47,7 @@ ENDS: Final[Mapping[str, tuple[str, ...]]] = {
     "coordinate": ("a", "b", "of"),
 }
 COORDINATES: Final = tuple(RULES)
+SORTS: Final = ("angle", "displacement")  # of coordinates
 CONTACTS: Final = ("contact", "wheel", "point_on_curve", "point_on_surface", "path")  # methods that take faces
 
 # Options that are functions, and their variables in an expression; three expressions for a vector.
@@ -82,6 +84,7 @@ class Spec(NamedTuple):
     name: str
     ends: tuple[tuple[str, str, bool], ...]  # name, what it takes, required
     options: Mapping[str, Option]
+    sorts: Mapping[str, str] = MappingProxyType({})  # of ends: the kind of coordinate they take, if not any
 
 
 def _option(kind: str, parameter: inspect.Parameter) -> Option:
@@ -103,7 +106,8 @@ def _takes(word: str) -> str:
 def _joint(kind: JointKind[Any]) -> Spec:
     parameters = inspect.signature(kind.build).parameters
     ends = tuple((name, _takes(takes), True) for name, takes in zip(kind.ends, kind.takes, strict=True))
-    return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options})
+    sorts = {name: takes for name, takes in zip(kind.ends, kind.takes, strict=True) if takes in SORTS}
+    return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options}, sorts)
 
 
 def _contact(name: str) -> Spec:

@@ -43,6 +43,13 @@ OPTIONS: Final[Mapping[str, str]] = {
 _EXACT: Final = Context(prec=60)
 
 
+class Exact(Decimal):
+    """A number of a file with all its digits; messages show it as the file has it."""
+
+    __slots__ = ()
+    __repr__ = Decimal.__str__
+
+
 class Raw(str):
     """A number as it is written in a file."""
 

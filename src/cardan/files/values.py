@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Final
 
 from cardan.errors import ModelError
 from cardan.files.formula import Formula, evaluated
 from cardan.files.problems import MOST_PROBLEMS
 from cardan.files.text import Path
-from cardan.files.units import Units
+from cardan.files.units import UNITS, Exact, Units
 from cardan.system import check
 from cardan.system import formulas as design
 
@@ -73,28 +72,41 @@ class Values:
 
     def _place(self, path: Path, table: Mapping[str, Any], message: str) -> tuple[Path, str]:
         """The path of the key that a message is about, and the message, with the number as the file has it."""
-        for key, value in table.items():
-            if len(key) > 1 and key != "kind" and re.search(_about(key), message):
-                return (*path, key), message + self._in_file(value, message)
-        return path, message
+        keys = [key for key in table if len(key) > 1 and key != "kind"]
+        found = [(match.start(), key) for key in keys if (match := re.search(_about(key), message))]
+        if not found:
+            return path, message
+        _, key = min(found)
+        return (*path, key), message + self._in_file(table[key], message)
 
     def _in_file(self, value: Any, message: str) -> str:
         """An addition to a message that has a number in SI: the number as the file has it."""
-        first = value[0] if type(value) is list and value else value
-        if self.source.units.are_si or type(first) not in (int, float, Decimal) or repr(float(first)) in message:
-            return ""
-        return f" (in SI; the file has {short(value)})"
+        units = self.source.units
+        for one in value if type(value) is list else [value]:
+            if type(one) in (int, float, Exact) and (plain := repr(float(one))) not in message:
+                in_si = [repr(units.to_si(one, quantity)) for quantity in UNITS]
+                if any(number in message for number in in_si if number != plain):
+                    return f" (in SI; the file has {short(value)})"
+        return ""
 
     def _need(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> None:
         """As :meth:`_keys`, for an item that cannot be made if a key is missing."""
         if not self._keys(path, table, known, required):
             raise Skip
 
-    def _keys(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> bool:
+    def _keys(
+        self,
+        path: Path,
+        table: Mapping[str, Any],
+        known: Sequence[str],
+        required: Iterable[str],
+        what: str = "key here",
+    ) -> bool:
+        """Report unknown and missing keys; whether none is missing."""
         complete = True
         for key in table:
             if key not in known:
-                self.problem((*path, key), str(check.unknown(key, "key here", known)))
+                self.problem((*path, key), str(check.unknown(key, what, known)))
         for key in required:
             if key not in table:
                 self.problem(path, f"the key {key!r} is missing")
@@ -133,7 +145,7 @@ class Values:
                 number = number.value
             self.source.texts[path] = (value, number.description() if is_formula and formulas else number)
             return number
-        if kind in (int, float, Decimal):
+        if kind in (int, float, Exact):
             try:
                 return self.source.units.to_si(value, quantity)
             except (ArithmeticError, ValueError):
@@ -166,9 +178,7 @@ def short(value: Any) -> str:
 
 
 def shown(value: Any, depth: int = 0) -> Any:
-    """A value of a file for a message: exact decimals as numbers, and the words of TOML and JSON."""
-    if isinstance(value, Decimal):
-        return float(value)
+    """A value of a file for a message, with the words of TOML and JSON."""
     if isinstance(value, list | dict) and depth > DEEPEST_SHOWN:
         return _Word("…")
     if isinstance(value, list):

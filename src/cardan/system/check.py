@@ -226,6 +226,11 @@ def name(value: Any, what: str) -> str:
     return value
 
 
+def with_article(word: str) -> str:
+    """ "a box", "an extrusion"."""
+    return f"{'an' if word[0].lower() in 'aeio' else 'a'} {word}"  # "u" is spoken as in "a universal joint"
+
+
 def flag(value: Any, what: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
