@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import math
 import os
@@ -1123,6 +1124,29 @@ def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
         assert len(m.bodies) == len(m.joints) == count
     assert times[4000] < 8.0 * times[1000], times
     assert times[4000] < 4.0, times  # 10,000 bodies take less than 2 s on an idle machine
+
+
+def test_reading_keeps_frozen_objects_and_the_state_of_the_collector() -> None:
+    content = chain(10)
+    for was_on in (True, False):
+        (gc.enable if was_on else gc.disable)()
+        try:
+            loads_toml(content)
+            assert gc.isenabled() == was_on and gc.get_freeze_count() == 0
+            gc.freeze()
+            frozen = gc.get_freeze_count()
+            loads_toml(content)
+            assert frozen and gc.get_freeze_count() == frozen
+        finally:
+            gc.unfreeze()
+            gc.enable()
+
+
+@pytest.mark.parametrize("header", ['[units]\nlength = "m"\n', "[units]\n", '[units]\n"length"  =  \'mm\'\n', ""])
+def test_units_are_found_however_they_are_written(header: str) -> None:
+    content = f'cardan = 2\n# units: length = "inch"\n{header}[bodies.a]\nposition = [0.3, 1e3, 25.4]\n'
+    scale = 1e-3 if "mm" in header else 1.0
+    assert loads_toml(content)["a"].position == (float("0.3e-3") if scale < 1 else 0.3, 1e3 * scale, 25.4 * scale)
 
 
 @pytest.mark.parametrize("name", ["mm", "pi", "sin", "two words"])

@@ -18,11 +18,15 @@ from cardan.files.values import Skip, Values, short, shown
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system import check
-from cardan.system.parts import GROUND, Body, Direction, Frame, Point, _cross, _orthogonal_part, default_x
+from cardan.system.formulas import are_floats
+from cardan.system.parts import GROUND, Body, Direction, Frame, Point, _cross, default_reference
 
 MOST_POINTS: Final = 100_000  # of a spline
 UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding
 CROSSED: Final = 4e-16  # a cosine this small is zero up to rounding
+
+FEATURE: Final = (*spec.ENDS["frame"], "point", "vector")  # keys of a feature of a body
+UPRIGHT: Final = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), False)  # axes of a frame that are not given
 
 # Names of joints in other programs.
 OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -61,11 +65,8 @@ class Ends(Values):
         return kind
 
     def _arguments(self, path: Path, table: Mapping[str, Any], kind: spec.Spec) -> dict[str, Any]:
-        required = [name for name, _, must in kind.ends if must]
-        required += [option.name for option in kind.options.values() if option.required]
-        known = ("kind", *(name for name, _, _ in kind.ends), *kind.options)
         before = len(self.problems)
-        complete = self._keys(path, table, known, required)
+        complete = self._keys(path, table, kind.keys, kind.required)
         found: dict[str, Any] = {}
         failed = not complete
         for name, takes, _ in kind.ends:
@@ -76,7 +77,7 @@ class Ends(Values):
                     failed = True
                 except ModelError as error:
                     self.problem((*path, name), str(error))
-        on = [end for end in found.values() if isinstance(end, Coordinate)]
+        on = [end for end in found.values() if isinstance(end, Coordinate)] if kind.options else []
         for option in kind.options.values():
             if option.name in table:
                 try:
@@ -212,14 +213,18 @@ class Ends(Values):
                 numbers = self._vector((*path, word), table[word], quantity, 3, formulas=True)
                 if word == "point":
                     return body.point(numbers)
-                return Direction(body, tuple(numbers)) if _is_unit(numbers) else body.vector(numbers)
-        self._keys(path, table, (*spec.ENDS["frame"], "point", "vector"), ())
-        given: dict[str, Any] = {"origin": (0.0, 0.0, 0.0), "z": (0.0, 0.0, 1.0), "x": None}
-        for word in given:
-            if word in table:
-                quantity = "length" if word == "origin" else ""
-                given[word] = self._vector((*path, word), table[word], quantity, 3, formulas=True)
-        origin, z, x = given.values()
+                unit = _unit(numbers)
+                return body.vector(numbers) if unit is None else Direction(body, unit)
+        self._keys(path, table, FEATURE, ())
+        origin: Any = (0.0, 0.0, 0.0)
+        if "origin" in table:
+            origin = self._vector((*path, "origin"), table["origin"], "length", 3, formulas=True)
+        if "z" not in table and "x" not in table:
+            return Frame(body, body._own(check.place(origin, f"the origin of a frame on body {body.name!r}")), *UPRIGHT)
+        z: Any = (0.0, 0.0, 1.0)
+        if "z" in table:
+            z = self._vector((*path, "z"), table["z"], "", 3, formulas=True)
+        x = self._vector((*path, "x"), table["x"], "", 3, formulas=True) if "x" in table else None
         return exact_frame(body, origin, z, x)
 
     def _by_name(self, path: Path, name: str, takes: str, sort: str) -> Any:
@@ -302,26 +307,28 @@ def _ways(takes: str) -> str:
     return ", or ".join(ways[word] for word in takes.split("|"))
 
 
-def _is_unit(v: Any) -> bool:
+def _unit(v: Any) -> Any:
+    """The vector as a tuple of floats, if its length is one up to rounding; else None."""
     if not isinstance(v, list | tuple) or len(v) != 3:
-        return False
+        return None
+    if not are_floats(v):
+        if not all(isinstance(c, float | int) for c in v):
+            return None
+        v = [float(c) for c in v]
     x, y, z = v
-    if type(x) is not float or type(y) is not float or type(z) is not float:
-        return all(isinstance(c, float | int) for c in v) and abs(x * x + y * y + z * z - 1.0) <= UNIT
-    return abs(x * x + y * y + z * z - 1.0) <= UNIT
+    return (x, y, z) if abs(x * x + y * y + z * z - 1.0) <= UNIT else None
 
 
 def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
     """The frame; axes that are orthonormal up to rounding are kept as given, so that saved ones are read unchanged."""
-    if not _is_unit(z):
+    unit_z = _unit(z)
+    if unit_z is None:
         return Frame.build(body, origin, z, x)
-    unit_z = (float(z[0]), float(z[1]), float(z[2]))
     if x is None:
-        unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
-    elif _is_unit(x) and abs(x[0] * z[0] + x[1] * z[1] + x[2] * z[2]) <= CROSSED:
-        unit_x = (float(x[0]), float(x[1]), float(x[2]))
+        unit_x: Any = default_reference(unit_z)
     else:
-        return Frame.build(body, origin, z, x)
-    assert unit_x is not None
+        unit_x = _unit(x)
+        if unit_x is None or abs(x[0] * z[0] + x[1] * z[1] + x[2] * z[2]) > CROSSED:
+            return Frame.build(body, origin, z, x)
     place = body._own(check.place(origin, f"the origin of a frame on body {body.name!r}"))
     return Frame(body, place, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)

@@ -20,7 +20,7 @@ from cardan.files.ends import Ends
 from cardan.files.formula import name_problem
 from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
-from cardan.files.units import Conversion, Units
+from cardan.files.units import SI, Conversion, Units
 from cardan.files.values import Skip, short, shown
 from cardan.joints import Coordinate
 from cardan.lazy import LazyModule
@@ -36,6 +36,9 @@ _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 
 MOST_BYTES: Final = 64_000_000  # of a file
 MOST_ITEMS: Final = 1_000_000  # bodies, joints and loads
+
+HEADER: Final = 400  # characters of the units of a file
+_OTHER_UNITS: Final = re.compile(r"""(?:length|angle|mass)["']?\s*[=:]\s*["'](?!(?:m|rad|kg)["'])""")
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 # From a version of the format to the next.  Version 2 has shapes in the units of the file: see Reader._sized.
@@ -74,10 +77,13 @@ def read(
 def _parsed(content: str, file: str, as_json: bool) -> dict[str, Any]:
     """The values of a text; with exact decimals, if they are in other units than those of SI."""
     try:
-        document = text.parse(content, as_json)
+        at = content.find("units")
+        exact = at >= 0 and bool(_OTHER_UNITS.search(content, at, at + HEADER))  # a guess: most files are parsed once
+        document = text.parse(content, as_json, exact=exact)
         header = document.get("units", {})
-        if isinstance(header, dict) and any(header.get(key, unit) != unit for key, unit in Units().as_dict().items()):
-            document = text.parse(content, as_json, exact=True)
+        is_exact = type(header) is dict and any(header.get(key, unit) != unit for key, unit in SI.items())
+        if is_exact != exact:
+            document = text.parse(content, as_json, exact=is_exact)
     except text.SyntaxProblem as problem:
         raise FileError(file, [Problem(problem.line, "", str(problem))]) from None
     return document
@@ -92,6 +98,9 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():  # to the oldest generation, which is seldom examined
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -146,6 +155,7 @@ class Reader(Ends):
                 self.source.frames[body, name] = frame
             self.source.faces |= base._source.faces
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
+        self._kinds = (*self._joints, "constrain")
 
     def mechanism(self, document: dict[str, Any]) -> Mechanism:
         """The mechanism of a document; errors are collected in ``problems``."""
@@ -411,16 +421,16 @@ class Reader(Ends):
     def _joint(self, name: str, value: Any) -> None:
         path: Path = ("joints", name)
         table = self._table(path, value)
-        kind = self._kind(path, table, [*self._joints, "constrain"])
+        kind = self._kind(path, table, self._kinds)
         if kind == "constrain":
             self._constrain(name, path, table)
             return
         arguments = self._arguments(path, table, self._joints[kind])
         getattr(self.m, kind)(name, **arguments)
-        for option in self._joints[kind].options.values():
-            if option.sort == "function" and option.name in table and isinstance(table[option.name], str):
-                recorded = dict(self.m._joints[name].parameters)[option.name]
-                self.source.texts[(*path, option.name)] = (table[option.name], recorded)
+        for word in self._joints[kind].functions:
+            if isinstance(table.get(word), str):
+                recorded = dict(self.m._joints[name].parameters)[word]
+                self.source.texts[(*path, word)] = (table[word], recorded)
 
     def _constrain(self, name: str, path: Path, table: Mapping[str, Any]) -> None:
         named = table.get("primitive")
@@ -446,13 +456,13 @@ class Reader(Ends):
         kind = self._kind(path, table, self._loads)
         arguments = self._arguments(path, table, self._loads[kind])
         getattr(self.m, kind)(name, **arguments)
-        for option in self._loads[kind].options.values():
-            said = table.get(option.name)
-            if option.sort == "function" and isinstance(said, str | list):
-                recorded = dict(self.m._loads[name].parameters)[option.name]
+        for word in self._loads[kind].functions:
+            said = table.get(word)
+            if isinstance(said, str | list):
+                recorded = dict(self.m._loads[name].parameters)[word]
                 if isinstance(said, list):
                     said = [item if isinstance(item, str) else float(item) for item in said]
-                self.source.texts[(*path, option.name)] = (said, recorded)
+                self.source.texts[(*path, word)] = (said, recorded)
 
     def _pose(self, name: str, value: Any) -> None:
         path: Path = ("poses", name)

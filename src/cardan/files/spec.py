@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from cardan.dynamics import loads
@@ -78,13 +78,30 @@ class Option(NamedTuple):
     splined: bool = False  # whether it may be a spline
 
 
-class Spec(NamedTuple):
+@dataclass(frozen=True)
+class Spec:
     """A kind of joint or load: its ends, each with what it takes, and its options."""
 
     name: str
     ends: tuple[tuple[str, str, bool], ...]  # name, what it takes, required
     options: Mapping[str, Option]
-    sorts: Mapping[str, str] = MappingProxyType({})  # of ends: the kind of coordinate they take, if not any
+    sorts: Mapping[str, str] = field(default_factory=dict)  # of ends: the kind of coordinate they take, if not any
+
+    @functools.cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Of its table."""
+        return ("kind", *(name for name, _, _ in self.ends), *self.options)
+
+    @functools.cached_property
+    def required(self) -> tuple[str, ...]:
+        """Keys that must be there, other than its kind."""
+        options = (option.name for option in self.options.values() if option.required)
+        return (*(name for name, _, must in self.ends if must), *options)
+
+    @functools.cached_property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the options that are functions."""
+        return tuple(option.name for option in self.options.values() if option.sort == "function")
 
 
 def _option(kind: str, parameter: inspect.Parameter) -> Option:

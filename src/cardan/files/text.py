@@ -196,8 +196,10 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
                 return None
             parts[1::2] = [f'"{inner_key}": ' for inner_key in keys]
             lines.append(f"{_json_key(key)}: {''.join(parts)}")
+        elif key[0] == '"':
+            lines.append(f"{key}: {value}")
         else:
-            lines.append(f"{_json_key(key)}: {value}")
+            lines.append(f'"{key}": {value}')
     content = ",".join(["{" + ",".join(lines) + "}" for _, lines in tables])
     try:
         values = json.JSONDecoder(parse_float=number).decode(f"[{content}]")

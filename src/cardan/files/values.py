@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +12,10 @@ from cardan.errors import ModelError
 from cardan.files.formula import Formula, evaluated
 from cardan.files.problems import MOST_PROBLEMS
 from cardan.files.text import Path
-from cardan.files.units import UNITS, Exact, Units
+from cardan.files.units import SI_UNITS, UNITS, Exact, Units
 from cardan.system import check
 from cardan.system import formulas as design
+from cardan.system.formulas import are_floats
 
 MOST_OPERATIONS: Final = 50_000  # in all expressions of a file together
 MOST_NUMBERS: Final = 1000  # in a list
@@ -25,7 +27,7 @@ MOST_SHOWN: Final = 60  # of a list or table, in a message
 class Source:
     """What a file said beyond the mechanism: units, named frames, and the texts of expressions with their values."""
 
-    units: Units = field(default_factory=Units)
+    units: Units = SI_UNITS
     derived: dict[str, str] = field(default_factory=dict)  # parameters that are expressions of others
     frames: dict[tuple[str, str], Any] = field(default_factory=dict)
     faces: dict[tuple[str, str], Any] = field(default_factory=dict)  # named curves and surfaces, of contacts
@@ -64,6 +66,8 @@ class Values:
     def _vector(self, path: Path, value: Any, quantity: str, count: int, *, formulas: bool = False) -> Any:
         """A list of ``count`` numbers; lists in it are refused where it is used."""
         is_list = type(value) is list
+        if is_list and len(value) == count and self._are_plain(value):
+            return value
         if not is_list or (len(value) != count and not any(type(one) is list for one in value)):
             counted = f"it has {len(value)} number{'s' * (len(value) != 1)}, " if is_list else "it is "
             self.problem(path, f"{counted}{short(value)}; it must be a list of {count} numbers")
@@ -153,18 +157,29 @@ class Values:
         self.problem(path, f'it is {short(value)}; it must be a number, or an expression such as "30*mm"')
         raise Skip
 
+    def _are_plain(self, value: list[Any]) -> bool:
+        """Whether all are floats in SI units, as most are; fast."""
+        return self.source.units is SI_UNITS and are_floats(value)
+
     def _numbers(
         self, path: Path, value: Any, quantity: str, depth: int = 0, *, formulas: bool = False, most: int = MOST_NUMBERS
     ) -> Any:
         """A number, or lists of numbers."""
         if type(value) is not list:
             return value if type(value) is tuple else self._number(path, value, quantity, formulas=formulas)
-        if self.source.units.are_si and all([type(item) is float for item in value]):
+        if self._are_plain(value):
             return value
         if depth > 2 or len(value) > most:
             self.problem(path, "it is a list of too many numbers, or of lists in lists")
             raise Skip
+        if _EXACT.issuperset(map(type, value)):
+            with contextlib.suppress(ArithmeticError, ValueError):  # out of range: reported below
+                to_si = self.source.units.to_si
+                return [to_si(item, quantity) for item in value]
         return [self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)]
+
+
+_EXACT: Final = frozenset({Exact})
 
 
 def _about(key: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cardan.constraints.signal import Signal
 from cardan.errors import ModelError, UnknownNameError
-from cardan.system.formulas import Formula, plain, sqrt
+from cardan.system.formulas import Formula, are_floats, plain, sqrt
 
 Triple: TypeAlias = tuple[float, float, float]
 Quadruple: TypeAlias = tuple[float, float, float, float]
@@ -128,8 +128,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "…"
 
 
+def _are_coordinates(value: Any) -> bool:
+    """Whether they are three floats that need no further check, as most are; fast."""
+    if type(value) not in (tuple, list) or len(value) != 3 or not are_floats(value):
+        return False
+    x, y, z = value
+    return bool(-LARGEST <= x <= LARGEST and -LARGEST <= y <= LARGEST and -LARGEST <= z <= LARGEST)
+
+
 def vector(value: Any, what: str) -> Triple:
     """Three finite floats."""
+    if _are_coordinates(value):
+        return tuple(value)
     x, y, z = numbers(value, 3, what)
     if max(abs(x), abs(y), abs(z)) > LARGEST:
         raise ModelError(f"{what} is {(x, y, z)}; its coordinates must not exceed {LARGEST}")
@@ -138,6 +148,8 @@ def vector(value: Any, what: str) -> Triple:
 
 def place(value: Any, what: str) -> Triple:
     """Three finite floats or formulas of parameters."""
+    if _are_coordinates(value):
+        return tuple(value)
     x, y, z = numbers(value, 3, what, quantity)
     if max([abs(c) for c in plain((x, y, z))]) > LARGEST:
         raise ModelError(f"{what} is {(x, y, z)}; its coordinates must not exceed {LARGEST}")
