@@ -627,6 +627,22 @@ def test_a_state_cannot_be_written_to():
             array[...] = 1.0
 
 
+def test_attributes_of_states_and_poses_cannot_be_set():
+    state = four_bar().assemble().state
+    kept = pickle.loads(pickle.dumps(state))
+    for name, way in (("time", "time="), ("coordinates", "moved"), ("velocities", "with_rates"), ("angles", "moved")):
+        with pytest.raises(cd.ReadOnlyError, match=rf"'{name}' of a state cannot be set.*{way}"):
+            setattr(state, name, 1.0)
+    with pytest.raises(cd.ReadOnlyError, match=r"'variables' of a state.*with_variables"):
+        state.variables = {}
+    with pytest.raises(cd.ReadOnlyError, match=r"'time' of a state"):
+        del state.time
+    pose = state["crank"]
+    with pytest.raises(cd.ReadOnlyError, match=r"'position' of a pose cannot be set.*state\.moved"):
+        pose.position = np.ones(3)
+    assert state == kept and copy.deepcopy(pose) == pose == pickle.loads(pickle.dumps(pose))
+
+
 def test_a_moved_state_is_a_new_one():
     m = four_bar()
     state = m.state

@@ -170,8 +170,9 @@ class Mechanism:
 
     def _next_serial(self) -> int:
         """A number for a body or a counted angle, never given twice: packing knows them by it."""
-        self._serials += 1
-        return self._serials - 1
+        own = self.__dict__  # as in _touch
+        own["_serials"] += 1
+        return int(own["_serials"]) - 1
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -613,18 +614,19 @@ class Mechanism:
         return made
 
     def _add(self, kind: JointKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Joint:
-        name = self._new_name(name, f"a {kind.name} joint")
+        name = self._new_name(name, kind.label)
         what = f"{kind.name} {name!r}"
         try:
             ends, rest, named = self._ends(what, kind, args, options)
             if "function" in kind.options:
                 rest = tuple(as_function(value) for value in rest)
                 named = {word: as_function(value) if word == "function" else value for word, value in named.items()}
-            angles = tuple(
-                (word, make_counted_angle(self._angle_key(kind, name, word), self, features))
-                for word, (sort, features) in ((w, rule(*ends)) for w, rule in kind.coordinates.items())
-                if sort == "angle"
-            )
+            angles: tuple[tuple[str, CountedAngle], ...] = ()
+            for word, rule in kind.coordinates.items():
+                sort, features = rule(*ends)
+                if sort == "angle":
+                    counted = make_counted_angle(self._angle_key(kind, name, word), self, features)
+                    angles = (*angles, (word, counted))
             extra: dict[str, Any] = {}
             if kind.own:
                 bare = Joint(name, kind, ends, (), (), angles)
@@ -635,24 +637,30 @@ class Mechanism:
             raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
-        for value in (*rest, *named.values()):
-            if isinstance(value, Formula):
-                self._check_formula(what, value)
-        parameters = (*zip(kind.options, rest, strict=False), *named.items())
-        recorded = [
-            (word, _recorded(relations[0], value) if callable(value) else _plain(value)) for word, value in parameters
-        ]
-        values = tuple(recorded)
+        values: tuple[tuple[str, Any], ...] = ()
+        if rest or named:
+            values = self._recorded_values(what, (*zip(kind.options, rest, strict=False), *named.items()), relations)
         edge = kind.edge(ends, relations, angles, rest, named)
         made = Joint(name, kind, ends, values, relations, angles, edge)
-        spline = dict(values).get("function")
-        if kind is joints.couple and isinstance(spline, Spline) and not spline.is_periodic:
+        spline = dict(values).get("function") if kind is joints.couple else None
+        if isinstance(spline, Spline) and not spline.is_periodic:
             lower, upper = spline.range
             self._add(joints.limit, f"{name}.range", ends[:1], {"lower": lower, "upper": upper})
         return self._keep(made)
 
+    def _recorded_values(
+        self, what: str, parameters: Iterable[tuple[str, Any]], relations: tuple[Relation, ...]
+    ) -> tuple[tuple[str, Any], ...]:
+        """The options of a joint by name, as it keeps them."""
+        found = []
+        for word, value in parameters:
+            if isinstance(value, Formula):
+                self._check_formula(what, value)
+            found.append((word, _recorded(relations[0], value) if callable(value) else _plain(value)))
+        return tuple(found)
+
     def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
-        name = self._new_name(name, f"a {kind.name}" if kind.name[0] not in "aeiou" else f"an {kind.name}")
+        name = self._new_name(name, check.with_article(kind.name))
         what = f"{kind.name} {name!r}"
         try:
             bound = kind.signature.bind(*args, **options)
@@ -697,10 +705,13 @@ class Mechanism:
         """Key of an angle in states: the name of its joint, and of the coordinate where that is not "angle"."""
         key = name if word == "angle" else f"{name}.{word}"
         of, _, other = name.rpartition(".")
+        taken = ""
         if of in self._joints and other in self._joints[of].kind.coordinates:
-            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: that is a coordinate of joint {of!r}")
-        if key != name and key in self._joints:
-            raise ModelError(f"a {kind.name} joint cannot be named {name!r}: its {word} is {key!r}, which is a joint")
+            taken = f"that is a coordinate of joint {of!r}"
+        elif key != name and key in self._joints:
+            taken = f"its {word} is {key!r}, which is a joint"
+        if taken:
+            raise ModelError(f"{kind.label} cannot be named {name!r}: {taken}")
         return key
 
     def _keep(self, made: Joint) -> Joint:
@@ -715,7 +726,7 @@ class Mechanism:
         count = len(kind.takes)
         named = dict(options)
         args = self._placed(kind, args, named)
-        ends = [*args[:count], *(named.pop(word) for word in kind.ends[len(args) :] if word in named)]
+        ends = [*args[:count], *[named.pop(word) for word in kind.ends[len(args) :] if word in named]]
         if len(ends) < count:
             missing = ", ".join(map(repr, kind.ends[len(ends) :]))
             raise ModelError(f"{what} was not given {missing}; see help(Mechanism.{kind.name})")
@@ -735,7 +746,7 @@ class Mechanism:
 
     def _placed(self, kind: JointKind[Any], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments, with frames in place of bodies if the joint is placed in the drawing: at=, axis=, x=."""
-        ends = (*args[:2], *(named[word] for word in kind.ends[len(args) : 2] if word in named))
+        ends = (*args[:2], *[named[word] for word in kind.ends[len(args) : 2] if word in named])
         if not placing.is_placed(kind, ends, named):
             return args
         for end in ends:
@@ -758,7 +769,7 @@ class Mechanism:
         """The coordinate meant by a joint that has one of that kind ("" for any), or by a coordinate."""
         if isinstance(given, Coordinate):
             if kind and given.kind != kind:
-                raise ModelError(f"{given!r} was given where {_article(kind)} is needed")
+                raise ModelError(f"{given!r} was given where {check.with_article(kind)} is needed")
             if given.joint and not self._is_current(given):
                 raise ModelError(f"{given!r} was given, but its joint was removed; take that of the new joint")
             return given
@@ -770,7 +781,7 @@ class Mechanism:
         found = [coordinate for coordinate in every if not kind or coordinate.kind == kind]
         if len(found) != 1:
             words = ", ".join(repr(c.name) for c in found) if found else "none"
-            wanted = _article(kind) if kind else "a coordinate"
+            wanted = check.with_article(kind) if kind else "a coordinate"
             way = "choose one with joint.of(name)" if found else "take one with cd.coordinate(frame_a, frame_b, of)"
             raise ModelError(f"joint {given.name!r} ({given.kind.name}) was given for {wanted}; it has {words}: {way}")
         return found[0]
@@ -834,7 +845,7 @@ class Mechanism:
         name = check.name(given, what)
         if name == GROUND:
             raise ModelError(f"{what} cannot be named {name!r}: that is the fixed body")
-        if self._item(name) is not None:
+        if self._has(name):
             kinds: dict[str, Mapping[str, Any]] = {
                 "body": self._bodies,
                 "joint": self._joints,
@@ -901,8 +912,9 @@ class Mechanism:
 
     def _touch(self) -> None:
         """Discard the packed system; it is packed again when next needed.  Every edit calls this."""
-        self._system = self._elsewhere = self._used = None
-        self._edits += 1
+        own = self.__dict__  # __setattr__, which checks names, would take a tenth of the time of adding a joint
+        own["_system"] = own["_elsewhere"] = own["_used"] = None
+        own["_edits"] += 1
 
     def _edited(self, body: Body) -> None:
         """An attribute of a body was set; a fixed body stays fixed where it is drawn now."""
@@ -987,6 +999,12 @@ class Mechanism:
         """The joint, body, load, rate row or parameter of that name, or None."""
         held = (self._joints, self._bodies, self._loads, self._rate_rows, self._parameters)
         return next((items[name] for items in held if name in items), None)
+
+    def _has(self, name: str) -> bool:
+        """Whether an item has that name."""
+        if name in self._bodies or name in self._joints or name in self._loads:
+            return True
+        return name in self._rate_rows or name in self._parameters
 
     def __getitem__(self, name: str) -> Item:
         found = self._item(name) if isinstance(name, str) else None
@@ -1803,10 +1821,6 @@ def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:
     made: AssemblyOptions = _options.assembly_options(options, changes)
     return made
-
-
-def _article(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _recorded(relation: Relation, given: Any) -> Any:

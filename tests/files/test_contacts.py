@@ -127,7 +127,8 @@ def test_a_surface_in_a_file_of_its_own(tmp_path: Path) -> None:
     part.unlink()
     file.write_text(BOWL)
     with pytest.raises(
-        cd.FileError, match=r"line 3, bodies.ground.shapes.0: 'parts/bowl.json' of a shape is not a file"
+        cd.FileError,
+        match=r"line 3, bodies.ground.shapes.0.path: the path of a shape is 'parts/bowl.json', which is not a file",
     ):
         cd.load(file)
 
@@ -140,8 +141,8 @@ def test_a_surface_in_a_file_of_its_own(tmp_path: Path) -> None:
         ('"parts/link.json"', "must be in the folder of the model"),
         ('"parts"', "is not a file"),
         ('"pipe"', "is not a file"),
-        ('""', "must be the name of a JSON file"),
-        ("3", "must be the name of a JSON file"),
+        ('""', "must be that of a JSON file"),
+        ("3", "must be that of a JSON file"),
         ('"deep.json"', "is not JSON"),
         ('"other.json"', "has no curve or surface"),
         ('"wrong.json"', "points of a curve must be lists of coordinates"),
@@ -169,7 +170,7 @@ def test_a_path_of_a_shape_that_cannot_be_encoded_is_not_a_file(tmp_path: Path) 
     file = tmp_path / "m.json"
     shape = '{"geometry": "file", "path": "\\ud800.json"}'
     file.write_text(f'{{"cardan": 1, "bodies": {{"ground": {{"shapes": [{shape}]}}}}}}')
-    with pytest.raises(cd.FileError, match="is not a file; it must be the name of a JSON file"):
+    with pytest.raises(cd.FileError, match="is not a file; it must be that of a JSON file"):
         cd.load(file)
 
 
@@ -226,16 +227,28 @@ face_b = "ball.skin"
 @pytest.mark.parametrize(
     ("old", "new", "line", "key", "message"),
     [
-        ('"plane"', '"plain"', 3, "bodies.ground.shapes.0", "no curve or surface is named 'plain'; did you mean 'plan"),
-        ('"plane"', '"plane", radius = 1', 3, "bodies.ground.shapes.0", "no key of a plane is named 'radius'"),
-        ('"plane"', '"plane", density = 1', 3, "bodies.ground.shapes.0", "no key of a plane is named 'density'"),
-        ('"plane"', '"plane", width = [1.0, 0.0]', 3, "bodies.ground.shapes.0", "the lower bound must be below"),
-        ('"plane"', '"plane", width = [0.0, nan]', 3, "bodies.ground.shapes.0", "must be .*finite"),
+        (
+            '"plane"',
+            '"plain"',
+            3,
+            "bodies.ground.shapes.0.geometry",
+            "no curve or surface is named 'plain'; did you mean 'plan",
+        ),
+        ('"plane"', '"plane", radius = 1', 3, "bodies.ground.shapes.0.radius", "no key of a plane is named 'radius'"),
+        (
+            '"plane"',
+            '"plane", density = 1',
+            3,
+            "bodies.ground.shapes.0.density",
+            "no key of a plane is named 'density'",
+        ),
+        ('"plane"', '"plane", width = [1.0, 0.0]', 3, "bodies.ground.shapes.0.width", "the lower bound must be below"),
+        ('"plane"', '"plane", width = [0.0, nan]', 3, "bodies.ground.shapes.0.width", "must be .*finite"),
         ("radius = 0.1, name", 'radius = "1/0", name', 5, "bodies.ball.shapes.0", "division"),
-        ("radius = 0.1, name", "radius = -1.0, name", 5, "bodies.ball.shapes.0", "must be above zero"),
+        ("radius = 0.1, name", "radius = -1.0, name", 5, "bodies.ball.shapes.0.radius", "must be above zero"),
         ("radius = 0.1, name", "name", 5, "bodies.ball.shapes.0", "the key 'radius' of a sphere is missing"),
         ('"rim"', '"skin"', 5, "bodies.ball.shapes.1", "two faces with the name 'skin'"),
-        ('"rim"', "7", 5, "bodies.ball.shapes.1", "the name of a face"),
+        ('"rim"', "7", 5, "bodies.ball.shapes.1.name", "the name of a face"),
         ('"ball.skin"', '"ball.skn"', 9, "joints.on.face_b", "no face is named 'ball.skn'; did you mean 'ball.skin'"),
         ('"ball.skin"', '"ball"', 9, "joints.on.face_b", "body 'ball' has 2 curves and surfaces; choose one"),
         ('"ball.skin"', '{ body = "ball" }', 9, "joints.on.face_b", "it must be the name of a face"),

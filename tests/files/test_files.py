@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import math
 import os
@@ -203,7 +204,7 @@ def test_a_coupling_by_a_spline_is_refused_without_its_range() -> None:
         ("{ x = 3, y = [0, 1] }", "must be lists"),
         ("{ x = [0, 1, 2], y = [0, 1e308, -1e308] }", "spline"),
         ("{ x = [0, 1, 2], y = [0, 1, 3], periodic = true }", "repeat the first"),
-        ("{ x = [0, 1], y = [0, 1], periodic = 1 }", "True or False"),
+        ("{ x = [0, 1], y = [0, 1], periodic = 1 }", "true or false"),
         ("{ breaks = [0, 1, 2], coefficients = [[1, 0]] }", "coefficients must be 2 lists"),
         ("{ breaks = [0, 1, 2], coefficients = [[1, 0], [1, 5]] }", "jump of its value at 1"),
         ("{ breaks = [0, 2, 1], coefficients = [[1, 0], [1, 1]] }", "must increase"),
@@ -675,7 +676,31 @@ function = "2*pi*t"
         ("-9.81]", "]", 3, "gravity", "it has 2 numbers, [0.0, 0.0]; it must be a list of 3"),
         ('"L/2"', '"K/2"\nK = "2*H"', 11, "parameters.H", "'K', which comes later in the file; put 'K' before 'H'"),
         ('kind = "box"', 'color = "#000000"', 16, "bodies.lever.shapes.0", "the key 'kind' is missing, or 'geometry'"),
-        ("[300.0, 20.0, 20.0]", "[300.0, 2.5]", 16, "bodies.lever.shapes.0", "is [300.0, 2.5]; it must be a list of 3"),
+        ("[300.0, 20.0, 20.0]", "[300.0, 2.5]", 16, "bodies.lever.shapes.0.size", "is [300.0, 2.5]; it must be a list"),
+        ("[300.0, 20.0, 20.0]", "[9, -2.5, 3]", 16, "bodies.lever.shapes.0.size", "the file has [9, -2.5, 3]"),
+        ('kind = "box"', 'kind = "gear", module = 2.5, width = 3.0, teeth = 17.5', 16, "bodies.lever.shapes.0.size",
+         "no key of a gear is named 'size'"),
+        ('kind = "box", size = [300.0, 20.0, 20.0]', 'kind = "gear", module = 2.5, width = 3.0, teeth = 17.5', 16,
+         "bodies.lever.shapes.0.teeth", "the teeth of a gear is 17.5;"),
+        ('kind = "box", size = [300.0, 20.0, 20.0]', 'kind = "extrusion", hight = 2.5', 16,
+         "bodies.lever.shapes.0.hight", "no key of an extrusion is named 'hight'; did you mean 'height'?"),
+        ('b = "lever"', 'b = { body = "lever", point = [1, 2, 3] }', 24, "joints.hinge.b", "it is a point; it must"),
+        ('b = "lever"', "b = 2.5", 24, "joints.hinge.b", 'it is 2.5; it must be { body = "…"'),
+        ('"revolute"', '"cylindrical"', 34, "joints.motor.coordinate",
+         "has several coordinates; choose one: 'hinge.angle', 'hinge.displacement'"),
+        ('"revolute"', '"fixed"', 34, "joints.motor.coordinate", "joint 'hinge' (fixed) has no coordinate"),
+        ("[joints.motor]", '[loads.push]\nkind = "force"\npoint = "arm"\nf = [1.5, 2.5]\n[joints.motor]', 35,
+         "loads.push.f", "it has 2 numbers, [1.5, 2.5]; it must be a list of 3"),
+        ("[joints.motor]", '[loads.push]\nkind = "force"\npoint = "arm"\nf = ["t", 2.5]\n[joints.motor]', 35,
+         "loads.push.f", "it has 2 values, ['t', 2.5]; it must be a list of 3"),
+        ("[joints.motor]", "[poses.p.bodies]\narm = { position = [1.5, 2.5] }\n[joints.motor]", 33,
+         "poses.p.bodies.arm.position", "it has 2 numbers, [1.5, 2.5]; it must be a list of 3"),
+        ("[joints.motor]", "[poses.p.bodies]\narm = { orientation = [0, 0, 0, 0] }\n[joints.motor]", 33,
+         "poses.p.bodies.arm.orientation", "a quaternion (w, x, y, z) must not be zero"),
+        ("[joints.motor]", "[poses.p]\nvariables = { K = 1.5 }\n[poses.p.bodies]\n[joints.motor]", 33,
+         "poses.p.variables.K", "no parameter is named 'K'"),
+        ('name = "lever"', "name = 2.5", 2, "name", "the name of the mechanism is 2.5; it must be"),
+        ("-9.81]", "nan]", 3, "gravity", "it must be 3 numbers, each finite"),
         ("[bodies.arm]", "[[bodies.arm]]", 18, "bodies.arm", "write [bodies.arm] instead of [[…]]"),
         ("[bodies.arm]", "[bodies.lever]", 18, "", "the table [bodies.lever] is given twice"),
         ('kind = "revolute"', "kind = revolute", 22, "", "a text needs quotes"),
@@ -904,6 +929,40 @@ def test_an_axis_or_origin_that_is_no_list_of_three_numbers_is_an_error_with_its
         assert found and found[0].key.startswith(place), (content, found)
 
 
+@pytest.mark.parametrize(
+    ("shape", "key", "message"),
+    [
+        ('kind = "revolution", profile = [["line", 1, 0, 2, 0], ["line", 2, 0, 2, 3]]', "profile", "is not closed"),
+        ('kind = "revolution", profile = [["line", -1, 0, 2, 0], ["line", 2, 0, 2, 3], ["line", 2, 3, -1, 0]]',
+         "profile", "has ρ = -0.001 m; ρ must be zero or more"),
+        ('kind = "revolution", profile = [["line", 0, 0, 2, 2], ["line", 2, 2, 2, 0], ["line", 2, 0, 0, 2], '
+         '["line", 0, 2, 0, 0]]', "profile", "crosses or touches itself"),
+        ('kind = "extrusion", height = 1, outline = [["line", 0, 0, 1, 0], ["line", 5, 0, 1, 1], ["line", 1, 1, 0, 0]]',
+         "outline", "piece 2 begins at [0.005, 0.0] m, and the one before it ends at [0.001, 0.0] m"),
+        ('kind = "extrusion", height = 1, outline = [["arc", 0, 0, 1, 0, 6.0]]', "outline", "is not closed: piece 1"),
+        ('kind = "extrusion", height = 1, outline = [["arc", 0, 0, 9, 0, "2*pi"]], '
+         'holes = [[["arc", 20, 0, 1, 0, "2*pi"]]]', "", "a hole of an extrusion at"),
+    ],
+)  # fmt: skip
+def test_outlines_without_a_volume_are_refused(shape: str, key: str, message: str) -> None:
+    content = f'cardan = 2\n[units]\nlength = "mm"\n[bodies.a]\nshapes = [{{ {shape}, density = 1000 }}]\n'
+    (found,) = problems(content)
+    assert (found.line, found.key) == (5, f"bodies.a.shapes.0.{key}".rstrip(".")), found
+    assert message in found.message, found
+
+
+def test_an_outline_may_have_numbers_of_six_digits() -> None:
+    pieces = '["line", 0, 0, 7.07107, 7.07107], ["arc", 0, 0, 10, 45, 90], ["line", -7.07107, 7.07107, 0, 0]'
+    content = f"""cardan = 2
+[units]
+length = "mm"
+angle = "deg"
+[bodies.a]
+shapes = [{{ kind = "extrusion", height = 2, density = 1000, outline = [{pieces}] }}]
+"""
+    assert loads_toml(content)["a"].mass == pytest.approx(0.25 * math.pi * 0.01**2 * 0.002 * 1000, rel=1e-5)
+
+
 # -- saving ------------------------------------------------------------------------------------------------------------
 
 
@@ -1065,6 +1124,29 @@ def test_the_time_of_reading_is_linear_in_the_bodies() -> None:
         assert len(m.bodies) == len(m.joints) == count
     assert times[4000] < 8.0 * times[1000], times
     assert times[4000] < 4.0, times  # 10,000 bodies take less than 2 s on an idle machine
+
+
+def test_reading_keeps_frozen_objects_and_the_state_of_the_collector() -> None:
+    content = chain(10)
+    for was_on in (True, False):
+        (gc.enable if was_on else gc.disable)()
+        try:
+            loads_toml(content)
+            assert gc.isenabled() == was_on and gc.get_freeze_count() == 0
+            gc.freeze()
+            frozen = gc.get_freeze_count()
+            loads_toml(content)
+            assert gc.get_freeze_count() > 0.9 * frozen > 0  # a few are freed when nothing refers to them
+        finally:
+            gc.unfreeze()
+            gc.enable()
+
+
+@pytest.mark.parametrize("header", ['[units]\nlength = "m"\n', "[units]\n", '[units]\n"length"  =  \'mm\'\n', ""])
+def test_units_are_found_however_they_are_written(header: str) -> None:
+    content = f'cardan = 2\n# units: length = "inch"\n{header}[bodies.a]\nposition = [0.3, 1e3, 25.4]\n'
+    scale = 1e-3 if "mm" in header else 1.0
+    assert loads_toml(content)["a"].position == (float("0.3e-3") if scale < 1 else 0.3, 1e3 * scale, 25.4 * scale)
 
 
 @pytest.mark.parametrize("name", ["mm", "pi", "sin", "two words"])

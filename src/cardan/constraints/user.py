@@ -257,7 +257,7 @@ def _units(what: str, unit: Any) -> tuple[Any, ...]:
     units = tuple(unit) if isinstance(unit, list | tuple) else (unit,)
     for one in units:
         if not isinstance(one, str) or one not in LENGTH_POWER:
-            raise ModelError(f"{what} has the unit {one!r}; it must be one of {', '.join(map(repr, LENGTH_POWER))}")
+            raise ModelError(f"the unit of {what} is {one!r}; it must be one of {', '.join(map(repr, LENGTH_POWER))}")
     if not units:
         raise ModelError(f"{what} has no unit; give one for all rows, or one for each")
     return units

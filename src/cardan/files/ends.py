@@ -18,11 +18,15 @@ from cardan.files.values import Skip, Values, short, shown
 from cardan.joints import Coordinate, Joint, coordinate
 from cardan.mechanism import Mechanism
 from cardan.system import check
-from cardan.system.parts import GROUND, Body, Direction, Frame, Point, _cross, _orthogonal_part, default_x
+from cardan.system.formulas import are_floats
+from cardan.system.parts import GROUND, Body, Direction, Frame, Point, _cross, default_reference
 
 MOST_POINTS: Final = 100_000  # of a spline
 UNIT: Final = 1e-15  # a squared length this near to one is one up to rounding
 CROSSED: Final = 4e-16  # a cosine this small is zero up to rounding
+
+FEATURE: Final = (*spec.ENDS["frame"], "point", "vector")  # keys of a feature of a body
+UPRIGHT: Final = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), False)  # axes of a frame that are not given
 
 # Names of joints in other programs.
 OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -61,22 +65,19 @@ class Ends(Values):
         return kind
 
     def _arguments(self, path: Path, table: Mapping[str, Any], kind: spec.Spec) -> dict[str, Any]:
-        required = [name for name, _, must in kind.ends if must]
-        required += [option.name for option in kind.options.values() if option.required]
-        known = ("kind", *(name for name, _, _ in kind.ends), *kind.options)
         before = len(self.problems)
-        complete = self._keys(path, table, known, required)
+        complete = self._keys(path, table, kind.keys, kind.required)
         found: dict[str, Any] = {}
         failed = not complete
         for name, takes, _ in kind.ends:
             if name in table:
                 try:
-                    found[name] = self._end((*path, name), table[name], takes)
+                    found[name] = self._end((*path, name), table[name], takes, kind.sorts.get(name, ""))
                 except Skip:
                     failed = True
                 except ModelError as error:
                     self.problem((*path, name), str(error))
-        on = [end for end in found.values() if isinstance(end, Coordinate)]
+        on = [end for end in found.values() if isinstance(end, Coordinate)] if kind.options else []
         for option in kind.options.values():
             if option.name in table:
                 try:
@@ -114,7 +115,11 @@ class Ends(Values):
                 else self._number((*path, k), item, "")
                 for k, item in enumerate(value)
             ]
+            if len(parts) != 3:
+                raise ModelError(f"it has {len(parts)} values, {short(value)}; it must be a list of 3")
             return Formulas(tuple(parts))
+        if isinstance(value, list) and not option.splined:
+            return self._vector(path, value, quantity or "", 3)
         if option.splined and type(value) is dict:
             return self._spline(path, value, on)
         if option.name == "function" and on:
@@ -126,7 +131,10 @@ class Ends(Values):
         is_points = "breaks" not in table and "coefficients" not in table
         known = spec.POINTS if is_points else spec.PIECES
         self._need(path, table, known, known[:2])
-        periodic = check.flag(table.get("periodic", False), "periodic")
+        periodic = table.get("periodic", False)
+        if not isinstance(periodic, bool):
+            self.problem((*path, "periodic"), f"it is {short(periodic)}; it must be true or false")
+            raise Skip
         first, second = known[:2]
         lists = [table[word] for word in (first, second)]
         if not all(type(one) is list and 2 - k * (not is_points) <= len(one) <= MOST_POINTS
@@ -149,15 +157,33 @@ class Ends(Values):
         coefficients = np.array([check.numbers(row, len(row), second) for row in rows]).T
         return of_pieces(list(breaks), coefficients, periodic, "it")
 
-    def _end(self, path: Path, value: Any, takes: str) -> Any:
+    def _end(self, path: Path, value: Any, takes: str, sort: str = "") -> Any:
+        """What an item connects; sort: the kind of coordinate that it takes, "" for any."""
+        if takes == "face" and isinstance(value, str):
+            return self._face(path, value)
         if isinstance(value, str):
-            return self._face(path, value) if takes == "face" else self._by_name(path, value, takes)
+            end = self._by_name(path, value, takes, sort)
+        else:
+            end = self._by_table(path, value, takes)
+        if isinstance(end, Coordinate) and sort and end.kind != sort:
+            raise ModelError(f"the coordinate {end!r} is not {check.with_article(sort)}, which this kind of item needs")
+        is_point, is_vector = isinstance(end, Point), isinstance(end, Direction)
+        if (is_point and "point" not in takes) or (is_vector and "vector" not in takes):
+            raise ModelError(f"it is a {'point' if is_point else 'vector'}; it must be {_ways(takes)}")
+        if isinstance(end, Frame) and takes == "vector":
+            raise ModelError(f"it is a frame; it must be {_ways(takes)}")
+        return end
+
+    def _by_table(self, path: Path, value: Any, takes: str) -> Any:
+        """A feature or a coordinate that is given by a table."""
         if takes == "face":
             raise ModelError(f"it is {short(value)}; it must be the name of a face, {_ways(takes)}")
-        table = self._table(path, value)
+        if type(value) is not dict:
+            raise ModelError(f"it is {short(value)}; it must be {_ways(takes)}")
+        table: dict[str, Any] = value
         if "a" in table or "b" in table or "of" in table:
             if "coordinate" not in takes:
-                raise ModelError(f"a coordinate is given; it must be a {takes}")
+                raise ModelError(f"a coordinate is given; it must be {check.with_article(takes.replace('|', ' or '))}")
             self._need(path, table, spec.ENDS["coordinate"], ("a", "b"))
             of = table.get("of", "angle")
             ends = [self._end((*path, key), table[key], "frame" if key == "a" or of != "distance" else "point")
@@ -187,23 +213,27 @@ class Ends(Values):
                 numbers = self._vector((*path, word), table[word], quantity, 3, formulas=True)
                 if word == "point":
                     return body.point(numbers)
-                return Direction(body, tuple(numbers)) if _is_unit(numbers) else body.vector(numbers)
-        self._keys(path, table, (*spec.ENDS["frame"], "point", "vector"), ())
-        given: dict[str, Any] = {"origin": (0.0, 0.0, 0.0), "z": (0.0, 0.0, 1.0), "x": None}
-        for word in given:
-            if word in table:
-                quantity = "length" if word == "origin" else ""
-                given[word] = self._vector((*path, word), table[word], quantity, 3, formulas=True)
-        origin, z, x = given.values()
+                unit = _unit(numbers)
+                return body.vector(numbers) if unit is None else Direction(body, unit)
+        self._keys(path, table, FEATURE, ())
+        origin: Any = (0.0, 0.0, 0.0)
+        if "origin" in table:
+            origin = self._vector((*path, "origin"), table["origin"], "length", 3, formulas=True)
+        if "z" not in table and "x" not in table:
+            return Frame(body, body._own(check.place(origin, f"the origin of a frame on body {body.name!r}")), *UPRIGHT)
+        z: Any = (0.0, 0.0, 1.0)
+        if "z" in table:
+            z = self._vector((*path, "z"), table["z"], "", 3, formulas=True)
+        x = self._vector((*path, "x"), table["x"], "", 3, formulas=True) if "x" in table else None
         return exact_frame(body, origin, z, x)
 
-    def _by_name(self, path: Path, name: str, takes: str) -> Any:
+    def _by_name(self, path: Path, name: str, takes: str, sort: str) -> Any:
         """A body, a named frame of a body, a joint, or one coordinate of a joint."""
         of, _, word = name.rpartition(".")
         joint = self.m._joints.get(name)
         if "coordinate" in takes:
             if joint is not None:
-                return self._only(joint)
+                return _only(joint, sort)
             if of in self.m._joints:
                 return self.m._joints[of].of(word)
             if name in self.later or of in self.later:
@@ -248,10 +278,21 @@ class Ends(Values):
         self.problem(path, str(check.unknown(name, "face", [f"{b}.{f}" for b, f in self.source.faces])))
         raise Skip
 
-    def _only(self, joint: Joint) -> Any:
-        """The coordinate of a joint that has one; else the joint, of which the mechanism takes the one that fits."""
-        words = tuple(joint.kind.coordinates)
-        return joint.of(words[0]) if len(words) == 1 else joint
+
+def _only(joint: Joint, sort: str) -> Coordinate:
+    """The coordinate of that kind ("" for any) of a joint, if it has only one."""
+    every = [joint.of(word) for word in joint.kind.coordinates]
+    found = [one for one in every if not sort or one.kind == sort]
+    if not found:
+        raise ModelError(
+            f"joint {joint.name!r} ({joint.kind.name}) has no {sort or 'coordinate'}; {_ways('coordinate')}"
+        )
+    if len(found) > 1:
+        names = ", ".join(repr(f"{joint.name}.{one.name}") for one in found)
+        raise ModelError(
+            f"joint {joint.name!r} ({joint.kind.name}) has several {sort or 'coordinate'}s; choose one: {names}"
+        )
+    return found[0]
 
 
 def _ways(takes: str) -> str:
@@ -266,26 +307,28 @@ def _ways(takes: str) -> str:
     return ", or ".join(ways[word] for word in takes.split("|"))
 
 
-def _is_unit(v: Any) -> bool:
+def _unit(v: Any) -> Any:
+    """The vector as a tuple of floats, if its length is one up to rounding; else None."""
     if not isinstance(v, list | tuple) or len(v) != 3:
-        return False
+        return None
+    if not are_floats(v):
+        if not all(isinstance(c, float | int) for c in v):
+            return None
+        v = [float(c) for c in v]
     x, y, z = v
-    if type(x) is not float or type(y) is not float or type(z) is not float:
-        return all(isinstance(c, float | int) for c in v) and abs(x * x + y * y + z * z - 1.0) <= UNIT
-    return abs(x * x + y * y + z * z - 1.0) <= UNIT
+    return (x, y, z) if abs(x * x + y * y + z * z - 1.0) <= UNIT else None
 
 
 def exact_frame(body: Body, origin: Any, z: Any, x: Any) -> Frame:
     """The frame; axes that are orthonormal up to rounding are kept as given, so that saved ones are read unchanged."""
-    if not _is_unit(z):
+    unit_z = _unit(z)
+    if unit_z is None:
         return Frame.build(body, origin, z, x)
-    unit_z = (float(z[0]), float(z[1]), float(z[2]))
     if x is None:
-        unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
-    elif _is_unit(x) and abs(x[0] * z[0] + x[1] * z[1] + x[2] * z[2]) <= CROSSED:
-        unit_x = (float(x[0]), float(x[1]), float(x[2]))
+        unit_x: Any = default_reference(unit_z)
     else:
-        return Frame.build(body, origin, z, x)
-    assert unit_x is not None
+        unit_x = _unit(x)
+        if unit_x is None or abs(x[0] * z[0] + x[1] * z[1] + x[2] * z[2]) > CROSSED:
+            return Frame.build(body, origin, z, x)
     place = body._own(check.place(origin, f"the origin of a frame on body {body.name!r}"))
     return Frame(body, place, unit_x, _cross(unit_z, unit_x), unit_z, x is not None)

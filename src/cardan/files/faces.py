@@ -20,7 +20,7 @@ from cardan.errors import ModelError
 from cardan.files import printing
 from cardan.files.formula import Formula
 from cardan.files.units import Conversion
-from cardan.files.values import short, shown
+from cardan.files.values import short
 from cardan.geometry.analytic import Analytic
 from cardan.geometry.face import Face
 from cardan.geometry.nurbs import Curve, Surface
@@ -89,7 +89,9 @@ def _sizes(shape: Analytic, unit: Conversion) -> dict[str, Any]:
     bounds = {"line": shape.bounds, "plane": shape.bounds}.get(shape.name, shape.bounds[1:])
     for key, (low, high) in zip([key for key in keys if key in SPANS], bounds, strict=False):
         if math.isinf(low) != math.isinf(high):
-            raise ModelError(f"a {shape.name} has one bound only, {low} to {high}; a file needs both, or none")
+            raise ModelError(
+                f"{check.with_article(shape.name)} has one bound only, {low} to {high}; a file needs both, or none"
+            )
         if not math.isinf(low):
             found[key] = [unit(low, "length"), unit(high, "length")]
     return found
@@ -153,17 +155,12 @@ def read(
     formula: Callable[[str, tuple[str, ...]], Formula],
     folder: FilePath | None,
 ) -> Shape | Face:
-    """The curve, surface or trimmed face of a table, checked.
+    """The curve, surface or trimmed face of a table with known keys.
 
     ``number(value, quantity)`` gives the float of a value in the file, in SI; ``formula(text, variables)`` an
     expression; folder: where other files are, None if there are none.
     """
-    kind = table.get("geometry")
-    if not isinstance(kind, str) or kind not in KEYS:
-        raise check.unknown(shown(kind), "curve or surface", KEYS)
-    for key in table:
-        if key not in KEYS[kind] and key not in PLACE:
-            raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
+    kind = table["geometry"]
     if kind in ("file", "curve", "surface"):
         nurbs = _read_file(table.get("path"), folder) if kind == "file" else _read_nurbs(table, kind, number)
         return _read_face(nurbs, table["loops"]) if "loops" in table else nurbs
@@ -175,13 +172,13 @@ def read(
     for key in KEYS[kind]:
         if key in SPANS:
             if key in table:
-                given[key] = _span(table[key], f"the {key} of a {kind}", number, "length")
+                given[key] = _span(table[key], f"the {key} of {check.with_article(kind)}", number, "length")
             elif kind == "cone":
                 raise ModelError("the key 'height' of a cone is missing")
         elif key not in table:
-            raise ModelError(f"the key {key!r} of a {kind} is missing")
+            raise ModelError(f"the key {key!r} of {check.with_article(kind)} is missing")
         else:
-            given[key] = check.number(number(table[key], _quantity(key)), f"the {key} of a {kind}")
+            given[key] = check.number(number(table[key], _quantity(key)), f"the {key} of {check.with_article(kind)}")
     made: Shape = getattr(geometry, kind)(**given)
     return made
 
@@ -221,7 +218,7 @@ def _read_nurbs(table: Mapping[str, Any], kind: str, number: Conversion | None =
     """number: converts coordinates of points to SI; None if they have no unit, or are in metres."""
     for key in ("points", "knots", "degree"):
         if key not in table:
-            raise ModelError(f"the key {key!r} of a {kind} is missing")
+            raise ModelError(f"the key {key!r} of {check.with_article(kind)} is missing")
     points, weights = (_array(table, key, kind) for key in ("points", "weights"))
     assert points is not None
     if points.ndim < 2 or points[..., 0].size > MOST_POINTS:
@@ -292,7 +289,7 @@ def _read_traced(
 def _read_file(path: Any, folder: FilePath | None) -> Curve | Surface:
     """The NURBS in another file: JSON of cd.geometry.to_json, in the folder of the model or below it."""
     if not isinstance(path, str) or not path or "\0" in path:
-        raise ModelError(f"the path of a shape is {short(path)}; it must be the name of a JSON file")
+        raise ModelError(f"the path of a shape is {short(path)}; it must be that of a JSON file")
     if folder is None:
         raise ModelError(f"the shape is in the file {path!r}, and a text has no folder: use cd.load(path)")
     target = folder / path
@@ -303,7 +300,7 @@ def _read_file(path: Any, folder: FilePath | None) -> Curve | Surface:
     if FilePath(path).is_absolute() or not is_below:
         raise ModelError(f"the shape is in the file {path!r}; it must be in the folder of the model or below it")
     if not is_file:
-        raise ModelError(f"{path!r} of a shape is not a file; it must be the name of a JSON file")
+        raise ModelError(f"the path of a shape is {path!r}, which is not a file; it must be that of a JSON file")
     try:
         with target.open("rb") as file:
             content = file.read(MOST_BYTES + 1)

@@ -17,7 +17,7 @@ from cardan.files.values import short, shown
 from cardan.shapes import Shape, makers
 from cardan.shapes.gears import Gear
 from cardan.shapes.mesh import Mesh, mesh
-from cardan.shapes.region import Arc, Involute, Line, Region, loop_points
+from cardan.shapes.region import Arc, Involute, Line, Region
 from cardan.shapes.shape import SEGMENTS
 from cardan.shapes.solids import Box, Cylinder, Extrusion, Revolution, Sphere
 from cardan.system import check
@@ -74,7 +74,9 @@ def written(shape: Shape, unit: Conversion) -> dict[str, Any]:
                 raise ModelError(f"a mesh has {len(triangles.vertices):,} vertices; {ways}")
             vertices = [[length(one) for one in row] for row in triangles.vertices.tolist()]
             return {"kind": "mesh", "vertices": vertices, "faces": triangles.faces.tolist()}
-    raise ModelError(f"a {type(shape).__name__} cannot be written to a file; it can contain {', '.join(KEYS)}")
+    raise ModelError(
+        f"{check.with_article(type(shape).__name__)} cannot be written to a file; it can contain {', '.join(KEYS)}"
+    )
 
 
 def _check_size(region: Region) -> None:
@@ -105,35 +107,38 @@ def _loop(loop: Any, unit: Conversion) -> list[list[Any]]:
 
 
 def read(table: Mapping[str, Any], number: Conversion) -> Shape:
-    """The shape of a table, checked; ``number(value, quantity)`` gives the float of a value in the file, in SI."""
-    kind = table.get("kind")
-    if "kind" not in table:
-        raise ModelError(f"the key 'kind' is missing, or 'geometry' for a face; kinds are {', '.join(map(repr, KEYS))}")
-    if not isinstance(kind, str) or kind not in KEYS:
-        raise check.unknown(shown(kind), "kind of shape", KEYS)
-    for key in table:
-        if key not in KEYS[kind] and key not in PLACE:
-            raise check.unknown(key, f"key of a {kind}", (*KEYS[kind], *PLACE))
+    """The shape of a table with known keys.
+
+    ``number(value, quantity)`` gives the float of a value in the file, in SI.
+    """
+    kind = table["kind"]
 
     def size(key: str, default: float | None = None, *, zero: bool = False, of: str = "length") -> float:
         if key not in table and default is None:
-            raise ModelError(f"the key {key!r} of a {kind} is missing")
-        return check.positive(number(table.get(key, default), of), f"the {key} of a {kind}", zero=zero)
+            raise ModelError(f"the key {key!r} of {check.with_article(kind)} is missing")
+        return check.positive(
+            number(table.get(key, default), of), f"the {key} of {check.with_article(kind)}", zero=zero
+        )
 
     if kind == "box":
-        return makers.box(*(number(one, "length") for one in _list(table, "size", 3)))
+        sizes = [check.positive(number(one, "length"), "the size of a box") for one in _list(table, "size", 3)]
+        return makers.box(*sizes)
     if kind == "cylinder":
         radius, height, bore = size("radius"), size("height"), size("bore", 0.0, zero=True)
         return makers.tube(radius, bore, height) if bore else makers.cylinder(radius, height)
     if kind == "sphere":
         return makers.sphere(size("radius"))
     if kind == "gear":
-        internal = check.flag(table.get("internal", False), "internal")
+        internal = table.get("internal", False)
+        if not isinstance(internal, bool):
+            raise ModelError(f"the key internal of a gear is {short(internal)}; it must be true or false")
         rim = size("rim", 0.0, zero=True)
         hole = {"outer": rim} if internal else {"bore": rim}
+        if "teeth" not in table:
+            raise ModelError("the key 'teeth' of a gear is missing")
         return makers.gear(
             size("module"),
-            table.get("teeth"),
+            shown(table["teeth"]),
             size("width"),
             internal=internal,
             taper=size("taper", 1.0, of=""),
@@ -142,11 +147,12 @@ def read(table: Mapping[str, Any], number: Conversion) -> Shape:
     if kind == "mesh":
         return _mesh(table, number)
     if kind == "revolution":
-        return Revolution(_read_loop(table, "profile", table.get("profile"), number))
+        profile = _read_loop(table, "profile", table.get("profile"), number)
+        return Revolution(makers.checked_profile(profile, "the profile of a revolution"))
     holes = tuple(_read_loop(table, "holes", hole, number) for hole in _list(table, "holes", None, []))
     region = Region(_read_loop(table, "outline", table.get("outline"), number), holes)
     _check_size(region)
-    makers._check_simple([loop_points(loop, SEGMENTS) for loop in (region.outer, *region.holes)], "the outline")
+    makers.checked_region(region, "an extrusion")
     return Extrusion(region, size("height"), size("taper", 1.0, of=""))
 
 
@@ -168,12 +174,14 @@ def _list(table: Mapping[str, Any], key: str, count: int | None, default: Any = 
     value = table.get(key, default)
     if not isinstance(value, list) or (count is not None and len(value) != count) or len(value) > 4 * MOST_VERTICES:
         many = f"{count} numbers" if count is not None else "numbers"
-        raise ModelError(f"the {key} of a {table['kind']} is {short(value)}; it must be a list of {many}")
+        raise ModelError(
+            f"the {key} of {check.with_article(table['kind'])} is {short(value)}; it must be a list of {many}"
+        )
     return value
 
 
 def _read_loop(table: Mapping[str, Any], key: str, value: Any, number: Conversion) -> tuple[Any, ...]:
-    what = f"the {key} of a {table['kind']}"
+    what = f"the {key} of {check.with_article(table['kind'])}"
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_PIECES:
         valid = f'a list of 1 to {MOST_PIECES:,} pieces, such as ["line", x, y, x, y]'
         raise ModelError(f"{what} is {short(value)}; it must be {valid}")

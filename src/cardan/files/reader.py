@@ -20,8 +20,8 @@ from cardan.files.ends import Ends
 from cardan.files.formula import name_problem
 from cardan.files.problems import FileError, Problem
 from cardan.files.text import Path
-from cardan.files.units import Conversion, Units
-from cardan.files.values import Skip, short
+from cardan.files.units import SI, Conversion, Units
+from cardan.files.values import Skip, short, shown
 from cardan.joints import Coordinate
 from cardan.lazy import LazyModule
 from cardan.mechanism import Mechanism
@@ -36,6 +36,9 @@ _faces = LazyModule("cardan.files.faces")  # most files have no contacts
 
 MOST_BYTES: Final = 64_000_000  # of a file
 MOST_ITEMS: Final = 1_000_000  # bodies, joints and loads
+
+HEADER: Final = 400  # characters of the units of a file
+_OTHER_UNITS: Final = re.compile(r"""(?:length|angle|mass)["']?\s*[=:]\s*["'](?!(?:m|rad|kg)["'])""")
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 # From a version of the format to the next.  Version 2 has shapes in the units of the file: see Reader._sized.
@@ -74,10 +77,13 @@ def read(
 def _parsed(content: str, file: str, as_json: bool) -> dict[str, Any]:
     """The values of a text; with exact decimals, if they are in other units than those of SI."""
     try:
-        document = text.parse(content, as_json)
+        at = content.find("units")
+        exact = at >= 0 and bool(_OTHER_UNITS.search(content, at, at + HEADER))  # a guess: most files are parsed once
+        document = text.parse(content, as_json, exact=exact)
         header = document.get("units", {})
-        if isinstance(header, dict) and any(header.get(key, unit) != unit for key, unit in Units().as_dict().items()):
-            document = text.parse(content, as_json, exact=True)
+        is_exact = type(header) is dict and any(header.get(key, unit) != unit for key, unit in SI.items())
+        if is_exact != exact:
+            document = text.parse(content, as_json, exact=is_exact)
     except text.SyntaxProblem as problem:
         raise FileError(file, [Problem(problem.line, "", str(problem))]) from None
     return document
@@ -92,6 +98,9 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():  # to the oldest generation, which is seldom examined
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -146,6 +155,7 @@ class Reader(Ends):
                 self.source.frames[body, name] = frame
             self.source.faces |= base._source.faces
         self._joints, self._loads = spec.joint_specs(), spec.load_specs()
+        self._kinds = (*self._joints, "constrain")
 
     def mechanism(self, document: dict[str, Any]) -> Mechanism:
         """The mechanism of a document; errors are collected in ``problems``."""
@@ -156,18 +166,10 @@ class Reader(Ends):
         if sum(map(len, tables.values())) > MOST_ITEMS:
             self.problem(("bodies",), f"there are more than {MOST_ITEMS:,} bodies, joints and loads")
             raise Skip
-        name = document.get("name", "mechanism")
-        try:
-            if self._base is not None:
-                self.m = self._base
-            else:
-                given = document.get("gravity", [0.0, 0.0, -9.81])
-                self.m = Mechanism(name, gravity=self._vector(("gravity",), given, "", 3))
-        except ModelError as error:
-            self.problem(("name" if "name" in str(error) else "gravity",), str(error))
-            self.m = Mechanism("mechanism")
-        except Skip:
-            self.m = Mechanism("mechanism")
+        self.m = Mechanism() if self._base is None else self._base
+        if self._base is None:
+            self._try(("name",), self._named, "name", document.get("name", self.m.name))
+            self._try(("gravity",), self._gravity, "gravity", document.get("gravity", list(self.m.gravity)))
         if "display" in document:
             self._try(("display",), self._display, "display", document["display"])
         parameters = self._table(("parameters",), document.get("parameters", {}))
@@ -228,6 +230,12 @@ class Reader(Ends):
                 self.problem(("units", key), str(error).replace(repr(unit), short(unit)))
         if len(self.problems) == before:
             self.source.units = Units.checked(units)
+
+    def _named(self, key: str, value: Any) -> None:
+        self.m = Mechanism(value)
+
+    def _gravity(self, key: str, value: Any) -> None:
+        self.m.gravity = self._vector((key,), value, "", 3)
 
     def _display(self, key: str, value: Any) -> None:
         table = self._table((key,), value)
@@ -311,6 +319,7 @@ class Reader(Ends):
         table = self._table(path, value)
         is_face = "geometry" in table
         try:
+            self._shape_keys(path, table, _faces if is_face else _looks, "geometry" if is_face else "kind")
             made = self._geometry(path, table) if is_face else _looks.read(table, self._sized(path))
             place: dict[str, Any] = {key: table[key] for key in ("origin", "z", "x") if key in table}
             frame = self._feature(path, {"body": body.name, **place}, body)
@@ -327,7 +336,23 @@ class Reader(Ends):
                 self.failed.add(f"{body.name}.{table.get('name', '')}")
             if isinstance(error, Skip):
                 raise
-            self.problem(path, str(error))
+            self.problem(*self._place(path, table, str(error)))
+
+    def _shape_keys(self, path: Path, table: Mapping[str, Any], module: Any, word: str) -> None:
+        """Refuse a shape of an unknown kind, or with unknown keys; word: the key of its kind."""
+        kind = table.get(word)
+        if word not in table:
+            kinds = ", ".join(map(repr, module.KEYS))
+            raise ModelError(f"the key 'kind' is missing, or 'geometry' for a face; kinds are {kinds}")
+        before = len(self.problems)
+        if not isinstance(kind, str) or kind not in module.KEYS:
+            what = "curve or surface" if word == "geometry" else "kind of shape"
+            self.problem((*path, word), str(check.unknown(shown(kind), what, module.KEYS)))
+        else:
+            known = (*module.KEYS[kind], *module.PLACE)
+            self._keys(path, table, known, (), f"key of {check.with_article(kind)}")
+        if len(self.problems) > before:
+            raise Skip
 
     def _sized(self, path: Path) -> Conversion:
         """Numbers of a shape, in SI.  In files of version 1 they are in SI whatever the units are."""
@@ -396,16 +421,16 @@ class Reader(Ends):
     def _joint(self, name: str, value: Any) -> None:
         path: Path = ("joints", name)
         table = self._table(path, value)
-        kind = self._kind(path, table, [*self._joints, "constrain"])
+        kind = self._kind(path, table, self._kinds)
         if kind == "constrain":
             self._constrain(name, path, table)
             return
         arguments = self._arguments(path, table, self._joints[kind])
         getattr(self.m, kind)(name, **arguments)
-        for option in self._joints[kind].options.values():
-            if option.sort == "function" and option.name in table and isinstance(table[option.name], str):
-                recorded = dict(self.m._joints[name].parameters)[option.name]
-                self.source.texts[(*path, option.name)] = (table[option.name], recorded)
+        for word in self._joints[kind].functions:
+            if isinstance(table.get(word), str):
+                recorded = dict(self.m._joints[name].parameters)[word]
+                self.source.texts[(*path, word)] = (table[word], recorded)
 
     def _constrain(self, name: str, path: Path, table: Mapping[str, Any]) -> None:
         named = table.get("primitive")
@@ -419,7 +444,7 @@ class Reader(Ends):
         given: dict[str, Any] = {}
         for key, kind in kinds.items():
             takes = {"point": "point", "vector": "vector", "orientation": "frame"}.get(kind, "coordinate")
-            given[key] = self._end((*path, key), table[key], takes)
+            given[key] = self._end((*path, key), table[key], takes, "angle" if kind == "angle" else "")
         for key in primitive.parameters:
             if key in table:
                 given[key] = self._number((*path, key), table[key], "", formulas=True)
@@ -431,13 +456,13 @@ class Reader(Ends):
         kind = self._kind(path, table, self._loads)
         arguments = self._arguments(path, table, self._loads[kind])
         getattr(self.m, kind)(name, **arguments)
-        for option in self._loads[kind].options.values():
-            said = table.get(option.name)
-            if option.sort == "function" and isinstance(said, str | list):
-                recorded = dict(self.m._loads[name].parameters)[option.name]
+        for word in self._loads[kind].functions:
+            said = table.get(word)
+            if isinstance(said, str | list):
+                recorded = dict(self.m._loads[name].parameters)[word]
                 if isinstance(said, list):
                     said = [item if isinstance(item, str) else float(item) for item in said]
-                self.source.texts[(*path, option.name)] = (said, recorded)
+                self.source.texts[(*path, word)] = (said, recorded)
 
     def _pose(self, name: str, value: Any) -> None:
         path: Path = ("poses", name)
@@ -457,16 +482,20 @@ class Reader(Ends):
             row = self._table(where, given)
             self._keys(where, row, spec.POSED, ())
             what = f"body {key!r} in pose {name!r}"
-            if "position" in row:
-                position = self._numbers((*where, "position"), row["position"], "length")
-                q[index[key], :3] = check.vector(position, f"the position of {what}")
-            if "orientation" in row:
-                turned = self._numbers((*where, "orientation"), row["orientation"], "")
-                q[index[key], 3:] = check.quaternion(turned, f"the orientation of {what}")
-            for word, columns in (("velocity", slice(0, 3)), ("angular_velocity", slice(3, 6))):
-                if word in row:
-                    has_rates = True
-                    v[index[key], columns] = check.vector(self._numbers((*where, word), row[word], ""), word)
+            try:
+                if "position" in row:
+                    position = self._vector((*where, "position"), row["position"], "length", 3)
+                    q[index[key], :3] = check.vector(position, f"the position of {what}")
+                if "orientation" in row:
+                    turned = self._vector((*where, "orientation"), row["orientation"], "", 4)
+                    q[index[key], 3:] = check.quaternion(turned, f"the orientation of {what}")
+                for word, columns in (("velocity", slice(0, 3)), ("angular_velocity", slice(3, 6))):
+                    if word in row:
+                        has_rates = True
+                        rate = self._vector((*where, word), row[word], "", 3)
+                        v[index[key], columns] = check.vector(rate, f"the {word} of {what}")
+            except ModelError as error:
+                self.problem(*self._place(where, row, str(error)))
         keys, parameters = angle_keys(self.m), contact_keys(self.m)
         angles = {}
         for key, given in self._table((*path, "angles"), table.get("angles", {})).items():
@@ -480,7 +509,9 @@ class Reader(Ends):
         variables = {key: parameter.value for key, parameter in self.m._parameters.items()}
         for key, given in self._table((*path, "variables"), table.get("variables", {})).items():
             if key not in variables:
-                raise check.unknown(key, "parameter", variables)
+                if key not in self.failed:
+                    self.problem((*path, "variables", key), str(check.unknown(key, "parameter", variables)))
+                continue
             variables[key] = self._number((*path, "variables", key), given, "")
         rates = v if has_rates else None
         if parameters and not self.problems:

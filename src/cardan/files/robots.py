@@ -17,6 +17,7 @@ from cardan.errors import ModelError
 from cardan.files.formula import Formula
 from cardan.files.reader import MOST_BYTES
 from cardan.mechanism import Mechanism
+from cardan.system import check
 from cardan.system.parts import Body, Frame, quaternion_from_columns
 
 Array = NDArray[np.float64]
@@ -209,12 +210,10 @@ def add_body(m: Mechanism, name: str, at: Transform, inertial: Inertial | None, 
         return m.body(name, **where)
     values: dict[str, Any] = {**where, "mass": inertial.mass, "center": inertial.center}
     try:
-        return m.body(name, **values, inertia=inertial.inertia)
+        values["inertia"] = check.inertia(inertial.inertia, f"the inertia of body {name!r}")
     except ModelError as error:
-        if "principal moments" not in str(error):
-            raise
         report.say(f"not converted: {error}")
-        return m.body(name, **values)
+    return m.body(name, **values)
 
 
 class Inertial(NamedTuple):

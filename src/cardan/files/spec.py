@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from cardan.dynamics import loads
@@ -46,6 +47,7 @@ ENDS: Final[Mapping[str, tuple[str, ...]]] = {
     "coordinate": ("a", "b", "of"),
 }
 COORDINATES: Final = tuple(RULES)
+SORTS: Final = ("angle", "displacement")  # of coordinates
 CONTACTS: Final = ("contact", "wheel", "point_on_curve", "point_on_surface", "path")  # methods that take faces
 
 # Options that are functions, and their variables in an expression; three expressions for a vector.
@@ -76,12 +78,30 @@ class Option(NamedTuple):
     splined: bool = False  # whether it may be a spline
 
 
-class Spec(NamedTuple):
+@dataclass(frozen=True)
+class Spec:
     """A kind of joint or load: its ends, each with what it takes, and its options."""
 
     name: str
     ends: tuple[tuple[str, str, bool], ...]  # name, what it takes, required
     options: Mapping[str, Option]
+    sorts: Mapping[str, str] = field(default_factory=dict)  # of ends: the kind of coordinate they take, if not any
+
+    @functools.cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Of its table."""
+        return ("kind", *(name for name, _, _ in self.ends), *self.options)
+
+    @functools.cached_property
+    def required(self) -> tuple[str, ...]:
+        """Keys that must be there, other than its kind."""
+        options = (option.name for option in self.options.values() if option.required)
+        return (*(name for name, _, must in self.ends if must), *options)
+
+    @functools.cached_property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the options that are functions."""
+        return tuple(option.name for option in self.options.values() if option.sort == "function")
 
 
 def _option(kind: str, parameter: inspect.Parameter) -> Option:
@@ -103,7 +123,8 @@ def _takes(word: str) -> str:
 def _joint(kind: JointKind[Any]) -> Spec:
     parameters = inspect.signature(kind.build).parameters
     ends = tuple((name, _takes(takes), True) for name, takes in zip(kind.ends, kind.takes, strict=True))
-    return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options})
+    sorts = {name: takes for name, takes in zip(kind.ends, kind.takes, strict=True) if takes in SORTS}
+    return Spec(kind.name, ends, {name: _option(kind.name, parameters[name]) for name in kind.options}, sorts)
 
 
 def _contact(name: str) -> Spec:

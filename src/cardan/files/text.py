@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 from cardan.errors import ModelError
-from cardan.files.units import Raw
+from cardan.files.units import Exact, Raw
 
 Path = tuple[str | int, ...]
 
@@ -45,7 +44,7 @@ class SyntaxProblem(ModelError):
 
 def parse(text: str, as_json: bool, *, exact: bool = False) -> dict[str, Any]:
     """The document; exact: numbers with a point as decimals."""
-    number: Callable[[str], Any] = Decimal if exact else float
+    number: Callable[[str], Any] = Exact if exact else float
     try:
         if as_json:
             document = json.loads(text, parse_float=number, object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -197,8 +196,10 @@ def _fast(text: str, number: Callable[[str], Any]) -> dict[str, Any] | None:
                 return None
             parts[1::2] = [f'"{inner_key}": ' for inner_key in keys]
             lines.append(f"{_json_key(key)}: {''.join(parts)}")
+        elif key[0] == '"':
+            lines.append(f"{key}: {value}")
         else:
-            lines.append(f"{_json_key(key)}: {value}")
+            lines.append(f'"{key}": {value}')
     content = ",".join(["{" + ",".join(lines) + "}" for _, lines in tables])
     try:
         values = json.JSONDecoder(parse_float=number).decode(f"[{content}]")

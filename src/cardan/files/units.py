@@ -43,6 +43,13 @@ OPTIONS: Final[Mapping[str, str]] = {
 _EXACT: Final = Context(prec=60)
 
 
+class Exact(Decimal):
+    """A number of a file with all its digits; messages show it as the file has it."""
+
+    __slots__ = ()
+    __repr__ = Decimal.__str__
+
+
 class Raw(str):
     """A number as it is written in a file."""
 
@@ -66,12 +73,12 @@ class Units:
             if not isinstance(unit, str) or unit not in UNITS[quantity]:
                 raise check.unknown(unit, f"unit of {quantity}", UNITS[quantity])
         made = cls(**{**SI, **given})
-        return _SI_UNITS if made == _SI_UNITS else made
+        return SI_UNITS if made == SI_UNITS else made
 
     @property
     def are_si(self) -> bool:
         """Whether all units are those of SI."""
-        return self is _SI_UNITS or self == _SI_UNITS
+        return self is SI_UNITS or self == SI_UNITS
 
     def as_dict(self) -> dict[str, str]:
         """Units by quantity, as in the header of a file."""
@@ -83,9 +90,9 @@ class Units:
 
     def to_si(self, number: Any, quantity: str) -> float:
         """A number of a file in SI.  Pass a decimal or an integer: a float is rounded twice."""
-        if quantity not in UNITS or getattr(self, quantity) == SI[quantity]:
+        if quantity not in UNITS or (unit := getattr(self, quantity)) == SI[quantity]:
             return float(number)
-        return float(_EXACT.multiply(Decimal(number), self.factor(quantity)))
+        return float(_EXACT.multiply(number if type(number) is Exact else Decimal(number), UNITS[quantity][unit]))
 
     def from_si(self, value: float, quantity: str) -> float | Raw:
         """The shortest decimal that is read as the value."""
@@ -100,7 +107,7 @@ class Units:
         raise ModelError(f"{value!r} cannot be written in {getattr(self, quantity)}; save in SI units")
 
 
-_SI_UNITS: Final = Units()
+SI_UNITS: Final = Units()
 _ROUNDINGS: Final = tuple(Context(prec=digits) for digits in range(15, 26))
 
 

@@ -219,7 +219,7 @@ class _Robot:
             for shape in link.findall(tag):
                 geometry = shape.find("geometry")
                 sort = geometry[0].tag if geometry is not None and len(geometry) else "nothing"
-                self.report.count(f"{tag} geometry, a {sort}", name)
+                self.report.count(f"{tag} geometry, {check.with_article(sort)}", name)
         element = link.find("inertial")
         mass = None if element is None else element.find("mass")
         if element is None or mass is None or robots.number(mass, "value") == 0.0:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Final
 
 from cardan.errors import ModelError
 from cardan.files.formula import Formula, evaluated
 from cardan.files.problems import MOST_PROBLEMS
 from cardan.files.text import Path
-from cardan.files.units import Units
+from cardan.files.units import SI_UNITS, UNITS, Exact, Units
 from cardan.system import check
 from cardan.system import formulas as design
+from cardan.system.formulas import are_floats
 
 MOST_OPERATIONS: Final = 50_000  # in all expressions of a file together
 MOST_NUMBERS: Final = 1000  # in a list
@@ -26,7 +27,7 @@ MOST_SHOWN: Final = 60  # of a list or table, in a message
 class Source:
     """What a file said beyond the mechanism: units, named frames, and the texts of expressions with their values."""
 
-    units: Units = field(default_factory=Units)
+    units: Units = SI_UNITS
     derived: dict[str, str] = field(default_factory=dict)  # parameters that are expressions of others
     frames: dict[tuple[str, str], Any] = field(default_factory=dict)
     faces: dict[tuple[str, str], Any] = field(default_factory=dict)  # named curves and surfaces, of contacts
@@ -65,6 +66,8 @@ class Values:
     def _vector(self, path: Path, value: Any, quantity: str, count: int, *, formulas: bool = False) -> Any:
         """A list of ``count`` numbers; lists in it are refused where it is used."""
         is_list = type(value) is list
+        if is_list and len(value) == count and self._are_plain(value):
+            return value
         if not is_list or (len(value) != count and not any(type(one) is list for one in value)):
             counted = f"it has {len(value)} number{'s' * (len(value) != 1)}, " if is_list else "it is "
             self.problem(path, f"{counted}{short(value)}; it must be a list of {count} numbers")
@@ -73,28 +76,41 @@ class Values:
 
     def _place(self, path: Path, table: Mapping[str, Any], message: str) -> tuple[Path, str]:
         """The path of the key that a message is about, and the message, with the number as the file has it."""
-        for key, value in table.items():
-            if len(key) > 1 and key != "kind" and re.search(_about(key), message):
-                return (*path, key), message + self._in_file(value, message)
-        return path, message
+        keys = [key for key in table if len(key) > 1 and key != "kind"]
+        found = [(match.start(), key) for key in keys if (match := re.search(_about(key), message))]
+        if not found:
+            return path, message
+        _, key = min(found)
+        return (*path, key), message + self._in_file(table[key], message)
 
     def _in_file(self, value: Any, message: str) -> str:
         """An addition to a message that has a number in SI: the number as the file has it."""
-        first = value[0] if type(value) is list and value else value
-        if self.source.units.are_si or type(first) not in (int, float, Decimal) or repr(float(first)) in message:
-            return ""
-        return f" (in SI; the file has {short(value)})"
+        units = self.source.units
+        for one in value if type(value) is list else [value]:
+            if type(one) in (int, float, Exact) and (plain := repr(float(one))) not in message:
+                in_si = [repr(units.to_si(one, quantity)) for quantity in UNITS]
+                if any(number in message for number in in_si if number != plain):
+                    return f" (in SI; the file has {short(value)})"
+        return ""
 
     def _need(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> None:
         """As :meth:`_keys`, for an item that cannot be made if a key is missing."""
         if not self._keys(path, table, known, required):
             raise Skip
 
-    def _keys(self, path: Path, table: Mapping[str, Any], known: Sequence[str], required: Iterable[str]) -> bool:
+    def _keys(
+        self,
+        path: Path,
+        table: Mapping[str, Any],
+        known: Sequence[str],
+        required: Iterable[str],
+        what: str = "key here",
+    ) -> bool:
+        """Report unknown and missing keys; whether none is missing."""
         complete = True
         for key in table:
             if key not in known:
-                self.problem((*path, key), str(check.unknown(key, "key here", known)))
+                self.problem((*path, key), str(check.unknown(key, what, known)))
         for key in required:
             if key not in table:
                 self.problem(path, f"the key {key!r} is missing")
@@ -133,7 +149,7 @@ class Values:
                 number = number.value
             self.source.texts[path] = (value, number.description() if is_formula and formulas else number)
             return number
-        if kind in (int, float, Decimal):
+        if kind in (int, float, Exact):
             try:
                 return self.source.units.to_si(value, quantity)
             except (ArithmeticError, ValueError):
@@ -141,18 +157,29 @@ class Values:
         self.problem(path, f'it is {short(value)}; it must be a number, or an expression such as "30*mm"')
         raise Skip
 
+    def _are_plain(self, value: list[Any]) -> bool:
+        """Whether all are floats in SI units, as most are; fast."""
+        return self.source.units is SI_UNITS and are_floats(value)
+
     def _numbers(
         self, path: Path, value: Any, quantity: str, depth: int = 0, *, formulas: bool = False, most: int = MOST_NUMBERS
     ) -> Any:
         """A number, or lists of numbers."""
         if type(value) is not list:
             return value if type(value) is tuple else self._number(path, value, quantity, formulas=formulas)
-        if self.source.units.are_si and all([type(item) is float for item in value]):
+        if self._are_plain(value):
             return value
         if depth > 2 or len(value) > most:
             self.problem(path, "it is a list of too many numbers, or of lists in lists")
             raise Skip
+        if _EXACT.issuperset(map(type, value)):
+            with contextlib.suppress(ArithmeticError, ValueError):  # out of range: reported below
+                to_si = self.source.units.to_si
+                return [to_si(item, quantity) for item in value]
         return [self._numbers((*path, k), item, quantity, depth + 1, formulas=formulas) for k, item in enumerate(value)]
+
+
+_EXACT: Final = frozenset({Exact})
 
 
 def _about(key: str) -> str:
@@ -166,9 +193,7 @@ def short(value: Any) -> str:
 
 
 def shown(value: Any, depth: int = 0) -> Any:
-    """A value of a file for a message: exact decimals as numbers, and the words of TOML and JSON."""
-    if isinstance(value, Decimal):
-        return float(value)
+    """A value of a file for a message, with the words of TOML and JSON."""
     if isinstance(value, list | dict) and depth > DEEPEST_SHOWN:
         return _Word("…")
     if isinstance(value, list):

@@ -22,6 +22,7 @@ import numpy as np
 from cardan.constraints.registry import KINDS, FeatureKind
 from cardan.errors import ModelError
 from cardan.math import euler
+from cardan.system import check
 from cardan.system.parts import Body, CountedAngle, Feature, Frame, Point
 from cardan.system.state import FloatArray, State
 
@@ -182,7 +183,7 @@ def coordinate(a: Frame | Point, b: Frame | Point, of: str = "angle") -> Coordin
     a; ``"distance"``; ``"inclination"``, the angle between z_a and z_b in [0, π].
     """
     if not isinstance(of, str) or of not in RULES:
-        raise ModelError(f"no coordinate is named {of!r}; there are {', '.join(map(repr, RULES))}")
+        raise check.unknown(of, "coordinate", RULES)
     for end, must in zip((a, b), _NEEDS_FRAMES[of], strict=True):
         if not isinstance(end, Frame if must else Frame | Point):
             valid = "a frame (body.frame(…))" if must else "a point or frame (body.point(…), body.frame(…))"

@@ -35,7 +35,9 @@ def is_placed(kind: JointKind[Any], ends: tuple[Any, ...], given: dict[str, Any]
     """Whether a joint between frames or points was given bodies, or a place in the drawing."""
     if not _is_between_places(kind):
         return False
-    return any(word in given for word in WORDS) or (len(ends) == 2 and all(isinstance(end, Body) for end in ends))
+    if given and any([word in given for word in WORDS]):
+        return True
+    return len(ends) == 2 and isinstance(ends[0], Body) and isinstance(ends[1], Body)
 
 
 def frames(kind: JointKind[Any], a: Any, b: Any, given: dict[str, Any]) -> tuple[Frame | Point, Frame | Point]:

@@ -10,14 +10,14 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec
 
 import numpy as np
 
 from cardan.errors import ModelError
 from cardan.joints.coordinates import Coordinate, Rule
+from cardan.system import check
 from cardan.system.formulas import Formula, bindings, plain
 from cardan.system.parts import Body, CountedAngle, Frame, Point
 from cardan.system.read_only import read_only
@@ -59,6 +59,13 @@ class JointKind(Generic[P]):
     own: bool
     motion: Motion | None = None
     thread: Callable[..., tuple[float, float]] | None = None
+    ends: tuple[str, ...] = field(init=False, repr=False, compare=False)  # names of the first arguments
+
+    label: str = field(init=False, repr=False, compare=False)  # in messages: "a revolute joint"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ends", tuple(inspect.signature(self.build).parameters)[: len(self.takes)])
+        object.__setattr__(self, "label", f"{check.with_article(self.name)} joint")
 
     def edge(
         self,
@@ -81,18 +88,8 @@ class JointKind(Generic[P]):
         serial = dict(angles)["angle"]._serial
         return edge._replace(pitch=lead, offset=shift, counted=serial, bindings=bindings(pair))
 
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """Names of the first arguments."""
-        return _arguments(self.build)[: len(self.takes)]
-
     def __reduce__(self) -> tuple[Callable[[str], JointKind[Any]], tuple[str]]:
         return find_kind, (self.name,)
-
-
-@cache
-def _arguments(build: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(build).parameters)
 
 
 REGISTRY: dict[str, JointKind[Any]] = {}

@@ -15,6 +15,9 @@ from cardan.shapes.shape import SEGMENTS
 from cardan.shapes.solids import Box, Cylinder, Extrusion, Revolution, Sphere, stadium
 from cardan.system import check
 
+LOOSE = 1e-5  # of the size of an outline: gaps between pieces whose numbers have six digits
+ROUNDED = 1e-12  # of the size of a profile: ρ at the end of an arc on the axis
+
 FEWEST_TEETH = 5
 
 
@@ -81,11 +84,8 @@ def extrusion(outline: Any, height: Any, *, holes: Any = (), taper: Any = 1.0) -
 
 def revolution(profile: Any) -> Revolution:
     """A closed profile of points (ρ, z) [m], ρ ≥ 0, rotated about the z axis."""
-    rows = _pairs(profile, "the profile of a revolution", 3)
-    if min(p[0] for p in rows) < 0.0:
-        raise ModelError(f"the profile of a revolution has ρ = {min(p[0] for p in rows)} m; ρ must be zero or more")
-    _check_simple([np.array(rows)], "the profile of a revolution")
-    return Revolution(polygon(rows))
+    what = "the profile of a revolution"
+    return Revolution(checked_profile(polygon(_pairs(profile, what, 3)), what))
 
 
 def gear(
@@ -153,14 +153,46 @@ def _region(outline: Loop, holes: Any, what: str) -> Region:
             loops.append(circle((x, y), check.positive(r, f"the radius of {where}")))
         else:
             loops.append(polygon(_pairs(hole, where, 3)))
+    return checked_region(Region(loops[0], tuple(loops[1:])), what)
+
+
+def checked_region(region: Region, what: str) -> Region:
+    """The region; ModelError if a loop is not closed or crosses itself or another, or if a hole is not inside."""
+    loops = (region.outer, *region.holes)
+    for loop in loops:
+        check_closed(loop, f"the outline of {what}")
     rows = [loop_points(loop, SEGMENTS) for loop in loops]
     _check_simple(rows, f"the outline of {what}")
-    if abs(signed_area(rows[0])) <= 0.0:
-        raise ModelError(f"the outline of {what} has no area; its points must not lie on one line")
-    for k, hole in enumerate(rows[1:]):
-        if not _contains(rows[0], hole[0]) or any(_contains(r, hole[0]) for i, r in enumerate(rows[1:]) if i != k):
+    for k, hole in enumerate(rows[1:], 1):
+        around = _loops_around(rows, hole[0])
+        around[k] = False
+        if not around[0] or around[1:].any():
             raise ModelError(f"a hole of {what} at {hole.mean(axis=0).tolist()} is not inside it; move it inside")
-    return Region(loops[0], tuple(loops[1:]))
+    return region
+
+
+def checked_profile(loop: Loop, what: str) -> Loop:
+    """The profile of a revolution; ModelError if it is not closed, crosses itself, or has ρ < 0."""
+    check_closed(loop, what)
+    rows = loop_points(loop, SEGMENTS)
+    least = float(rows[:, 0].min())
+    if least < -ROUNDED * float(np.abs(rows).max()):
+        raise ModelError(f"{what} has ρ = {least} m; ρ must be zero or more")
+    _check_simple([rows], what)
+    return loop
+
+
+def check_closed(loop: Loop, what: str) -> None:
+    """ModelError if a piece does not begin where the one before it ends."""
+    ends = np.array([piece.at(np.array([0.0, 1.0]))[0] for piece in loop])
+    gaps = np.abs(ends[:, 0] - np.roll(ends[:, 1], 1, axis=0)).max(axis=1)
+    k = int(gaps.argmax())
+    if not gaps[k] <= LOOSE * float(np.abs(ends).max()):
+        last, first = ends[k - 1, 1].tolist(), ends[k, 0].tolist()
+        raise ModelError(
+            f"{what} is not closed: piece {k + 1} begins at {first} m, and the one before it ends at {last} m; each "
+            "must begin where the other ends"
+        )
 
 
 def _is_circle(hole: Any) -> bool:
@@ -168,18 +200,22 @@ def _is_circle(hole: Any) -> bool:
 
 
 def _check_simple(rows: list[Any], what: str) -> None:
-    found = crossing(rows)
+    is_flat = min(map(len, rows)) < 3
+    found = None if is_flat else crossing(rows)
     if found is not None:
         raise ModelError(f"{what} crosses or touches itself near {found[0].tolist()}; give lines that do not cross")
+    if is_flat or not abs(signed_area(rows[0])) > 0.0:
+        raise ModelError(f"{what} has no area; its points must not lie on one line")
 
 
-def _contains(rows: Any, p: Any) -> bool:
-    """Whether a point is within a polygon: a ray from it crosses the boundary an odd number of times."""
-    a, b = rows, np.roll(rows, -1, axis=0)
+def _loops_around(loops: list[Any], p: Any) -> Any:
+    """Whether a point is within each polygon: a ray from it crosses the boundary an odd number of times."""
+    a, b = np.concatenate(loops), np.concatenate([np.roll(rows, -1, axis=0) for rows in loops])
     across = (a[:, 1] > p[1]) != (b[:, 1] > p[1])
     with np.errstate(divide="ignore", invalid="ignore"):
         x = a[:, 0] + (p[1] - a[:, 1]) * (b[:, 0] - a[:, 0]) / (b[:, 1] - a[:, 1])
-    return bool((across & (x > p[0])).sum() % 2)
+    starts = np.cumsum([0, *(len(rows) for rows in loops[:-1])])
+    return np.add.reduceat(across & (x > p[0]), starts) % 2 == 1
 
 
 __all__ = ["ADDENDUM", "box", "cylinder", "extrusion", "gear", "link", "plate", "revolution", "sphere", "tube"]

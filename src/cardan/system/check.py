@@ -132,8 +132,18 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "…"
 
 
+def _are_coordinates(value: Any) -> bool:
+    """Whether they are three floats that need no further check, as most are; fast."""
+    if type(value) not in (tuple, list) or len(value) != 3 or not are_floats(value):
+        return False
+    x, y, z = value
+    return bool(-LARGEST <= x <= LARGEST and -LARGEST <= y <= LARGEST and -LARGEST <= z <= LARGEST)
+
+
 def vector(value: Any, what: str) -> Triple:
     """Three finite floats."""
+    if _are_coordinates(value):
+        return tuple(value)
     x, y, z = numbers(value, 3, what)
     if max(abs(x), abs(y), abs(z)) > LARGEST:
         raise ModelError(f"{what} is {(x, y, z)}; its coordinates must not exceed {LARGEST}")
@@ -142,6 +152,8 @@ def vector(value: Any, what: str) -> Triple:
 
 def place(value: Any, what: str) -> Triple:
     """Three finite floats or formulas of parameters."""
+    if _are_coordinates(value):
+        return tuple(value)
     x, y, z = numbers(value, 3, what, quantity)
     if max([abs(c) for c in plain((x, y, z))]) > LARGEST:
         raise ModelError(f"{what} is {(x, y, z)}; its coordinates must not exceed {LARGEST}")
@@ -228,6 +240,11 @@ def name(value: Any, what: str) -> str:
     except UnicodeEncodeError:
         raise ModelError(f"the name of {what} is {value!r}; it must be text that can be written as UTF-8") from None
     return value
+
+
+def with_article(word: str) -> str:
+    """ "a box", "an extrusion"."""
+    return f"{'an' if word[0].lower() in 'aeio' else 'a'} {word}"  # "u" is spoken as in "a universal joint"
 
 
 def flag(value: Any, what: str) -> bool:

@@ -7,6 +7,7 @@ import struct
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from cardan.errors import ModelError
 from cardan.math import euler
 from cardan.system import check
 from cardan.system.check import Quadruple, Triple
-from cardan.system.formulas import Formula, bindings, number, plain, sqrt
+from cardan.system.formulas import Formula, are_floats, bindings, number, plain, sqrt
 from cardan.system.orientation import orientation as as_quaternion
 from cardan.system.read_only import read_only
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cardan.shapes.shape import Shape
     from cardan.system.attachments import Attachment
 
+_VECTOR = FeatureKind.VECTOR
 T = TypeVar("T")
 
 GROUND = "ground"  # the name of the fixed body
@@ -164,11 +166,13 @@ class Body:
         self._is_ground = is_ground
         self._position = check.vector(position, f"the position of body {name!r}")
         self._orientation = as_quaternion(orientation, f"the orientation of body {name!r}")
-        given = {"mass": mass, "inertia": inertia, "center": center}
-        self._given = tuple(word for word, value in given.items() if value is not None)
+        given = (("mass", mass), ("inertia", inertia), ("center", center))
+        self._given = tuple([word for word, value in given if value is not None])
         self._mass = 0.0 if is_ground else check.mass(1.0 if mass is None else mass, f"the mass of body {name!r}")
-        self._inertia = check.inertia_or_none(inertia, f"the inertia of body {name!r}")
-        self._center = check.vector((0.0, 0.0, 0.0) if center is None else center, f"the center of body {name!r}")
+        self._inertia = None if inertia is None else check.inertia(inertia, f"the inertia of body {name!r}")
+        self._center: Triple = (0.0, 0.0, 0.0)
+        if center is not None:
+            self._center = check.vector(center, f"the center of body {name!r}")
         self._attachments: tuple[Attachment, ...] = ()
         self._part: tuple[str, str] | None = None  # name and key of the CAD part that it was made of
         self._pack()
@@ -250,6 +254,8 @@ class Body:
 
     def _own(self, values: Triple) -> Triple:
         """The same values; ModelError where a formula has parameters of another mechanism, or removed ones."""
+        if are_floats(values):
+            return values
         for value in values:
             if isinstance(value, Formula):
                 self._owner._check_formula(f"body {self.name!r}", value)
@@ -380,7 +386,7 @@ class Frame:
         origin = body._own(check.place(origin, f"the origin of {where}"))
         unit_z = body._own(check.direction(z, f"the axis z of {where}"))
         if x is None:
-            unit_x = _orthogonal_part(default_x(unit_z), unit_z) or _orthogonal_part((1.0, 0.0, 0.0), unit_z)
+            unit_x: Triple | None = default_reference(unit_z)
         else:
             unit_x = _orthogonal_part(body._own(check.direction(x, f"the reference x of {where}")), unit_z, where)
         if unit_x is None:
@@ -400,7 +406,7 @@ class Frame:
 
     def axis(self, which: str) -> Feature:
         """The unit axis ``"x"``, ``"y"`` or ``"z"``, as a feature."""
-        return Feature(FeatureKind.VECTOR, self.body, getattr(self, which))
+        return Feature(_VECTOR, self.body, getattr(self, which))
 
     def orientation(self) -> Feature:
         """The quaternion body ← frame, as a feature."""
@@ -444,6 +450,22 @@ def default_x(z: Triple) -> Triple:
     from all directions of small integers and of multiples of 15° in the planes of the axes, and 9° from these planes.
     """
     return 2.0, z[0] * z[0], z[0] * z[1]
+
+
+def default_reference(z: Triple) -> Triple:
+    """The unit axis x of a frame for which only its unit axis z is given."""
+    if are_floats(z):
+        return _float_reference((z[0] + 0.0, z[1] + 0.0, z[2] + 0.0))  # −0 would be found as 0 in the cache
+    return _reference(z)
+
+
+def _reference(z: Triple) -> Triple:
+    found = _orthogonal_part(default_x(z), z) or _orthogonal_part((1.0, 0.0, 0.0), z)
+    assert found is not None  # both are parallel to no z
+    return found
+
+
+_float_reference = lru_cache(maxsize=1024)(_reference)  # the joints of a mechanism have few different axes
 
 
 def _orthogonal_part(a: Triple, z: Triple, where: str = "a frame") -> Triple | None:

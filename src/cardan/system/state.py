@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cardan.errors import ModelError
+from cardan.errors import ModelError, ReadOnlyError
 from cardan.math import euler
 from cardan.system import check, layout
 from cardan.system.html import Table, as_html, table_of
@@ -18,17 +18,36 @@ from cardan.system.orientation import orientation
 
 FloatArray = NDArray[np.float64]
 
+OTHER_POSES: Final = "state.moved({body: (position, quaternion)}) returns a state with other poses"
+WAYS: Final = {  # to change something of a state
+    "time": "pass time= to m.assemble(state)",
+    "variables": "state.with_variables({name: value}) returns a state with other values",
+    **dict.fromkeys(("velocities", "accelerations"), "state.with_rates(velocities) returns a state with others"),
+}
+_set = object.__setattr__  # of a class whose attributes cannot be set
+
 
 class Pose:
     """Pose of one body: position [m] in world, quaternion (w, x, y, z), matrix A body → world; velocities, if known."""
 
     __slots__ = ("_rates", "position", "quaternion")
+    _rates: FloatArray | None
+    position: FloatArray
+    quaternion: FloatArray
 
     def __init__(self, position: FloatArray, quaternion: FloatArray, rates: FloatArray | None = None) -> None:
         """rates: ṙ in world and ω in body axes, shape (6,)."""
-        self.position = position
-        self.quaternion = quaternion
-        self._rates = rates
+        _set(self, "position", position)
+        _set(self, "quaternion", quaternion)
+        _set(self, "_rates", rates)
+
+    def __setattr__(self, name: str, *value: Any) -> NoReturn:
+        raise ReadOnlyError(f"{name!r} of a pose cannot be set: it is read-only; {OTHER_POSES}")
+
+    __delattr__ = __setattr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pose, (self.position, self.quaternion, self._rates)
 
     @property
     def velocity(self) -> FloatArray:
@@ -133,6 +152,15 @@ class State(Mapping[str, Pose]):
     __slots__ = (
         *("_drawn", "_index", "_variables", "accelerations", "angles", "coordinates", "names", "time", "velocities"),
     )
+    _drawn: Mapping[str, float] | None
+    _index: Mapping[str, int]
+    _variables: dict[str, float]
+    accelerations: FloatArray | None
+    angles: dict[str, float]
+    coordinates: FloatArray
+    names: tuple[str, ...]
+    time: float
+    velocities: FloatArray | None
 
     def __init__(
         self,
@@ -153,26 +181,30 @@ class State(Mapping[str, Pose]):
                 f"the coordinates of a state have shape {coordinates.shape}; it must be {(len(names), layout.POSE)}, "
                 "r and p of each body"
             )
-        self.names = names
-        self._index = index
-        coordinates.setflags(write=False)
-        self.coordinates = coordinates
-        if velocities is not None:
-            velocities.setflags(write=False)
-        self.velocities = velocities
-        if accelerations is not None:
-            accelerations.setflags(write=False)
-        self.accelerations = accelerations
-        self.angles: dict[str, float] = dict(angles) if angles else {}
-        self.time = time
-        self._drawn = drawn
-        self._variables: dict[str, float] = dict(variables) if variables else {}
+        for array in (coordinates, velocities, accelerations):
+            if array is not None:
+                array.setflags(write=False)
+        _set(self, "names", names)
+        _set(self, "_index", index)
+        _set(self, "coordinates", coordinates)
+        _set(self, "velocities", velocities)
+        _set(self, "accelerations", accelerations)
+        _set(self, "angles", dict(angles) if angles else {})
+        _set(self, "time", time)
+        _set(self, "_drawn", drawn)
+        _set(self, "_variables", dict(variables) if variables else {})
+
+    def __setattr__(self, name: str, *value: Any) -> NoReturn:
+        raise ReadOnlyError(f"{name!r} of a state cannot be set: it is read-only; {WAYS.get(name, OTHER_POSES)}")
+
+    __delattr__ = __setattr__
 
     @property
     def variables(self) -> dict[str, float]:
         """Values of the design parameters by name."""
         if self._drawn is not None:
-            self._variables, self._drawn = dict(self._drawn), None
+            _set(self, "_variables", dict(self._drawn))
+            _set(self, "_drawn", None)
         return self._variables
 
     def is_drawn_at(self, values: Mapping[str, float]) -> bool:
