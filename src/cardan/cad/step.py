@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
         _run(["read", str(file), str(out), repr(chord)], file, seconds, "read")
         with np.load(out) as arrays:
             found = json.loads(bytes(arrays["json"]))
-            table = {key: arrays[key] for key in arrays.files}
+            table = _arrays(found["arrays"], {kind: arrays[kind] for kind in "fi"})
     parts = [_with_arrays(part, table) for part in found["parts"]]
     placed: list[Part] = []
     names: set[str] = set()
@@ -71,18 +72,28 @@ def _run(arguments: list[str], file: Path, seconds: float, what: str) -> None:
         raise ModelError(f"{file} cannot be {what} as STEP: {reason}")
 
 
-def _with_arrays(part: dict[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+def _arrays(shapes: list[Any], values: Mapping[str, Any]) -> list[Any]:
+    """The arrays that the child process stored one after the other; shapes: the kind of each, and its shape."""
+    found, first = [], {"f": 0, "i": 0}
+    for kind, *shape in shapes:
+        last = first[kind] + math.prod(shape)
+        found.append(values[kind][first[kind] : last].reshape(shape))
+        first[kind] = last
+    return found
+
+
+def _with_arrays(part: dict[str, Any], table: Sequence[Any]) -> dict[str, Any]:
     """The description of a part with its arrays in place of their numbers."""
 
     def curve(form: Any) -> Any:
-        return form[0], *[table[f"a{k}"] for k in form[1:]]
+        return form[0], *[table[k] for k in form[1:]]
 
-    part["mesh"] = [table[f"a{k}"] for k in part["mesh"]]
+    part["mesh"] = [table[k] for k in part["mesh"]]
     for face in part["faces"]:
         if face["nurbs"] is not None:
             degrees, *numbers = face["nurbs"]
             loops = [[curve(one) for one in loop] for loop in face["loops"]]
-            face["nurbs"] = degrees, *[table[f"a{k}"] for k in numbers], loops
+            face["nurbs"] = degrees, *[table[k] for k in numbers], loops
     for edge in part["edges"]:
         if edge.get("nurbs") is not None:
             edge["nurbs"] = curve(edge["nurbs"])

@@ -92,17 +92,17 @@ def entry_of(label: Any) -> str:
 
 
 def describe(path: str, out: str, chord: float) -> None:
-    """Write the description of a file: the array ``json``, and arrays that it names by number."""
+    """Write the description of a file: the array ``json``, and the values of arrays that it names by number."""
     arrays = Arrays()
     document = open_step(path)
     walk = _Walk(document.shapes, document.colors, chord, arrays)
     tree = [walk.node(label) for label in document.roots]
     if not walk.parts:
         raise Failure("it has no solid, shell or face")
-    found = {"unit": document.unit, "parts": walk.parts, "tree": tree}
+    found = {"unit": document.unit, "parts": walk.parts, "tree": tree, "arrays": arrays.shapes}
     text = np.frombuffer(json.dumps(found).encode(), dtype=np.uint8)
     with open(out, "wb") as file:
-        np.savez(file, json=text, **{f"a{k}": array for k, array in enumerate(arrays)})
+        np.savez(file, json=text, f=arrays.joined("f"), i=arrays.joined("i"))
 
 
 class _Walk:
