@@ -19,6 +19,7 @@ from cardan.cad.parts import Assembly, Part, composed
 from cardan.cad.picks import FloatArray
 from cardan.errors import ModelError
 from cardan.system import atomic, check
+from cardan.system.state import State
 
 SECONDS = 60.0
 CHORD = 1e-4  # [m]
@@ -138,6 +139,10 @@ def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, second
     """
     target = Path(path)
     seconds = check.positive(seconds, "seconds")
+    if not isinstance(assembly, Assembly):
+        raise ModelError(f"save_step was given {assembly!r:.80}; it must be an assembly, from cd.load_step(path)")
+    if state is not None and not isinstance(state, State):
+        raise ModelError(f"save_step was given the state {state!r:.80}; it must be a State, as result.state")
     if find_spec("OCP") is None:
         raise ModelError(f"save_step {MISSING}")
     if not assembly.path.is_file():
