@@ -166,6 +166,52 @@ def test_ranges_are_limits_held_joints_stay_and_wrong_calls_are_refused():
     assert cd.solve_build123d([base, other], ranges=False).ok
 
 
+@pytest.mark.parametrize("kind", ["RevoluteJoint", "CylindricalJoint"])
+@pytest.mark.parametrize(("low", "high", "angle"), [(-30, 100, 80), (-30, 100, -30), (200, 300, 250), (-720, 720, 500)])
+def test_angles_and_positions_within_their_ranges_do_not_move(kind, low, high, angle):
+    """Both ranges of a cylindrical joint, beside that of a hinge."""
+    more = {"linear_range": (-5, 20)} if kind == "CylindricalJoint" else {}
+    base, other, joint, rigid = one(kind, angular_range=(low, high), **more)
+    joint.connect_to(rigid, angle=angle, **({"position": 20} if more else {}))
+    before = other.location.position
+    m = cd.from_build123d([base, other])
+    limits = [one for one in m.joints.values() if one.kind.name == "limit"]
+    assert len(limits) == bool(more) + (high - low < 360)
+    assert m.diagnose(m.state).assembled
+    assert cd.solve_build123d([base, other]).ok
+    assert (other.location.position - before).length <= 1e-9
+
+
+def test_joints_of_parts_in_nested_compounds_are_closed_in_world():
+    base, other, joint, rigid = one("RevoluteJoint")
+    joint.connect_to(rigid, angle=30)
+    inner = bd.Compound(label="inner", children=[other])
+    whole = bd.Compound(label="whole", children=[base, inner])
+    inner.locate(bd.Location((10, 20, 30), (0, 0, 40)))
+    whole.locate(bd.Location((-4, 5, 6), (10, 0, 20)))
+    place = inner.location
+    assert cd.solve_build123d(whole).ok
+    assert (inner.location.position - place.position).length == 0.0
+    points = [
+        (whole.location * base.location * bd.Location(joint.relative_axis.position)).position,
+        (whole.location * inner.location * other.location * rigid.relative_location).position,
+    ]
+    assert (points[0] - points[1]).length <= 1e-9
+
+
+def test_builders_are_taken_as_their_parts():
+    with bd.BuildPart() as base:
+        bd.Box(10, 10, 10)
+        bd.RigidJoint("top", joint_location=bd.Location((0, 0, 5)))
+    with bd.BuildPart() as pin:
+        bd.Cylinder(2, 10)
+        bd.RevoluteJoint("hinge", axis=bd.Axis((0, 0, -5), (0, 0, 1)))
+    pin.part.joints["hinge"].connect_to(base.part.joints["top"], angle=20)
+    assert cd.solve_build123d([base, pin]).ok
+    with pytest.raises(cd.ModelError, match="is not a part of build123d"):
+        cd.solve_build123d([3])
+
+
 def test_a_held_ball_keeps_its_orientation():
     base, other, joint, rigid = one("BallJoint")
     joint.connect_to(rigid, angles=(10, 20, 30))

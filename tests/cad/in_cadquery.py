@@ -76,12 +76,12 @@ def value(constraint, objects):
         elif kind == "PointOnLine":
             p, line = moved
             d = xyz(p) - xyz(line.Location())
-            worst = max(worst, np.linalg.norm(np.cross(d, xyz(line.Direction()))))
+            worst = max(worst, abs(np.linalg.norm(np.cross(d, xyz(line.Direction()))) - (param or 0.0)))
         elif kind == "FixedPoint":
             worst = max(worst, np.linalg.norm(xyz(moved[0]) - np.array(param)))
         elif kind == "FixedAxis":
-            n = np.array(param) / np.linalg.norm(param)
-            worst = max(worst, np.linalg.norm(np.cross(xyz(moved[0]), n)))
+            a, n = xyz(moved[0]), np.array(param)
+            worst = max(worst, math.atan2(np.linalg.norm(np.cross(a, n)), a @ n))
         elif kind == "FixedRotation":
             from scipy.spatial.transform import Rotation
 
@@ -134,6 +134,45 @@ def timed(call) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+def test_the_parameter_of_point_on_line_is_a_distance():
+    b = cq.Workplane().box(10, 20, 30)
+    found = cq.Assembly(name="whole").add(b, name="a").add(b, name="b", loc=cq.Location((50, 0, 0), (1, 2, 3), 50))
+    found.constrain("a", "Fixed").constrain("b@faces@>Z", "a@edges@>X and >Y", "PointOnLine", param=7.0)
+    assert cd.solve_cadquery(found).ok
+    assert max(value(c, found.objects) for c in found.constraints) <= 1e-9
+
+
+def test_the_root_may_have_a_location_and_solving_twice_changes_nothing():
+    b = cq.Workplane().box(10, 20, 30)
+    found = cq.Assembly(b, name="root", loc=cq.Location((5, 60, 7), (1, 2, 3), 50))
+    found.add(b, name="b", loc=cq.Location((50, 0, 0), (1, 0, 1), 30)).constrain("root@faces@>Z", "b@faces@<Z", "Plane")
+    assert cd.solve_cadquery(found).ok
+    first = found.objects["b"].loc
+    z, o = (first.wrapped.Transformation().Value(k, 3) for k in (1, 2)), first.toTuple()[0]
+    np.testing.assert_allclose([*z], 0.0, atol=1e-9)  # in the axes of the root: on its face, the axes z parallel
+    np.testing.assert_allclose(o, (0, 0, 30), atol=1e-9)
+    assert cd.solve_cadquery(found).ok
+    np.testing.assert_allclose(found.objects["b"].loc.toTuple(), first.toTuple(), atol=1e-9)
+
+
+def test_an_object_may_be_named_ground():
+    b = cq.Workplane().box(10, 20, 30)
+    found = cq.Assembly(name="whole").add(b, name="ground").add(b, name="b", loc=cq.Location((50, 0, 0)))
+    found.constrain("ground@faces@>Z", "b@faces@<Z", "Plane")
+    result = cd.solve_cadquery(found)
+    assert result.ok and set(result.state) == {"ground 2", "b"}
+    assert max(value(c, found.objects) for c in found.constraints) <= 1e-9
+
+
+def test_objects_with_constraints_of_their_own_need_no_fixed_one():
+    b = cq.Workplane().box(10, 20, 30)
+    found = cq.Assembly(name="whole").add(b, name="a").add(b, name="b", loc=cq.Location((50, 0, 0)))
+    for name in "ab":
+        found.constrain(f"{name}@faces@>Z", "FixedPoint", (1, 2, 3))
+    assert cd.solve_cadquery(found).ok
+    assert max(value(c, found.objects) for c in found.constraints) <= 1e-9
 
 
 def test_an_impossible_assembly_is_reported_and_left_alone():

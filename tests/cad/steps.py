@@ -6,9 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from OCP.BRepBuilderAPI import BRepBuilderAPI_MakeFace, BRepBuilderAPI_MakePolygon
+from OCP.BRepBuilderAPI import (
+    BRepBuilderAPI_MakeEdge,
+    BRepBuilderAPI_MakeFace,
+    BRepBuilderAPI_MakePolygon,
+    BRepBuilderAPI_MakeWire,
+    BRepBuilderAPI_NurbsConvert,
+)
 from OCP.BRepPrimAPI import BRepPrimAPI_MakeCone, BRepPrimAPI_MakePrism, BRepPrimAPI_MakeTorus
-from OCP.gp import gp_Pnt, gp_Vec
+from OCP.gp import gp_Elips, gp_Pnt, gp_Vec
 
 from cardan.examples.solids import HERE, axes, box, cut, cylinder, fuse, moved, ridge, sphere, write
 
@@ -21,6 +27,18 @@ def torus(major: float, minor: float) -> Any:
 
 def cone(first: float, last: float, height: float) -> Any:
     return BRepPrimAPI_MakeCone(axes(), first, last, height).Shape()
+
+
+def rational(shape: Any) -> Any:
+    """The same shape with all its faces as rational B-splines."""
+    return BRepBuilderAPI_NurbsConvert(shape, True).Shape()
+
+
+def elliptic(major: float, minor: float, height: float) -> Any:
+    """An elliptical cylinder along z."""
+    edge = BRepBuilderAPI_MakeEdge(gp_Elips(axes(), major, minor)).Edge()
+    face = BRepBuilderAPI_MakeFace(BRepBuilderAPI_MakeWire(edge).Wire()).Face()
+    return BRepPrimAPI_MakePrism(face, gp_Vec(0, 0, height)).Shape()
 
 
 def spur(teeth: int, radius: float, height: float, at: Any = (0, 0, 0)) -> Any:

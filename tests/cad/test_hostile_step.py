@@ -90,6 +90,43 @@ def test_broken_files_are_errors_that_name_the_file(content, tmp_path):
         cd.load_step(tmp_path)
 
 
+def test_no_part_of_a_broken_file_is_left_out_silently(content, tmp_path):
+    """OCP reads such files, without the records that are wrong and the parts that need them."""
+    path, text = tmp_path / "broken.step", content.decode()
+    instance = next(line for line in text.splitlines() if "= NEXT_ASSEMBLY_USAGE_OCCURRENCE(" in line)
+    number = 1 + text.splitlines().index(instance)
+    path.write_text(text.replace(instance, instance.replace("= NEXT", "= ?NEXT")))
+    with pytest.raises(cd.ModelError, match=rf"broken.step cannot be read as STEP: it is broken: Line {number + 1}: "):
+        cd.load_step(path)
+    face = next(line for line in text.splitlines() if "= ADVANCED_FACE(" in line)
+    plane, point = (
+        next(line.partition(" ")[0] for line in text.splitlines() if f"= {what}(" in line)
+        for what in ("PLANE", "CARTESIAN_POINT")
+    )
+    path.write_text(text.replace(face, face.replace(f",{plane},", f",{point},")))
+    with pytest.raises(cd.ModelError, match=r"it is broken in a record AdvancedFace: .*face_geometry"):
+        cd.load_step(path)
+
+
+def test_parts_without_faces_are_read_and_give_no_joints(tmp_path):
+    from OCP.BRep import BRep_Builder
+    from OCP.BRepBuilderAPI import BRepBuilderAPI_MakePolygon
+    from OCP.gp import gp_Pnt
+    from OCP.TopoDS import TopoDS_Compound
+
+    empty = TopoDS_Compound()
+    BRep_Builder().MakeCompound(empty)
+    wire = BRepBuilderAPI_MakePolygon(gp_Pnt(0, 0, 0), gp_Pnt(1, 0, 0), gp_Pnt(1, 1, 0)).Wire()
+    tree = [["empty", empty, HERE, None], ["wire", wire, HERE, None]]
+    for more in ([], [["box", steps.box((3, 3, 3)), HERE, None]]):
+        steps.write(tmp_path / "empty.step", [*tree, *more])
+        found = cd.load_step(tmp_path / "empty.step")
+        assert list(found)[:2] == ["empty", "wire"] and found["wire"].edges.largest().kind == "line"
+        assert cd.cad.propose_joints(found) == []
+        draft = cd.cad.Draft(found)
+        assert draft.diagnose().dof == 6 * (len(found) - 1)
+
+
 def test_a_part_without_a_finite_volume_is_an_error(content, tmp_path, monkeypatch):
     """As seed 3 below, whose volume takes twenty seconds."""
     (tmp_path / "endless.step").write_bytes(content)
@@ -209,5 +246,7 @@ def test_picks_that_are_empty_or_have_no_axis_say_so(tmp_path):
         part.faces.nearest((0, np.nan, 0))
     with pytest.raises(cd.ModelError, match="radius"):
         part.cylinders(radius=-1.0)
+    with pytest.raises(cd.ModelError, match="the kind of a pick is 'plan'; it must be one of plane, "):
+        part.faces.of_kind("plan")
     with pytest.raises(cd.UnknownNameError, match="part"):
         found["prat"]

@@ -115,6 +115,78 @@ def test_mass_properties_are_the_closed_forms(tmp_path):
         np.testing.assert_allclose(body.inertia, 2700.0 * volume * inertia, atol=1e-9 * 2700.0 * volume * inertia.max())
 
 
+def test_measures_of_rational_splines_and_of_parts_far_away_are_those_of_the_same_shapes(tmp_path):
+    from scipy.special import ellipe
+
+    bored = steps.cut(steps.box((40, 40, 40)), steps.cylinder(15, 60, (0, 0, -30)))
+    ball = steps.cut(steps.sphere(10), steps.cylinder(2, 40, (0, 0, -20)))
+    solids = {
+        "sphere": (steps.rational(steps.sphere(10)), 4 / 3 * math.pi * 1e-6),
+        "torus": (steps.rational(steps.torus(20, 5)), 2 * math.pi**2 * 500e-9),
+        "bore": (steps.rational(bored), (64000 - math.pi * 225 * 40) * 1e-9),
+        "oval": (steps.elliptic(10, 5, 20), math.pi * 1e-6),
+        "ball": (ball, 4 / 3 * math.pi * (100 - 4) ** 1.5 * 1e-9),
+        "far": (steps.moved(ball, (1e6, -2e6, 3e6)), 4 / 3 * math.pi * (100 - 4) ** 1.5 * 1e-9),
+    }
+    steps.write(tmp_path / "solids.step", [[name, shape, HERE, None] for name, (shape, _) in solids.items()])
+    found = cd.load_step(tmp_path / "solids.step")
+    for name, (_, volume) in solids.items():
+        assert found[name].volume == pytest.approx(volume, rel=1e-9), name
+    near, far = found["ball"], found["far"]
+    np.testing.assert_allclose(far.inertia, near.inertia, atol=1e-9 * near.inertia.max())
+    np.testing.assert_allclose(far.center - near.center, (1e3, -2e3, 3e3), rtol=1e-12)
+    oval, length = found["oval"], 40e-3 * float(ellipe(0.75))
+    for edge in oval.edges.of_kind("ellipse"):
+        assert edge.size == pytest.approx(length, rel=1e-9)
+    assert oval.faces.of_kind("nurbs").only().size == pytest.approx(20e-3 * length, rel=1e-3)
+    for plane in oval.planes():
+        assert plane.size == pytest.approx(math.pi * 50e-6, rel=1e-9)
+    assert sum(face.size for face in found["sphere"].faces) == pytest.approx(4 * math.pi * 1e-4, rel=1e-3)
+
+
+def test_trimmed_faces_of_threads_are_those_of_the_kernel(tmp_path):
+    """Curves along the border of a helical face leave its domain by 1e-7; the face is trimmed all the same."""
+    from OCP.BRepClass import BRepClass_FaceClassifier
+    from OCP.gp import gp_Pnt
+    from OCP.TopAbs import TopAbs_State
+
+    from cardan.cad.kernel.common import explored
+    from cardan.cad.kernel.document import open_step
+
+    steps.write(tmp_path / "ridge.step", [["ridge", steps.ridge(4, 5, 1.5, 6), HERE, None]])
+    part = cd.load_step(tmp_path / "ridge.step")["ridge"]
+    document = open_step(str(tmp_path / "ridge.step"))
+    kernel = list(explored(document.shapes.GetShape_s(document.roots[0]), "FACE"))
+    rng, compared = np.random.default_rng(5), 0
+    for face, own in zip(part.faces, kernel, strict=True):
+        trimmed, ((a, b), (c, d)) = face.geometry, face.nurbs.bounds
+        at = np.column_stack([rng.uniform(a, b, 40), rng.uniform(c, d, 40)])
+        for (u, v), p in zip(at, 1e3 * face.nurbs.evaluate(at), strict=True):
+            state = BRepClass_FaceClassifier(own, gp_Pnt(*p.tolist()), 1e-4).State()
+            if state != TopAbs_State.TopAbs_ON:
+                assert trimmed.contains(u, v) == (state == TopAbs_State.TopAbs_IN)
+                compared += 1
+    assert compared > 100
+
+
+def test_a_part_has_the_colour_of_most_of_its_area(tmp_path):
+    """As the file of a box, of which one face is red, another box has red faces alone."""
+    steps.write(tmp_path / "box.step", [["box", steps.box((20, 10, 5)), HERE, (1.0, 0.0, 0.0)]])
+    text = (tmp_path / "box.step").read_text()
+    (styled,) = [line for line in text.splitlines() if "= STYLED_ITEM(" in line]
+    solid = styled.rpartition(",")[2].rstrip(";)")
+    faces = [line.partition(" ")[0] for line in text.splitlines() if "= ADVANCED_FACE(" in line]
+    for chosen, wanted in ((faces[:1], None), (faces, (1.0, 0.0, 0.0))):
+        items = [styled.replace(f"{solid});", f"{face});").partition("=")[2] for face in chosen]
+        numbered = [f"#{9000 + k} ={item}" for k, item in enumerate(items)]
+        listed = ",".join(f"#{9000 + k}" for k in range(len(items)))
+        number = styled.partition(" ")[0]
+        changed = text.replace(styled, "\n".join(numbered)).replace(f"({number})", f"({listed})")
+        (tmp_path / "painted.step").write_text(changed)
+        found = cd.load_step(tmp_path / "painted.step")["box"].color
+        assert found is None if wanted is None else found == pytest.approx(wanted, abs=2e-3)
+
+
 def test_faces_and_edges_are_those_of_the_kernel(tmp_path):
     """1,000 points on faces, by the kernel's own evaluation of the surface that our NURBS must be."""
     from OCP.BRep import BRep_Tool
@@ -366,7 +438,7 @@ def nested(rng):
     ]
 
 
-@pytest.mark.parametrize("unit", ["MM", "INCH"])
+@pytest.mark.parametrize("unit", ["MM", "INCH", "MIL"])
 def test_hierarchy_names_colours_and_unit_survive_writing_in_another_pose(tmp_path, unit):
     rng = np.random.default_rng(11)
     steps.write(tmp_path / "nested.step", nested(rng), unit)
@@ -483,6 +555,10 @@ def test_a_proposal_is_added_to_a_mechanism(linkage):
         m.add(first, density=1.0)
     with pytest.raises(cd.ModelError, match="it must be an assembly"):
         cd.cad.propose_joints("four bar.step")
+    with pytest.raises(cd.ModelError, match="it must be an assembly"):
+        cd.cad.save_step("four bar.step", "out.step")
+    with pytest.raises(cd.ModelError, match="it must be a State"):
+        cd.cad.save_step(linkage, "out.step", 3)
 
 
 def test_faces_edges_and_vertices_are_picked_by_the_names_of_the_file(tmp_path):

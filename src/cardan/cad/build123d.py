@@ -10,8 +10,8 @@
                                         whose components are the same in both parts
 
 Angles and positions of joints are free, and begin where the parts are placed; ``hold`` keeps some.  Ranges become
-limits.  build123d turns a hinge with ``angle_reference`` about another axis than its own unless that is z; here the
-axis is the one that was given.
+limits.  Parts in compounds are placed in world.  build123d turns a hinge with ``angle_reference`` about another axis
+than its own unless that is z; here the axis is the one that was given.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def solve_build123d(parts: Any, **options: Any) -> AssemblyResult:
     if result.ok:
         for name, part in bodies.items():
             if not m[name].fixed:
-                part.locate(type(part.location)(transformation(result.state[name])))
+                world = type(part.location)(transformation(result.state[name]))
+                part.locate(_outer(part).inverse() * world)
     return result
 
 
@@ -68,7 +69,8 @@ def _bodies(given: Any) -> dict[str, Any]:
     found: list[Any] = []
     while waiting:
         part = waiting.pop(0)
-        if not hasattr(part, "joints") or not hasattr(part, "location"):
+        part = getattr(part, "part", part)  # of a BuildPart
+        if not all(hasattr(part, word) for word in ("joints", "location", "locate")):
             raise ModelError(f"{part!r:.80} is not a part of build123d; it must have joints and a location")
         if not any(part is one for one in found):
             found.append(part)
@@ -82,6 +84,16 @@ def _bodies(given: Any) -> dict[str, Any]:
             name, count = f"{label} {count}", count + 1
         names[name] = part
     return names
+
+
+def _outer(part: Any) -> Any:
+    """The Location in world of the compound that a part is in; its own location is relative to that."""
+    found = type(part.location)()
+    compound = getattr(part, "parent", None)
+    while compound is not None:
+        found = compound.location * found
+        compound = compound.parent
+    return found
 
 
 def _leaves(compound: Any) -> list[Any]:
@@ -102,7 +114,7 @@ def _mechanism(bodies: dict[str, Any], ground: Any = None, hold: Sequence[Any] =
     if not any(part is base for part in bodies.values()):
         raise ModelError(f"ground is {ground!r:.80}; it must be one of the parts {list(bodies)}")
     for name, part in bodies.items():
-        position, quaternion = placement(part.location)
+        position, quaternion = placement(_outer(part) * part.location)
         m.body(name, position=position, orientation=quaternion, fixed=part is base)
     names = {id(part): name for name, part in bodies.items()}
     held, used = {id(joint) for joint in hold}, set()
@@ -201,10 +213,11 @@ def _hold_or_limit(m: Mechanism, name: str, coordinate: Any, joint: Any, is_held
         m.drive(f"{name} held {of}", coordinate, coordinate.value(m.state))
     elif ranges and of == "angle" and joint.angular_range[1] - joint.angular_range[0] < TURN:
         half = 0.5 * math.radians(joint.angular_range[1] - joint.angular_range[0])
-        m.limit(f"{name} range", coordinate, lower=-half, upper=half)  # x of the axis is at the middle of the range
+        # x of the axis is at the middle of the range
+        m.limit(f"{name} {of} range", coordinate, lower=-half, upper=half)
     elif ranges and of == "displacement" and any(math.isfinite(x) for x in joint.linear_range):
         low, high = (x * MM for x in joint.linear_range)
-        m.limit(f"{name} range", coordinate, lower=low, upper=high)
+        m.limit(f"{name} {of} range", coordinate, lower=low, upper=high)
 
 
 def _middle(joint: Any) -> float:

@@ -7,6 +7,10 @@
     PointOnLine     the point on the line, or at a distance from it
     Fixed, FixedPoint, FixedAxis, FixedRotation      the same, against the ground
 
+Two meanings differ.  The parameter of PointOnLine is a distance here; CadQuery 2.8 compares it with the squared
+distance over the squared size of the assembly.  If every object has a FixedPoint, FixedAxis or FixedRotation and none
+is Fixed, CadQuery fixes the first one where it is, which contradicts its constraint; here none is fixed.
+
 CadQuery minimises a sum of squares and returns the minimum even if it is not zero.  Here the result of such an assembly
 is not ok, and names the constraints that are not satisfied.
 """
@@ -37,7 +41,10 @@ def solve_cadquery(assembly: Any, **options: Any) -> AssemblyResult:
 
 
 def from_cadquery(assembly: Any) -> Mechanism:
-    """The mechanism of an assembly: a body for each object that has a constraint, and its constraints as joints."""
+    """The mechanism of an assembly: a body for each object that has a constraint, and its constraints as joints.
+
+    Bodies have the names of the objects; only an object "ground" gets another name, since the ground has this one.
+    """
     from cardan.mechanism import Mechanism
 
     if not hasattr(assembly, "constraints") or not hasattr(assembly, "objects"):
@@ -45,23 +52,40 @@ def from_cadquery(assembly: Any) -> Mechanism:
     if not assembly.constraints:
         raise ModelError("the assembly has no constraints; add some with assembly.constrain(…)")
     m = Mechanism(assembly.name)
-    names = list(dict.fromkeys(name for constraint in assembly.constraints for name in constraint.objects))
+    bodies = _bodies(assembly)
+    names = list(bodies)
     fixed = _fixed(assembly, names)
     for name in names:
-        position, quaternion = placement(assembly.objects[name].loc)
-        m.body(name, position=position, orientation=quaternion, fixed=name in fixed)
+        own = assembly.objects[name].loc
+        # locations of children are relative to that of the root; if the root is constrained, all are solved in world
+        is_child = assembly.name in names and name != assembly.name
+        position, quaternion = placement(assembly.loc * own if is_child else own)
+        m.body(bodies[name], position=position, orientation=quaternion, fixed=name in fixed)
     for k, constraint in enumerate(assembly.constraints):
         for j, (markers, kind, value) in enumerate(constraint.toPODs()):
             if kind != "Fixed":
                 name = f"{k + 1} {constraint.kind}" + (f" {kind} {j + 1}" if kind != constraint.kind else "")
-                _add(m, name, kind, [m[one] for one in constraint.objects], markers, value)
+                _add(m, name, kind, [m[bodies[one]] for one in constraint.objects], markers, value)
     return m
+
+
+def _bodies(assembly: Any) -> dict[str, str]:
+    """Names of bodies by the names of the objects that have a constraint."""
+    names = dict.fromkeys(name for constraint in assembly.constraints for name in constraint.objects)
+    found = {name: name for name in names}
+    if "ground" in found:
+        count = 2
+        while f"ground {count}" in found:
+            count += 1
+        found["ground"] = f"ground {count}"
+    return found
 
 
 def _fixed(assembly: Any, names: list[str]) -> set[str]:
     """Names of fixed objects: those with Fixed, and the root.
 
-    If there are none: the first object of the first constraint between two objects that has no constraint of its own.
+    If there are none: the first object of the first constraint between two objects that has no constraint of its own,
+    if there is one.
     """
     held = {c.objects[0] for c in assembly.constraints if c.kind == "Fixed"}
     held |= {name for name in names if name == assembly.name}
@@ -69,7 +93,7 @@ def _fixed(assembly: Any, names: list[str]) -> set[str]:
         return held
     single = {c.objects[0] for c in assembly.constraints if len(c.objects) == 1}
     pairs = [c.objects[0] for c in assembly.constraints if len(c.objects) == 2]
-    return {next((name for name in pairs if name not in single), names[0])}
+    return set([name for name in pairs if name not in single][:1])
 
 
 def _add(m: Mechanism, name: str, kind: str, bodies: list[Any], markers: Any, value: Any) -> None:
@@ -123,7 +147,7 @@ def _write_back(assembly: Any, result: AssemblyResult) -> None:
     """New locations of the objects; the root keeps its own, and all others follow it."""
     from cadquery import Location
 
-    found = {name: Location(transformation(result.state[name])) for name in result.state}
+    found = {name: Location(transformation(result.state[body])) for name, body in _bodies(assembly).items()}
     root = found.pop(assembly.name, None)
     for name, location in found.items():
         assembly.objects[name].loc = location if root is None else root.inverse * location

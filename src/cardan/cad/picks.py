@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-JOINED = 1e-4  # of the parameter range: ends of trimming curves that are nearer are joined
+JOINED = 1e-4  # of the parameter range: what ends of trimming curves, and those along the border, may be off
 APEX = 1e-12  # of the height of a cone: how much is left out at its apex
+KINDS = ("plane", "cylinder", "cone", "sphere", "torus", "nurbs", "line", "circle", "ellipse", "vertex")
 SAME = 1e-6  # relative: radii of equal size; and radians: directions that are parallel
 
 
@@ -32,8 +33,8 @@ class Pick:
     """A face, an edge or a vertex of a part, in the axes of the part.
 
     ``kind``: "plane", "cylinder", "cone", "sphere", "torus" or "nurbs" of a face; "line", "circle", "ellipse" or
-    "nurbs" of an edge; "vertex".  ``size``: its area [m²] or length [m].  ``center`` [m], shape (3,): of a face its
-    centre of area, of an edge the middle of its ends or the centre of its circle.
+    "nurbs" of an edge; "vertex".  ``size``: its area [m²], of a free form within 1e-3, or length [m].  ``center`` [m],
+    shape (3,): of a face its centre of area, of an edge the middle of its ends or the centre of its circle.
     ``origin`` [m], ``z``, ``x``: its own frame, or None for free forms: z is the axis, the normal or the direction.
     ``name``: that of the file, "" where it has none.
     """
@@ -179,18 +180,25 @@ class Face(Pick):
         from cardan import geometry
 
         surface = self.nurbs
-        size = max(high - low for low, high in surface.bounds)
+        low, high = np.array(surface.bounds).T
+        slack = JOINED * float((high - low).max())
         loops = []
         for curves in self._nurbs[5]:
             ends = [(points[0].copy(), points[-1].copy()) for _, points, _, _ in curves]
             loop = []
             for k, (degree, points, weights, knots) in enumerate(curves):
                 joined = points.copy()
-                if np.abs(ends[k - 1][1] - points[0]).max() <= JOINED * size:
+                if np.abs(ends[k - 1][1] - points[0]).max() <= slack:
                     joined[0] = ends[k - 1][1]  # ends meet within the tolerance of the file: here they coincide
+                inside = np.clip(joined, low, high)  # and curves along the border may leave the domain by as little
+                joined = np.where(np.abs(joined - inside) <= slack, inside, joined)
                 loop.append(geometry.Curve(joined, weights, knots, degree=degree))
             loops.append(loop)
-        return geometry.Face(surface, loops)
+        try:
+            return geometry.Face(surface, loops)
+        except ModelError as error:
+            whole = "the whole surface is face.nurbs, or face.attach_to(body)"
+            raise ModelError(f"{self!r} of part {self.part.name!r} cannot be trimmed: {error}; {whole}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +245,8 @@ class Picks(Sequence[Kind], Generic[Kind]):
 
     def of_kind(self, kind: str, radius: Any = None) -> Picks[Kind]:
         """Those of a kind and, if it is given, of a radius [m]."""
+        if kind not in KINDS:
+            raise ModelError(f"the kind of a pick is {kind!r}; it must be one of {', '.join(KINDS)}")
         found = self.where(lambda item: item.kind == kind, f"{kind}s")
         if radius is None:
             return found

@@ -121,12 +121,14 @@ def propose_joints(assembly: Assembly, *, fit: float = FIT) -> list[Proposal]:
         raise ModelError("the assembly has no parts")
     placed = [_placed(part) for part in parts]
     every = [one for faces in placed for one in faces]
+    if not every:
+        return []
     low, high = np.min([one.low for one in every], axis=0), np.max([one.high for one in every], axis=0)
     size = float(np.linalg.norm(high - low))
     room = fit * size
     found = []
     for i, j in combinations(range(len(parts)), 2):
-        if not _boxes_meet(placed[i], placed[j], room):
+        if not placed[i] or not placed[j] or not _boxes_meet(placed[i], placed[j], room):
             continue
         contacts = [contact for f in placed[i] for g in placed[j] if (contact := _contact(f, g, room, fit)) is not None]
         threads = [contact for contact in contacts if contact[0] == "thread"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from cardan.cad.parts import Assembly, Part, composed
 from cardan.cad.picks import FloatArray
 from cardan.errors import ModelError
 from cardan.system import atomic, check
+from cardan.system.state import State
 
 SECONDS = 60.0
 CHORD = 1e-4  # [m]
@@ -43,7 +45,7 @@ def load_step(path: str | Path, *, chord: float = CHORD, seconds: float = SECOND
         _run(["read", str(file), str(out), repr(chord)], file, seconds, "read")
         with np.load(out) as arrays:
             found = json.loads(bytes(arrays["json"]))
-            table = {key: arrays[key] for key in arrays.files}
+            table = _arrays(found["arrays"], {kind: arrays[kind] for kind in "fi"})
     parts = [_with_arrays(part, table) for part in found["parts"]]
     placed: list[Part] = []
     names: set[str] = set()
@@ -71,18 +73,28 @@ def _run(arguments: list[str], file: Path, seconds: float, what: str) -> None:
         raise ModelError(f"{file} cannot be {what} as STEP: {reason}")
 
 
-def _with_arrays(part: dict[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+def _arrays(shapes: list[Any], values: Mapping[str, Any]) -> list[Any]:
+    """The arrays that the child process stored one after the other; shapes: the kind of each, and its shape."""
+    found, first = [], {"f": 0, "i": 0}
+    for kind, *shape in shapes:
+        last = first[kind] + math.prod(shape)
+        found.append(values[kind][first[kind] : last].reshape(shape))
+        first[kind] = last
+    return found
+
+
+def _with_arrays(part: dict[str, Any], table: Sequence[Any]) -> dict[str, Any]:
     """The description of a part with its arrays in place of their numbers."""
 
     def curve(form: Any) -> Any:
-        return form[0], *[table[f"a{k}"] for k in form[1:]]
+        return form[0], *[table[k] for k in form[1:]]
 
-    part["mesh"] = [table[f"a{k}"] for k in part["mesh"]]
+    part["mesh"] = [table[k] for k in part["mesh"]]
     for face in part["faces"]:
         if face["nurbs"] is not None:
             degrees, *numbers = face["nurbs"]
             loops = [[curve(one) for one in loop] for loop in face["loops"]]
-            face["nurbs"] = degrees, *[table[f"a{k}"] for k in numbers], loops
+            face["nurbs"] = degrees, *[table[k] for k in numbers], loops
     for edge in part["edges"]:
         if edge.get("nurbs") is not None:
             edge["nurbs"] = curve(edge["nurbs"])
@@ -127,6 +139,10 @@ def save_step(assembly: Assembly, path: str | Path, state: Any = None, *, second
     """
     target = Path(path)
     seconds = check.positive(seconds, "seconds")
+    if not isinstance(assembly, Assembly):
+        raise ModelError(f"save_step was given {assembly!r:.80}; it must be an assembly, from cd.load_step(path)")
+    if state is not None and not isinstance(state, State):
+        raise ModelError(f"save_step was given the state {state!r:.80}; it must be a State, as result.state")
     if find_spec("OCP") is None:
         raise ModelError(f"save_step {MISSING}")
     if not assembly.path.is_file():

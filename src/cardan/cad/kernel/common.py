@@ -14,12 +14,26 @@ class Failure(Exception):
     """The file cannot be read; the text says why."""
 
 
-class Arrays(list[Any]):
-    """Arrays of the output; :meth:`put` returns the number of one."""
+class Arrays:
+    """Arrays of the output; :meth:`put` returns the number of one.
+
+    They are stored one after the other, all floats in one array and all integers in another: a file of thousands of
+    small arrays takes longer to write and to read than a STEP file.
+    """
+
+    def __init__(self) -> None:
+        self.shapes: list[list[Any]] = []  # of every array: "f" or "i", and its shape
+        self._values: dict[str, list[Any]] = {"f": [np.zeros(0)], "i": [np.zeros(0, dtype=np.int64)]}
 
     def put(self, values: Any, kind: Any = float) -> int:
-        self.append(np.array(values, dtype=kind))
-        return len(self) - 1
+        array = np.array(values, dtype=kind)
+        self.shapes.append([array.dtype.kind, *array.shape])
+        self._values[array.dtype.kind].append(array.reshape(-1))
+        return len(self.shapes) - 1
+
+    def joined(self, kind: str) -> Any:
+        """All values of a kind, "f" or "i", shape (values,)."""
+        return np.concatenate(self._values[kind])
 
 
 COLLECTIONS = {  # their names from OCP 8 on

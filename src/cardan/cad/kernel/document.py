@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,16 @@ RIGID = 1e-9  # a placement whose scale differs from 1 by more is not rigid
 ANGLE = 0.35  # [rad]: largest angle between the normals of neighbouring triangles of a curved face
 MOST = 20_000  # instances: assemblies of assemblies of … can mean more parts than any memory holds
 DEEPEST = 200  # levels of assemblies
+SYNTAX, LEFT_OUT = "Incorrect syntax", "is not translated"  # in texts of OCP
+SHAPES = (  # entities of OCP that shapes and placements are made of; wrong ones of other kinds are harmless
+    "StepGeom_",
+    "StepShape_",
+    "StepRepr_ItemDefinedTransformation",
+    "StepRepr_MappedItem",
+    "StepRepr_NextAssemblyUsageOccurrence",
+    "StepRepr_RepresentationRelationship",
+    "StepRepr_ShapeRepresentationRelationship",
+)
 NAMELESS = ("", "NONE")  # what writers give to faces without a name
 
 
@@ -43,14 +53,45 @@ def open_step(path: str) -> Document:
     Interface_Static.SetIVal_s("read.stepcaf.subshapes.name", 1)  # of faces, edges and vertices too
     if reader.ReadFile(path) != IFSelect_RetDone:
         raise Failure("it is not a STEP file, or it is broken")
+    session = reader.Reader().WS()
+    _check_entities(session)
     lengths, angles, solid = (collection("TColStd.TColStd_SequenceOfAsciiString") for _ in range(3))
     reader.Reader().FileUnits(lengths, angles, solid)
     if not reader.Transfer(whole):
         raise Failure("it has no part that can be transferred")
+    _check_transfer(session)
     roots = collection("TDF.TDF_LabelSequence")
     shapes.GetFreeShapes(roots)
     unit = lengths.Value(1).ToCString() if lengths.Length() else ""
     return Document(whole, shapes, colors, [roots.Value(k + 1) for k in range(roots.Length())], unit)
+
+
+def _check_entities(session: Any) -> None:
+    """Failure if the text of a file is broken, or a record of a shape or placement: OCP goes on without it."""
+    for entity, failures, _ in _checks(session.ModelCheckList(True)):
+        kind = "" if entity is None else type(entity).__name__
+        for text in failures:
+            if SYNTAX in text or kind.startswith(SHAPES):
+                place = f" in a record {kind.partition('_')[2]}" if kind else ""
+                raise Failure(f"it is broken{place}: {text.removeprefix('Undefined Parsing: ')}")
+
+
+def _check_transfer(session: Any) -> None:
+    """Failure if a shape of the file was left out."""
+    for entity, failures, warnings in _checks(session.TransferReader().LastCheckList()):
+        for text in [*failures, *[one for one in warnings if LEFT_OUT in one]]:
+            place = "" if entity is None else f" in a record {type(entity).__name__.partition('_')[2]}"
+            raise Failure(f"a shape cannot be read{place}: {text}")
+
+
+def _checks(found: Any) -> Iterator[tuple[Any, list[str], list[str]]]:
+    """Entity, failures and warnings of every check of OCP."""
+    found.Start()
+    while found.More():
+        one = found.Value()
+        failures = [str(one.CFail(k + 1)) for k in range(one.NbFails())]
+        yield one.Entity(), failures, [str(one.CWarning(k + 1)) for k in range(one.NbWarnings())]
+        found.Next()
 
 
 def new_document() -> tuple[Any, Any, Any]:
@@ -92,17 +133,17 @@ def entry_of(label: Any) -> str:
 
 
 def describe(path: str, out: str, chord: float) -> None:
-    """Write the description of a file: the array ``json``, and arrays that it names by number."""
+    """Write the description of a file: the array ``json``, and the values of arrays that it names by number."""
     arrays = Arrays()
     document = open_step(path)
     walk = _Walk(document.shapes, document.colors, chord, arrays)
     tree = [walk.node(label) for label in document.roots]
     if not walk.parts:
         raise Failure("it has no solid, shell or face")
-    found = {"unit": document.unit, "parts": walk.parts, "tree": tree}
+    found = {"unit": document.unit, "parts": walk.parts, "tree": tree, "arrays": arrays.shapes}
     text = np.frombuffer(json.dumps(found).encode(), dtype=np.uint8)
     with open(out, "wb") as file:
-        np.savez(file, json=text, **{f"a{k}": array for k, array in enumerate(arrays)})
+        np.savez(file, json=text, f=arrays.joined("f"), i=arrays.joined("i"))
 
 
 class _Walk:
@@ -161,13 +202,24 @@ class _Walk:
         BRepMesh_IncrementalMesh(shape, self.chord / MM, False, ANGLE, False)
         found["mesh"] = mesh_of(faces, self.arrays)
         if found["color"] is None:
-            own = [self._color(label, one) for kind in ("SOLID", "FACE") for one in explored(shape, kind)]
-            found["color"] = next((color for color in own if color is not None), None)
+            own = [self._color(label, one) for one in explored(shape, "SOLID")]
+            known = next((color for color in own if color is not None), None)
+            found["color"] = known or self._most(label, faces, found)
         edges, vertices = (list(explored(shape, kind, True)) for kind in ("EDGE", "VERTEX"))
         found["edges"] = [edge_of(edge, self.arrays) for edge in edges]
         found["vertices"] = [point_of(vertex) for vertex in vertices]
         found["names"] = [[named(one) for one in some] for some in (faces, edges, vertices)]
         return found
+
+    def _most(self, label: Any, faces: list[Any], found: dict[str, Any]) -> list[float] | None:
+        """The colour of most of the area of a part whose faces are coloured; None if most of it has no colour."""
+        areas: dict[Any, float] = {}
+        for face, data in zip(faces, found["faces"], strict=True):
+            color = self._color(label, face)
+            key = None if color is None else tuple(color)
+            areas[key] = areas.get(key, 0.0) + data["area"]
+        most = max(areas, key=lambda key: areas[key], default=None)
+        return None if most is None else list(most)
 
     def _names(self, label: Any) -> Callable[[Any], str]:
         """The name of a face, edge or vertex of a part; "" where it has none."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from cardan.cad.kernel.common import MM, Arrays, axes, knots, xyz
 
+ACCURACY = 1e-9  # of lengths, relative
+
 
 def edge_of(edge: Any, arrays: Arrays) -> dict[str, Any]:
     """Kind, frame, radii [m], length [m], ends [m] and NURBS of an edge."""
@@ -35,11 +37,12 @@ def edge_of(edge: Any, arrays: Arrays) -> dict[str, Any]:
         frame = axes(own.Position())
     low, high = curve.FirstParameter(), curve.LastParameter()
     ends = [curve.Value(t) for t in (low, high)]
+    rough = GCPnts_AbscissaPoint.Length_s(curve)  # that of an ellipse may be wrong by 1e-3
     found = {
         "kind": name,
         "frame": frame,
         "numbers": numbers,
-        "length": GCPnts_AbscissaPoint.Length_s(curve) * MM,
+        "length": GCPnts_AbscissaPoint.Length_s(curve, max(ACCURACY * rough, 1e-12)) * MM,
         "ends": [xyz(p) for p in ends],
     }
     spline = _spline(edge)

@@ -7,17 +7,30 @@ from typing import Any
 
 from cardan.cad.kernel.common import MM, Arrays, axes, explored, knots, xyz
 
+ACCURACY = 1e-9  # of OCP's integration of areas; areas of free forms may still be wrong by 1e-3
+
 
 def faces_of(shape: Any, faces: list[Any], arrays: Arrays) -> list[dict[str, Any]]:
     """Of every face the kind with its numbers, and its trimmed NURBS surface."""
     from OCP.BRepBuilderAPI import BRepBuilderAPI_NurbsConvert
+    from OCP.TopAbs import TopAbs_Orientation
 
     changed = BRepBuilderAPI_NurbsConvert(shape, True)
-    return [{**_face(face), **_nurbs(changed, face, arrays)} for face in faces]
+    found = []
+    for face in faces:
+        form = _cast(changed.ModifiedShape(face).Oriented(TopAbs_Orientation.TopAbs_FORWARD))
+        found.append({**_face(face, form), **_nurbs(form, arrays)})
+    return found
 
 
-def _face(face: Any) -> dict[str, Any]:
-    """Kind, frame, radii [m] or angles [rad], bounds, area [m²], centre [m] and box [m] of a face."""
+def _cast(shape: Any) -> Any:
+    from OCP import TopoDS
+
+    return (getattr(TopoDS.TopoDS, "Face_s", None) or TopoDS.TopoDS.Face)(shape)
+
+
+def _face(face: Any, form: Any) -> dict[str, Any]:
+    """Kind, frame, radii [m] or angles [rad], bounds, area [m²], centre [m] and box [m] of a face; form: as NURBS."""
     from OCP.Bnd import Bnd_Box
     from OCP.BRepAdaptor import BRepAdaptor_Surface
     from OCP.BRepBndLib import BRepBndLib
@@ -45,7 +58,8 @@ def _face(face: Any) -> dict[str, Any]:
         name, own = "torus", surface.Torus()
         numbers = [own.MajorRadius() * MM, own.MinorRadius() * MM]
     area = GProp_GProps()
-    BRepGProp.SurfaceProperties_s(face, area)
+    # The integration of surfaces of extrusion does not converge; that of their NURBS form does.
+    BRepGProp.SurfaceProperties_s(form if name == "nurbs" else face, area, ACCURACY)
     c, box = area.CentreOfMass(), Bnd_Box()
     BRepBndLib.AddOptimal_s(face, box, False, False)
     limits = [surface.FirstUParameter(), surface.LastUParameter(), surface.FirstVParameter(), surface.LastVParameter()]
@@ -68,16 +82,13 @@ def _face(face: Any) -> dict[str, Any]:
     }
 
 
-def _nurbs(changed: Any, face: Any, arrays: Arrays) -> dict[str, Any]:
-    """The surface as NURBS, and the loops of curves in its parameter plane."""
-    from OCP import TopoDS
+def _nurbs(form: Any, arrays: Arrays) -> dict[str, Any]:
+    """The surface of a face in its NURBS form, and the loops of curves in its parameter plane."""
     from OCP.BRep import BRep_Tool
     from OCP.BRepTools import BRepTools_WireExplorer
     from OCP.Geom import Geom_BSplineSurface
     from OCP.TopAbs import TopAbs_Orientation
 
-    cast = getattr(TopoDS.TopoDS, "Face_s", None) or TopoDS.TopoDS.Face
-    form = cast(changed.ModifiedShape(face).Oriented(TopAbs_Orientation.TopAbs_FORWARD))
     surface = BRep_Tool.Surface_s(form)
     if not isinstance(surface, Geom_BSplineSurface):
         return {"nurbs": None}

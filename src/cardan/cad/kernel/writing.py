@@ -24,6 +24,8 @@ UNITS = {  # of FileUnits, and of the writer
     "inch": "INCH",
     "foot": "FT",
     "mile": "MI",
+    "mil": "MIL",
+    "microinch": "UIN",
 }
 
 
