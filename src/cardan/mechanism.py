@@ -629,15 +629,16 @@ class Mechanism:
             if kind.own:
                 bare = Joint(name, kind, ends, (), (), angles)
                 extra["own"] = {w: bare.of(w) for w in kind.coordinates} if kind.coordinates else name
-            relations = tuple(kind.build(*ends, *rest, **named, **extra))
+            for value in (*rest, *named.values()):
+                if isinstance(value, Formula):
+                    self._check_formula(what, value)
+            with self._book.making(what):
+                relations = tuple(kind.build(*ends, *rest, **named, **extra))
         except ModelError as error:
             text = str(error)
             raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
         except TypeError as error:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
-        for value in (*rest, *named.values()):
-            if isinstance(value, Formula):
-                self._check_formula(what, value)
         parameters = (*zip(kind.options, rest, strict=False), *named.items())
         recorded = [
             (word, _recorded(relations[0], value) if callable(value) else _plain(value)) for word, value in parameters
@@ -889,7 +890,9 @@ class Mechanism:
             self._drawn = self._book.drawn()
         for item in (key, *users):
             self._bodies.pop(item, None)
-            self._joints.pop(item, None)
+            gone = self._joints.pop(item, None)
+            if gone is not None:
+                self._book.forget(_what(gone))
             self._loads.pop(item, None)
             self._rate_rows.pop(item, None)
         self._touch()
@@ -1791,6 +1794,11 @@ def _nodes_of(item: Joint | Load) -> list[int]:
     found = [node for relation in item.relations for node in relation.nodes]
     wrench = item.action.wrench if isinstance(item, Load) else None
     return found if wrench is None else [*found, *(node for _, node in bindings(wrench.point))]
+
+
+def _what(joint: Joint) -> str:
+    """The kind and the name of a joint, as in errors."""
+    return f"{joint.kind.name} {joint.name!r}"
 
 
 def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:

@@ -27,6 +27,7 @@ class Status(StrEnum):
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     DIVERGED = "diverged"  # numbers became infinite or NaN
+    NO_LEAST = "no least value"  # every constraint is met, but no least value of the cost was found
 
 
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
@@ -65,6 +66,7 @@ class AssemblyResult:
     formulation: str
     _asked: float  # tolerance
     _drawn: tuple[FloatArray, FloatArray] | None = None  # poses and angles of the start, if there are contacts
+    _no_least: str = ""  # why no least value of the cost was found
 
     @property
     def ok(self) -> bool:
@@ -112,7 +114,9 @@ class AssemblyResult:
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""
         lines = [self._headline()]
-        if not self.ok:
+        if self.status is Status.NO_LEAST:
+            lines.append(f"  {self._no_least}")
+        elif not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
             found, nearly = self._causes(), self._nearly()
             if any(cause.startswith("contact ") for cause in found):
