@@ -506,6 +506,12 @@ def test_a_free_parameter_that_nothing_determines_is_a_freedom_by_name():
     report = m.diagnose(state, free=["idle"])
     assert report.dof == m.diagnose(state).dof + 1
     assert "parameter 'idle' changes" in report.text()
+    m.parameter("bounded", 1.0, lower=0.5)
+    result = m.assemble(free=["idle", "bounded", "rod_length"])
+    assert result.ok and len(result.notes) == 2
+    for name in ("idle", "bounded"):
+        assert f"nothing determines parameter {name!r}" in result.text()
+    assert not m.assemble(free=["rod_length"]).notes
     report = m.diagnose(state, free=["rod_length"])  # the drivers determine the crank, not the length
     assert report.dof == 2 and report.undriven == 1
     assert any("rod_length" in motion.text() for motion in report.free_motions)
@@ -611,6 +617,26 @@ def test_sensitivities_of_points_coordinates_and_primitives():
     loose = free.sensitivity(free.assemble().state, ["slide", "A"])
     assert loose.freedoms == 1 and not loose.unique.any()
     assert "not unique" in loose.text()
+
+
+def test_a_parameter_that_moves_both_parts_of_a_redundant_joint_moves_nothing():
+    """Two hinges of a door, each where the other part has it: the height of the upper one is of no effect."""
+    for scale in (1e-3, 1.0, 1e3):
+        m = cd.Mechanism("door")
+        width, height = m.parameter("w", 0.5 * scale), m.parameter("h", 2.0 * scale)
+        leaf = m.body("leaf", orientation=euler.from_axis_angle(Z, 0.4))
+        lower = m.revolute("lower", m.ground.frame(z=Z, x=X), leaf.frame(z=Z, x=X))
+        m.revolute("upper", m.ground.frame((0, 0, height), z=Z, x=X), leaf.frame((0, 0, height), z=Z, x=X))
+        m.distance("rod", leaf.point((width, 0, 0)), m.ground.point((scale, 0.3 * scale, 0)), 0.9 * scale)
+        found = m.sensitivity(m.assemble().state, [lower, leaf.point((0, 0, height))])
+        assert abs(found["lower", "h"]) * scale < 1e-12 and found["leaf z", "h"] == pytest.approx(1.0, abs=1e-12)
+        far, beside = hypot(1.0, 0.3), lower.coordinate(m.assemble().state) - math.atan2(0.3, 1.0)
+        wanted = (far * cos(beside) - 0.5) / (0.5 * far * sin(beside))  # of w² + d² − 2 w d cos β = l²
+        assert found["lower", "w"] * scale == pytest.approx(wanted, rel=1e-11) and found.unique.all()
+    upper = m.ground.frame((0, 0, height + scale), z=Z, x=X)  # now it would tear the door apart
+    m.revolute("third", upper, leaf.frame((0, 0, 3.0 * scale), z=Z, x=X))
+    with pytest.raises(cd.ModelError, match="parameter 'h'"):
+        m.sensitivity(m.assemble().state, [lower])
 
 
 def test_tolerances_agree_with_samples_over_a_turn():

@@ -1139,7 +1139,7 @@ class Mechanism:
         if not isinstance(name, str) or name not in self._parameters:
             raise check.unknown(name, "parameter", self._parameters)
         if isinstance(item, Parameter) and self._parameters[name] is not item:
-            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}")
+            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}, or was removed")
         return name
 
     def assemble_many(

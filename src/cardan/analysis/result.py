@@ -50,7 +50,7 @@ class AssemblyResult:
     attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
     first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
-    ``notes``: contacts that were drawn on the other side.
+    ``notes``: contacts that were drawn on the other side, and free parameters on which no constraint depends.
     """
 
     _system: System
@@ -104,12 +104,16 @@ class AssemblyResult:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Contacts whose shapes were drawn on the other side of each other than they were assembled."""
-        if self._drawn is None or not self.ok:
+        """Contacts whose shapes were drawn on the other side of each other than they were assembled, and free parameters
+        on which no constraint depends."""
+        if not self.ok:
             return ()
+        idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._system.idle])
+        if self._drawn is None:
+            return idle
         from cardan.analysis.touching import other_sides
 
-        return other_sides(self._system, self._drawn, self.state)
+        return other_sides(self._system, self._drawn, self.state) + idle
 
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""
