@@ -1112,6 +1112,71 @@ def test_a_length_that_runs_away_is_named():
     assert result.ok and result.state.variables["l"] == pytest.approx(0.5 * sin(0.5), abs=EXACT)
 
 
+def test_a_cost_that_makes_a_length_zero_names_the_joint():
+    m = cd.Mechanism("rod")
+    x, rod = m.parameter("x", 1.0), m.parameter("l", 0.4)
+    part = m.body("part")
+    m.fixed("here", m.ground.frame(z=Z, x=X), part.frame(z=Z, x=X))
+    m.distance("rod", part.point((0.3, 0, 0)), m.ground.point((x, 0, 0)), rod)
+    result = m.assemble(free=[x, rod], least=rod + 0.01 * x**2)  # least where the ends of the rod meet
+    assert result.status is cd.Status.NO_LEAST
+    assert "distance 'rod': the length is" in result.text() and "give 'l' a bound" in result.text()
+
+
+def test_the_least_cost_begins_at_bounds_and_leaves_them():
+    """The verdict of the assembly before allows values beyond a bound by rounding; SciPy is the oracle."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(77)
+    reached = 0
+    for _ in range(60):
+        turn, (u, w) = rng.uniform(-3, 3), rng.uniform(0, 2, 2)
+        m = cd.Mechanism("arm")
+        chosen = []
+        for name, value in zip("abxy", rng.uniform(0.5, 1.5, 4).tolist(), strict=True):
+            low, high = value - rng.uniform(0, 0.6), value + rng.uniform(0, 0.6)
+            chosen.append(
+                m.parameter(
+                    name,
+                    value,
+                    lower=low if rng.random() < 0.5 or name == "b" else None,
+                    upper=high if rng.random() < 0.5 else None,
+                )
+            )
+        a, b, x, y = chosen
+        arm = m.body("arm", orientation=euler.from_axis_angle(Z, turn))
+        hinge = m.revolute("hinge", m.ground.frame((x, y, 0), z=Z, x=X), arm.frame(z=Z, x=X))
+        m.drive("motor", hinge, turn)
+        m.distance("rod", arm.point((a, 0, 0)), m.ground.point((u, w, 0)), b)
+        aims, weights = rng.uniform(0.2, 2, 4).tolist(), rng.uniform(1, 2, 4).tolist()
+        if not m.assemble(free=chosen).ok:
+            continue
+        result = m.assemble(
+            free=chosen, least=sum(k * (p - aim) ** 2 for p, aim, k in zip(chosen, aims, weights, strict=True))
+        )
+        assert result.ok, result.text()
+        found = np.array([result.state.variables[p.name] for p in chosen])
+
+        def cost(v, aims=aims, weights=weights):
+            return float(np.dot(weights, (v - np.array(aims)) ** 2))
+
+        def open_by(v, turn=turn, u=u, w=w):
+            return hypot(v[2] + v[0] * cos(turn) - u, v[3] + v[0] * sin(turn) - w) - v[1]
+
+        bounds = [(p.lower, p.upper) for p in chosen]
+        other = minimize(
+            cost,
+            found,
+            constraints=[{"type": "eq", "fun": open_by}],
+            bounds=bounds,
+            method="SLSQP",
+            options={"ftol": 1e-15},
+        )
+        assert cost(found) <= other.fun + 1e-9 or np.abs(other.x - found).max() > 0.3
+        reached += any(p.lower == v or p.upper == v for p, v in zip(chosen, found.tolist(), strict=True))
+    assert reached > 20
+
+
 @pytest.mark.parametrize(
     ("drawn", "cost", "least"),
     [

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cardan.analysis.limits import limit_rows
 from cardan.constraints.expression import Scalar
@@ -43,6 +44,8 @@ PROBES = (0.1, 0.01, 1e-3)  # scaled: distances at which a cost that is less is 
 LESS = 1e-11  # relative to the cost: a decrease above rounding
 CORRECTIONS = 20
 AT_BOUND = 1e-12  # scaled: distance from a bound
+AT_EDGE = 1e-6  # of the extent: distance from a value that a joint does not allow
+AT_START = 1e-10  # scaled: distance from a bound that the assembly before may leave
 DENSE = 600  # unknowns that the dense null space is made for, at most
 
 Cost = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]  # of the free variables: value, gradient, Hessian
@@ -200,6 +203,16 @@ class _Unknowns(NamedTuple):
         found: FloatArray = q[self.first : self.first + self.free]
         return found
 
+    def is_lower(self, q: FloatArray) -> NDArray[np.bool_]:
+        """Whether each variable is nearer to its lower bound than to its upper one, shape (free,)."""
+        v = self.of(q)
+        found: NDArray[np.bool_] = v - self.lower < self.upper - v
+        return found
+
+    def hold(self, q: FloatArray, held: list[int]) -> None:
+        """Set some variables to their nearest bounds, in place."""
+        self.of(q)[held] = np.where(self.is_lower(q), self.lower, self.upper)[held]
+
     def shortened(self, step: FloatArray, longest: float) -> tuple[FloatArray, bool]:
         """A scaled step with no entry beyond ``longest``, and no rotation beyond LONGEST; and whether it is shorter."""
         bodies = step[: len(step) - self.free].reshape(-1, 6)
@@ -217,7 +230,7 @@ class _Search:
         self.q = q
         self.value, self.g = self.gradient(q)
         self.most_curved = 0.0
-        self.is_undefined = False  # whether a trial of this step has no finite cost, or values that no formula allows
+        self.is_undefined = False  # whether the cost of a trial of this step is not finite
 
     def gradient(self, q: FloatArray) -> tuple[float, FloatArray]:
         """The cost and its scaled gradient."""
@@ -244,9 +257,10 @@ class _Search:
             return False
         value, g = self.gradient(trial)
         system = self.unknowns.system
-        is_defined = np.isfinite(value) and np.isfinite(g).all()
-        if not is_defined or not system.are_valid(trial[self.unknowns.first :][: len(system.variable_names)]):
+        if not (np.isfinite(value) and np.isfinite(g).all()):
             self.is_undefined = True
+            return False
+        if not system.are_valid(trial[self.unknowns.first :][: len(system.variable_names)]):
             return False
         if not value < self.value - least:
             is_same = least == 0.0 and abs(value - self.value) <= 1e-13 * max(abs(self.value), 1e-300)
@@ -293,7 +307,7 @@ def minimise(
     lower, upper = (np.array(side) for side in zip(*bounds, strict=True))
     unknowns = _Unknowns(system, layout.POSE * len(system.names), scales, lower, upper)
     drawn = unknowns.of(q).copy()
-    search = _Search(unknowns, problem, cost, q)
+    search = _begin(unknowns, problem, cost, q)
     if not np.isfinite(search.value) or not np.isfinite(search.g).all():
         told = ", ".join(f"{name} = {value:g}" for name, value in zip(names, drawn.tolist(), strict=True))
         raise ModelError(
@@ -319,7 +333,7 @@ def minimise(
             if is_settled:
                 search.take(newton, steepest)
             forces = multipliers[len(multipliers) - len(search.fixed) :]
-            released = _released(search.fixed, forces, v, lower)
+            released = _released(search.fixed, forces, unknowns.is_lower(search.q))
             if released is not None:
                 search.fixed = released
             elif not _release_limit(search.limits, multipliers) and not search.escape(z, values, vectors):
@@ -346,6 +360,21 @@ def minimise(
     return q if is_away else search.q, _reason(search, names[k], k, float(drawn[k]), bool(is_away))
 
 
+def _begin(unknowns: _Unknowns, problem: Problem, cost: Cost, q: FloatArray) -> _Search:
+    """The search from q; variables that q has at a bound, or beyond by the tolerance of its verdict, are held there."""
+    v, slack = unknowns.of(q), AT_START * unknowns.scales
+    held = np.flatnonzero((v <= unknowns.lower + slack) | (v >= unknowns.upper - slack)).tolist()
+    if held:
+        trial = q.copy()
+        unknowns.hold(trial, held)
+        corrected = _corrected(unknowns, _Limits(unknowns.system, problem).rows({}), trial, held)
+        if corrected is not None:
+            search = _Search(unknowns, problem, cost, corrected)
+            search.fixed = held
+            return search
+    return _Search(unknowns, problem, cost, q)
+
+
 def _reason(search: _Search, name: str, k: int, drawn: float, is_away: bool) -> str:
     """Why there is no least cost: the parameter that moved most, and the way out."""
     last = float(search.unknowns.of(search.q)[k])
@@ -355,6 +384,9 @@ def _reason(search: _Search, name: str, k: int, drawn: float, is_away: bool) -> 
             f"the cost has no least value: it decreases as long as parameter {name!r} {word} ({last:.3g} was reached); "
             f"give {name!r} {side} bound, or use another cost"
         )
+    edge = _edge(search)
+    if edge:
+        return f"the cost has no least value: it decreases towards values that are not valid: {edge}"
     if search.is_undefined:
         return (
             f"the cost has no least value: it decreases as parameter {name!r} {word} to {last:.6g}, and beyond this it "
@@ -364,6 +396,22 @@ def _reason(search: _Search, name: str, k: int, drawn: float, is_away: bool) -> 
         f"no least value of the cost was found: it still decreases where parameter {name!r} is {last:.6g} and {word}; "
         f"assemble again from this state, give {name!r} {side} bound, or use another cost"
     )
+
+
+def _edge(search: _Search) -> str:
+    """A condition that is nearly violated, such as a length above zero, and the way out; "" if there is none."""
+    system = search.unknowns.system
+    book = system._source.book
+    assert book is not None
+    free = system.variables.free
+    found = dict(zip(free, search.unknowns.of(search.q).tolist(), strict=True))
+    values = book.evaluate({**book.drawn(), **system.values, **found})
+    for condition in book.conditions_of(system.nodes()):
+        value = values[condition.node]
+        if min(abs(value - condition.lower), abs(value - condition.upper)) <= AT_EDGE * system.judged_length:
+            names = " or ".join(map(repr, sorted(book.parameters_of([condition.node]) & set(free))))
+            return f"{condition.told(value)}; give {names} a bound before it, or use another cost"
+    return ""
 
 
 def _release_limit(limits: _Limits, multipliers: FloatArray) -> bool:
@@ -376,11 +424,10 @@ def _release_limit(limits: _Limits, multipliers: FloatArray) -> bool:
     return False
 
 
-def _released(fixed: list[int], forces: FloatArray, v: FloatArray, lower: FloatArray) -> list[int] | None:
+def _released(fixed: list[int], forces: FloatArray, is_lower: NDArray[np.bool_]) -> list[int] | None:
     """Without the variable whose bound the cost pushes it away from; None if there is none."""
     for k, force in zip(fixed, forces, strict=True):
-        is_inward = force > 0.0 if v[k] <= lower[k] else force < 0.0
-        if is_inward:
+        if force > 0.0 if is_lower[k] else force < 0.0:
             return [other for other in fixed if other != k]
     return None
 
@@ -409,19 +456,18 @@ def _trial(
     """
     first, lower, upper = unknowns.first, unknowns.lower, unknowns.upper
     v, change = unknowns.of(q), step[-unknowns.free :] * unknowns.scales
-    share, hit = 1.0, []
-    for k in range(unknowns.free):
-        limit = upper[k] if change[k] > 0.0 else lower[k]
-        if k in fixed or change[k] == 0.0 or not np.isfinite(limit):
-            continue
-        if (v[k] + share * change[k] - limit) * np.sign(change[k]) >= 0.0:
-            share, hit = max(0.0, (limit - v[k]) / change[k]), [k]
+    goals = np.where(change > 0.0, upper, lower)
+    room = np.abs(change) > 0.0  # of those that may reach a bound: the share of the step until there
+    room[fixed] = False
+    shares = np.where(room, np.maximum(0.0, (goals - v) / np.where(room, change, 1.0)), np.inf)
+    share = min(1.0, float(shares.min()))
+    hit = np.flatnonzero((shares - share) * np.abs(change) <= AT_BOUND * unknowns.scales).tolist()
     own = limits.rows(limits.held)
     columns = own.problem.scales[own.problem.rows :]
     trial: FloatArray | None = own.problem.retract(q, share * step * columns)
     assert trial is not None
     for k in hit:
-        trial[first + k] = upper[k] if change[k] > 0.0 else lower[k]
+        trial[first + k] = goals[k]
     held = [*fixed, *hit]
     reached: dict[int, float] = {}
     while True:  # each time with more limits
@@ -437,7 +483,7 @@ def _trial(
 
 def _corrected(unknowns: _Unknowns, own: _Rows, trial: FloatArray, held: list[int]) -> FloatArray | None:
     """Coordinates nearby that satisfy the equations, with variables held at their bounds; None if none are found."""
-    first, lower, upper = unknowns.first, unknowns.lower, unknowns.upper
+    lower, upper = unknowns.lower, unknowns.upper
     columns, before = own.problem.scales[own.problem.rows :], np.inf
     slack = AT_BOUND * unknowns.scales
     for _ in range(CORRECTIONS):
@@ -452,6 +498,5 @@ def _corrected(unknowns: _Unknowns, own: _Rows, trial: FloatArray, held: list[in
             return None
         before = size
         trial = own.problem.retract(trial, correction * columns)
-        for k in held:
-            trial[first + k] = min(max(trial[first + k], lower[k]), upper[k])
+        unknowns.hold(trial, held)
     return None

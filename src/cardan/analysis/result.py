@@ -104,8 +104,7 @@ class AssemblyResult:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Contacts whose shapes were drawn on the other side of each other than they were assembled, and free parameters
-        on which no constraint depends."""
+        """Contacts that were drawn on the other side, and free parameters on which no constraint depends."""
         if not self.ok:
             return ()
         idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._system.idle])
