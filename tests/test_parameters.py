@@ -506,6 +506,12 @@ def test_a_free_parameter_that_nothing_determines_is_a_freedom_by_name():
     report = m.diagnose(state, free=["idle"])
     assert report.dof == m.diagnose(state).dof + 1
     assert "parameter 'idle' changes" in report.text()
+    m.parameter("bounded", 1.0, lower=0.5)
+    result = m.assemble(free=["idle", "bounded", "rod_length"])
+    assert result.ok and len(result.notes) == 2
+    for name in ("idle", "bounded"):
+        assert f"nothing determines parameter {name!r}" in result.text()
+    assert not m.assemble(free=["rod_length"]).notes
     report = m.diagnose(state, free=["rod_length"])  # the drivers determine the crank, not the length
     assert report.dof == 2 and report.undriven == 1
     assert any("rod_length" in motion.text() for motion in report.free_motions)
@@ -611,6 +617,26 @@ def test_sensitivities_of_points_coordinates_and_primitives():
     loose = free.sensitivity(free.assemble().state, ["slide", "A"])
     assert loose.freedoms == 1 and not loose.unique.any()
     assert "not unique" in loose.text()
+
+
+def test_a_parameter_that_moves_both_parts_of_a_redundant_joint_moves_nothing():
+    """Two hinges of a door, each where the other part has it: the height of the upper one is of no effect."""
+    for scale in (1e-3, 1.0, 1e3):
+        m = cd.Mechanism("door")
+        width, height = m.parameter("w", 0.5 * scale), m.parameter("h", 2.0 * scale)
+        leaf = m.body("leaf", orientation=euler.from_axis_angle(Z, 0.4))
+        lower = m.revolute("lower", m.ground.frame(z=Z, x=X), leaf.frame(z=Z, x=X))
+        m.revolute("upper", m.ground.frame((0, 0, height), z=Z, x=X), leaf.frame((0, 0, height), z=Z, x=X))
+        m.distance("rod", leaf.point((width, 0, 0)), m.ground.point((scale, 0.3 * scale, 0)), 0.9 * scale)
+        found = m.sensitivity(m.assemble().state, [lower, leaf.point((0, 0, height))])
+        assert abs(found["lower", "h"]) * scale < 1e-12 and found["leaf z", "h"] == pytest.approx(1.0, abs=1e-12)
+        far, beside = hypot(1.0, 0.3), lower.coordinate(m.assemble().state) - math.atan2(0.3, 1.0)
+        wanted = (far * cos(beside) - 0.5) / (0.5 * far * sin(beside))  # of w² + d² − 2 w d cos β = l²
+        assert found["lower", "w"] * scale == pytest.approx(wanted, rel=1e-11) and found.unique.all()
+    upper = m.ground.frame((0, 0, height + scale), z=Z, x=X)  # now it would tear the door apart
+    m.revolute("third", upper, leaf.frame((0, 0, 3.0 * scale), z=Z, x=X))
+    with pytest.raises(cd.ModelError, match="parameter 'h'"):
+        m.sensitivity(m.assemble().state, [lower])
 
 
 def test_tolerances_agree_with_samples_over_a_turn():
@@ -855,6 +881,27 @@ def test_a_value_that_a_joint_or_a_frame_cannot_have_is_refused_and_changes_noth
         body.point((w, 0, 0))
 
 
+def test_a_condition_of_a_joint_is_that_of_the_joint_alone():
+    m, other = cd.Mechanism("m"), cd.Mechanism("other")
+    length = m.parameter("L", 1.0)
+    part = m.body("part")
+    m.spherical("pin", m.ground.point(), part.point((length, 0, 0)))
+    m.distance("rod", m.ground.point((3, 0, 0)), part.point(), length)
+    with pytest.raises(cd.ModelError, match=r"distance 'rod': the length is -1"):
+        length.value = -1.0
+    m.remove("rod")
+    length.value = -1.0  # a coordinate may be negative
+    length.value = 1.0
+    with pytest.raises(cd.ModelError, match=r"rack 'rack'"):
+        m.rack("rack", m["pin"], m["pin"], length)  # no joint with an angle
+    foreign = other.body("foreign")
+    with pytest.raises(cd.ModelError, match=r"of another mechanism"):
+        other.distance("rod", other.ground.point(), foreign.point(), length)
+    for made in (m, m.copy(), pickle.loads(pickle.dumps(m))):
+        made["L"].value = -1.0
+        assert made.assemble().ok
+
+
 def test_a_state_beyond_the_bounds_of_a_parameter_is_refused():
     m = cd.Mechanism("a")
     radius = m.parameter("radius", 0.1, lower=0.01, upper=1)
@@ -1023,6 +1070,152 @@ def test_the_least_cost_is_within_the_limits_of_joints():
 
 
 # -- other verbs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [
+        (lambda x: 1.0 * x, "as long as parameter 'idle' decreases"),
+        (lambda x: -2.0 * x, "as long as parameter 'idle' increases"),
+        (lambda x: x**3, "as long as parameter 'idle' decreases"),  # its derivative is zero on the way
+        (cd.atan, "as long as parameter 'idle' decreases"),  # bounded, but no value is the least
+        (cd.exp, "parameter 'idle' is -"),
+        (cd.log, "beyond this it is not defined"),
+        (cd.sqrt, "beyond this it is not defined"),  # 0 is the least, but has no derivative
+    ],
+)
+def test_a_cost_without_a_least_value_names_the_parameter_and_the_way_out(cost, told):
+    m = slider_crank()
+    idle = m.parameter("idle", 1.0)
+    result = m.assemble(free=[idle], least=cost(idle))
+    assert result.status is cd.Status.NO_LEAST and not result.ok
+    assert told in result.text() and "bound" in result.text() and not result.worst
+    assert result.as_dict()["status"] == "no least value"
+    m.remove("idle")
+    bounded = m.parameter("idle", 1.0, lower=0.25, upper=4.0)
+    result = m.assemble(free=[bounded], least=cost(bounded))
+    assert result.ok, result.text()
+    assert result.state.variables["idle"] == (4.0 if "increases" in told else 0.25)
+
+
+def test_a_length_that_runs_away_is_named():
+    m = cd.Mechanism("two rods")
+    r, rod = m.parameter("r", 0.2), m.parameter("l", 0.4)
+    crank = m.body("crank", orientation=euler.from_axis_angle(Z, 0.5))
+    hinge = m.revolute("A", m.ground.frame(z=Z, x=X), crank.frame(z=Z, x=X))
+    m.drive("motor", hinge, 0.5)
+    m.distance("rod", crank.point((r, 0, 0)), m.ground.point((0.5, 0, 0)), rod)
+    result = m.assemble(free=[r, rod], least=-1.0 * r)
+    assert result.status is cd.Status.NO_LEAST and "parameter 'r' increases" in result.text()
+    assert abs(result.state.variables["r"]) < 1.0  # an assembled state near the drawing
+    result = m.assemble(free=[r, rod], least=1.0 * rod)  # the rod at right angles to the crank
+    assert result.ok and result.state.variables["l"] == pytest.approx(0.5 * sin(0.5), abs=EXACT)
+
+
+def test_a_cost_that_makes_a_length_zero_names_the_joint():
+    m = cd.Mechanism("rod")
+    x, rod = m.parameter("x", 1.0), m.parameter("l", 0.4)
+    part = m.body("part")
+    m.fixed("here", m.ground.frame(z=Z, x=X), part.frame(z=Z, x=X))
+    m.distance("rod", part.point((0.3, 0, 0)), m.ground.point((x, 0, 0)), rod)
+    result = m.assemble(free=[x, rod], least=rod + 0.01 * x**2)  # least where the ends of the rod meet
+    assert result.status is cd.Status.NO_LEAST
+    assert "distance 'rod': the length is" in result.text() and "give 'l' a bound" in result.text()
+
+
+def test_the_least_cost_begins_at_bounds_and_leaves_them():
+    """The verdict of the assembly before allows values beyond a bound by rounding; SciPy is the oracle."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(77)
+    reached = 0
+    for _ in range(60):
+        turn, (u, w) = rng.uniform(-3, 3), rng.uniform(0, 2, 2)
+        m = cd.Mechanism("arm")
+        chosen = []
+        for name, value in zip("abxy", rng.uniform(0.5, 1.5, 4).tolist(), strict=True):
+            low, high = value - rng.uniform(0, 0.6), value + rng.uniform(0, 0.6)
+            chosen.append(
+                m.parameter(
+                    name,
+                    value,
+                    lower=low if rng.random() < 0.5 or name == "b" else None,
+                    upper=high if rng.random() < 0.5 else None,
+                )
+            )
+        a, b, x, y = chosen
+        arm = m.body("arm", orientation=euler.from_axis_angle(Z, turn))
+        hinge = m.revolute("hinge", m.ground.frame((x, y, 0), z=Z, x=X), arm.frame(z=Z, x=X))
+        m.drive("motor", hinge, turn)
+        m.distance("rod", arm.point((a, 0, 0)), m.ground.point((u, w, 0)), b)
+        aims, weights = rng.uniform(0.2, 2, 4).tolist(), rng.uniform(1, 2, 4).tolist()
+        if not m.assemble(free=chosen).ok:
+            continue
+        result = m.assemble(
+            free=chosen, least=sum(k * (p - aim) ** 2 for p, aim, k in zip(chosen, aims, weights, strict=True))
+        )
+        assert result.ok, result.text()
+        found = np.array([result.state.variables[p.name] for p in chosen])
+
+        def cost(v, aims=aims, weights=weights):
+            return float(np.dot(weights, (v - np.array(aims)) ** 2))
+
+        def open_by(v, turn=turn, u=u, w=w):
+            return hypot(v[2] + v[0] * cos(turn) - u, v[3] + v[0] * sin(turn) - w) - v[1]
+
+        bounds = [(p.lower, p.upper) for p in chosen]
+        other = minimize(
+            cost,
+            found,
+            constraints=[{"type": "eq", "fun": open_by}],
+            bounds=bounds,
+            method="SLSQP",
+            options={"ftol": 1e-15},
+        )
+        assert cost(found) <= other.fun + 1e-9 or np.abs(other.x - found).max() > 0.3
+        reached += any(p.lower == v or p.upper == v for p, v in zip(chosen, found.tolist(), strict=True))
+    assert reached > 20
+
+
+@pytest.mark.parametrize(
+    ("drawn", "cost", "least"),
+    [
+        (0.0, cd.cos, pi),  # drawn at its maximum
+        (0.0, lambda x: x**4 - x**2, sqrt(0.5)),
+        (1.0, lambda x: (x - 500.0) ** 2, 500.0),  # far away, in the units of the drawing
+        (1.0, lambda x: (x - 1 / 3) ** 2 + (x - 1 / 7) ** 2, (1 / 3 + 1 / 7) / 2),  # no value has the derivative 0.0
+        (1.0, lambda x: x**4 + 4.0 * x**3, -3.0),  # an inflection is on the way
+    ],
+)
+def test_the_least_cost_is_a_minimum(drawn, cost, least):
+    m = slider_crank()
+    idle = m.parameter("idle", drawn)
+    result = m.assemble(free=[idle], least=cost(idle))
+    assert result.ok, result.text()
+    assert abs(result.state.variables["idle"]) == pytest.approx(abs(least), rel=1e-12)
+
+
+def test_the_least_cost_of_a_linkage_is_no_saddle():
+    """A tip on a circle, drawn at the top: by symmetry the derivative of its height is zero there."""
+    m = cd.Mechanism("circle")
+    x, y = m.parameter("x", 0.0), m.parameter("y", 1.0)
+    part = m.body("part", position=(0, 1, 0))
+    m.revolute("hinge", m.ground.frame(z=Z, x=X), part.frame((0, -1, 0), z=Z, x=X))
+    m.spherical("tip", part.point(), m.ground.point((x, y, 0)))
+    result = m.assemble(free=[x, y], least=y + 0.25 * x**2)  # on the circle: least at (0, -1), largest at (0, 1)
+    assert result.ok, result.text()
+    assert [result.state.variables[name] for name in "xy"] == pytest.approx([0.0, -1.0], abs=1e-9)
+
+
+def test_a_cost_that_is_not_defined_where_the_mechanism_is_assembled_is_refused():
+    m = slider_crank()
+    idle = m.parameter("idle", -1.0)
+    with pytest.raises(cd.ModelError, match=r"least is nan.*idle = -1"):
+        m.assemble(free=[idle], least=cd.log(idle))
+    cost = idle + m["rod_length"]
+    m.remove("idle")
+    with pytest.raises(cd.ModelError, match=r"least is .*removed.*parameters that the mechanism has"):
+        m.assemble(free=["rod_length"], least=cost)
 
 
 def test_adopt_takes_the_values_of_the_state():

@@ -631,7 +631,11 @@ class Mechanism:
             if kind.own:
                 bare = Joint(name, kind, ends, (), (), angles)
                 extra["own"] = {w: bare.of(w) for w in kind.coordinates} if kind.coordinates else name
-            relations = tuple(kind.build(*ends, *rest, **named, **extra))
+            for value in (*rest, *named.values()):
+                if isinstance(value, Formula):
+                    self._check_formula(what, value)
+            with self._book.making(what):
+                relations = tuple(kind.build(*ends, *rest, **named, **extra))
         except ModelError as error:
             text = str(error)
             raise ModelError(text if text.startswith(what) else f"{what}: {text}") from None
@@ -639,7 +643,7 @@ class Mechanism:
             raise ModelError(f"{what}: {error}; see help(Mechanism.{kind.name})") from None
         values: tuple[tuple[str, Any], ...] = ()
         if rest or named:
-            values = self._recorded_values(what, (*zip(kind.options, rest, strict=False), *named.items()), relations)
+            values = _recorded_values((*zip(kind.options, rest, strict=False), *named.items()), relations[0])
         edge = kind.edge(ends, relations, angles, rest, named)
         made = Joint(name, kind, ends, values, relations, angles, edge)
         spline = dict(values).get("function") if kind is joints.couple else None
@@ -647,17 +651,6 @@ class Mechanism:
             lower, upper = spline.range
             self._add(joints.limit, f"{name}.range", ends[:1], {"lower": lower, "upper": upper})
         return self._keep(made)
-
-    def _recorded_values(
-        self, what: str, parameters: Iterable[tuple[str, Any]], relations: tuple[Relation, ...]
-    ) -> tuple[tuple[str, Any], ...]:
-        """The options of a joint by name, as it keeps them."""
-        found = []
-        for word, value in parameters:
-            if isinstance(value, Formula):
-                self._check_formula(what, value)
-            found.append((word, _recorded(relations[0], value) if callable(value) else _plain(value)))
-        return tuple(found)
 
     def _add_load(self, kind: LoadKind[Any], name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Load:
         name = self._new_name(name, check.with_article(kind.name))
@@ -900,7 +893,9 @@ class Mechanism:
             self._drawn = self._book.drawn()
         for item in (key, *users):
             self._bodies.pop(item, None)
-            self._joints.pop(item, None)
+            gone = self._joints.pop(item, None)
+            if gone is not None:
+                self._book.forget(_what(gone))
             self._loads.pop(item, None)
             self._rate_rows.pop(item, None)
         self._touch()
@@ -1154,7 +1149,7 @@ class Mechanism:
         if not isinstance(name, str) or name not in self._parameters:
             raise check.unknown(name, "parameter", self._parameters)
         if isinstance(item, Parameter) and self._parameters[name] is not item:
-            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}")
+            raise ModelError(f"{item!r} is of another mechanism, not of {self.name!r}, or was removed")
         return name
 
     def assemble_many(
@@ -1811,6 +1806,11 @@ def _nodes_of(item: Joint | Load) -> list[int]:
     return found if wrench is None else [*found, *(node for _, node in bindings(wrench.point))]
 
 
+def _what(joint: Joint) -> str:
+    """The kind and the name of a joint, as in errors."""
+    return f"{joint.kind.name} {joint.name!r}"
+
+
 def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:
     if not lower <= value <= upper:
         raise ModelError(
@@ -1821,6 +1821,11 @@ def _check_bounds(name: str, value: float, lower: float, upper: float) -> None:
 def _checked_options(options: AssemblyOptions | None, changes: OptionArguments) -> AssemblyOptions:
     made: AssemblyOptions = _options.assembly_options(options, changes)
     return made
+
+
+def _recorded_values(parameters: Iterable[tuple[str, Any]], relation: Relation) -> tuple[tuple[str, Any], ...]:
+    """The options of a joint by name, as it keeps them."""
+    return tuple([(word, _recorded(relation, v) if callable(v) else _plain(v)) for word, v in parameters])
 
 
 def _recorded(relation: Relation, given: Any) -> Any:

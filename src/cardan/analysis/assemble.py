@@ -43,16 +43,17 @@ def assemble_least(
     bounds = [book.bounds[book.names.index(name)] for name in system.variables.free]
     near = start_angles(system, found.state)
     q = formulations.to_reference(system, found.state.coordinates, near)
-    q, is_least = minimise(system, q, cost, found.state.time, bounds)
+    q, reason = minimise(system, q, cost, found.state.time, bounds)
     state = system.state(formulations.from_reference(system, q), formulations.angles(system, q), found.state.time)
     again = assemble(system, state, at_time, options)
     again.iterations += found.iterations
     again.restarts += found.restarts
     again.seconds += found.seconds
     least_cost, last_cost = (cost(start_angles(system, one)[: len(bounds)])[0] for one in (state, again.state))
-    is_least &= last_cost <= least_cost + SAME_COST * abs(least_cost)  # guards may have changed the pose since
-    if again.ok and not is_least:
-        again.status = Status.ITERATION_LIMIT  # every constraint is met, but the cost is not the least
+    if not reason and not last_cost <= least_cost + SAME_COST * abs(least_cost):
+        reason = "the least cost is where axes are opposed that a joint aligns; start nearer to the wanted pose"
+    if again.ok and reason:
+        again.status, again._no_least = Status.NO_LEAST, reason
     return again
 
 

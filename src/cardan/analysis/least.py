@@ -3,17 +3,21 @@
     minimise c(v)  subject to  f(q, v) = 0,  bounds on v,
 
 by Newton's method in the null space Z of J, in scaled unknowns.  With the multipliers λ of g + Jᵀλ = 0, g = ∂c, a step
-is  −(Zᵀ H Z)⁻¹ Zᵀ g,  where H is the derivative of g + Jᵀλ, computed by differences of the exact J; the poses are then
-corrected to satisfy f.  A parameter at a bound that the cost pushes outwards is fixed there, and so is a coordinate at
-a limit: the row of the limit is then an equation.  [NocedalWright2006], chapter 18.
+is  −|Zᵀ H Z|⁻¹ Zᵀ g,  where H is the derivative of g + Jᵀλ, computed by differences of the exact J, and |·| has the
+absolute eigenvalues; the poses are then corrected to satisfy f.  A parameter at a bound that the cost pushes outwards
+is fixed there, and so is a coordinate at a limit: the row of the limit is then an equation.  Where Zᵀ g = 0 but Zᵀ H Z
+is not positive definite, a cost that is less is looked for along its other eigenvectors, so that a maximum, a saddle
+and an inflection are not returned.  The result is a local minimum.  [NocedalWright2006], chapter 18.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cardan.analysis.limits import limit_rows
 from cardan.constraints.expression import Scalar
@@ -27,12 +31,21 @@ from cardan.system.system import System
 
 NEAREST = "nearest"
 MOST_STEPS = 100
-LONGEST = 0.3  # scaled: of one step
+LONGEST = 0.3  # scaled: of the first step, and of the rotations of every step
+FURTHER = 2.0  # the bound of the next step, relative to that of an accepted step that was shortened to its bound
+AWAY = 1e3  # scaled: a parameter that has moved further without reaching a minimum runs away
+MOST_AWAY = 1e8  # scaled: where steps end
 PROBE = 1e-6  # scaled: step of the differences of J
 FLAT = 1e-10  # of the largest: smaller curvatures along freedoms that the cost does not depend on
 MET = 1e-11  # of the gradient: a smaller component along freedoms is zero
+SETTLED = 1e-11  # relative to 1 and to the scaled variables: a shorter Newton step is zero
+STRAIGHT = 1e-6  # of the largest curvature of all steps: a smaller one does not prove a minimum or a maximum
+PROBES = (0.1, 0.01, 1e-3)  # scaled: distances at which a cost that is less is looked for
+LESS = 1e-11  # relative to the cost: a decrease above rounding
 CORRECTIONS = 20
 AT_BOUND = 1e-12  # scaled: distance from a bound
+AT_EDGE = 1e-6  # of the extent: distance from a value that a joint does not allow
+AT_START = 1e-10  # scaled: distance from a bound that the assembly before may leave
 DENSE = 600  # unknowns that the dense null space is made for, at most
 
 Cost = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]  # of the free variables: value, gradient, Hessian
@@ -54,9 +67,12 @@ def checked_cost(system: System, least: Any) -> Cost:
     source = system._source
     if least.book is not source.book:
         raise ModelError(f"least is {least!r} of another mechanism; it must be a formula of this one's parameters")
+    if least.book.is_removed(least.index):
+        raise ModelError(f"least is {least!r}; it must be a formula of parameters that the mechanism has")
     if not least.parameters & set(system.variables.free):
         raise ModelError(f"least is {least!r}, which depends on none of the free parameters")
-    return _traced_cost(least.book, least.node, system)
+    own = copy.deepcopy(least.book)  # derivatives are nodes that the mechanism does not need
+    return _traced_cost(own, own.graph.nodes[least.index], system)
 
 
 def _traced_cost(book: Book, node: Scalar, system: System) -> Cost:
@@ -169,65 +185,233 @@ class _At:
         return found
 
 
+class _Unknowns(NamedTuple):
+    """Places of the unknowns: ``first``, of the free variables in q; ``scales`` and bounds, shape (free,)."""
+
+    system: System
+    first: int
+    scales: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def free(self) -> int:
+        return len(self.scales)
+
+    def of(self, q: FloatArray) -> FloatArray:
+        """The free variables in q, shape (free,)."""
+        found: FloatArray = q[self.first : self.first + self.free]
+        return found
+
+    def is_lower(self, q: FloatArray) -> NDArray[np.bool_]:
+        """Whether each variable is nearer to its lower bound than to its upper one, shape (free,)."""
+        v = self.of(q)
+        found: NDArray[np.bool_] = v - self.lower < self.upper - v
+        return found
+
+    def hold(self, q: FloatArray, held: list[int]) -> None:
+        """Set some variables to their nearest bounds, in place."""
+        self.of(q)[held] = np.where(self.is_lower(q), self.lower, self.upper)[held]
+
+    def shortened(self, step: FloatArray, longest: float) -> tuple[FloatArray, bool]:
+        """A scaled step with no entry beyond ``longest``, and no rotation beyond LONGEST; and whether it is shorter."""
+        bodies = step[: len(step) - self.free].reshape(-1, 6)
+        most = max(float(np.abs(step).max()) / longest, float(np.abs(bodies[:, 3:]).max(initial=0.0)) / LONGEST)
+        return step / max(1.0, most), most > 1.0
+
+
+class _Search:
+    """One minimisation: the cost, the limits and the variables that are held, and what has been found."""
+
+    def __init__(self, unknowns: _Unknowns, problem: Problem, cost: Cost, q: FloatArray) -> None:
+        self.unknowns, self.problem, self._cost = unknowns, problem, cost
+        self.limits = _Limits(unknowns.system, problem)
+        self.fixed: list[int] = []
+        self.q = q
+        self.value, self.g = self.gradient(q)
+        self.most_curved = 0.0
+        self.is_undefined = False  # whether the cost of a trial of this step is not finite
+
+    def gradient(self, q: FloatArray) -> tuple[float, FloatArray]:
+        """The cost and its scaled gradient."""
+        value, slope, _ = self._cost(self.unknowns.of(q))
+        g = np.zeros(self.problem.unknowns)
+        g[-self.unknowns.free :] = slope * self.unknowns.scales
+        return value, g
+
+    def curvature(self, own: _Rows, here: _At, multipliers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues and eigenvectors of Zᵀ H Z."""
+        matrix = _curvature(own.problem, self.q, here, multipliers, self._cost, self.unknowns.first, self.unknowns.free)
+        values, vectors = np.linalg.eigh(matrix)
+        self.most_curved = max(self.most_curved, float(np.abs(values).max(initial=0.0)))
+        return values, vectors
+
+    def take(self, step: FloatArray, slope: float, least: float = 0.0) -> bool:
+        """Take a scaled step if it decreases the cost by more than ``least``, or reaches a bound; whether it did.
+
+        slope: largest component of the gradient along the freedoms; where the cost is the same but for rounding, this
+        must become less.
+        """
+        trial, hit, reached = _trial(self.unknowns, self.limits, self.q, step, self.fixed)
+        if trial is None:
+            return False
+        value, g = self.gradient(trial)
+        system = self.unknowns.system
+        if not (np.isfinite(value) and np.isfinite(g).all()):
+            self.is_undefined = True
+            return False
+        if not system.are_valid(trial[self.unknowns.first :][: len(system.variable_names)]):
+            return False
+        if not value < self.value - least:
+            is_same = least == 0.0 and abs(value - self.value) <= 1e-13 * max(abs(self.value), 1e-300)
+            if not is_same or not (hit or reached or self._slope(trial, g) < slope):
+                return False
+        self.q, self.value, self.g = trial, value, g
+        self.fixed += hit
+        self.limits.held |= reached
+        return True
+
+    def _slope(self, q: FloatArray, g: FloatArray) -> float:
+        own = self.limits.rows(self.limits.held)
+        return float(np.abs(_At(self.unknowns.system, own, q, self.fixed).null.T @ g).max(initial=0.0))
+
+    def escape(self, z: FloatArray, values: FloatArray, vectors: FloatArray) -> bool:
+        """Move along a direction without positive curvature to a cost that is less; whether there is one.
+
+        Among directions without curvature only those that change variables are tried.
+        """
+        curved = STRAIGHT * self.most_curved
+        directions = [z @ vectors[:, k] for k in range(len(values)) if values[k] < -curved]
+        flat = z @ vectors[:, np.abs(values) <= curved]
+        if flat.shape[1]:
+            _, sizes, mixed = np.linalg.svd(flat[-self.unknowns.free :])
+            directions += [flat @ mixed[k] for k in range(len(sizes)) if sizes[k] > STRAIGHT]
+        least = LESS * abs(self.value)
+        for direction in directions:
+            for distance in PROBES:
+                step = direction * (distance / float(np.abs(direction).max()))
+                if self.take(step, 0.0, least) or self.take(-step, 0.0, least):
+                    return True
+        return False
+
+
 def minimise(
     system: System, q: FloatArray, cost: Cost, time: float, bounds: list[tuple[float, float]]
-) -> tuple[FloatArray, bool]:
-    """Solver coordinates of least cost near q, which satisfies the equations; and whether the steps converged."""
+) -> tuple[FloatArray, str]:
+    """Solver coordinates of least cost near q, which satisfies the equations; and "", or why there is no least cost."""
     problem = formulations.problem(system, "manifold", None, time)
     if problem.unknowns > DENSE:
         raise ModelError(f"least= is for at most {DENSE} unknowns; this mechanism has {problem.unknowns}")
-    first = layout.POSE * len(system.names)
-    free = len(system.variables.free)
-    scales = problem.scales[problem.rows :][-free:]
+    names = system.variables.free
+    scales = problem.scales[problem.rows :][-len(names) :]
     lower, upper = (np.array(side) for side in zip(*bounds, strict=True))
-
-    def gradient(at: FloatArray) -> tuple[float, FloatArray]:
-        value, slope, _ = cost(at[first : first + free])
-        g = np.zeros(problem.unknowns)
-        g[-free:] = slope * scales
-        return value, g
-
-    fixed: list[int] = []
-    limits = _Limits(system, problem)
+    unknowns = _Unknowns(system, layout.POSE * len(system.names), scales, lower, upper)
+    drawn = unknowns.of(q).copy()
+    search = _begin(unknowns, problem, cost, q)
+    if not np.isfinite(search.value) or not np.isfinite(search.g).all():
+        told = ", ".join(f"{name} = {value:g}" for name, value in zip(names, drawn.tolist(), strict=True))
+        raise ModelError(
+            f"least is {search.value:g}, or has no finite derivatives, where the mechanism is assembled: {told}; "
+            "draw other values, give bounds to the parameters, or use another cost"
+        )
+    longest = LONGEST
     for _ in range(MOST_STEPS):
-        own = limits.rows(limits.held)
-        here = _At(system, own, q, fixed)
-        value, g = gradient(q)
-        multipliers = here.multipliers(g)
+        own = search.limits.rows(search.limits.held)
+        here = _At(system, own, search.q, search.fixed)
+        multipliers = here.multipliers(search.g)
         z = here.null
-        slope = z.T @ g
-        size = float(np.abs(g).max(initial=0.0))
-        if np.abs(slope).max(initial=0.0) <= MET * size:
-            released = _released(fixed, multipliers[len(multipliers) - len(fixed) :], q[first:], lower)
-            if released is not None:
-                fixed = released
-            elif not _release_limit(limits, multipliers):
-                return q, True
-            continue
-        curvature = _curvature(own.problem, q, here, multipliers, cost, first, free)
-        values, vectors = np.linalg.eigh(curvature)
+        slope = z.T @ search.g
+        steepest = float(np.abs(slope).max(initial=0.0))
+        values, vectors = search.curvature(own, here, multipliers)
         most = float(np.abs(values).max(initial=0.0))
-        values = np.maximum(np.abs(values), FLAT * most if most > 0.0 else 1.0)
-        step = z @ -(vectors @ ((vectors.T @ slope) / values))
-        step *= min(1.0, LONGEST / float(np.abs(step).max()))
-        share, moved = 1.0, False
-        while share > 1e-12:
-            trial, hit, reached = _trial(system, limits, q, share * step, fixed, first, lower, upper, scales)
-            if trial is not None:
-                new, g_new = gradient(trial)
-                is_less = new < value or (
-                    abs(new - value) <= 1e-13 * max(abs(value), 1e-300)
-                    and np.abs(_At(system, own, trial, fixed).null.T @ g_new).max(initial=0.0) < np.abs(slope).max()
-                )
-                if is_less or hit or reached:
-                    q, moved = trial, True
-                    fixed = [*fixed, *hit]
-                    limits.held |= reached
-                    break
+        divisors = np.maximum(np.abs(values), FLAT * most if most > 0.0 else 1.0)
+        newton = z @ -(vectors @ ((vectors.T @ slope) / divisors))
+        v = unknowns.of(search.q)
+        is_convex = float(values @ (vectors.T @ (z.T @ newton)) ** 2) > STRAIGHT * most * float(newton @ newton)
+        is_settled = is_convex and float(np.abs(newton).max()) <= SETTLED * max(1.0, float(np.abs(v / scales).max()))
+        if is_settled or steepest <= MET * float(np.abs(search.g).max()):
+            if is_settled:
+                search.take(newton, steepest)
+            forces = multipliers[len(multipliers) - len(search.fixed) :]
+            released = _released(search.fixed, forces, unknowns.is_lower(search.q))
+            if released is not None:
+                search.fixed = released
+            elif not _release_limit(search.limits, multipliers) and not search.escape(z, values, vectors):
+                return search.q, ""
+            continue
+        if not is_convex:  # as far as steps may go
+            newton *= max(1.0, longest / float(np.abs(newton).max()))
+        step, is_shorter = unknowns.shortened(newton, longest)
+        share, search.is_undefined = 1.0, False
+        while share > 1e-12 and not search.take(share * step, steepest):
             share *= 0.5
-        if not moved:
-            return q, bool(np.abs(slope).max() <= 1e-7 * size)
-    return q, False
+        if share <= 1e-12:
+            if steepest <= 1e-7 * float(np.abs(search.g).max()):
+                return search.q, ""
+            break
+        if share == 1.0:
+            longest = longest * FURTHER if is_shorter or not is_convex else longest
+        else:
+            longest = max(LONGEST, share * longest)
+        if np.abs((unknowns.of(search.q) - drawn) / scales).max() > MOST_AWAY:
+            break
+    k = int(np.argmax(np.abs(unknowns.of(search.q) - drawn) / scales))
+    is_away = abs(unknowns.of(search.q)[k] - drawn[k]) / scales[k] > AWAY
+    return q if is_away else search.q, _reason(search, names[k], k, float(drawn[k]), bool(is_away))
+
+
+def _begin(unknowns: _Unknowns, problem: Problem, cost: Cost, q: FloatArray) -> _Search:
+    """The search from q; variables that q has at a bound, or beyond by the tolerance of its verdict, are held there."""
+    v, slack = unknowns.of(q), AT_START * unknowns.scales
+    held = np.flatnonzero((v <= unknowns.lower + slack) | (v >= unknowns.upper - slack)).tolist()
+    if held:
+        trial = q.copy()
+        unknowns.hold(trial, held)
+        corrected = _corrected(unknowns, _Limits(unknowns.system, problem).rows({}), trial, held)
+        if corrected is not None:
+            search = _Search(unknowns, problem, cost, corrected)
+            search.fixed = held
+            return search
+    return _Search(unknowns, problem, cost, q)
+
+
+def _reason(search: _Search, name: str, k: int, drawn: float, is_away: bool) -> str:
+    """Why there is no least cost: the parameter that moved most, and the way out."""
+    last = float(search.unknowns.of(search.q)[k])
+    word, side = ("decreases", "a lower") if last < drawn else ("increases", "an upper")
+    if is_away:
+        return (
+            f"the cost has no least value: it decreases as long as parameter {name!r} {word} ({last:.3g} was reached); "
+            f"give {name!r} {side} bound, or use another cost"
+        )
+    edge = _edge(search)
+    if edge:
+        return f"the cost has no least value: it decreases towards values that are not valid: {edge}"
+    if search.is_undefined:
+        return (
+            f"the cost has no least value: it decreases as parameter {name!r} {word} to {last:.6g}, and beyond this it "
+            f"is not defined; give {name!r} {side} bound before it, or use another cost"
+        )
+    return (
+        f"no least value of the cost was found: it still decreases where parameter {name!r} is {last:.6g} and {word}; "
+        f"assemble again from this state, give {name!r} {side} bound, or use another cost"
+    )
+
+
+def _edge(search: _Search) -> str:
+    """A condition that is nearly violated, such as a length above zero, and the way out; "" if there is none."""
+    system = search.unknowns.system
+    book = system._source.book
+    assert book is not None
+    free = system.variables.free
+    found = dict(zip(free, search.unknowns.of(search.q).tolist(), strict=True))
+    values = book.evaluate({**book.drawn(), **system.values, **found})
+    for condition in book.conditions_of(system.nodes()):
+        value = values[condition.node]
+        if min(abs(value - condition.lower), abs(value - condition.upper)) <= AT_EDGE * system.judged_length:
+            names = " or ".join(map(repr, sorted(book.parameters_of([condition.node]) & set(free))))
+            return f"{condition.told(value)}; give {names} a bound before it, or use another cost"
+    return ""
 
 
 def _release_limit(limits: _Limits, multipliers: FloatArray) -> bool:
@@ -240,13 +424,10 @@ def _release_limit(limits: _Limits, multipliers: FloatArray) -> bool:
     return False
 
 
-def _released(fixed: list[int], forces: FloatArray, v: FloatArray, lower: FloatArray) -> list[int] | None:
+def _released(fixed: list[int], forces: FloatArray, is_lower: NDArray[np.bool_]) -> list[int] | None:
     """Without the variable whose bound the cost pushes it away from; None if there is none."""
     for k, force in zip(fixed, forces, strict=True):
-        inward = force < 0.0 if v[k] <= lower[k] else force > 0.0
-        if inward and abs(force) > 0.0:
-            continue
-        if abs(force) > 0.0:
+        if force > 0.0 if is_lower[k] else force < 0.0:
             return [other for other in fixed if other != k]
     return None
 
@@ -267,39 +448,30 @@ def _curvature(
 
 
 def _trial(
-    system: System,
-    limits: _Limits,
-    q: FloatArray,
-    step: FloatArray,
-    fixed: list[int],
-    first: int,
-    lower: FloatArray,
-    upper: FloatArray,
-    scales: FloatArray,
+    unknowns: _Unknowns, limits: _Limits, q: FloatArray, step: FloatArray, fixed: list[int]
 ) -> tuple[FloatArray | None, list[int], dict[int, float]]:
     """q moved by a scaled step, shortened at the first bound, and corrected.
 
     Also the variables that reached a bound, and the limits that were reached.
     """
-    free = len(scales)
-    v, change = q[first : first + free], step[-free:] * scales
-    share, hit = 1.0, []
-    for k in range(free):
-        limit = upper[k] if change[k] > 0.0 else lower[k]
-        if k in fixed or change[k] == 0.0 or not np.isfinite(limit):
-            continue
-        if (v[k] + share * change[k] - limit) * np.sign(change[k]) >= 0.0:
-            share, hit = max(0.0, (limit - v[k]) / change[k]), [k]
+    first, lower, upper = unknowns.first, unknowns.lower, unknowns.upper
+    v, change = unknowns.of(q), step[-unknowns.free :] * unknowns.scales
+    goals = np.where(change > 0.0, upper, lower)
+    room = np.abs(change) > 0.0  # of those that may reach a bound: the share of the step until there
+    room[fixed] = False
+    shares = np.where(room, np.maximum(0.0, (goals - v) / np.where(room, change, 1.0)), np.inf)
+    share = min(1.0, float(shares.min()))
+    hit = np.flatnonzero((shares - share) * np.abs(change) <= AT_BOUND * unknowns.scales).tolist()
     own = limits.rows(limits.held)
     columns = own.problem.scales[own.problem.rows :]
     trial: FloatArray | None = own.problem.retract(q, share * step * columns)
     assert trial is not None
     for k in hit:
-        trial[first + k] = upper[k] if change[k] > 0.0 else lower[k]
+        trial[first + k] = goals[k]
     held = [*fixed, *hit]
     reached: dict[int, float] = {}
     while True:  # each time with more limits
-        trial = _corrected(system, own, trial, held, first, lower, upper, scales)
+        trial = _corrected(unknowns, own, trial, held)
         if trial is None:
             return None, [], {}
         beyond = {k: bound for k, bound in limits.violated(trial).items() if k not in reached and k not in limits.held}
@@ -309,30 +481,22 @@ def _trial(
         own = limits.rows({**limits.held, **reached})
 
 
-def _corrected(
-    system: System,
-    own: _Rows,
-    trial: FloatArray,
-    held: list[int],
-    first: int,
-    lower: FloatArray,
-    upper: FloatArray,
-    scales: FloatArray,
-) -> FloatArray | None:
+def _corrected(unknowns: _Unknowns, own: _Rows, trial: FloatArray, held: list[int]) -> FloatArray | None:
     """Coordinates nearby that satisfy the equations, with variables held at their bounds; None if none are found."""
-    free, columns, before = len(scales), own.problem.scales[own.problem.rows :], np.inf
+    lower, upper = unknowns.lower, unknowns.upper
+    columns, before = own.problem.scales[own.problem.rows :], np.inf
+    slack = AT_BOUND * unknowns.scales
     for _ in range(CORRECTIONS):
-        correction = _At(system, own, trial, held).correction()
+        if not np.isfinite(own.problem.residual(trial)).all():
+            return None
+        correction = _At(unknowns.system, own, trial, held).correction()
         size = float(np.abs(correction).max(initial=0.0))
         if size <= 1e-15 or (size < 1e-12 and size >= 0.5 * before):
-            inside = (trial[first : first + free] >= lower - AT_BOUND * scales) & (
-                trial[first : first + free] <= upper + AT_BOUND * scales
-            )
-            return trial if inside.all() else None
+            v = unknowns.of(trial)
+            return trial if ((v >= lower - slack) & (v <= upper + slack)).all() else None
         if not size < 2.0 * before or not np.isfinite(size):
             return None
         before = size
         trial = own.problem.retract(trial, correction * columns)
-        for k in held:
-            trial[first + k] = min(max(trial[first + k], lower[k]), upper[k])
+        unknowns.hold(trial, held)
     return None

@@ -27,6 +27,7 @@ class Status(StrEnum):
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     DIVERGED = "diverged"  # numbers became infinite or NaN
+    NO_LEAST = "no least value"  # every constraint is met, but no least value of the cost was found
 
 
 NEARLY_MET = 1e-3  # a smaller residual is compared with the tolerance in the advice
@@ -49,7 +50,7 @@ class AssemblyResult:
     attempts after the first.  ``residuals``: (name, residual, unit) of every constraint in metres and radians, largest
     first; ``worst``: of those that are not met.
     ``active``: limits that are reached.  ``unconnected``: bodies that are not connected to the ground.
-    ``notes``: contacts that were drawn on the other side.
+    ``notes``: contacts that were drawn on the other side, and free parameters on which no constraint depends.
     """
 
     _system: System
@@ -65,6 +66,7 @@ class AssemblyResult:
     formulation: str
     _asked: float  # tolerance
     _drawn: tuple[FloatArray, FloatArray] | None = None  # poses and angles of the start, if there are contacts
+    _no_least: str = ""  # why no least value of the cost was found
 
     @property
     def ok(self) -> bool:
@@ -102,17 +104,22 @@ class AssemblyResult:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Contacts whose shapes were drawn on the other side of each other than they were assembled."""
-        if self._drawn is None or not self.ok:
+        """Contacts that were drawn on the other side, and free parameters on which no constraint depends."""
+        if not self.ok:
             return ()
+        idle = tuple([f"nothing determines parameter {name!r}: no constraint uses it" for name in self._system.idle])
+        if self._drawn is None:
+            return idle
         from cardan.analysis.touching import other_sides
 
-        return other_sides(self._system, self._drawn, self.state)
+        return other_sides(self._system, self._drawn, self.state) + idle
 
     def text(self) -> str:
         """A report: status, residual, the worst constraints, and advice."""
         lines = [self._headline()]
-        if not self.ok:
+        if self.status is Status.NO_LEAST:
+            lines.append(f"  {self._no_least}")
+        elif not self.ok:
             lines += [f"  {v.name}: {v.text()}" for v in self.worst[:5]]
             found, nearly = self._causes(), self._nearly()
             if any(cause.startswith("contact ") for cause in found):

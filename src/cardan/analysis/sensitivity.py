@@ -31,6 +31,7 @@ from cardan.system.system import System
 _judging = LazyModule("cardan.coordinates._judging")
 
 FOLLOWS = 1e-7  # of ∂f/∂v: a larger rest that no motion removes means that the poses cannot follow a parameter
+ROUNDING = 1e-12  # scaled: of ∂f/∂v, where the parts of a redundant joint move together
 FREE = 1e-9  # scaled: an output that a freedom changes by less does not depend on it
 
 
@@ -74,7 +75,8 @@ class Sensitivity:
             mark = "" if unique else "  not unique"
             lines.append(f"{output.label} [{output.unit}]".ljust(24) + "".join(f"{x:14.6g}" for x in row) + mark)
         if self.freedoms:
-            lines.append(f"{self.freedoms} freedoms are left: the least change of the poses is taken")
+            left = "1 freedom is" if self.freedoms == 1 else f"{self.freedoms} freedoms are"
+            lines.append(f"{left} left: the least change of the poses is taken")
         return "\n".join(lines)
 
 
@@ -152,11 +154,13 @@ def sensitivity(
     known = rates.linearize(system, problem, q)
     weights = rates.weights(system, problem)
     jacobian = problem.jacobian(q)[1]
+    assert free.variable_scales is not None
+    sizes = free.variable_scales.at(free.judged_length)
     changes = np.zeros((bodies, len(parameters)))
     for k, name in enumerate(parameters):
         changes[:, k] = known.solve(-by_parameters[:, k])
         rest = np.abs(weights * (jacobian @ changes[:, k] + by_parameters[:, k])).max(initial=0.0)
-        if rest > FOLLOWS * np.abs(weights * by_parameters[:, k]).max(initial=0.0):
+        if rest > max(FOLLOWS * np.abs(weights * by_parameters[:, k]).max(initial=0.0), ROUNDING / sizes[k]):
             raise ModelError(
                 f"no change of the poses follows a change of parameter {name!r}: the constraints would contradict each "
                 "other, or the pose is singular; free a redundant joint, or leave this parameter out"

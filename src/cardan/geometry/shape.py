@@ -57,7 +57,7 @@ _scratch = _Scratch()
 
 
 class Immutable:
-    """Public attributes are set only by the constructor: kernels read packed copies, so later changes have no effect."""
+    """Only the constructor sets public attributes: kernels read packed copies, so later changes have no effect."""
 
     LAST: ClassVar[str]  # the attribute that the constructor sets last
 

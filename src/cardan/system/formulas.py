@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -40,12 +41,20 @@ _OF_ARRAYS: Final[dict[str, Callable[..., Any]]] = {
 
 
 class Condition(NamedTuple):
-    """lower < value of a node < upper, or value ≠ 0 if both are zero; ``text`` says of what and what is valid."""
+    """lower < value of a node < upper, or value ≠ 0 if both are zero; ``text`` says of what and what is valid.
+
+    ``user``: the joint that needs it, such as "distance 'rod'"; "" for a frame, which needs it wherever it is used.
+    """
 
     node: int
     lower: float
     upper: float
     text: str
+    user: str = ""
+
+    def told(self, value: float) -> str:
+        """That a value does not satisfy it."""
+        return f"{self.user and self.user + ': '}{self.text.format(value=value)}"
 
     def holds(self, value: Any) -> Any:
         """Whether a number, or each number of an array, satisfies it; False for NaN."""
@@ -59,10 +68,10 @@ class Book:
 
     ``names``: of the parameters, in the order of the variables x0, x1, … of the graph; None for one that was removed.
     ``values``: of every node of the graph, at the drawn values of the parameters.
-    ``conditions``: that formulas must satisfy where they are used.
+    ``conditions``: that formulas must satisfy where they are used.  ``user``: the joint that is being made.
     """
 
-    __slots__ = ("bounds", "conditions", "graph", "names", "nodes", "periods", "values")
+    __slots__ = ("bounds", "conditions", "graph", "names", "nodes", "periods", "user", "values")
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -72,6 +81,7 @@ class Book:
         self.periods: list[tuple[float, float]] = []  # 0 where there is none, and the value set last
         self.values: list[float] = []
         self.conditions: dict[Condition, None] = {}
+        self.user = ""
 
     def add(self, name: str, value: float, bounds: tuple[float, float], period: float = 0.0) -> int:
         """A new parameter; returns its number."""
@@ -135,10 +145,26 @@ class Book:
 
     def require(self, formula: Formula, lower: float, upper: float, text: str) -> None:
         """Note a condition; ModelError if it does not hold now."""
-        condition = Condition(formula.index, lower, upper, text)
+        condition = Condition(formula.index, lower, upper, text, self.user)
         if not condition.holds(formula.value):
-            raise ModelError(f"{text.format(value=formula.value)}")
+            raise ModelError(condition.told(formula.value))
         self.conditions[condition] = None
+
+    @contextmanager
+    def making(self, user: str) -> Iterator[None]:
+        """A context in which conditions are those of a joint; if it is not made, they are forgotten."""
+        self.user = user
+        try:
+            yield
+        except Exception:
+            self.forget(user)
+            raise
+        finally:
+            self.user = ""
+
+    def forget(self, user: str) -> None:
+        """Discard the conditions of a joint that is removed."""
+        self.conditions = {condition: None for condition in self.conditions if condition.user != user}
 
     def parameters_of(self, nodes: Sequence[int]) -> set[str]:
         """Names of the parameters that some nodes depend on."""
@@ -174,7 +200,7 @@ class Book:
         """
         for condition in self.conditions_of(used) if conditions is None else conditions:
             if not condition.holds(values[condition.node]):
-                raise ModelError(condition.text.format(value=values[condition.node]))
+                raise ModelError(condition.told(values[condition.node]))
         for node in used:
             if not math.isfinite(values[node]):
                 raise ModelError(f"{Formula(self, node)!r} is {values[node]}; it must be finite")

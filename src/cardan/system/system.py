@@ -777,6 +777,17 @@ class System:
         found: list[int] = self.cached("nodes", lambda: [node for part in parts for _, node in part.bindings])
         return found
 
+    @property
+    def idle(self) -> list[str]:
+        """Free variables that no constraint depends on, except for their bounds."""
+        source, free = self._packed, self.variables.free
+        if source.book is None or not free:
+            return []
+        pairs = zip(source.constraints, source.records, strict=True)
+        nodes = [node for name, record in pairs if name not in free for _, node in record.bindings]
+        used = source.book.parameters_of(nodes)
+        return [name for name in free if name not in used]
+
     def are_valid(self, values: FloatArray) -> Any:
         """Whether formulas allow values of the variables, shape (…, variables): axes that are not zero, lengths, …"""
         book = self._packed.book
