@@ -178,3 +178,45 @@ def test_shapes_at_the_limit_of_weights_can_be_edited():
     s = g.Surface(*uneven(checks.MOST_UNEVEN))
     for other in (*s.to_bezier(), s.insert(u=0.3, v=0.7), s.flipped(), s.iso(u=0.3)):
         assert other.weights.max() / other.weights.min() <= checks.MOST_UNEVEN * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 10.0, 70.0])
+def test_measures_do_not_depend_on_a_projective_change_of_the_parameter(ratio):
+    """Weights w_i cⁱ of a Bézier curve or surface give the same points with another parameter."""
+    rng = np.random.default_rng(3)
+    knots = np.repeat([0.0, 1.0], 4)
+    powers = ratio ** np.arange(4)
+    P, w = rng.normal(size=(4, 3)), rng.uniform(0.5, 1.0, 4)
+    length, error = g.arc_length(g.Curve(P, w * powers, knots))
+    assert length == pytest.approx(g.arc_length(g.Curve(P, w, knots))[0], rel=1e-11)
+    assert error <= 1e-11 * length
+    P, w = rng.normal(size=(4, 4, 3)), rng.uniform(0.5, 1.0, (4, 4))
+    size, error = g.area(g.Surface(P, w * powers[:, None], knots, knots))
+    expected, rest = g.area(g.Surface(P, w, knots, knots))
+    assert abs(size - expected) <= 1e-11 * size + error + rest
+    assert error <= 1e-7 * size
+
+
+@pytest.mark.parametrize("ratio", [1.0, 10.0, 70.0])
+def test_mass_properties_do_not_depend_on_a_projective_change_of_the_parameter(ratio):
+    """Two Bézier surfaces over the unit square, which meet along their edges."""
+    knots = np.repeat([0.0, 1.0], 4)
+    x, y = np.meshgrid(np.linspace(0.0, 1.0, 4), np.linspace(0.0, 1.0, 4), indexing="ij")
+    z = 0.7 * np.pad(np.ones((2, 2)), 1)
+    w = (ratio ** np.arange(4))[:, None] * np.ones((4, 4))
+    above, below = (g.Surface(np.stack([x, y, s * z], axis=-1), w, knots, knots) for s in (1.0, -2.0))
+    mass = g.mass_properties([above, below.flipped()], density=2.0)
+    volume = 3.0 * 0.7 * 0.25  # ∫z dx dy = ¹⁄₁₆ Σ z_ij of a polynomial surface, for x and y along the parameters
+    assert mass.volume == pytest.approx(volume, rel=1e-11)
+    assert mass.center == pytest.approx([0.5, 0.5, mass.center[2]], abs=1e-11)
+    even = g.mass_properties([g.Surface(s.points, None, knots, knots) for s in (above, below.flipped())], density=2.0)
+    assert mass.inertia == pytest.approx(even.inertia, rel=1e-11, abs=1e-12)
+
+
+def test_a_length_that_is_not_resolved_has_a_stated_error():
+    """|c'| of a curve with a cusp inside a span is not smooth; the length of (u², u³) is known."""
+    curve = g.Curve.interpolate([(u**2, u**3) for u in (-1.0, -0.3, 0.5, 1.2)], parameters=(-1.0, -0.3, 0.5, 1.2))
+    exact = ((4.0 + 9.0) ** 1.5 - 8.0 + (4.0 + 9.0 * 1.44) ** 1.5 - 8.0) / 27.0
+    length, error = g.arc_length(curve)
+    assert abs(length - exact) <= error + 1e-13
+    assert error < 1e-10

@@ -1,12 +1,15 @@
 """Measures of curves and surfaces: arc length, area, volume, mass properties, normals, curvature; tessellation.
 
-Integrals by Gauss–Legendre quadrature on every span, with two orders: their difference is the stated error.
+Integrals by Gauss–Legendre quadrature with two orders on every span.  Spans on which they differ are divided; the sum
+of the differences that are left is the stated error.
 Volume by the divergence theorem: V = ⅓ ∮ S·N du dv, with N = S_u × S_v outwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +20,10 @@ from cardan.geometry.checks import FloatArray
 from cardan.geometry.nurbs import Curve, Surface
 from cardan.geometry.shape import Trimmed
 
-ORDERS = (16, 24)  # points of Gauss–Legendre per span and direction
+ORDERS = (16, 24)  # points of Gauss–Legendre per box and direction
+INTEGRAL_RTOL = 1e-13  # of the whole integral: the difference of both orders on a box that is not divided
+MOST_BOXES = 2000  # of one round of divisions: then, or after so many rounds, the rest is an error that is stated
+MOST_ROUNDS = 40
 CLOSED_RTOL = 1e-9  # of the area: |∮ N du dv| of a closed surface
 SAME = 1e-12  # of the size: vertices of a tessellation that coincide at a seam or a pole
 MOST_VERTICES = 20_000_000  # of a tessellation
@@ -45,10 +51,56 @@ class MassProperties:
         return cls(volume, density * volume, center, inertia)
 
 
-def _nodes(breaks: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
+def _nodes(boxes: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
+    """Points of quadrature (n, k, f) and their weights (n, k) in n boxes (n, f, 2) of f parameters."""
     x, w = np.polynomial.legendre.leggauss(order)
-    h = 0.5 * np.diff(breaks)[:, None]
-    return (0.5 * (breaks[:-1] + breaks[1:])[:, None] + h * x).ravel(), (h * w).ravel()
+    half, middle = 0.5 * (boxes[:, :, 1] - boxes[:, :, 0]), 0.5 * (boxes[:, :, 1] + boxes[:, :, 0])
+    f = boxes.shape[1]
+    grid = np.stack([g.ravel() for g in np.meshgrid(*[x] * f, indexing="ij")], axis=1)
+    weights = np.prod(np.stack(np.meshgrid(*[w] * f, indexing="ij")), axis=0).ravel()
+    return middle[:, None] + half[:, None] * grid, half.prod(axis=1)[:, None] * weights
+
+
+def _boxes(breaks: Sequence[FloatArray]) -> FloatArray:
+    """The spans between breaks, one sequence per parameter, as boxes (n, f, 2)."""
+    pairs = [np.stack([b[:-1], b[1:]], axis=1) for b in breaks]
+    index = np.meshgrid(*[np.arange(len(p)) for p in pairs], indexing="ij")
+    return np.stack([p[k.ravel()] for p, k in zip(pairs, index, strict=True)], axis=1)
+
+
+def _integrate(boxes: FloatArray, integrand: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Integrals over boxes (n, f, 2) of the parameters, and their errors; integrand: of points (k, f), shape (k, m).
+
+    The first of the m is positive; the errors of the others are compared with its integral, so they have its unit.
+    """
+    total = error = np.zeros(1)
+    size = 0.0
+    for _ in range(MOST_ROUNDS):
+        found = []
+        for order in ORDERS:
+            q, w = _nodes(boxes, order)
+            values = integrand(q.reshape(-1, q.shape[2])).reshape(*w.shape, -1)
+            found.append(np.einsum("nk,nkm->nm", w, values))
+        off = np.abs(found[1] - found[0])
+        size = max(size, float(total[0] + found[1][:, 0].sum()))
+        bad = off.max(axis=1) > INTEGRAL_RTOL * size
+        if np.count_nonzero(bad) > MOST_BOXES:
+            bad[:] = False
+        total, error = total + found[1][~bad].sum(axis=0), error + off[~bad].sum(axis=0)
+        if not bad.any():
+            return total, error
+        boxes, rest = _divided(boxes[bad]), (found[1][bad].sum(axis=0), off[bad].sum(axis=0))
+    return total + rest[0], error + rest[1]
+
+
+def _divided(boxes: FloatArray) -> FloatArray:
+    """Both halves of each box in every direction."""
+    for i in range(boxes.shape[1]):
+        middle = boxes[:, i].mean(axis=1)
+        low, high = boxes.copy(), boxes.copy()
+        low[:, i, 1] = high[:, i, 0] = middle
+        boxes = np.concatenate([low, high])
+    return boxes
 
 
 def _breaks(shape: Any) -> list[FloatArray]:
@@ -70,27 +122,20 @@ def arc_length(curve: Any, lower: float | None = None, upper: float | None = Non
     if not breaks[0] <= low <= high <= breaks[-1]:
         raise ModelError(f"the interval is [{low}, {high}]; it must be in [{breaks[0]}, {breaks[-1]}]")
     inside = breaks[(breaks > low) & (breaks < high)]
-    parts = np.concatenate([[low], inside, [high]])
-    found = []
-    for order in ORDERS:
-        u, w = _nodes(parts, order)
-        found.append(float(w @ np.linalg.norm(curve.evaluate(u, 1)[:, 1], axis=1)))
-    return found[-1], abs(found[-1] - found[0])
-
-
-def _surface_nodes(surface: Any, order: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Points, area vectors N du dv and weights."""
-    (u, wu), (v, wv) = (_nodes(b, order) for b in _breaks(surface))
-    grid = np.stack([g.ravel() for g in np.meshgrid(u, v, indexing="ij")], axis=1)
-    S = surface.evaluate(grid, 1)
-    weights = np.outer(wu, wv).ravel()
-    return S[:, 0], np.cross(S[:, 1], S[:, 2]) * weights[:, None], weights
+    boxes = _boxes([np.concatenate([[low], inside, [high]])])
+    length, error = _integrate(boxes, lambda q: np.linalg.norm(curve._evaluate(q, 1)[:, 1], axis=1)[:, None])
+    return float(length[0]), float(error[0])
 
 
 def area(surface: Any) -> tuple[float, float]:
     """Area [m²], and an estimate of its error."""
-    found = [float(np.linalg.norm(_surface_nodes(surface, order)[1], axis=1).sum()) for order in ORDERS]
-    return found[-1], abs(found[-1] - found[0])
+
+    def size(q: FloatArray) -> FloatArray:
+        S = surface._evaluate(q, 1)
+        return np.asarray(np.linalg.norm(np.cross(S[:, 1], S[:, 2]), axis=1)[:, None])
+
+    found, error = _integrate(_boxes(_breaks(surface)), size)
+    return float(found[0]), float(error[0])
 
 
 def mass_properties(surfaces: Any, density: float = 1.0) -> MassProperties:
@@ -99,17 +144,27 @@ def mass_properties(surfaces: Any, density: float = 1.0) -> MassProperties:
     By the divergence theorem, with N outwards: ∫dV = ⅓∮x·N, ∫x_i dV = ¼∮x_i x·N, ∫x_i x_j dV = ⅕∮x_i x_j x·N.
     """
     shapes = list(surfaces) if isinstance(surfaces, list | tuple) else [surfaces]
-    parts = [_surface_nodes(shape, ORDERS[-1])[:2] for shape in shapes]
-    x, n = np.concatenate([p for p, _ in parts]), np.concatenate([q for _, q in parts])
-    total = np.linalg.norm(n, axis=1).sum()
-    if np.linalg.norm(n.sum(axis=0)) > CLOSED_RTOL * total:
+    # lengths in units of this one, so that all integrals are compared with the area
+    reach = max(float(np.abs(shape._evaluate(_boxes(_breaks(shape)).mean(axis=2), 0)).max()) for shape in shapes)
+    unit = reach if reach > 0.0 else 1.0
+
+    def moments(shape: Any, q: FloatArray) -> FloatArray:
+        S = shape._evaluate(q, 1) / unit
+        x, n = S[:, 0], np.cross(S[:, 1], S[:, 2])
+        flux = np.einsum("ki,ki->k", x, n)[:, None]
+        second = (x[:, :, None] * x[:, None, :]).reshape(-1, 9)
+        return np.concatenate([np.linalg.norm(n, axis=1)[:, None], n, flux, flux * x, flux * second], axis=1)
+
+    total = np.zeros(17)
+    for shape in shapes:
+        total = total + _integrate(_boxes(_breaks(shape)), partial(moments, shape))[0]
+    if np.linalg.norm(total[1:4]) > CLOSED_RTOL * total[0]:
         raise ModelError(
-            f"the surface is open: the sum of its area vectors is {n.sum(axis=0)}; a body needs a closed surface"
+            f"the surface is open: the sum of its area vectors is {total[1:4] * unit**2}; a body needs a closed surface"
         )
-    flux = np.einsum("ki,ki->k", x, n)
-    volume = flux.sum() / 3.0
-    first = np.einsum("k,ki->i", flux, x) / 4.0  # div(x x_i) = 4 x_i
-    second = np.einsum("k,ki,kj->ij", flux, x, x) / 5.0  # div(x x_i x_j) = 5 x_i x_j
+    volume = total[4] / 3.0 * unit**3
+    first = total[5:8] / 4.0 * unit**4  # div(x x_i) = 4 x_i
+    second = total[8:].reshape(3, 3) / 5.0 * unit**5  # div(x x_i x_j) = 5 x_i x_j
     return MassProperties.from_moments(float(volume), first, second, density)
 
 

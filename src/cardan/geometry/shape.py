@@ -57,7 +57,7 @@ _scratch = _Scratch()
 
 
 class Immutable:
-    """Only the constructor sets public attributes: kernels read packed copies, so later changes have no effect."""
+    """Public attributes are set by the constructor alone: kernels read packed copies, and would not notice a change."""
 
     LAST: ClassVar[str]  # the attribute that the constructor sets last
 
@@ -128,6 +128,13 @@ class Shape(Immutable):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._places = address_of(self.ints), address_of(self.floats)
+
+    def with_table(self, floats: FloatArray) -> Shape:
+        """The same shape with other numbers in its table, such as periods."""
+        made = object.__new__(type(self))
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name != self.LAST})
+        Shape.__init__(made, self.kernel, self.ints, floats, self.dimension)
+        return made
 
     def key(self) -> tuple[Any, ...]:
         """Everything that defines its points, as plain values that compare."""

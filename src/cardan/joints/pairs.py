@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -353,11 +352,7 @@ def closed(shape: Shape) -> Shape:
     for i, ((low, high), period) in enumerate(zip(shape.bounds, shape.periods, strict=True)):
         if not period and _joins(shape, i):
             floats[3 * i + shape_abi.PERIOD_U] = high - low
-    if np.array_equal(floats, shape.floats):
-        return shape
-    made = copy(shape)
-    Shape.__init__(made, shape.kernel, shape.ints, floats, shape.dimension)
-    return made
+    return shape if np.array_equal(floats, shape.floats) else shape.with_table(floats)
 
 
 def _joins(shape: Shape, i: int) -> bool:
