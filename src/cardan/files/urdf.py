@@ -227,9 +227,9 @@ class _Robot:
 
     def _inertial(self, name: str) -> Inertial | None:
         link = self.links[name]
-        for element in link:
-            if element.tag not in ("visual", "collision", "inertial"):
-                self.report.count(f"<{element.tag}> of a link", name)
+        for part in link:
+            if part.tag not in ("visual", "collision", "inertial"):
+                self.report.count(f"<{part.tag}> of a link", name)
         for tag in ("visual", "collision"):
             for shape in link.findall(tag):
                 geometry = shape.find("geometry")
