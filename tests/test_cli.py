@@ -355,6 +355,7 @@ def test_help_names_every_verb(capsys: Captured) -> None:
         (["simulate", "rsurr"], "no example is named 'rsurr'; did you mean 'rsur'?"),
         (["simulate", "rsur", "--frames", "1"], "--frames is 1; it must be 2 or more"),
         (["simulate", "rsur", "--frames", "1000000000000"], "is 1000000000000; it must be 10,000,000 or less"),
+        (["move", "rsur", "--csv", "-"], "the file is '-'; output to stdout is --json"),
         (["move", "rsur", "--frames", "10000001"], "--frames is 10000001; it must be 10,000,000 or less"),
         (["simulate", "rsur", "--duration", "nan"], "--duration is nan; it must be finite and positive"),
         (["simulate", "rsur", "--step", "1e-3", "--rtol", "1e-3"], "give one of them"),

@@ -1142,7 +1142,7 @@ def test_reading_keeps_frozen_objects_and_the_state_of_the_collector() -> None:
             gc.enable()
 
 
-@pytest.mark.parametrize("header", ['[units]\nlength = "m"\n', "[units]\n", '[units]\n"length"  =  \'mm\'\n', ""])
+@pytest.mark.parametrize("header", ['[units]\nlength = "m"\n', "[units]\n", "[units]\n\"length\"  =  'mm'\n", ""])
 def test_units_are_found_however_they_are_written(header: str) -> None:
     content = f'cardan = 2\n# units: length = "inch"\n{header}[bodies.a]\nposition = [0.3, 1e3, 25.4]\n'
     scale = 1e-3 if "mm" in header else 1.0

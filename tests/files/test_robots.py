@@ -339,3 +339,76 @@ def test_an_encoding_that_is_not_known_is_refused(encoding, tmp_path):
     path.write_bytes(DECLARED.format(encoding, "").encode())
     with pytest.raises(cd.ModelError, match=f"{encoding!r} is none of 'utf-8'.*save it as UTF-8"):
         urdf.load(path)
+
+
+MASS = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+
+
+def mjcf_of(tmp_path: Path, head: str, bodies: str) -> tuple[cd.Mechanism, str]:
+    path = tmp_path / "m.xml"
+    path.write_text(f'<mujoco model="m">{head}<worldbody>{bodies}</worldbody></mujoco>')
+    m, report = mjcf.load(path)
+    return m, "\n".join(report)
+
+
+def test_a_joint_in_a_frame_belongs_to_the_body_around_the_frame(tmp_path: Path) -> None:
+    """The axis z and the anchor of a frame that is turned by 90° about y: along x of the body, through (0.3, 0, 0)."""
+    frames = '<frame pos="0.3 0 0" euler="0 90 0"><frame pos="0 0 0.1"><joint name="j"/></frame>{}</frame>'
+    inner = f'<body name="b" pos="0 0 1">{MASS}<joint name="k" axis="1 0 0"/></body>'
+    m, _ = mjcf_of(tmp_path, "", f'<body name="a" pos="0 0 1">{MASS}{frames.format(inner)}</body>')
+    assert m["j"].kind.name == "revolute"
+    assert m["j"].b.origin == pytest.approx((0.4, 0.0, 0.0), abs=1e-15)
+    assert m["j"].b.z == pytest.approx((1.0, 0.0, 0.0), abs=1e-15)
+    state = m.state_at({m["j"]: math.pi / 2})
+    assert state["b"].position == pytest.approx((1.3, 0.0, 1.0), abs=1e-12)
+    assert state["a"].vector((0.0, 1.0, 0.0)) == pytest.approx((0.0, 0.0, 1.0), abs=1e-12)
+
+
+def test_repeated_sections_of_an_mjcf_are_merged(tmp_path: Path) -> None:
+    head = (
+        '<compiler angle="radian"/><compiler autolimits="false"/><default><joint axis="0 1 0"/></default>'
+        '<default><joint damping="2" range="-1 1" limited="true"/></default>'
+        '<option timestep="0.001"/><option gravity="0 0 -5"/>'
+    )
+    m, _ = mjcf_of(tmp_path, head, f'<body name="a">{MASS}<joint name="j"/></body>')
+    assert m.gravity == (0.0, 0.0, -5.0)
+    assert m["j"].b.z == pytest.approx((0.0, 1.0, 0.0))
+    assert dict(m["j_limit"].parameters) == {"lower": -1.0, "upper": 1.0}
+    assert dict(m.loads["j_friction"].parameters)["viscous"] == 2.0
+
+
+def test_flags_and_masses_of_the_compiler_are_read_or_reported(tmp_path: Path) -> None:
+    flags = '<flag gravity="disable" equality="disable" limit="disable" contact="disable"/>'
+    head = f'<compiler settotalmass="10" boundmass="0.5"/><option gravity="0 0 -3">{flags}</option>'
+    joint = '<joint name="j" range="-10 10"/>'
+    bodies = f'<body name="a">{MASS}{joint}</body><body name="b" pos="1 0 0">{MASS}<freejoint/></body></worldbody>'
+    m, said = mjcf_of(tmp_path, head, f'{bodies}<equality><weld name="w" body1="a" body2="b"/></equality><worldbody>')
+    assert m.gravity == (0.0, 0.0, 0.0) and list(m.joints) == ["j"]
+    for words in ("the gravity is zero", "not active (1: w)", "which a flag disables (1: j)", "contact=disable"):
+        assert words in said
+    assert "change masses (2: settotalmass, boundmass)" in said
+
+
+def test_a_joint_may_have_the_name_of_its_body_and_masses_may_follow_from_shapes(tmp_path: Path) -> None:
+    shape = '<geom type="sphere" size="1"/>'
+    body = f'<body name="tail">{MASS}{shape}<joint name="tail"/><joint name="twist" axis="1 0 0"/></body>'
+    m, said = mjcf_of(tmp_path, '<compiler inertiafromgeom="true"/>', body)
+    assert m["tail"].mass == 1.0 and m["tail_joint"].kind.name == "revolute"
+    assert "masses of bodies from their geometry; 1 kg is assumed (1: tail)" in said
+    assert "the joint 'tail' is named 'tail_joint' here" in said
+
+
+def test_a_mimic_joint_of_a_fixed_one_is_held_at_its_offset(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    content = arm_urdf().replace('<mimic joint="j1"', '<mimic joint="j5"')
+    mimic = '<mimic joint="j1"/></joint>\n<joint name="mount"'
+    content = content.replace('</joint>\n<joint name="mount"', mimic)
+    path.write_text(content.replace('<link name="tool"/>', '<link name="tool"><contact name="soft"/></link>'))
+    m, report = urdf.load(path)
+    said = "\n".join(report)
+    assert m["j4_mimic"].kind.name == "drive"
+    result = m.assemble()
+    assert result.ok and result.state.coordinate(m["j4"]) == pytest.approx(0.2, abs=1e-12)
+    assert "joint 'j4' mimics 'j5', which is fixed: it is held at 0.2" in said
+    assert "mimic of fixed joints (1: j5)" in said
+    assert "<contact> of a link (1: tool)" in said

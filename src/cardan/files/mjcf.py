@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +24,10 @@ from cardan.mechanism import Mechanism
 from cardan.system import check
 from cardan.system.parts import Body
 
-REFUSED: Final = ("include", "replicate", "attach", "composite", "flexcomp", "flex", "skin", "plugin")
+REFUSED: Final = ("include", "replicate", "attach", "composite", "flexcomp", "flex", "plugin")
 LIGHT: Final = 1e-6  # of a body's mass: a body between two joints of one body
+FLAGS: Final = ("gravity", "equality", "limit")  # of the simulation, which are read
+MASSES: Final = ("settotalmass", "balanceinertia", "boundmass", "boundinertia", "inertiagrouprange")
 TYPES: Final = ("hinge", "slide", "ball", "free")
 ROTATIONS: Final = {"x": robots.rotation_x, "y": robots.rotation_y, "z": robots.rotation_z}
 
@@ -44,20 +47,24 @@ class _Model:
             if element.tag in REFUSED:
                 ways = "save the compiled model with MuJoCo (mj_saveLastXML) and load that"
                 raise ModelError(f"<{element.tag}> is not read, and it may contain bodies; {ways}")
-        compiler = root.find("compiler")
-        self.compiler = {} if compiler is None else dict(compiler.attrib)
+        self.compiler, option, self.flags = (self._merged(path) for path in ("compiler", "option", "option/flag"))
         self.radians = self.compiler.get("angle", "degree") == "radian"
         self.sequence = self.compiler.get("eulerseq", "xyz")
         self.autolimits = self.compiler.get("autolimits", "true") == "true"
-        if self.compiler.get("coordinate", "local") != "local" or self.compiler.get("inertiafromgeom") == "true":
-            raise ModelError("<compiler> asks for coordinate='global' or inertiafromgeom='true', which are not read")
+        if self.compiler.get("coordinate", "local") != "local":
+            raise ModelError("<compiler> asks for coordinate='global', which is not read")
+        self.masses_from_shapes = self.compiler.get("inertiafromgeom", "auto") == "true"
+        for key in MASSES:
+            if key in self.compiler:
+                report.count("attributes of <compiler> that change masses", key)
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         for default in root.findall("default"):
-            self._read_default(default, {}, default.get("class") or "main")
-        option = root.find("option")
-        gravity = (
-            (0.0, 0.0, -9.81) if option is None else tuple(robots.numbers(option, "gravity", 3, (0, 0, -9.81)).tolist())
-        )
+            name = default.get("class") or "main"
+            self._read_default(default, self.defaults.get(name, {}), name)
+        gravity = robots.numbers(ET.Element("option", option), "gravity", 3, (0.0, 0.0, -9.81)).tolist()
+        if self.flags.get("gravity") == "disable":
+            gravity = [0.0, 0.0, 0.0]
+            report.say("the flag gravity is 'disable': the gravity is zero here")
         self.m = Mechanism(root.get("model") or "model", gravity=gravity)
         self.source = Source()
         self.bodies: dict[str, tuple[Body, Transform]] = {
@@ -66,6 +73,10 @@ class _Model:
         self.sites: dict[str, tuple[Body, Transform]] = {}
         self.joints: dict[str, str] = {}
         self.refs: dict[str, float] = {}
+
+    def _merged(self, path: str) -> dict[str, str]:
+        """The attributes of all elements at a path; the last one counts."""
+        return {key: value for element in self.root.findall(path) for key, value in element.attrib.items()}
 
     def build(self) -> Mechanism:
         """The mechanism; what is not converted goes to the report."""
@@ -79,6 +90,9 @@ class _Model:
                 for key in element.attrib:
                     if key != "gravity":
                         self.report.count("options of the simulation", key)
+                for key, value in ((key, value) for inner in element for key, value in inner.attrib.items()):
+                    if key not in FLAGS:
+                        self.report.count("flags of the simulation", f"{key}={value}")
         for equality in self.root.findall("equality"):
             for element in equality:
                 self._equality(element)
@@ -132,29 +146,31 @@ class _Model:
         childclass = element.get("childclass") or childclass
         name = robots.free_name(self.m, element.get("name") or f"body_{len(self.m.bodies) + 1}", "body", self.report)
         world = at.then(inner).then(self._pose(element))
-        inertial = self._inertial(element)
-        if inertial is None and any(child.tag == "geom" for child in element):
+        own = list(self._own(element, robots.IDENTITY, childclass))
+        has_shape = any(child.tag == "geom" for child, _, _ in own)
+        inertial = None if self.masses_from_shapes and has_shape else self._inertial(element)
+        if inertial is None and has_shape:
             self.report.count("masses of bodies from their geometry; 1 kg is assumed", name)
         if element.get("gravcomp") or element.get("mocap") == "true":
             self.report.count("gravcomp and mocap of bodies", name)
-        joints = [self._with_defaults(child, childclass) for child in element if child.tag in ("joint", "freejoint")]
-        report = robots.Report() if inertial is None else self.report  # reported once, above
-        if inertial is None and not any(child.tag == "geom" for child in element):
-            report = self.report
+        joints = [
+            (self._with_defaults(child, name), at) for child, at, name in own if child.tag in ("joint", "freejoint")
+        ]
+        report = robots.Report() if inertial is None and has_shape else self.report  # reported once, above
         last = parent, at
-        for k, joint in enumerate(joints[:-1]):
+        for k, (joint, placed) in enumerate(joints[:-1]):
             mass = LIGHT * (inertial.mass if inertial is not None else 1.0)
             light = Inertial(mass, np.zeros(3), mass * np.eye(3) * 1e-4)
             called = robots.free_name(self.m, f"{name}_{k + 1}", "body", self.report)
             between = robots.add_body(self.m, called, world, light, self.report)
             self.report.say(f"body {name!r} has {len(joints)} joints: {called!r} of {mass:g} kg is between two of them")
-            self._joint(joint, *last, between, world, f"{name}_joint_{k + 1}")
+            self._joint(joint, placed, *last, between, world, f"{name}_joint_{k + 1}", name)
             last = between, world
         body = robots.add_body(self.m, name, world, inertial, report)
         self.bodies[element.get("name") or name] = (body, world)
         if joints:
             suffix = "" if len(joints) == 1 else f"_{len(joints)}"
-            self._joint(joints[-1], *last, body, world, f"{name}_joint{suffix}")
+            self._joint(*joints[-1], *last, body, world, f"{name}_joint{suffix}")
         else:
             relative = last[1].inverse().then(world)
             self.m.fixed(
@@ -163,6 +179,17 @@ class _Model:
                 robots.frame(body, robots.IDENTITY),
             )
         self._children(element, body, name, world, robots.IDENTITY, childclass, depth)
+
+    def _own(
+        self, element: ET.Element, inner: Transform, childclass: str
+    ) -> Iterator[tuple[ET.Element, Transform, str]]:
+        """The elements of a body and of the frames in it, with the pose of their frame in the body and their class."""
+        for child in element:
+            if child.tag == "frame":
+                turned = inner.then(self._pose(child))
+                yield from self._own(child, turned, child.get("childclass") or childclass)
+            else:
+                yield child, inner, childclass
 
     def _inertial(self, element: ET.Element) -> Inertial | None:
         inertial = element.find("inertial")
@@ -178,16 +205,28 @@ class _Model:
         return Inertial(robots.number(inertial, "mass"), at.p, at.R @ matrix @ at.R.T)
 
     def _joint(
-        self, joint: ET.Element, parent: Body, at: Transform, body: Body, world: Transform, fallback: str
+        self,
+        joint: ET.Element,
+        placed: Transform,
+        parent: Body,
+        at: Transform,
+        body: Body,
+        world: Transform,
+        fallback: str,
+        reserved: str = "",
     ) -> None:
+        """Add a joint of a body.
+
+        placed: the pose in the body of the frame that contains it.  reserved: the name of a body that follows.
+        """
         kind = "free" if joint.tag == "freejoint" else joint.get("type", "hinge")
         if kind not in TYPES:
             raise ModelError(f"{robots.describe(joint)} has the type {kind!r}; it must be one of {', '.join(TYPES)}")
         if kind == "free":
             return
-        name = robots.free_name(self.m, joint.get("name") or fallback, "joint", self.report)
+        name = robots.free_name(self.m, joint.get("name") or fallback, "joint", self.report, reserved)
         self.joints[joint.get("name") or fallback] = name
-        anchor = robots.numbers(joint, "pos", 3, (0.0, 0.0, 0.0))
+        anchor = placed.p + placed.R @ robots.numbers(joint, "pos", 3, (0.0, 0.0, 0.0))
         relative = at.inverse().then(world)
         if kind == "ball":
             self.m.spherical(name, parent.point(relative.p + relative.R @ anchor), body.point(anchor))
@@ -195,7 +234,7 @@ class _Model:
                 self.report.count("limits of ball joints", name)
             return
         axis = robots.unit(robots.numbers(joint, "axis", 3, (0.0, 0.0, 1.0)), f"the axis of {robots.describe(joint)}")
-        local = Transform(anchor, robots.axes(axis))
+        local = Transform(anchor, robots.axes(placed.R @ axis))
         scale = 1.0 if self.radians or kind == "slide" else math.pi / 180.0
         ref = robots.number(joint, "ref", 0.0) * scale
         self.refs[name] = ref
@@ -209,7 +248,10 @@ class _Model:
     def _passive(self, joint: ET.Element, name: str, scale: float) -> None:
         """Limits, friction and springs of a joint."""
         limited = joint.get("limited", "auto")
-        if joint.get("range") is not None and (limited == "true" or (limited == "auto" and self.autolimits)):
+        is_limited = limited == "true" or (limited == "auto" and self.autolimits)
+        if joint.get("range") is not None and is_limited and self.flags.get("limit") == "disable":
+            self.report.count("limits, which a flag disables", name)
+        elif joint.get("range") is not None and is_limited:
             lower, upper = (robots.numbers(joint, "range", 2) * scale).tolist()
             self.m.limit(
                 robots.free_name(self.m, f"{name}_limit", "limit", self.report), self.m[name], lower=lower, upper=upper
@@ -239,7 +281,7 @@ class _Model:
     def _equality(self, element: ET.Element) -> None:
         element = self._with_defaults(element, "")
         what = element.get("name") or f"{element.tag}_{len(self.m.joints) + 1}"
-        if element.get("active") == "false":
+        if element.get("active") == "false" or self.flags.get("equality") == "disable":
             self.report.count("equality constraints that are not active", what)
             return
         if element.tag == "joint":

@@ -191,10 +191,10 @@ def frame(body: Body, at: Transform) -> Frame:
     return body.frame(tuple(at.p.tolist()), z=tuple(at.R[:, 2].tolist()), x=tuple(at.R[:, 0].tolist()))
 
 
-def free_name(m: Mechanism, wanted: str, suffix: str, report: Report) -> str:
-    """The name, or another if a body has it: bodies and joints share one set of names."""
+def free_name(m: Mechanism, wanted: str, suffix: str, report: Report, reserved: str = "") -> str:
+    """The name, or another if it is taken or reserved: bodies and joints share one set of names."""
     name, k = wanted, 1
-    while name in m or name == "ground":
+    while name in m or name in ("ground", reserved):
         name = f"{wanted}_{suffix}" if k == 1 else f"{wanted}_{suffix}_{k}"
         k += 1
     if name != wanted:

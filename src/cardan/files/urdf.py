@@ -21,6 +21,7 @@ from cardan.system import check
 from cardan.system.parts import Body
 
 KINDS: Final = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+MOVING: Final = ("revolute", "continuous", "prismatic")  # kinds with one coordinate
 KNOWN: Final = ("link", "joint", "material")  # elements of a robot; a material is of a look
 
 
@@ -97,7 +98,9 @@ class _Robot:
 
     def _tree(self) -> tuple[dict[str, list[ET.Element]], dict[str, str]]:
         if not self.links:
-            raise ModelError("the robot has no links")
+            is_xacro = any("xacro" in str(element.tag) for element in self.robot)
+            way = ": it is a xacro file; expand it first, xacro FILE -o FILE.urdf" if is_xacro else ""
+            raise ModelError(f"the robot has no links{way}")
         children: dict[str, list[ET.Element]] = {}
         parent_of: dict[str, str] = {}
         for joint in self.joints.values():
@@ -194,7 +197,7 @@ class _Robot:
         viscous, coulomb = robots.number(dynamics, "damping", 0.0), robots.number(dynamics, "friction", 0.0)
         if not viscous and not coulomb:
             return
-        if kind not in ("revolute", "continuous", "prismatic"):
+        if kind not in MOVING:
             self.report.count(f"damping and friction of {kind} joints", name)
             return
         called = robots.free_name(self.m, f"{name}_friction", "friction", self.report)
@@ -202,19 +205,31 @@ class _Robot:
 
     def _add_mimic(self, joint: ET.Element) -> None:
         mimic = joint.find("mimic")
-        name = self.names.get(str(joint.get("name")))
-        if mimic is None or name is None:
+        if mimic is None:
             return
         followed = mimic.get("joint")
         if followed not in self.joints:
             raise ModelError(f"{robots.describe(joint)}, mimic: {check.unknown(followed, 'joint', self.joints)}")
-        if followed not in self.names:
-            raise ModelError(f"{robots.describe(joint)} mimics {followed!r}, which is fixed")
+        if joint.get("type") not in MOVING:
+            self.report.count(f"mimic of {joint.get('type')} joints", str(joint.get("name")))
+            return
+        name = self.names[str(joint.get("name"))]
         ratio, offset = robots.number(mimic, "multiplier", 1.0), robots.number(mimic, "offset", 0.0)
+        sort = self.joints[str(followed)].get("type")
+        if sort == "fixed":
+            self.report.say(f"joint {name!r} mimics {followed!r}, which is fixed: it is held at {offset:g}")
+            called = robots.free_name(self.m, f"{name}_mimic", "driver", self.report)
+            self.m.drive(called, self.m[name], offset)
+            return
+        if sort not in MOVING:
+            raise ModelError(f"{robots.describe(joint)} mimics {followed!r}, which is {sort}; it has no single value")
         robots.couple_linearly(self.m, f"{name}_mimic", self.names[str(followed)], name, (offset, ratio), self.report)
 
     def _inertial(self, name: str) -> Inertial | None:
         link = self.links[name]
+        for part in link:
+            if part.tag not in ("visual", "collision", "inertial"):
+                self.report.count(f"<{part.tag}> of a link", name)
         for tag in ("visual", "collision"):
             for shape in link.findall(tag):
                 geometry = shape.find("geometry")

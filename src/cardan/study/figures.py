@@ -37,6 +37,8 @@ def check_file(path: str, suffixes: tuple[str, ...] | None = None) -> Path:
     """The path, checked to be writable; raises ModelError if it is not, and creates nothing."""
     if not path:
         raise ModelError("the file has no name; give one")
+    if path == "-":
+        raise ModelError("the file is '-'; output to stdout is --json: give the name of a file, or './-'")
     target = Path(path)
     if suffixes is not None and target.suffix.lower() not in suffixes:
         raise ModelError(f"the file is {path!r}; its name must end in {', '.join(suffixes)}")
