@@ -604,6 +604,36 @@ def _in_frame(frame, p):
     return np.array([x, np.cross(z, x), z]) @ (p - np.array(frame.origin))
 
 
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_contacts_are_outside_of_the_material(tmp_path, trimmed):
+    """In a bowl, in a bore, and below a plate, whose face the kernel has turned; mirrored parts too."""
+    from OCP.BRepBuilderAPI import BRepBuilderAPI_Transform
+    from OCP.gp import gp_Trsf
+
+    mirror = gp_Trsf()
+    mirror.SetMirror(steps.axes((0, 0, 0), (1, 0, 0)))
+    bowl = steps.cut(steps.box((60, 60, 30), (0, 0, -15)), steps.sphere(20))
+    bore = steps.cut(steps.box((60, 60, 60)), steps.cylinder(20, 100, (0, 0, -50)))
+    tree = [[name, shape, HERE, None] for name, shape in (("bowl", bowl), ("bore", bore), ("ball", steps.sphere(5)))]
+    tree += [
+        [f"{name} 2", BRepBuilderAPI_Transform(shape, mirror, True).Shape(), HERE, None] for name, shape, *_ in tree[:2]
+    ]
+    steps.write(tmp_path / "holes.step", tree)
+    found = cd.load_step(tmp_path / "holes.step")
+    low = min(found["bowl"].planes(), key=lambda face: face.center[2])
+    cases = [(found[name].spheres().only(), (3, 2, -8), "bowl") for name in ("bowl", "bowl 2")]
+    cases += [(found[name].cylinders().only(), (9, 3, 4), "bore") for name in ("bore", "bore 2")]
+    cases += [(face, (0.5 * (face.center + face.z * 0.03) * 1e3).tolist(), "plane") for face in (low,)]
+    for face, at, kind in cases:
+        m = cd.Mechanism("hole")
+        base, ball = m.add(face.part, fixed=True), m.add(found["ball"], position=[1e-3 * x for x in at])
+        m.contact("on", face.attach_to(base, trimmed=trimmed), found["ball"].spheres().only().attach_to(ball))
+        result = m.assemble()
+        x, y, z = result.state["ball"].position
+        far = {"bowl": math.hypot(x, y, z), "bore": math.hypot(x, y), "plane": -z}[kind]
+        assert result.ok and far == pytest.approx({"bowl": 15e-3, "bore": 15e-3, "plane": 35e-3}[kind], abs=1e-9)
+
+
 def test_a_contact_on_a_trimmed_face_ends_at_its_hole_and_is_saved(tmp_path):
     """A ball slides on a plate to a hole of 8 mm radius: the contact ends at the edge of the hole."""
     plate = steps.cut(steps.box((80, 60, 10), (0, 0, -5)), steps.cylinder(8, 40, (0, 0, -20)))

@@ -24,6 +24,8 @@ FloatArray = NDArray[np.float64]
 
 JOINED = 1e-4  # of the parameter range: what ends of trimming curves, and those along the border, may be off
 APEX = 1e-12  # of the height of a cone: how much is left out at its apex
+ASIDE = 0.37  # of the range of a parameter: where the normal of a surface is compared; not in the middle, at a pole
+STEP = 1e-5  # of the range of a parameter, for tangents
 KINDS = ("plane", "cylinder", "cone", "sphere", "torus", "nurbs", "line", "circle", "ellipse", "vertex")
 SAME = 1e-6  # relative: radii of equal size; and radians: directions that are parallel
 
@@ -116,17 +118,18 @@ class Face(Pick):
     _nurbs: Any = field(default=None, repr=False)
 
     def attach_to(self, body: Body, *, trimmed: bool = False) -> Attachment:
-        """Attach its surface to a body, where it is, for :meth:`cardan.Mechanism.contact`.
+        """Attach its surface to a body, where it is, for :meth:`cardan.Mechanism.contact`; normals are out of the part.
 
         trimmed: the part of it that the loops of the face bound, as NURBS; a contact ends there.  Otherwise the whole
-        surface: a plane, cylinder, cone, sphere or torus where the file has one.
+        surface: a plane, cylinder, cone, sphere or torus where the file has one; NURBS if it is a hole, since the
+        normals of those point away from the axis or centre.
         """
         self._check_body(body)
         if trimmed:
-            return body.attach(self.geometry)
-        own = self._surface()
+            return body.attach(self._trimmed(self._is_turned()))
+        own = None if self.is_hole else self._surface()
         if own is None:
-            return body.attach(self.nurbs)
+            return body.attach(self.nurbs.flipped() if self._is_turned() else self.nurbs)
         origin, z = self._framed()
         place = body.frame(origin.tolist(), z=z.tolist(), x=None if self.x is None else self.x.tolist())
         return body.attach(own, place)
@@ -151,6 +154,29 @@ class Face(Pick):
         if self.kind == "torus" and self.numbers[1] < self.numbers[0]:
             return geometry.torus(*self.numbers)
         return None
+
+    def _is_turned(self) -> bool:
+        """Whether the normal S_u × S_v of the NURBS surface points into the part."""
+        if self.kind == "nurbs":
+            return self.is_hole
+        (low, high), (first, last) = (np.array(one) for one in self.nurbs.bounds)
+        at = np.array([low + ASIDE * (high - low), first + ASIDE * (last - first)])
+        steps = np.diag([STEP * (high - low), STEP * (last - first)])
+        points = self.nurbs.evaluate(np.vstack([at, at + steps, at - steps]))
+        normal = np.cross(points[1] - points[3], points[2] - points[4])
+        return bool(normal @ self._outward(points[0]) < 0.0)
+
+    def _outward(self, point: FloatArray) -> FloatArray:
+        """A direction from a point on a plane, cylinder, cone, sphere or torus out of the part."""
+        origin, z = self._framed()
+        if self.kind == "plane":
+            return z
+        away = point - origin
+        if self.kind != "sphere":
+            away = away - (away @ z) * z
+        if self.kind == "torus":  # from the nearest point of its centre circle
+            away = point - origin - self.radius * away / np.linalg.norm(away)
+        return -away if self.is_hole else away
 
     @cached_property
     def thread(self) -> Thread | None:
@@ -177,6 +203,10 @@ class Face(Pick):
     @property
     def geometry(self) -> Any:
         """The trimmed surface, a :class:`cardan.geometry.Face` in the axes of the part."""
+        return self._trimmed(False)
+
+    def _trimmed(self, is_turned: bool) -> Any:
+        """The trimmed surface; is_turned: with u and v exchanged, for the opposite normal."""
         from cardan import geometry
 
         surface = self.nurbs
@@ -192,10 +222,10 @@ class Face(Pick):
                     joined[0] = ends[k - 1][1]  # ends meet within the tolerance of the file: here they coincide
                 inside = np.clip(joined, low, high)  # and curves along the border may leave the domain by as little
                 joined = np.where(np.abs(joined - inside) <= slack, inside, joined)
-                loop.append(geometry.Curve(joined, weights, knots, degree=degree))
+                loop.append(geometry.Curve(joined[:, ::-1] if is_turned else joined, weights, knots, degree=degree))
             loops.append(loop)
         try:
-            return geometry.Face(surface, loops)
+            return geometry.Face(surface.flipped() if is_turned else surface, loops)
         except ModelError as error:
             whole = "the whole surface is face.nurbs, or face.attach_to(body)"
             raise ModelError(f"{self!r} of part {self.part.name!r} cannot be trimmed: {error}; {whole}") from None
