@@ -248,13 +248,10 @@ def test_thirty_nested_parts_of_build123d_are_read(tmp_path):
         whole = bd.Compound(label="whole", children=groups)
         path = tmp_path / f"{name}.step"
         bd.export_step(whole, path, unit=unit)
-        times = []
-        for _ in range(2):
-            began = time.perf_counter()
-            found = cd.load_step(path)
-            times.append(time.perf_counter() - began)
-        seconds = min(times)
-        print(f"30 parts of build123d in {found.unit}: {seconds:.2f} s, the better of two runs")
+        began = time.perf_counter()
+        found = cd.load_step(path)
+        seconds = time.perf_counter() - began
+        print(f"30 parts of build123d in {found.unit}: {seconds:.2f} s")
         is_inch = b"'INCH'" in path.read_bytes()  # some versions write millimetres, whatever is asked for
         assert found.unit.lower().startswith("inch" if is_inch else "milli")
         assert seconds <= 5.0 and list(found) == list(wanted)
