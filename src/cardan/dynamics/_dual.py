@@ -4,6 +4,8 @@
 
 Where rows are redundant S is singular, and S + ε is factorised.  The iterations  λ += (S + ε)⁻¹ (Ĵ u − c)  from λ = 0
 converge to the λ of least norm: each multiplies the error along a singular vector by ε/(ε + σ²).  [Rockafellar1976]
+Light bodies between heavy ones make σ² as small as the ratio of their masses.  Where the last iteration still changes
+u, others follow, and if they are slow, S is factorised again with a smaller ε.
 With ε = 0 they remove the rounding of an ill-conditioned S.
 """
 
@@ -15,6 +17,12 @@ from cardan.dynamics.abi import WIDTH
 
 # a pair of strips that share a body: equations, rows, first entries and strides of both
 FIRST_A, FIRST_B, ROWS_A, ROWS_B, ENTRY_A, ENTRY_B, STRIDE_A, STRIDE_B, PAIR = range(9)
+
+EXACT = 1e-10  # of b and c: a larger error of u, estimated from the last two iterations, is reduced by others
+NOISE = 1e-14  # of λ: a smaller error is rounding, as where c is no more than a contradiction of redundant rows
+SLOW = 0.2  # of the change in the iteration before: if it is not less, ε is too large
+REDUCED = 1e-2  # of ε: the next one
+MOST = 40  # iterations
 
 
 @inner
@@ -110,6 +118,15 @@ def substitute(n, first, s, x):
 
 
 @inner
+def largest(n, x):
+    """Largest absolute value of n numbers."""
+    found = 0.0
+    for i in range(n):
+        found = max(found, abs(x[i]))
+    return found
+
+
+@inner
 def subtract_times(pattern, jacobian, u, out):
     """out ← Ĵ u − out."""
     strip = tail(pattern, abi.P_HEADER)
@@ -142,31 +159,65 @@ def subtract_transposed(pattern, jacobian, multipliers, u):
         strip = tail(strip, abi.S_BODIES + strip[abi.S_SLOTS])
 
 
+@inner
+def is_slow(control, moved, before):
+    """Whether iterations converge slowly and ε can be reduced, as it then is; moved, before: last changes of u."""
+    if moved < SLOW * before or control[abi.EPSILON] <= control[abi.LEAST_EPSILON]:
+        return False
+    control[abi.EPSILON] = max(REDUCED * control[abi.EPSILON], control[abi.LEAST_EPSILON])
+    return True
+
+
 def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
     n = pattern[abi.P_EQUATIONS]
     n6 = WIDTH * pattern[abi.P_BODIES]
     first = cut(pattern, pattern[abi.P_SECOND_TABLE], n)
     s = cut(matrix, 0, n * n)
-    if op == abi.FACTOR:
-        start = pattern[abi.P_FIRST_TABLE]
-        pairs = tail(pattern, start)
-        fill(n, (pattern[abi.P_SECOND_TABLE] - start) // PAIR, pairs, jacobian, control[abi.EPSILON], s)
-        control[abi.PIVOT] = factorise(n, first, s)
-        return 0
     multipliers = cut(x, n6, n)
     right = cut(scratch, 0, n)
     change = cut(scratch, n, n)
-    for i in range(n):
-        right[i] = multipliers[i]
-        multipliers[i] = 0.0
-    for _ in range(1 + int(control[abi.PROXIMAL])):
+    old = cut(scratch, 2 * n, n6)
+    last = int(control[abi.PROXIMAL])
+    is_patient = op == abi.SOLVE and control[abi.LEAST_EPSILON] > 0.0 and last > 1
+    bar = 0.0
+    if op == abi.SOLVE:
+        for i in range(n):
+            right[i] = multipliers[i]
+            multipliers[i] = 0.0
+        if is_patient:
+            bar = EXACT * max(largest(n6, x), largest(n, right))
+    moved = 0.0
+    is_stale = op == abi.FACTOR
+    k = 0
+    while is_stale or k <= last:
+        if is_stale:
+            start = pattern[abi.P_FIRST_TABLE]
+            pairs = tail(pattern, start)
+            fill(n, (pattern[abi.P_SECOND_TABLE] - start) // PAIR, pairs, jacobian, control[abi.EPSILON], s)
+            control[abi.PIVOT] = factorise(n, first, s)
+            is_stale = False
+            if op == abi.FACTOR:
+                return 0
         for i in range(n):
             change[i] = right[i]
+        if is_patient and k >= last - 1:
+            for i in range(n6):
+                old[i] = x[i]
         subtract_times(pattern, jacobian, x, change)
         substitute(n, first, s, change)
         subtract_transposed(pattern, jacobian, change, x)
         for i in range(n):
             multipliers[i] += change[i]
+        if is_patient and k >= last - 1:
+            before = moved
+            for i in range(n6):
+                old[i] -= x[i]
+            moved = largest(n6, old)
+            if k == last and moved * moved > bar * before and k < MOST:
+                if moved * moved > NOISE * largest(n, multipliers) * before:
+                    is_stale = is_slow(control, moved, before)
+                    last += 2 if is_stale else int(moved < SLOW * before)
+        k += 1
     return 0
 
 

@@ -28,6 +28,7 @@ from cardan.system.layout import POSE
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
+LEAST_EPSILON = 1e-14  # the same, where bodies are so light that the iterations converge slowly
 PROXIMAL = 2.0  # iterations that remove the error of EPSILON
 STILL = 1e-12  # of the extent in a step, or [rad]: slower velocities are rounding
 SHORTEST = 1e-12  # [s], of a step that is not known yet
@@ -270,6 +271,7 @@ def factorise(job, control, work):
     for _ in range(2):
         redundant = control[abi.REDUNDANT] != 0.0
         control[abi.EPSILON] = EPSILON if redundant else 0.0
+        control[abi.LEAST_EPSILON] = LEAST_EPSILON if redundant else 0.0
         control[abi.PIVOT] = 1.0
         call_algebra(job, FACTOR, control, work)
         if job[abi.RATED] > 0:
@@ -334,7 +336,10 @@ def project_pose(job, control, step, work):
         x[i] = step[i] * mass[n6 + i]
     scales = piece(job, POSE_SCALES if job[abi.RATED] > 0 else SCALES, work)
     take_rows(integers_at(job[abi.POSE_PATTERN]), scales, values, -1.0, tail(x, n6))
+    patience = control[abi.LEAST_EPSILON]
+    control[abi.LEAST_EPSILON] = 0.0  # f may be rounding, and the pose is projected again
     call_pose_algebra(job, SOLVE, control, work)
+    control[abi.LEAST_EPSILON] = patience
     largest = 0.0
     for i in range(n6):
         step[i] = x[i] * mass[2 * n6 + i]

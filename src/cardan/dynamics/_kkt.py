@@ -21,7 +21,7 @@ from math import sqrt
 
 from cardan._jit import cut, evaluator, inner, tail
 from cardan.dynamics import abi
-from cardan.dynamics._dual import dot_6, subtract_times, subtract_transposed
+from cardan.dynamics._dual import EXACT, MOST, NOISE, SLOW, dot_6, is_slow, largest, subtract_times, subtract_transposed
 from cardan.dynamics.abi import WIDTH
 
 # table at P_FIRST_TABLE: numbers of columns and of floats of the factor, then offsets in the pattern
@@ -324,23 +324,39 @@ def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
     size = WIDTH * pattern[abi.P_BODIES] + n
     floats = pattern[pattern[abi.P_FIRST_TABLE] + VALUES]
     values = cut(matrix, 0, floats)
-    if op == abi.FACTOR:
-        references = cut(matrix, floats, WIDTH + n)
-        control[abi.PIVOT] = factorise(pattern, control[abi.EPSILON], jacobian, references, values)
-        return 0
     total = cut(matrix, floats + WIDTH + n, size)
-    iterations = int(control[abi.PROXIMAL])
-    for i in range(size):
-        scratch[i] = x[i]
-        total[i] = 0.0
+    last = int(control[abi.PROXIMAL])
+    is_patient = op == abi.SOLVE and control[abi.LEAST_EPSILON] > 0.0 and last > 1
+    bar = EXACT * largest(size, x) if is_patient else 0.0
+    if op == abi.SOLVE:
+        for i in range(size):
+            scratch[i] = x[i]
+            total[i] = 0.0
+    moved = 0.0
+    is_stale = op == abi.FACTOR
+    k = 0
     # x_{k+1} = x_k + K_ε⁻¹ (b − K x_k) is the proximal iteration, and removes rounding errors of the factor too
-    for left in range(iterations, -1, -1):
+    while is_stale or k <= last:
+        if is_stale:
+            references = cut(matrix, floats, WIDTH + n)
+            control[abi.PIVOT] = factorise(pattern, control[abi.EPSILON], jacobian, references, values)
+            is_stale = False
+            if op == abi.FACTOR:
+                return 0
         substitute(pattern, values, x)
-        if left > 0:
+        if is_patient and k >= last - 1:
+            before = moved
+            moved = largest(size - n, x)
+            if k == last and moved * moved > bar * before and k < MOST:
+                if moved * moved > NOISE * largest(n, cut(total, size - n, n)) * before:
+                    is_stale = is_slow(control, moved, before)
+                    last += 2 if is_stale else int(moved < SLOW * before)
+        if k < last:
             update_defect(pattern, jacobian, x, scratch)
         for i in range(size):
             total[i] += x[i]
-            x[i] = scratch[i] if left > 0 else total[i]
+            x[i] = scratch[i] if k < last else total[i]
+        k += 1
     return 0
 
 

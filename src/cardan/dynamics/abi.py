@@ -12,7 +12,7 @@ Linear algebra solves  u + Ĵᵀλ = b,  Ĵ u = c  with Ĵ = D J M^−½, by two
 ====== ====================================================================================================
 FACTOR matrix ← factor, with control[EPSILON] added to the diagonal of Ĵ Ĵᵀ; control[PIVOT] ← its least pivot
        relative to that diagonal, zero if it is not definite
-SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the error of EPSILON
+SOLVE  x = (b, c) ← (u, λ), with control[PROXIMAL] iterations that remove the error of EPSILON; more with LEAST_EPSILON
 ====== ====================================================================================================
 
 ACTIVE has a factor for each equation: 1, or 0 where it does not hold now (a stop that is not reached).
@@ -113,6 +113,7 @@ SOLVE: Final = 1
     LENGTH,
     EPSILON,
     PROXIMAL,
+    LEAST_EPSILON,  # to which SOLVE may reduce EPSILON where iterations converge slowly; 0: their number is PROXIMAL
     REDUNDANT,
     PIVOT,
     DRIVE_AT,
@@ -141,7 +142,7 @@ SOLVE: Final = 1
     MOST_TURN,  # [rad] of a body in a step; infinite if no stop needs it
     TURN_STEP,  # [s] in which the fastest body turns so far
     CONTROL,
-) = range(46)
+) = range(47)
 
 # what the kernel of an integrator returns
 RUNNING, DONE, ASK_DRIVERS, ASK_LOADS, NOT_FINITE, STEP_TOO_SMALL, NOT_CLOSED, EVENT_REACHED, LOCKED = range(9)
