@@ -283,6 +283,7 @@ def test_what_does_not_touch_in_a_point_is_refused_by_name():
         ("plane", "drum", {}, "line or over an area"),
         ("plane", "ball", {"mode": "glide"}, "mode"),
         ("plane", "ball", {"side": "left"}, "side"),
+        ("plane", "ball", {"unilateral": True}, "unilateral is True, but contacts do not open"),
         ("line", "circle", {"mode": "roll_without_spin"}, "no spin"),
         ("flat", "ball", {}, "itself"),
     ):

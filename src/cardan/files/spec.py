@@ -135,7 +135,7 @@ def _contact(name: str) -> Spec:
         if word in ("Attachment", "Frame", "Point"):
             takes = "face" if word == "Attachment" else word.lower()
             ends.append((parameter.name, takes, parameter.default is parameter.empty))
-        elif parameter.name != "query":  # an object of Python
+        elif parameter.name not in ("query", "unilateral"):  # an object of Python; one value alone is accepted
             options[parameter.name] = _option(name, parameter)
     return Spec(name, tuple(ends), options)
 
