@@ -179,7 +179,7 @@ def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
     change = cut(scratch, n, n)
     old = cut(scratch, 2 * n, n6)
     last = int(control[abi.PROXIMAL])
-    is_patient = op == abi.SOLVE and 0.0 < control[abi.LEAST_EPSILON] < control[abi.EPSILON] and last > 1
+    is_patient = op == abi.SOLVE and 0.0 < control[abi.LEAST_EPSILON] <= control[abi.EPSILON] and last > 1
     bar = 0.0
     if op == abi.SOLVE:
         for i in range(n):
