@@ -4,8 +4,9 @@
 
 Where rows are redundant S is singular, and S + ε is factorised.  The iterations  λ += (S + ε)⁻¹ (Ĵ u − c)  from λ = 0
 converge to the λ of least norm: each multiplies the error along a singular vector by ε/(ε + σ²).  [Rockafellar1976]
-Light bodies between heavy ones make σ² as small as the ratio of their masses.  Where the last iteration still changes
-u, others follow, and if they are slow, S is factorised again with a smaller ε.
+Light bodies between heavy ones make σ² as small as the ratio of their masses.  Where there are such bodies and the last
+iteration still changes u, others follow, and if they are slow, S is factorised again with a smaller ε.  Otherwise a
+small σ² is that of redundant rows beside the constraints, and is not to be resolved.
 With ε = 0 they remove the rounding of an ill-conditioned S.
 """
 
@@ -178,7 +179,7 @@ def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
     change = cut(scratch, n, n)
     old = cut(scratch, 2 * n, n6)
     last = int(control[abi.PROXIMAL])
-    is_patient = op == abi.SOLVE and control[abi.LEAST_EPSILON] > 0.0 and last > 1
+    is_patient = op == abi.SOLVE and 0.0 < control[abi.LEAST_EPSILON] <= control[abi.EPSILON] and last > 1
     bar = 0.0
     if op == abi.SOLVE:
         for i in range(n):

@@ -28,7 +28,6 @@ from cardan.system.layout import POSE
 REGULAR = 1e-12  # a smaller pivot of Ĵ Ĵᵀ, whose diagonal is one: rows may be redundant
 ACCURATE = 1e-5  # with a smaller pivot a solution is refined
 EPSILON = 1e-10  # added to the diagonal where rows are redundant
-LEAST_EPSILON = 1e-14  # the same, where bodies are so light that the iterations converge slowly
 PROXIMAL = 2.0  # iterations that remove the error of EPSILON
 STILL = 1e-12  # of the extent in a step, or [rad]: slower velocities are rounding
 SHORTEST = 1e-12  # [s], of a step that is not known yet
@@ -271,7 +270,6 @@ def factorise(job, control, work):
     for _ in range(2):
         redundant = control[abi.REDUNDANT] != 0.0
         control[abi.EPSILON] = EPSILON if redundant else 0.0
-        control[abi.LEAST_EPSILON] = LEAST_EPSILON if redundant else 0.0
         control[abi.PIVOT] = 1.0
         call_algebra(job, FACTOR, control, work)
         if job[abi.RATED] > 0:

@@ -326,7 +326,7 @@ def _algebra(op, pattern, control, x, scratch, unused, jacobian, matrix):
     values = cut(matrix, 0, floats)
     total = cut(matrix, floats + WIDTH + n, size)
     last = int(control[abi.PROXIMAL])
-    is_patient = op == abi.SOLVE and control[abi.LEAST_EPSILON] > 0.0 and last > 1
+    is_patient = op == abi.SOLVE and 0.0 < control[abi.LEAST_EPSILON] <= control[abi.EPSILON] and last > 1
     bar = EXACT * largest(size, x) if is_patient else 0.0
     if op == abi.SOLVE:
         for i in range(size):

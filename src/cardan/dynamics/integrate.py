@@ -32,6 +32,8 @@ MOST_SMOOTH_STEP: Final = 0.1  # the same without limits, loads and functions of
 MOST_TURN: Final = 0.5  # rad of a body in a step, where stops could be passed and left within it
 MOST_EVENTS: Final = 20  # at one time, besides two per stop: a driver pushes against a stop
 LEAST_STEP: Final = 1e-13  # of the duration
+LIGHT: Final = 1e-4  # of the largest mass: lighter bodies need more iterations of the linear algebra
+LEAST_EPSILON: Final = 1e-14  # of their ε
 EXACT: Final = 3e-7  # the square of a smaller shift onto the constraints is rounding: J need not be evaluated again
 STAGE_EXACT: Final = 1e-12  # for the stages of Runge–Kutta methods, which use J at their pose
 REACHED: Final = 1e-9  # relative to the extent, or in radians: a stop that is this near is reached
@@ -150,6 +152,9 @@ class Integration:
         self.control = c = np.zeros(abi.CONTROL)
         c[abi.LENGTH] = e.system.judged_length
         c[abi.EXACT] = EXACT
+        weights = e.masses[:, 0]
+        if weights.min(initial=np.inf) < LIGHT * weights.max(initial=0.0):
+            c[abi.LEAST_EPSILON] = LEAST_EPSILON
         c[abi.STABILIZATION] = STABILIZATIONS.index(stabilization)
         c[abi.GAIN] = gain or (BAUMGARTE_GAIN / step if step else 0.0)
         c[abi.TIME] = time
