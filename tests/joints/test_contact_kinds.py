@@ -234,3 +234,26 @@ def test_poses_of_files_have_contacts(tmp_path):
     m.save(tmp_path / "ball.cardan.toml")
     pose = cd.load(tmp_path / "ball.cardan.toml").poses["rest"]
     assert pose.contact("on").gap == m.poses["rest"].contact("on").gap
+
+
+@pytest.mark.parametrize(("y", "speed"), [(0.0, 0.0), (-0.002, 0.4)])
+def test_a_ball_slides_along_and_across_the_seam_of_a_trimmed_face(y, speed):
+    """The loop of a closed face ends at its seam, here in the plane of symmetry: no edge for a contact."""
+    found = []
+    for trimmed in (False, True):
+        m = cd.Mechanism("cone", gravity=(0, 0, -9.81))
+        ball = m.body("ball", position=(0.05, y, 0.06), mass=0.1, inertia=np.eye(3) * 1e-6)
+        cone = G.revolve(G.Curve([(0.06, 0.0, 0.0), (0.03, 0.0, 0.1)], degree=1))
+        (u0, u1), (v0, v1) = cone.bounds
+        corners = [(u0, v0), (u1, v0), (u1, v1), (u0, v1), (u0, v0)]
+        face = G.Face(cone, [G.Curve(corners, degree=1)]) if trimmed else cone
+        m.contact("on", m.ground.attach(face), ball.attach(G.sphere(0.01)))
+        state = m.assemble().state
+        r = state["ball"].position
+        velocities = np.zeros((1, 6))
+        velocities[0, :2] = speed * np.array([-r[1], r[0]]) / np.hypot(r[0], r[1])  # round the cone
+        run = m.simulate(0.05, state.with_rates(velocities), rtol=1e-9, max_seconds=20.0)
+        assert run.ok, run.reason
+        found.append(run.positions("ball"))
+    assert np.abs(found[0] - found[1]).max() < 1e-9
+    assert np.ptp(found[1][:, 2]) > 1e-3 and (speed == 0.0 or found[1][0, 1] < 0.0 < found[1][-1, 1])

@@ -481,15 +481,16 @@ class Integration:
     def _approach_end(self, until: float, failure: int, redundant: float) -> int:
         """After a step that failed, because a contact may end within it: shorter ones, by bisection.
 
+        Steps become longer again where several of them succeed, because not every failure is an end.
         Returns the failure if a contact ends, at the time now; RUNNING if the end of the step was reached.
         redundant: the value of REDUNDANT before the failure.
         """
         c = self.control
         h = self._go_back() if c[abi.PHASE] == abi.OUTPUT else min(float(c[abi.STEP]), until - self.time)
-        end = self.time + h
+        end, longest = self.time + h, h
         begun: Mark | None = None
         while (h := 0.5 * h) >= c[abi.LEAST_STEP]:
-            status = abi.RUNNING
+            status, taken = abi.RUNNING, 0
             while status == abi.RUNNING:
                 c[abi.REDUNDANT], c[abi.DRIVE_AT] = redundant, c[abi.DRIVE_COUNT]
                 status = self.begin()
@@ -501,6 +502,9 @@ class Integration:
                 self._keep_tried()
                 begun = Mark(self.q.copy(), self.v.copy(), c.copy())
                 status = self._short_step(h, end)
+                taken += 1
+                if taken > 2:
+                    h = min(2.0 * h, longest)
             if status == abi.EVENT_REACHED:
                 return status
         return failure

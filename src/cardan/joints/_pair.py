@@ -44,6 +44,7 @@ LONGEST = 0.5  # of the size: the longest step, where coordinates need not be co
 SINGULAR = 1e-6  # a smaller pivot of M, scaled to order one: the shapes touch along a line, or over an area
 CONTRACTION = 0.5  # of two steps: with a larger one, the solution may belong to another contact
 NEARBY = 1e-6  # of the size: after a shorter step it does not
+SEAM = 1e-9  # of the period: a nearer place is at the seam; chords of loops are less exact
 NONE = 1e300
 SPARE = TOP + 33  # three floats behind the samples
 
@@ -278,16 +279,37 @@ def within_period(value, low, period):
 
 
 @inner
+def beside_seam(value, low, period, side):
+    """A value at a seam, moved into the period at its begin (side 1) or its end (2); any other, and side 0: itself."""
+    near = SEAM * period
+    if side == 0 or period == 0.0 or near < value - low < period - near:
+        return value
+    return low + near if side == 1 else low + period - near
+
+
+@inner
 def is_trimmed(table, x):
-    """Whether the coordinates are outside the loops of a trimmed face."""
+    """Whether the coordinates are outside the loops of a trimmed face.
+
+    Loops end at the seams of a closed surface.  A contact that moves along a seam is on either side by rounding, so
+    both sides are tried.
+    """
     for k in range(2):
         shape = tail(table, SHAPE + B_PART * k)
         if shape[own.LOOPS] != 0:
             q = tail(x, PARAMETERS + (table[SHAPE + own.WIDTH] if k == 1 else 0))
             limits = floats_at(shape[own.FLOATS])
+            loops = floats_at(shape[own.LOOPS])
             u = within_period(q[0], limits[abi.LOWER_U], limits[abi.PERIOD_U])
             v = within_period(q[1], limits[abi.LOWER_V], limits[abi.PERIOD_V])
-            if not is_inside(floats_at(shape[own.LOOPS]), u, v):
+            outside = True
+            for i in range(3):
+                for j in range(3):
+                    a = beside_seam(u, limits[abi.LOWER_U], limits[abi.PERIOD_U], i)
+                    b = beside_seam(v, limits[abi.LOWER_V], limits[abi.PERIOD_V], j)
+                    if outside and (i == 0 or a != u) and (j == 0 or b != v):
+                        outside = not is_inside(loops, a, b)
+            if outside:
                 return True
     return False
 
